@@ -1,0 +1,420 @@
+//! Steps and control-flow graphs. A thread is a [`Cfg`]: locations joined by
+//! edges, each edge carrying one [`Step`]. A branch is two edges with opposite
+//! [`Step::Assume`]s; a non-deterministic choice is several edges from one
+//! location. A thread has ended when it is at [`Cfg::exit`].
+//!
+//! An *atomic block* ([`Step::Atomic`]) carries a graph of its own. It is enabled
+//! when the thread's own buffers are empty, runs without interleaving and
+//! without buffer steps, its stores go straight to memory, and it happens as a
+//! whole: a run that cannot get from its entry to its exit (a false `assume`)
+//! does not happen at all. A failing `assert` inside it is a violation.
+
+use crate::expr::Expr;
+use crate::ids::{EdgeId, GlobalId, LocId, LocalId, TemplateId};
+use crate::program::{Domain, LocalAtom, LocalExpr};
+use crate::source::Span;
+
+/// A cell of shared memory named by a variable, or by an array and an index.
+/// The index is in range: front ends put an [`Step::Assert`] of kind
+/// [`AssertKind::Index`] before any access whose index might not be.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    /// The variable or array.
+    pub var: GlobalId,
+    /// The index, over locals; `None` exactly for variables that are no array.
+    pub index: Option<LocalExpr>,
+}
+
+impl Place {
+    /// The variable `var` itself.
+    pub const fn scalar(var: GlobalId) -> Self {
+        Self { var, index: None }
+    }
+}
+
+/// Kinds of fence.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum FenceKind {
+    /// Waits until all own buffers are empty.
+    Full,
+    /// `fence(ss)`: under PSO, stores issued after it leave the buffers only when
+    /// none issued before it is still buffered; it never waits. No effect elsewhere.
+    StoreStore,
+    /// `fence?`: a place where synthesis may put a fence; by itself no effect.
+    Candidate,
+}
+
+/// What an assertion is about: decides the words of the report.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum AssertKind {
+    /// Written by the user.
+    User,
+    /// An array index is in range.
+    Index,
+    /// A value is in the declared domain of its variable.
+    Domain,
+    /// Anything else, with the words to print (C: `reach_error`, overflow ...).
+    Other(String),
+}
+
+/// What the user wrote that became an atomic block: decides how it is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AtomicKind {
+    /// `atomic { ... }`
+    Block,
+    /// `cas(x, old, new)`
+    Cas,
+    /// `xchg(x, v)`
+    Xchg,
+    /// `fetch_add(x, v)`
+    FetchAdd,
+    /// `lock(m)`
+    Lock,
+    /// `unlock(m)`
+    Unlock,
+}
+
+/// An atomic block: see the module's header.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Atomic {
+    /// What the user wrote.
+    pub kind: AtomicKind,
+    /// The block; it holds no fence, atomic, put, get or flush step. Its exit
+    /// has no outgoing edge.
+    pub body: Cfg,
+}
+
+/// Whose operations a flush waits for (RMA).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum FlushTarget {
+    /// Operations whose remote side is this process; `copy` picks one of
+    /// several copies of the template.
+    Process {
+        /// The process.
+        template: TemplateId,
+        /// Which copy, for processes declared with `[n]`.
+        copy: Option<LocalExpr>,
+    },
+    /// All own operations.
+    All,
+}
+
+/// One step of a thread.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Step {
+    /// Nothing; gives a label its own location.
+    Skip,
+    /// Enabled when the expression is not 0.
+    Assume(LocalExpr),
+    /// `dst = value`.
+    Assign {
+        /// The local that changes.
+        dst: LocalId,
+        /// Its new value.
+        value: LocalExpr,
+    },
+    /// `dst = *`: any integer, or any of the domain.
+    Havoc {
+        /// The local that changes.
+        dst: LocalId,
+        /// The values to choose from; all integers if none.
+        domain: Option<Domain>,
+    },
+    /// Reads shared memory.
+    Load {
+        /// The local that receives the value.
+        dst: LocalId,
+        /// Where from.
+        src: Place,
+    },
+    /// Writes shared memory (through the buffer, under TSO and PSO).
+    Store {
+        /// Where to.
+        dst: Place,
+        /// The value.
+        value: LocalExpr,
+    },
+    /// A fence.
+    Fence(FenceKind),
+    /// An atomic block.
+    Atomic(Box<Atomic>),
+    /// A violation if the expression is 0; else nothing.
+    Assert {
+        /// What should hold.
+        cond: LocalExpr,
+        /// What it is about.
+        kind: AssertKind,
+    },
+    /// `put(remote, p, local)`: the network reads `local` (a variable of this
+    /// process), later writes that value to `remote`.
+    Put {
+        /// The remote variable; its home is the remote side.
+        remote: Place,
+        /// The own variable.
+        local: Place,
+    },
+    /// `local = get(remote, p)`: the network reads `remote`, later writes that
+    /// value to `local`.
+    Get {
+        /// The own variable.
+        local: Place,
+        /// The remote variable; its home is the remote side.
+        remote: Place,
+    },
+    /// Waits for own remote operations.
+    Flush(FlushTarget),
+}
+
+impl Step {
+    /// Calls `f` on every expression of the step, those of atomic bodies too.
+    pub fn for_each_expr(&self, f: &mut impl FnMut(&LocalExpr)) {
+        let place = |place: &Place, f: &mut dyn FnMut(&LocalExpr)| {
+            if let Some(index) = &place.index {
+                f(index);
+            }
+        };
+        match self {
+            Self::Skip | Self::Havoc { .. } | Self::Fence(_) => {}
+            Self::Assume(e) | Self::Assign { value: e, .. } | Self::Assert { cond: e, .. } => f(e),
+            Self::Load { src, .. } => place(src, f),
+            Self::Store { dst, value } => {
+                place(dst, f);
+                f(value);
+            }
+            Self::Atomic(atomic) => atomic
+                .body
+                .edges
+                .iter()
+                .for_each(|e| e.step.for_each_expr(f)),
+            Self::Put { remote, local } | Self::Get { local, remote } => {
+                place(remote, f);
+                place(local, f);
+            }
+            Self::Flush(FlushTarget::Process { copy, .. }) => {
+                if let Some(e) = copy {
+                    f(e);
+                }
+            }
+            Self::Flush(FlushTarget::All) => {}
+        }
+    }
+
+    /// The local that the step overwrites; for atomic blocks see
+    /// [`Cfg::written_locals`].
+    pub const fn written_local(&self) -> Option<LocalId> {
+        match self {
+            Self::Assign { dst, .. } | Self::Havoc { dst, .. } | Self::Load { dst, .. } => {
+                Some(*dst)
+            }
+            Self::Skip | Self::Assume(_) | Self::Store { .. } | Self::Fence(_) => None,
+            Self::Atomic(_) | Self::Assert { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::Flush(_) => None,
+        }
+    }
+
+    /// Whether the step touches nothing but the thread's own locals.
+    pub const fn is_local(&self) -> bool {
+        match self {
+            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => true,
+            Self::Assert { .. } => true,
+            Self::Fence(FenceKind::Candidate) => true,
+            Self::Load { .. } | Self::Store { .. } | Self::Atomic(_) => false,
+            Self::Fence(FenceKind::Full | FenceKind::StoreStore) => false,
+            Self::Put { .. } | Self::Get { .. } | Self::Flush(_) => false,
+        }
+    }
+}
+
+/// An edge of a control-flow graph.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Edge {
+    /// From here
+    pub from: LocId,
+    /// to there
+    pub to: LocId,
+    /// by this step,
+    pub step: Step,
+    /// which the user wrote here.
+    pub span: Span,
+}
+
+/// A control-flow graph. Edges are sorted by `from`; build with [`CfgBuilder`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Cfg {
+    /// Where it starts.
+    pub entry: LocId,
+    /// Where it ends.
+    pub exit: LocId,
+    /// All edges, sorted by their source; within one source in the order in
+    /// which they were added.
+    pub edges: Vec<Edge>,
+    /// `first[l] .. first[l + 1]` are the edges from location `l`.
+    first: Vec<u32>,
+}
+
+impl Cfg {
+    /// Number of locations; they are `0..loc_count`.
+    pub fn loc_count(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// All locations.
+    pub fn locs(&self) -> impl Iterator<Item = LocId> + use<> {
+        (0..self.loc_count()).map(LocId::from)
+    }
+
+    /// The edges from `loc`, with their ids.
+    pub fn outgoing(&self, loc: LocId) -> impl Iterator<Item = (EdgeId, &Edge)> {
+        let range = self.first[loc.index()] as usize..self.first[loc.index() + 1] as usize;
+        range.map(move |i| (EdgeId::from(i), &self.edges[i]))
+    }
+
+    /// The edge `id`.
+    pub fn edge(&self, id: EdgeId) -> &Edge {
+        &self.edges[id.index()]
+    }
+
+    /// Every local that some step may overwrite, also inside atomic blocks.
+    pub fn written_locals(&self) -> Vec<LocalId> {
+        let mut written = Vec::new();
+        for edge in &self.edges {
+            match &edge.step {
+                Step::Atomic(atomic) => written.extend(atomic.body.written_locals()),
+                step => written.extend(step.written_local()),
+            }
+        }
+        written.sort_unstable();
+        written.dedup();
+        written
+    }
+
+    /// Whether the graph has a cycle that is reachable from its entry.
+    pub fn has_cycle(&self) -> bool {
+        // Depth-first search with an explicit stack: 0 new, 1 on the path, 2 done.
+        let mut colour = vec![0_u8; self.loc_count()];
+        let mut stack = vec![(self.entry, false)];
+        while let Some((loc, leave)) = stack.pop() {
+            if leave {
+                colour[loc.index()] = 2;
+            } else if colour[loc.index()] == 0 {
+                colour[loc.index()] = 1;
+                stack.push((loc, true));
+                for (_, edge) in self.outgoing(loc) {
+                    match colour[edge.to.index()] {
+                        0 => stack.push((edge.to, false)),
+                        1 => return true,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Builds a [`Cfg`]: locations are handed out, edges added in any order.
+#[derive(Clone, Debug, Default)]
+pub struct CfgBuilder {
+    edges: Vec<Edge>,
+    locs: u32,
+}
+
+impl CfgBuilder {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A new location.
+    pub fn loc(&mut self) -> LocId {
+        self.locs += 1;
+        LocId(self.locs - 1)
+    }
+
+    /// Adds an edge.
+    pub fn edge(&mut self, from: LocId, step: Step, to: LocId, span: Span) {
+        self.edges.push(Edge {
+            from,
+            to,
+            step,
+            span,
+        });
+    }
+
+    /// The graph from `entry` to `exit`. Locations that cannot be reached from the
+    /// entry are removed (the exit is kept) and the others renumbered; the second
+    /// result maps old locations to new.
+    pub fn finish(self, entry: LocId, exit: LocId) -> (Cfg, Vec<Option<LocId>>) {
+        let count = self.locs as usize;
+        let mut successors = vec![Vec::new(); count];
+        for edge in &self.edges {
+            successors[edge.from.index()].push(edge.to);
+        }
+        let mut reached = vec![false; count];
+        reached[exit.index()] = true;
+        let mut stack = vec![entry];
+        while let Some(loc) = stack.pop() {
+            if !std::mem::replace(&mut reached[loc.index()], true) || loc == exit {
+                stack.extend(&successors[loc.index()]);
+                successors[loc.index()].clear();
+            }
+        }
+        let mut renumbered = vec![None; count];
+        let mut next = 0;
+        for (old, new) in renumbered.iter_mut().enumerate() {
+            if reached[old] {
+                *new = Some(LocId(next));
+                next += 1;
+            }
+        }
+        let new = |old: LocId| renumbered[old.index()];
+        let mut edges: Vec<Edge> = self
+            .edges
+            .into_iter()
+            .filter_map(|e| {
+                Some(Edge {
+                    from: new(e.from)?,
+                    to: new(e.to)?,
+                    ..e
+                })
+            })
+            .collect();
+        edges.sort_by_key(|e| e.from);
+        let first = (0..=next)
+            .map(|loc| edges.partition_point(|e| e.from.0 < loc) as u32)
+            .collect();
+        let kept = |old: LocId| new(old).expect("entry and exit are always kept");
+        let cfg = Cfg {
+            entry: kept(entry),
+            exit: kept(exit),
+            edges,
+            first,
+        };
+        (cfg, renumbered)
+    }
+}
+
+/// The expression that reads local `id`.
+pub const fn local(id: LocalId) -> LocalExpr {
+    Expr::Atom(LocalAtom::Local(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreachable_locations_are_removed() {
+        let mut b = CfgBuilder::new();
+        let (a, lost, end) = (b.loc(), b.loc(), b.loc());
+        b.edge(lost, Step::Skip, end, Span::default());
+        b.edge(a, Step::Skip, a, Span::default());
+        let (cfg, map) = b.finish(a, end);
+        assert_eq!(cfg.loc_count(), 2);
+        assert_eq!(cfg.edges.len(), 1);
+        assert_eq!(map[lost.index()], None);
+        assert!(cfg.has_cycle());
+        assert_eq!(cfg.outgoing(cfg.entry).count(), 1);
+        assert_eq!(cfg.outgoing(cfg.exit).count(), 0);
+    }
+}

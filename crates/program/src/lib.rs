@@ -1,0 +1,43 @@
+//! The *Program*: what every front end produces and every engine reads.
+//!
+//! Threads are control-flow graphs over mathematical integers. Accesses of
+//! shared memory are steps of their own ([`Step::Load`], [`Step::Store`], ...),
+//! so that SC, TSO, PSO and RMA see the same events; expressions in steps range
+//! over thread-local variables only. This crate holds data and pure views of it
+//! (printing, liveness, symmetry); it knows nothing of any memory model, of
+//! solvers, or of source languages.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`source`] | source text, spans, line and column |
+//! | [`expr`] | integer expressions, generic in what their atoms are |
+//! | [`ids`] | index types |
+//! | [`cfg`] | steps, edges, control-flow graphs, atomic blocks |
+//! | [`property`] | `never`, `finally`, hints |
+//! | [`program`] | variables, templates, the whole program |
+//! | [`liveness`] | which locals matter at a location |
+//! | [`print`] | steps and properties as text |
+//! | [`verdict`] | verdicts, traces, names of the memory models |
+
+pub mod cfg;
+pub mod expr;
+pub mod ids;
+pub mod liveness;
+pub mod print;
+pub mod program;
+pub mod property;
+pub mod source;
+pub mod verdict;
+
+pub use cfg::{
+    AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
+};
+pub use expr::{BinOp, EvalError, Expr, UnOp};
+pub use ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId, ThreadVarId};
+pub use program::{
+    Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
+    Program, Role, Template,
+};
+pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
+pub use source::{LineColumn, Source, Span};
+pub use verdict::{Broken, Model, Trace, TraceStep, Unknown, Verdict, Violation};

@@ -1,0 +1,102 @@
+//! Liveness: a local is *live* at a location if some path from there reads it
+//! before overwriting it, or if a property reads it. Engines forget the others
+//! (shared/ref/lessons.md, 6): the machine sets them to 0, the abstraction to
+//! unknown. That changes no verdict, since no later step or property can see
+//! the difference.
+
+use crate::cfg::{Cfg, Step};
+use crate::ids::{LocId, LocalId, TemplateId};
+use crate::program::{LocalAtom, Program};
+use crate::property::PropAtom;
+
+/// The live locals of each location of one template.
+#[derive(Clone, Debug)]
+pub struct Liveness {
+    live: Vec<Vec<bool>>,
+}
+
+impl Liveness {
+    /// Computes the live locals of `template`. Locals that a property reads are
+    /// live everywhere.
+    pub fn of(program: &Program, template: TemplateId) -> Self {
+        let code = program.template(template);
+        let observed = observed_locals(program, template);
+        let mut live = vec![observed; code.cfg.loc_count()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for edge in code.cfg.edges.iter().rev() {
+                let before = before_step(&edge.step, live[edge.to.index()].clone());
+                let at = &mut live[edge.from.index()];
+                for (slot, is_live) in at.iter_mut().zip(before) {
+                    changed |= is_live && !*slot;
+                    *slot |= is_live;
+                }
+            }
+        }
+        Self { live }
+    }
+
+    /// Whether `local` is live at `loc`.
+    pub fn is_live(&self, loc: LocId, local: LocalId) -> bool {
+        self.live[loc.index()][local.index()]
+    }
+
+    /// The locals that are dead at `loc`.
+    pub fn dead(&self, loc: LocId) -> impl Iterator<Item = LocalId> + '_ {
+        let live = &self.live[loc.index()];
+        live.iter()
+            .enumerate()
+            .filter(|&(_, live)| !live)
+            .map(|(i, _)| LocalId::from(i))
+    }
+}
+
+fn observed_locals(program: &Program, template: TemplateId) -> Vec<bool> {
+    let mut observed = vec![false; program.template(template).locals.len()];
+    for property in &program.properties {
+        property.cond.for_each_atom(&mut |atom| {
+            if let PropAtom::Local(thread, local) = atom
+                && property.threads[thread.index()].template == template
+            {
+                observed[local.index()] = true;
+            }
+        });
+    }
+    observed
+}
+
+fn before_step(step: &Step, after: Vec<bool>) -> Vec<bool> {
+    let mut live = match step {
+        Step::Atomic(atomic) => return before_block(&atomic.body, &after),
+        _ => after,
+    };
+    if let Some(dst) = step.written_local() {
+        live[dst.index()] = false;
+    }
+    step.for_each_expr(&mut |e| {
+        e.for_each_atom(&mut |atom| {
+            if let LocalAtom::Local(local) = atom {
+                live[local.index()] = true;
+            }
+        });
+    });
+    live
+}
+
+fn before_block(body: &Cfg, after: &[bool]) -> Vec<bool> {
+    let mut live = vec![vec![false; after.len()]; body.loc_count()];
+    live[body.exit.index()] = after.to_vec();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for edge in body.edges.iter().rev() {
+            let before = before_step(&edge.step, live[edge.to.index()].clone());
+            for (slot, is_live) in live[edge.from.index()].iter_mut().zip(before) {
+                changed |= is_live && !*slot;
+                *slot |= is_live;
+            }
+        }
+    }
+    live.swap_remove(body.entry.index())
+}
