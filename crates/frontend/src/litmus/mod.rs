@@ -1,0 +1,1 @@
+//! Litmus tests in herd's format.
