@@ -1,0 +1,2 @@
+//! The palisade command.
+fn main() {}
