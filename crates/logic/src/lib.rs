@@ -1,0 +1,51 @@
+//! Linear integer logic: terms and formulas in normal form, solver sessions
+//! over Z3, models, cores and interpolants.
+//!
+//! The engines above (abstraction, certificates, refinement) build
+//! [`Formula`]s over [`Var`]s that they number themselves, and ask a
+//! [`Prover`]. Terms and formulas are plain data (`Send`); everything of Z3
+//! stays inside the prover, which belongs to one thread. This crate knows
+//! nothing of threads, memory models or control flow of the program that is
+//! verified.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`names`] | variables and their names |
+//! | [`term`] | linear normal form |
+//! | [`atom`] | normal form of atoms, literals |
+//! | [`formula`] | formulas in negation normal form |
+//! | [`eval`], [`substitute`], [`display`] | evaluation, substitution and weakest preconditions, printing |
+//! | [`tidy`] | pairs of inequalities become equations |
+//! | [`lower`] | from the Program's expressions |
+//! | [`literals`] | formulas as numbers |
+//! | [`limits`], [`stats`] | what bounds a query, what is counted |
+//! | [`prover`], [`session`] | the solver, one session per cluster of queries |
+
+pub mod atom;
+pub mod display;
+mod encode;
+pub mod eval;
+pub mod formula;
+pub mod limits;
+pub mod literals;
+pub mod lower;
+pub mod names;
+pub mod prover;
+pub mod session;
+pub mod stats;
+pub mod substitute;
+pub mod term;
+pub mod tidy;
+
+pub use atom::{Atom, Literal, Relation};
+pub use eval::Assignment;
+pub use formula::Formula;
+pub use limits::{Limits, Reason};
+pub use literals::Lit;
+pub use lower::LowerError;
+pub use names::{Names, Numbered, Var};
+pub use prover::{Answer, Cluster, Options, Outcome, Prover};
+pub use stats::{Purpose, SolverStats};
+pub use substitute::Substitution;
+pub use term::{Int, Key, Overflow, Term};
+pub use tidy::tidy_atoms;

@@ -1,0 +1,252 @@
+//! The *prover*: what the engines ask. It holds the table of literals and a
+//! pool of solver sessions, one per [`Cluster`] of queries that belong together
+//! (a statement, a set of variables), and counts what it answers.
+//!
+//! A prover belongs to one thread, as Z3's terms do; every worker makes its own
+//! and shares the [`SolverStats`] and the cancellation flag of [`Limits`].
+//! `unknown` is an answer of its own and is never turned into another.
+
+use crate::eval::Assignment;
+use crate::formula::Formula;
+use crate::limits::{Limits, Reason};
+use crate::literals::{Lit, Literals};
+use crate::session::{Decision, Session};
+use crate::stats::{Purpose, SolverStats, Source};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Queries that share a solver session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Cluster(pub u32);
+
+/// The answer to whether a set of literals can hold at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// They can.
+    Sat,
+    /// Those at these positions of the query cannot (sorted).
+    Unsat(Vec<usize>),
+    /// Not known, and why.
+    Unknown(Reason),
+}
+
+/// As [`Answer`], with a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// They can: under this assignment, which was evaluated.
+    Sat(Assignment),
+    /// Those at these positions of the query cannot (sorted).
+    Unsat(Vec<usize>),
+    /// Not known, and why.
+    Unknown(Reason),
+}
+
+/// How a prover works.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What ends a query.
+    pub limits: Limits,
+    /// Where queries are counted.
+    pub stats: Arc<SolverStats>,
+}
+
+/// Definitions after which the session of one-shot queries is renewed.
+const SCRATCH_LIMIT: usize = 128;
+
+/// The table of literals and the pool of sessions.
+pub struct Prover {
+    literals: Literals,
+    sessions: FxHashMap<Cluster, Session>,
+    scratch: Session,
+    options: Options,
+}
+
+impl Prover {
+    /// A prover for the current thread.
+    pub fn new(options: Options) -> Self {
+        Self {
+            literals: Literals::default(),
+            sessions: FxHashMap::default(),
+            scratch: Session::new(),
+            options,
+        }
+    }
+
+    /// The literal of `formula`; the same for equal formulas, opposite for a
+    /// formula and its negation.
+    pub fn literal(&mut self, formula: &Formula) -> Lit {
+        self.literals.intern(formula)
+    }
+
+    /// The formula of a literal.
+    pub fn formula(&self, lit: Lit) -> Formula {
+        self.literals.formula(lit)
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Arc<SolverStats> {
+        &self.options.stats
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// Changes the limits for the queries to come.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.options.limits = limits;
+    }
+
+    /// Forgets the session of `cluster`.
+    pub fn forget(&mut self, cluster: Cluster) {
+        self.sessions.remove(&cluster);
+    }
+
+    /// Whether all of `lits` can hold at once.
+    pub fn check(&mut self, cluster: Cluster, lits: &[Lit], purpose: Purpose) -> Answer {
+        match self.decide(Some(cluster), lits, false, purpose) {
+            Ok(Decision::Sat(_)) => Answer::Sat,
+            Ok(Decision::Unsat(core)) => Answer::Unsat(positions(lits, &core)),
+            Err(reason) => Answer::Unknown(reason),
+        }
+    }
+
+    /// As [`Prover::check`], with a model. Extracting one costs more than the
+    /// check: ask only where the values are needed.
+    pub fn check_model(&mut self, cluster: Cluster, lits: &[Lit], purpose: Purpose) -> Outcome {
+        outcome(lits, self.decide(Some(cluster), lits, true, purpose))
+    }
+
+    /// Whether all of `formulas` can hold at once, with a model: one query
+    /// outside any cluster. The core has positions in `formulas`.
+    pub fn solve_all(&mut self, formulas: &[Formula], purpose: Purpose) -> Outcome {
+        let lits: Vec<Lit> = formulas.iter().map(|f| self.literal(f)).collect();
+        outcome(&lits, self.decide(None, &lits, true, purpose))
+    }
+
+    /// Whether `formula` can hold, with a model.
+    pub fn solve(&mut self, formula: &Formula, purpose: Purpose) -> Outcome {
+        self.solve_all(std::slice::from_ref(formula), purpose)
+    }
+
+    /// Whether `formula` holds under every assignment.
+    pub fn valid(&mut self, formula: &Formula, purpose: Purpose) -> Result<bool, Reason> {
+        self.implies(&Formula::True, formula, purpose)
+    }
+
+    /// Whether `b` holds wherever `a` does.
+    pub fn implies(&mut self, a: &Formula, b: &Formula, purpose: Purpose) -> Result<bool, Reason> {
+        let opposite = b.negated();
+        let lits: Vec<Lit> = a
+            .conjuncts()
+            .iter()
+            .chain(opposite.conjuncts())
+            .map(|part| self.literals.intern(part))
+            .collect();
+        match self.decide(None, &lits, false, purpose)? {
+            Decision::Sat(_) => Ok(false),
+            Decision::Unsat(_) => Ok(true),
+        }
+    }
+
+    /// Drops literals from a core as long as the rest is a core still. Positions
+    /// are those of `lits`; a query that stays unknown keeps its literal.
+    pub fn minimise(
+        &mut self,
+        cluster: Cluster,
+        lits: &[Lit],
+        core: &[usize],
+        purpose: Purpose,
+    ) -> Vec<usize> {
+        let mut kept = core.to_vec();
+        let mut at = 0;
+        while at < kept.len() {
+            let fewer: Vec<usize> = kept
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != at)
+                .map(|(_, p)| *p)
+                .collect();
+            let query: Vec<Lit> = fewer.iter().map(|p| lits[*p]).collect();
+            match self.check(cluster, &query, purpose) {
+                Answer::Unsat(smaller) => kept = smaller.iter().map(|p| fewer[*p]).collect(),
+                Answer::Sat | Answer::Unknown(_) => at += 1,
+            }
+        }
+        kept
+    }
+
+    fn decide(
+        &mut self,
+        cluster: Option<Cluster>,
+        lits: &[Lit],
+        want_model: bool,
+        purpose: Purpose,
+    ) -> Result<Decision, Reason> {
+        let stats = Arc::clone(&self.options.stats);
+        let query = match canonical(lits) {
+            Ok(query) => query,
+            Err(core) => {
+                stats.count(purpose, Source::Trivial);
+                return Ok(Decision::Unsat(core));
+            }
+        };
+        let session = if let Some(cluster) = cluster {
+            self.sessions.entry(cluster).or_insert_with(Session::new)
+        } else {
+            if self.scratch.size() > SCRATCH_LIMIT {
+                self.scratch = Session::new();
+            }
+            &mut self.scratch
+        };
+        let started = Instant::now();
+        let decision = session.decide(&self.literals, &query, want_model, &self.options.limits);
+        stats.add_time(purpose, started.elapsed());
+        stats.count(purpose, Source::Solver);
+        if decision.is_err() {
+            stats.count_unknown(purpose);
+        }
+        decision
+    }
+}
+
+/// The query as a sorted set without `true`, or a core that shows by its form
+/// that it cannot hold.
+fn canonical(lits: &[Lit]) -> Result<Vec<Lit>, Vec<Lit>> {
+    let mut query: Vec<Lit> = lits
+        .iter()
+        .copied()
+        .filter(|lit| *lit != Lit::TRUE)
+        .collect();
+    query.sort_unstable();
+    query.dedup();
+    if query.first() == Some(&Lit::FALSE) {
+        return Err(vec![Lit::FALSE]);
+    }
+    // A literal and its negation are neighbours.
+    match query.windows(2).find(|pair| pair[0] == !pair[1]) {
+        Some(pair) => Err(pair.to_vec()),
+        None => Ok(query),
+    }
+}
+
+/// The first position of each literal of `core` in `lits`, sorted.
+fn positions(lits: &[Lit], core: &[Lit]) -> Vec<usize> {
+    let mut found: Vec<usize> = core
+        .iter()
+        .filter_map(|c| lits.iter().position(|lit| lit == c))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn outcome(lits: &[Lit], decision: Result<Decision, Reason>) -> Outcome {
+    match decision {
+        Ok(Decision::Sat(Some(model))) => Outcome::Sat(model),
+        Ok(Decision::Sat(None)) => Outcome::Unknown(Reason::ModelTooLarge),
+        Ok(Decision::Unsat(core)) => Outcome::Unsat(positions(lits, &core)),
+        Err(reason) => Outcome::Unknown(reason),
+    }
+}
