@@ -19,19 +19,24 @@
 //! | [`lower`] | from the Program's expressions |
 //! | [`literals`] | formulas as numbers |
 //! | [`limits`], [`stats`] | what bounds a query, what is counted |
-//! | [`prover`], [`session`] | the solver, one session per cluster of queries |
+//! | [`prover`] | what engines ask; a pool of solver sessions, one per cluster of queries |
+//! | [`interpolate`] | sequence interpolants: from Spacer, or by projection |
 
 pub mod atom;
+mod decode;
 pub mod display;
 mod encode;
 pub mod eval;
 pub mod formula;
+pub mod interpolate;
 pub mod limits;
 pub mod literals;
 pub mod lower;
 pub mod names;
+mod project;
 pub mod prover;
-pub mod session;
+mod session;
+mod spacer;
 pub mod stats;
 pub mod substitute;
 pub mod term;
@@ -40,6 +45,7 @@ pub mod tidy;
 pub use atom::{Atom, Literal, Relation};
 pub use eval::Assignment;
 pub use formula::Formula;
+pub use interpolate::{InterpolateError, Method};
 pub use limits::{Limits, Reason};
 pub use literals::Lit;
 pub use lower::LowerError;
