@@ -3,19 +3,22 @@
 //! store buffers in columns of their own, shown when they change.
 //!
 //! ```text
-//!    left                  right                 memory   buffers
-//! ---------------------------------------------------------------
-//!                                                x=0 y=0
-//!    4 | x = 1;                                           left: x=1
-//!                          9 | r = y;
-//!    ~ x = 1                                     x=1      left: -
+//!   left           right          memory   buffers
+//! -------------------------------------------------
+//!                                 x=0 y=0
+//!   4 | x = 1;                             left: x=1
+//!                  9 | r = y;
+//!   ~ x = 1                       x=1      left: -
 //! ```
 //!
 //! `~` marks what the memory system does for a thread.
 
+use std::collections::BTreeMap;
+
+use palisade_program::{Source, Trace, TraceStep};
+
 use crate::style::{Ink, Style};
-use crate::trace::{Actor, Snapshot, Trace, TraceStep};
-use crate::wrap::{pad, width, wrap};
+use crate::wrap::{width, wrap};
 
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -28,18 +31,35 @@ type Line = (String, Option<Ink>);
 /// One row of the table: a cell per column, each of some lines.
 type Row = Vec<Vec<Line>>;
 
+/// Values of memory cells by name.
+type Memory = BTreeMap<String, i64>;
+
+/// Entries of buffers by the buffer's name.
+type Buffers = BTreeMap<String, Vec<String>>;
+
 /// The trace as text of about `cells` terminal cells a line (more when there
 /// are too many threads for that), every line ended by a line break.
-pub fn render(trace: &Trace, style: Style, cells: usize) -> String {
+pub fn render(trace: &Trace, source: &Source, style: Style, cells: usize) -> String {
     let columns = Columns::new(trace);
-    let rows = columns.rows(trace);
+    let rows = columns.rows(trace, source);
     let widths = fit(&natural_widths(&columns.heads, &rows), cells);
-    let mut text = String::new();
-    text.push_str(&head_line(&columns.heads, &widths, style));
+    let mut text = head_line(&columns.heads, &widths, style);
     for row in &rows {
         push_row(&mut text, row, &widths, style);
     }
     text
+}
+
+/// How often another thread takes over; steps of the memory system count for
+/// nobody.
+pub fn context_switches(trace: &Trace) -> usize {
+    let threads: Vec<usize> = trace
+        .steps
+        .iter()
+        .filter(|step| !step.by_memory)
+        .map(|step| step.thread)
+        .collect();
+    threads.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
 /// Which columns there are.
@@ -51,9 +71,7 @@ struct Columns {
 
 impl Columns {
     fn new(trace: &Trace) -> Self {
-        let holds_some = |state: &Snapshot| state.buffers.iter().any(|b| !b.is_empty());
-        let has_buffers =
-            holds_some(&trace.start) || trace.steps.iter().any(|step| holds_some(&step.after));
+        let has_buffers = trace.steps.iter().any(|step| !step.buffers.is_empty());
         let mut heads = trace.threads.clone();
         heads.push("memory".into());
         if has_buffers {
@@ -66,120 +84,120 @@ impl Columns {
         }
     }
 
-    fn rows(&self, trace: &Trace) -> Vec<Row> {
-        let mut rows = vec![self.row(trace, None, &Snapshot::default(), &trace.start)];
-        let mut before = &trace.start;
+    fn rows(&self, trace: &Trace, source: &Source) -> Vec<Row> {
+        let no_buffers = Buffers::new();
+        let mut memory = &trace.initial;
+        let mut buffers = &no_buffers;
         let mut previous: Option<&TraceStep> = None;
+        let mut first = self.empty_row();
+        first[self.threads] = memory_lines(&Memory::new(), memory);
+        let mut rows = vec![first];
         for step in &trace.steps {
-            let repeats = previous.is_some_and(|p| same_place(p, step));
-            let cell = (step.thread, step_lines(step, repeats));
-            rows.push(self.row(trace, Some(cell), before, &step.after));
-            before = &step.after;
+            let repeats = previous.is_some_and(|p| same_place(p, step, source));
+            let mut row = self.empty_row();
+            if step.thread < self.threads {
+                row[step.thread] = step_lines(step, source, repeats);
+            }
+            row[self.threads] = memory_lines(memory, &step.memory);
+            if self.has_buffers {
+                row[self.threads + 1] = buffer_lines(buffers, &step.buffers);
+            }
+            rows.push(row);
+            memory = &step.memory;
+            buffers = &step.buffers;
             previous = Some(step);
         }
         rows
     }
 
-    fn row(
-        &self,
-        trace: &Trace,
-        step: Option<(usize, Vec<Line>)>,
-        before: &Snapshot,
-        after: &Snapshot,
-    ) -> Row {
-        let mut row: Row = vec![Vec::new(); self.heads.len()];
-        if let Some((thread, lines)) = step
-            && thread < self.threads
-        {
-            row[thread] = lines;
-        }
-        let memory = memory_text(before, after);
-        if !memory.is_empty() {
-            row[self.threads].push((memory, None));
-        }
-        if self.has_buffers {
-            row[self.threads + 1] = buffer_lines(trace, before, after);
-        }
-        row
+    fn empty_row(&self) -> Row {
+        vec![Vec::new(); self.heads.len()]
     }
 }
 
 /// Whether the second step goes on at the line of the first, so that the
 /// source need not be shown again.
-fn same_place(first: &TraceStep, second: &TraceStep) -> bool {
+fn same_place(first: &TraceStep, second: &TraceStep, source: &Source) -> bool {
+    let line = |step: &TraceStep| source.position(step.span.start).line;
     first.thread == second.thread
-        && first.actor == Actor::Thread
-        && second.actor == Actor::Thread
-        && first.line.is_some()
-        && first.line == second.line
+        && !first.by_memory
+        && !second.by_memory
+        && line(first) == line(second)
 }
 
 /// The source line, and under it what the step does unless it says the same.
-fn step_lines(step: &TraceStep, repeats: bool) -> Vec<Line> {
-    if step.actor == Actor::Memory {
-        return vec![(format!("~ {}", step.step), Some(Ink::Faint))];
+fn step_lines(step: &TraceStep, source: &Source, repeats: bool) -> Vec<Line> {
+    if step.by_memory {
+        return vec![(format!("~ {}", step.text), Some(Ink::Faint))];
     }
-    let Some(line) = step.line else {
-        return vec![(step.step.clone(), None)];
-    };
+    let line = source.position(step.span.start).line;
     let number = format!("{line} | ");
-    let source = step.source.trim();
+    let code = without_comment(source.line(line).trim());
     let mut lines = Vec::new();
     if !repeats {
-        lines.push((format!("{number}{source}"), None));
+        lines.push((format!("{number}{code}"), None));
     }
-    if repeats || !says_the_same(source, &step.step) {
+    if repeats || !says_the_same(code, &step.text) {
         let indent = " ".repeat(width(&number));
-        lines.push((format!("{indent}{}", step.step), Some(Ink::Faint)));
+        lines.push((format!("{indent}{}", step.text), Some(Ink::Faint)));
     }
     lines
 }
 
-/// Whether two texts differ at most in blanks and a final semicolon.
-fn says_the_same(source: &str, step: &str) -> bool {
-    let bare = |text: &str| -> String {
-        text.trim_end_matches(';')
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .collect()
-    };
-    bare(source) == bare(step)
+/// A line of code up to its `//` comment. Only for show: a `//` inside a string
+/// would be cut too, and no front end has strings that matter.
+fn without_comment(code: &str) -> &str {
+    code.split("//").next().unwrap_or(code).trim_end()
 }
 
-fn memory_text(before: &Snapshot, after: &Snapshot) -> String {
-    let cells: Vec<_> = after
-        .changed_memory(before)
+/// Whether two texts differ at most in blanks and a final semicolon.
+fn says_the_same(code: &str, step: &str) -> bool {
+    let bare = |text: &str| -> String {
+        let text = text.trim_end_matches(';');
+        text.chars().filter(|c| !c.is_whitespace()).collect()
+    };
+    bare(code) == bare(step)
+}
+
+fn memory_lines(before: &Memory, after: &Memory) -> Vec<Line> {
+    let changed: Vec<String> = after
+        .iter()
+        .filter(|(name, value)| before.get(*name) != Some(value))
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    cells.join(" ")
+    if changed.is_empty() {
+        Vec::new()
+    } else {
+        vec![(changed.join(" "), None)]
+    }
 }
 
-fn buffer_lines(trace: &Trace, before: &Snapshot, after: &Snapshot) -> Vec<Line> {
-    after
-        .changed_buffers(before)
-        .map(|(thread, buffer)| {
-            let content = if buffer.is_empty() {
-                "-".to_owned()
-            } else {
-                buffer.join(" ")
-            };
-            (format!("{}: {content}", trace.thread_name(thread)), None)
-        })
+/// A line per buffer that has changed; `-` for one that is empty now.
+fn buffer_lines(before: &Buffers, after: &Buffers) -> Vec<Line> {
+    let emptied = before
+        .keys()
+        .filter(|name| !after.contains_key(*name))
+        .map(|name| (name, "-".to_owned()));
+    let changed = after
+        .iter()
+        .filter(|(name, entries)| before.get(*name) != Some(entries))
+        .map(|(name, entries)| (name, entries.join(" ")));
+    let mut all: Vec<(&String, String)> = emptied.chain(changed).collect();
+    all.sort();
+    all.into_iter()
+        .map(|(name, entries)| (format!("{name}: {entries}"), None))
         .collect()
 }
 
 fn natural_widths(heads: &[String], rows: &[Row]) -> Vec<usize> {
-    heads
-        .iter()
-        .enumerate()
-        .map(|(column, head)| {
-            rows.iter()
-                .flat_map(|row| row[column].iter().map(|(text, _)| width(text)))
-                .chain([width(head)])
-                .max()
-                .unwrap_or(0)
-        })
-        .collect()
+    let widest = |(column, head): (usize, &String)| {
+        rows.iter()
+            .flat_map(|row| row[column].iter().map(|(text, _)| width(text)))
+            .chain([width(head)])
+            .max()
+            .unwrap_or(0)
+    };
+    heads.iter().enumerate().map(widest).collect()
 }
 
 /// Narrows the widest columns until all fit into `cells`.
@@ -196,7 +214,7 @@ fn fit(natural: &[usize], cells: usize) -> Vec<usize> {
 
 fn head_line(heads: &[String], widths: &[usize], style: Style) -> String {
     let mut text = String::new();
-    let cells: Vec<Vec<Line>> = heads
+    let cells: Row = heads
         .iter()
         .map(|head| vec![(head.clone(), Some(Ink::Strong))])
         .collect();
@@ -208,10 +226,10 @@ fn head_line(heads: &[String], widths: &[usize], style: Style) -> String {
 }
 
 fn push_row(text: &mut String, row: &[Vec<Line>], widths: &[usize], style: Style) {
-    let broken: Vec<Vec<Line>> = row
+    let broken: Row = row
         .iter()
         .zip(widths)
-        .map(|(cell, &width)| break_cell(cell, width))
+        .map(|(cell, &cells)| break_cell(cell, cells))
         .collect();
     let height = broken.iter().map(Vec::len).max().unwrap_or(0);
     for index in 0..height {
@@ -223,27 +241,27 @@ fn break_cell(cell: &[Line], cells: usize) -> Vec<Line> {
     cell.iter()
         .flat_map(|(text, ink)| {
             let indent = width(text) - width(text.trim_start()) + 2;
-            wrap(text, cells, indent)
-                .into_iter()
-                .map(|line| (line, *ink))
+            let lines = wrap(text, cells, indent);
+            lines.into_iter().map(|line| (line, *ink))
         })
         .collect()
 }
 
 fn push_line(text: &mut String, row: &[Vec<Line>], index: usize, widths: &[usize], style: Style) {
-    let mut line = String::new();
     // Blanks are held back so that no line ends in them.
     let mut blanks = GAP;
     for (cell, &cells) in row.iter().zip(widths) {
         match cell.get(index).filter(|(content, _)| !content.is_empty()) {
             Some((content, ink)) => {
-                line.push_str(&" ".repeat(blanks));
-                line.push_str(&ink.map_or(content.clone(), |ink| style.paint(ink, content)));
-                blanks = width(&pad(content, cells)) - width(content) + GAP;
+                text.push_str(&" ".repeat(blanks));
+                match ink {
+                    Some(ink) => text.push_str(&style.paint(*ink, content)),
+                    None => text.push_str(content),
+                }
+                blanks = cells.saturating_sub(width(content)) + GAP;
             }
             None => blanks += cells + GAP,
         }
     }
-    text.push_str(&line);
     text.push('\n');
 }

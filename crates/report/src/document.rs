@@ -2,16 +2,17 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
+use palisade_program::{Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::verdict::Verdict;
+use crate::verdict;
 
 /// The version of the keys below.
 pub const SCHEMA: u32 = 1;
 
 /// One JSON document.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Document {
     /// Always [`SCHEMA`].
     pub schema: u32,
@@ -23,13 +24,13 @@ pub struct Document {
     /// The memory model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The answer.
+    /// The answer: `holds`, `violated` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<&'static str>,
     /// `holds`: whether the separate checker confirmed the invariant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certified: Option<bool>,
-    /// `violated`: whether the concrete machine replayed the trace.
+    /// `violated`: whether the concrete machine ran the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<bool>,
     /// Why: what is violated, or what ran out.
@@ -43,16 +44,22 @@ pub struct Document {
     pub trace: Option<Value>,
     /// Results of litmus tests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tests: Option<Vec<LitmusTest>>,
-    /// Final states (`explore --final`): variable and value.
+    pub tests: Option<Vec<Value>>,
+    /// Rows of a suite of experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub final_states: Option<Value>,
+    pub rows: Option<Vec<Value>>,
+    /// Final states (`explore --final`): values by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finals: Option<Vec<Value>>,
+    /// What the command produced if that is text: a formatted program, a graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Further remarks, such as deadlocks that were found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Errors in the input: text, file, line, column.
+    /// Errors and warnings about the input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ErrorEntry>,
+    pub diagnostics: Vec<Complaint>,
     /// Limits and options that the result depends on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<Value>,
@@ -61,9 +68,11 @@ pub struct Document {
     pub stats: Option<Stats>,
 }
 
-/// One error in an input.
+/// One error or warning about an input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ErrorEntry {
+pub struct Complaint {
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
     /// What is wrong.
     pub message: String,
     /// The file.
@@ -78,27 +87,6 @@ pub struct ErrorEntry {
     /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-}
-
-/// The result of one litmus test, in herd's terms.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct LitmusTest {
-    /// The test's name.
-    pub name: String,
-    /// Its file.
-    pub input: String,
-    /// The memory model.
-    pub model: String,
-    /// The final states, each as herd prints it.
-    pub states: Vec<String>,
-    /// Whether the quantified condition is satisfied (herd's `Ok` or `No`).
-    pub ok: bool,
-    /// `Never`, `Sometimes` or `Always`.
-    pub observation: String,
-    /// Final states that satisfy the condition.
-    pub positive: usize,
-    /// Final states that do not.
-    pub negative: usize,
 }
 
 /// What a run cost. Engines fill in what they count.
@@ -126,6 +114,9 @@ pub struct Stats {
     pub cpu_seconds: f64,
     /// Largest resident memory of the whole process.
     pub peak_memory_bytes: u64,
+    /// Whatever else an engine counts: solver calls by purpose, cache hits ...
+    #[serde(flatten)]
+    pub more: serde_json::Map<String, Value>,
 }
 
 impl Document {
@@ -134,21 +125,22 @@ impl Document {
         Self {
             schema: SCHEMA,
             command: command.to_owned(),
-            input: None,
-            model: None,
-            verdict: None,
-            certified: None,
-            replayed: None,
-            reason: None,
-            bound: None,
-            trace: None,
-            tests: None,
-            final_states: None,
-            notes: Vec::new(),
-            errors: Vec::new(),
-            options: None,
-            stats: None,
+            ..Self::default()
         }
+    }
+
+    /// Fills in everything that the verdict says. A trace in a verdict has been
+    /// run by the concrete machine: that is what [`Verdict::Violated`] means.
+    #[must_use]
+    pub fn with_verdict(mut self, verdict: &Verdict, source: &Source) -> Self {
+        self.verdict = Some(verdict::word(verdict));
+        self.reason = verdict::reason(verdict);
+        self.bound = verdict::bound(verdict);
+        if let Verdict::Violated(violation) = verdict {
+            self.replayed = Some(true);
+            self.trace = Some(trace_value(&violation.trace, source));
+        }
+        self
     }
 
     /// The document as indented JSON, ended by a line break.
@@ -158,4 +150,25 @@ impl Document {
         text.push('\n');
         text
     }
+}
+
+/// The `trace` of a document: one object per step, with all of memory and all
+/// non-empty buffers after it.
+pub fn trace_value(trace: &Trace, source: &Source) -> Value {
+    let steps = trace.steps.iter();
+    steps.map(|step| step_value(trace, step, source)).collect()
+}
+
+fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
+    let place = source.position(step.span.start);
+    json!({
+        "thread": trace.threads.get(step.thread).map_or("?", String::as_str),
+        "line": place.line,
+        "column": place.column,
+        "actor": if step.by_memory { "memory" } else { "thread" },
+        "step": step.text,
+        "memory": step.memory,
+        "locals": step.locals,
+        "buffers": step.buffers,
+    })
 }

@@ -1,13 +1,12 @@
 //! Reports: results as people and scripts read them. This is the last stage of
 //! the pipeline; it decides nothing. Engines' results come in as the plain data
-//! of [`Trace`] and [`Document`], so that this crate knows no engine.
+//! the verdicts and traces of `palisade-program`, so that this crate knows no engine.
 //!
 //! | file | term |
 //! |---|---|
 //! | [`style`] | colours, or none |
-//! | [`verdict`] | holds, violated, unknown and their exit codes |
+//! | [`verdict`] | verdicts in words, outcomes and their exit codes |
 //! | [`document`] | the JSON document, schema 1 |
-//! | [`trace`] | a run of the program, step by step |
 //! | [`columns`] | a trace in the terminal, one column per thread |
 //! | [`wrap`] | breaking text to a width |
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
@@ -24,11 +23,9 @@ pub mod layout;
 pub mod listing;
 pub mod style;
 pub mod svg;
-pub mod trace;
 pub mod verdict;
 pub mod wrap;
 
-pub use document::{Document, LitmusTest, Stats};
-pub use style::Style;
-pub use trace::{Actor, Snapshot, Trace, TraceStep};
-pub use verdict::{Outcome, Verdict};
+pub use document::{Complaint, Document, Stats};
+pub use style::{Ink, Style};
+pub use verdict::Outcome;

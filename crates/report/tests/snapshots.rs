@@ -1,96 +1,128 @@
 //! What people and scripts see, written out: traces in the terminal and in
 //! JSON, listings, and pictures of control flow.
 
+use std::collections::BTreeMap;
+
 use palisade_program::{
-    AssertKind, BinOp, CfgBuilder, Count, Expr, Global, Init, Label, Local, LocalAtom, LocalId,
-    Origin, Place, Program, Property, PropertyKind, Role, Source, Span, Step, Template,
+    AssertKind, BinOp, Broken, CfgBuilder, Count, Expr, Global, Init, Label, Local, LocalAtom,
+    LocalId, Origin, Place, Program, Property, PropertyKind, Role, Source, Span, Step, Template,
+    Trace, TraceStep, Unknown, Verdict, Violation,
 };
-use palisade_report::{
-    Actor, Document, Snapshot, Stats, Style, Trace, TraceStep, Verdict, columns, dot, graph,
-    listing, svg,
-};
+use palisade_report::{Document, Stats, Style, columns, dot, graph, listing, svg, verdict};
+
+const STORE_BUFFERING: &str = "\
+shared x, y;
+
+thread left {
+  x = 1;       // may wait in the buffer
+  if (y == 0) {
+    left_in: skip;
+  }
+}
+
+thread right {
+  y = 1;
+  if (x == 0) {
+    right_in: skip;
+  }
+}
+";
+
+fn source() -> Source {
+    Source::new("sb.pal", STORE_BUFFERING)
+}
+
+/// The span of a piece of the program.
+fn at(piece: &str) -> Span {
+    let start = STORE_BUFFERING.find(piece).expect("part of the program");
+    Span::new(start, start + piece.len())
+}
 
 /// Store buffering: both threads store, then read the other's variable.
 fn store_buffering() -> Trace {
-    let state = |memory: [i64; 2], left: &[&str], right: &[&str]| Snapshot {
-        memory: vec![("x".into(), memory[0]), ("y".into(), memory[1])],
-        buffers: [left, right]
-            .map(|b| b.iter().map(ToString::to_string).collect())
-            .to_vec(),
+    let buffers = |left: &[&str], right: &[&str]| {
+        let named = [("left", left), ("right", right)];
+        let full = named.into_iter().filter(|(_, entries)| !entries.is_empty());
+        full.map(|(name, entries)| {
+            let entries = entries.iter().map(ToString::to_string).collect();
+            (name.to_owned(), entries)
+        })
+        .collect()
     };
-    let step = |thread, line: u32, source: &str, step: &str, after| TraceStep {
+    let memory = |x, y| BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y)]);
+    let step = |thread, span, text: &str, memory, buffers| TraceStep {
         thread,
-        actor: Actor::Thread,
-        line: Some(line),
-        column: Some(3),
-        source: source.into(),
-        step: step.into(),
-        after,
+        by_memory: false,
+        span,
+        text: text.into(),
+        memory,
+        locals: BTreeMap::new(),
+        buffers,
     };
-    let update = |thread, text: &str, after| TraceStep {
-        thread,
-        actor: Actor::Memory,
-        line: None,
-        column: None,
-        source: String::new(),
-        step: text.into(),
-        after,
+    let (x1, y1): (&[&str], &[&str]) = (&["x=1"], &["y=1"]);
+    let update = TraceStep {
+        by_memory: true,
+        ..step(
+            0,
+            at("x = 1"),
+            "x = 1 reaches memory",
+            memory(1, 0),
+            buffers(&[], y1),
+        )
     };
     Trace {
         threads: vec!["left".into(), "right".into()],
-        start: state([0, 0], &[], &[]),
+        initial: memory(0, 0),
         steps: vec![
-            step(0, 4, "  x = 1;", "x = 1", state([0, 0], &["x=1"], &[])),
+            step(0, at("x = 1"), "x = 1", memory(0, 0), buffers(x1, &[])),
             step(
                 0,
-                5,
-                "  if (y == 0) {",
-                "t = y",
-                state([0, 0], &["x=1"], &[]),
+                at("y == 0"),
+                "$1 = y (0)",
+                memory(0, 0),
+                buffers(x1, &[]),
             ),
             step(
                 0,
-                5,
-                "  if (y == 0) {",
-                "assume(t == 0)",
-                state([0, 0], &["x=1"], &[]),
+                at("y == 0"),
+                "assume($1 == 0)",
+                memory(0, 0),
+                buffers(x1, &[]),
             ),
-            step(
-                1,
-                11,
-                "  y = 1;",
-                "y = 1",
-                state([0, 0], &["x=1"], &["y=1"]),
-            ),
-            step(
-                1,
-                12,
-                "  if (x == 0) {",
-                "t = x",
-                state([0, 0], &["x=1"], &["y=1"]),
-            ),
-            update(0, "x = 1 reaches memory", state([1, 0], &[], &["y=1"])),
+            step(1, at("y = 1"), "y = 1", memory(0, 0), buffers(x1, y1)),
+            step(1, at("x == 0"), "$1 = x (0)", memory(0, 0), buffers(x1, y1)),
+            update,
         ],
-        conclusion: "never left@cs && right@cs".into(),
     }
+}
+
+fn violation() -> Verdict {
+    Verdict::Violated(Box::new(Violation {
+        broken: Broken::Property(0),
+        span: at("left_in"),
+        message: "never left@left_in && right@right_in".into(),
+        trace: store_buffering(),
+    }))
 }
 
 #[test]
 fn trace_in_columns() {
-    insta::assert_snapshot!(columns::render(&store_buffering(), Style::PLAIN, 100));
+    let trace = store_buffering();
+    insta::assert_snapshot!(columns::render(&trace, &source(), Style::PLAIN, 100));
+    assert_eq!(columns::context_switches(&trace), 1);
 }
 
 #[test]
 fn trace_in_a_narrow_terminal_wraps() {
-    let text = columns::render(&store_buffering(), Style::PLAIN, 62);
+    let text = columns::render(&store_buffering(), &source(), Style::PLAIN, 62);
     assert!(text.lines().all(|line| line.len() <= 62), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn trace_in_colour_says_the_same() {
-    let plain = columns::render(&store_buffering(), Style::PLAIN, 100);
-    let coloured = columns::render(&store_buffering(), Style::COLOURED, 100);
+    let plain = columns::render(&store_buffering(), &source(), Style::PLAIN, 100);
+    let coloured = columns::render(&store_buffering(), &source(), Style::COLOURED, 100);
     assert_ne!(plain, coloured);
     let mut stripped = String::new();
     let mut rest = coloured.as_str();
@@ -104,22 +136,25 @@ fn trace_in_colour_says_the_same() {
 }
 
 #[test]
+fn verdicts_in_words() {
+    let touched = Verdict::Unknown(Unknown::Bound(vec!["2 buffered stores".into()]));
+    let lines = [violation(), touched, Verdict::Holds]
+        .map(|verdict| verdict::line(&verdict, &source(), Style::PLAIN));
+    insta::assert_snapshot!(lines.concat());
+}
+
+#[test]
 fn document_of_a_violation() {
-    let trace = store_buffering();
     let document = Document {
         input: Some("sb.pal".into()),
         model: Some("tso".into()),
-        verdict: Some(Verdict::Violated),
-        replayed: Some(true),
-        reason: Some(trace.conclusion.clone()),
-        trace: Some(trace.to_json()),
         stats: Some(Stats {
             states: Some(42),
             cpu_seconds: 0.5,
             peak_memory_bytes: 1024,
             ..Stats::default()
         }),
-        ..Document::new("explore")
+        ..Document::new("explore").with_verdict(&violation(), &source())
     };
     insta::assert_snapshot!(document.to_json());
 }
