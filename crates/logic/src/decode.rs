@@ -95,8 +95,8 @@ impl Decoder<'_> {
     fn application(&self, ast: &Dynamic) -> Result<Term, DecodeError> {
         let children = ast.children();
         match (ast.decl().kind(), &children[..]) {
-            (DeclKind::Add, _) => self.fold(&children, |sum, part| sum.plus(part)),
-            (DeclKind::Sub, _) => self.fold(&children, |sum, part| sum.minus(part)),
+            (DeclKind::Add, _) => self.fold(&children, Term::plus),
+            (DeclKind::Sub, _) => self.fold(&children, Term::minus),
             (DeclKind::Uminus, [a]) => Ok(self.term(a)?.negated()),
             (DeclKind::Mul, [a, b]) => {
                 let (a, b) = (self.term(a)?, self.term(b)?);

@@ -179,25 +179,19 @@ impl Formula {
             _ if a == b => return Self::True,
             _ => {}
         }
-        let opposite = a.negated();
-        if opposite == *b {
-            return Self::False;
+        // One form for `a <=> b`, `b <=> a` and `!a <=> !b`: of each side the
+        // smaller of itself and its negation, in order, the sign on the second.
+        let least = |side: &Self| {
+            let opposite = side.negated();
+            if opposite < *side { (opposite, true) } else { (side.clone(), false) }
+        };
+        let ((a, turned), (b, other_turned)) = (least(a), least(b));
+        let (first, second) = if a <= b { (a, b) } else { (b, a) };
+        let opposed = turned != other_turned;
+        if first == second {
+            return (!opposed).into();
         }
-        // One form for `a <=> b`, `b <=> a` and `!a <=> !b`: sides in order,
-        // the first being the smaller of itself and its negation.
-        let other = b.negated();
-        let (a, b) = if opposite < *a {
-            (opposite, other)
-        } else {
-            (a.clone(), b.clone())
-        };
-        let pair = if a <= b {
-            (a, b)
-        } else {
-            let (x, y) = (b.negated(), a.negated());
-            if x < b { (x, y) } else { (b, a) }
-        };
-        Self::Iff(Arc::new(pair))
+        Self::Iff(Arc::new((first, if opposed { second.negated() } else { second })))
     }
 
     /// The conjunction of `parts`.
