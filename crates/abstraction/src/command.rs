@@ -1,0 +1,472 @@
+//! *Commands*: what an edge of the program does, as guarded parallel assignments
+//! under SC. Executing an edge symbolically at given explicit values yields
+//! *branches*; each has a guard over the data before the step and the data after
+//! it as terms over the data before. Choices (paths through an atomic block,
+//! elements of an array under a computed index, values of an explicit variable
+//! that gets data) become several branches. Since the explicit values are
+//! constants here, branches that they exclude never arise.
+//!
+//! Executed under SC: fences do nothing, put and get are synchronous (seed 004,
+//! section 2.2). Other models reach this file as reduced programs.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use palisade_logic::lower::{LowerError, formula_of, term_of};
+use palisade_logic::substitute::Substitution;
+use palisade_logic::{Formula, Term, Var};
+use palisade_program::cfg::{Cfg, Edge, Place, Step};
+use palisade_program::{Cell, EdgeId, LocId, LocalAtom, LocalExpr, LocalId, Span};
+use rustc_hash::FxHashMap;
+
+use crate::space::{Control, Space};
+
+/// Most steps executed inside one atomic block, over all its paths.
+const MAX_BLOCK_STEPS: usize = 20_000;
+
+/// Number of a branch in [`Commands`].
+pub type BranchId = usize;
+
+/// Why a command cannot be executed symbolically.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct Unsupported {
+    /// What it is.
+    pub what: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl From<LowerError> for Unsupported {
+    fn from(error: LowerError) -> Self {
+        Self { what: error.to_string(), span: error.span() }
+    }
+}
+
+/// A non-deterministic value on the way of a branch, for replay: either known,
+/// or what the model says of a fresh variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Chosen {
+    /// An explicit variable got this value.
+    Value(i64),
+    /// A data variable got whatever this variable is.
+    Fresh(Var),
+}
+
+/// How a branch ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// The thread is at this location.
+    At(LocId),
+    /// An assertion with this span has failed.
+    Failed(Span),
+}
+
+/// One guarded parallel assignment.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// The thread that acts.
+    pub thread: usize,
+    /// The edge it takes.
+    pub edge: EdgeId,
+    /// Inside an atomic block: the edges of its body.
+    pub path: Vec<EdgeId>,
+    /// Non-deterministic values, in the order of the steps that choose.
+    pub chosen: Vec<Chosen>,
+    /// Condition on the data before the step (with fresh variables for `*`).
+    pub guard: Formula,
+    /// New values of data variables, over the data before the step.
+    pub updates: Substitution,
+    /// The data variables that get new values, sorted.
+    pub written: Vec<Var>,
+    /// Data variables that are dead afterwards, sorted.
+    pub forgotten: Vec<Var>,
+    /// New values of explicit variables, by position.
+    pub explicit: Vec<(usize, i64)>,
+    /// Where it ends.
+    pub end: End,
+}
+
+/// Executes edges and remembers their branches.
+#[derive(Debug)]
+pub struct Commands<'s> {
+    space: &'s Space<'s>,
+    /// For each thread and edge: positions of the explicit variables it reads.
+    reads: Vec<Vec<Vec<usize>>>,
+    memo: FxHashMap<(usize, EdgeId, Vec<i64>), Rc<[BranchId]>>,
+    branches: Vec<Rc<Branch>>,
+}
+
+impl<'s> Commands<'s> {
+    /// The commands of a space.
+    pub fn new(space: &'s Space<'s>) -> Self {
+        let reads = (0..space.threads.len()).map(|thread| {
+            let cfg = &space.program.template(space.threads[thread].template).cfg;
+            cfg.edges.iter().map(|edge| explicit_reads(space, thread, edge)).collect()
+        });
+        Self { space, reads: reads.collect(), memo: FxHashMap::default(), branches: Vec::new() }
+    }
+
+    /// The branch `id`.
+    pub fn branch(&self, id: BranchId) -> &Rc<Branch> {
+        &self.branches[id]
+    }
+
+    /// The space.
+    pub fn space(&self) -> &'s Space<'s> {
+        self.space
+    }
+
+    /// The branches of `edge` of `thread` at `control`.
+    pub fn execute(
+        &mut self,
+        control: &Control,
+        thread: usize,
+        edge: EdgeId,
+    ) -> Result<Rc<[BranchId]>, Unsupported> {
+        let reads = &self.reads[thread][edge.index()];
+        let key = (thread, edge, reads.iter().map(|&p| control.values[p]).collect());
+        if let Some(known) = self.memo.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let first = self.branches.len();
+        let made = Executor::new(self.space, control, thread, edge).run()?;
+        self.branches.extend(made.into_iter().map(Rc::new));
+        let ids: Rc<[BranchId]> = (first..self.branches.len()).collect();
+        self.memo.insert(key, Rc::clone(&ids));
+        Ok(ids)
+    }
+}
+
+/// Positions of the explicit variables that a step may read: the thread's
+/// explicit locals in its expressions, explicit cells of the arrays it reads.
+fn explicit_reads(space: &Space<'_>, thread: usize, edge: &Edge) -> Vec<usize> {
+    let mut slots = Vec::new();
+    collect_reads(space, thread, &edge.step, &mut slots);
+    let mut positions: Vec<usize> = slots
+        .into_iter()
+        .filter_map(|slot| space.slots[slot].explicit.as_ref().map(|e| e.position))
+        .collect();
+    positions.sort_unstable();
+    positions.dedup();
+    positions
+}
+
+fn collect_reads(space: &Space<'_>, thread: usize, step: &Step, slots: &mut Vec<usize>) {
+    step.for_each_expr(&mut |e| {
+        e.for_each_atom(&mut |atom| {
+            if let LocalAtom::Local(id) = atom {
+                slots.push(space.local_slot(thread, *id));
+            }
+        });
+    });
+    let place = |place: &Place, slots: &mut Vec<usize>| {
+        for index in 0..space.program.global(place.var).cell_count() {
+            slots.push(space.cell_slot(space.program.cell(place.var, index as u32)));
+        }
+    };
+    match step {
+        Step::Load { src, .. } => place(src, slots),
+        Step::Put { local: from, .. } | Step::Get { remote: from, .. } => place(from, slots),
+        Step::Atomic(atomic) => {
+            for edge in &atomic.body.edges {
+                collect_reads(space, thread, &edge.step, slots);
+            }
+        }
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+        Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } | Step::Flush(_) => {}
+    }
+}
+
+/// A partial run of an edge.
+#[derive(Clone, Debug)]
+struct Run {
+    guard: Vec<Formula>,
+    data: BTreeMap<usize, Term>,
+    explicit: BTreeMap<usize, i64>,
+    path: Vec<EdgeId>,
+    chosen: Vec<Chosen>,
+    failed: Option<Span>,
+}
+
+struct Executor<'s> {
+    space: &'s Space<'s>,
+    control: &'s Control,
+    thread: usize,
+    edge: EdgeId,
+    fresh: u32,
+    steps: usize,
+}
+
+impl<'s> Executor<'s> {
+    fn new(space: &'s Space<'s>, control: &'s Control, thread: usize, edge: EdgeId) -> Self {
+        Self { space, control, thread, edge, fresh: space.first_fresh(), steps: 0 }
+    }
+
+    fn run(mut self) -> Result<Vec<Branch>, Unsupported> {
+        let template = self.space.program.template(self.space.threads[self.thread].template);
+        let edge = template.cfg.edge(self.edge);
+        let start = Run {
+            guard: Vec::new(),
+            data: BTreeMap::new(),
+            explicit: BTreeMap::new(),
+            path: Vec::new(),
+            chosen: Vec::new(),
+            failed: None,
+        };
+        let runs = match &edge.step {
+            Step::Atomic(atomic) => self.block(&atomic.body, start)?,
+            step => self.step(step, edge.span, start)?,
+        };
+        Ok(runs.into_iter().map(|run| self.branch(run, edge.to)).collect())
+    }
+
+    fn branch(&self, run: Run, to: LocId) -> Branch {
+        let mut updates = Substitution::default();
+        let mut written = Vec::new();
+        for (slot, term) in run.data {
+            let var = Var(slot as u32);
+            if term.as_var() != Some(var) {
+                written.push(var);
+                updates.set(var, term);
+            }
+        }
+        let dead = self.space.dead_slots(self.thread, to);
+        let mut explicit = run.explicit;
+        let mut forgotten = Vec::new();
+        for slot in dead {
+            match self.space.slots[slot].explicit {
+                Some(_) => drop(explicit.insert(slot, 0)),
+                None => forgotten.push(Var(slot as u32)),
+            }
+        }
+        forgotten.sort_unstable();
+        let position = |slot: usize| self.space.slots[slot].explicit.as_ref().map(|e| e.position);
+        Branch {
+            thread: self.thread,
+            edge: self.edge,
+            path: run.path,
+            chosen: run.chosen,
+            guard: Formula::all(run.guard),
+            updates,
+            written,
+            forgotten,
+            explicit: explicit
+                .into_iter()
+                .filter_map(|(slot, v)| position(slot).map(|p| (p, v)))
+                .collect(),
+            end: run.failed.map_or(End::At(to), End::Failed),
+        }
+    }
+
+    /// All runs of an atomic block from its entry to its exit; runs that cannot
+    /// reach the exit do not happen, runs that fail an assertion do.
+    fn block(&mut self, body: &Cfg, start: Run) -> Result<Vec<Run>, Unsupported> {
+        let mut done = Vec::new();
+        let mut stack = vec![(body.entry, start)];
+        while let Some((loc, run)) = stack.pop() {
+            if loc == body.exit {
+                done.push(run);
+                continue;
+            }
+            let mut next = Vec::new();
+            for (id, edge) in body.outgoing(loc) {
+                self.steps += 1;
+                if self.steps > MAX_BLOCK_STEPS {
+                    let what = "an atomic block with too many paths or an unbounded loop".into();
+                    return Err(Unsupported { what, span: edge.span });
+                }
+                for mut run in self.step(&edge.step, edge.span, run.clone())? {
+                    run.path.push(id);
+                    match run.failed {
+                        Some(_) => done.push(run),
+                        None => next.push((edge.to, run)),
+                    }
+                }
+            }
+            stack.extend(next.into_iter().rev());
+        }
+        Ok(done)
+    }
+
+    fn step(&mut self, step: &Step, span: Span, mut run: Run) -> Result<Vec<Run>, Unsupported> {
+        match step {
+            Step::Skip | Step::Fence(_) | Step::Flush(_) => Ok(vec![run]),
+            Step::Assume(e) => {
+                let condition = self.formula(&run, e, span)?;
+                Ok(self.assume(run, condition).into_iter().collect())
+            }
+            Step::Assert { cond, .. } => {
+                let condition = self.formula(&run, cond, span)?;
+                let mut failing = run.clone();
+                failing.failed = Some(span);
+                let failing = self.assume(failing, condition.negated());
+                Ok(self.assume(run, condition).into_iter().chain(failing).collect())
+            }
+            Step::Assign { dst, value } => {
+                let value = self.term(&run, value, span)?;
+                self.assign(run, self.local(*dst), &value, span)
+            }
+            Step::Havoc { dst, domain } => {
+                let slot = self.local(*dst);
+                if let Some(explicit) = &self.space.slots[slot].explicit {
+                    let inside = |v: &&i64| domain.is_none_or(|d| d.contains(**v));
+                    let runs = explicit.values.iter().filter(inside).map(|&v| {
+                        let mut run = run.clone();
+                        run.chosen.push(Chosen::Value(v));
+                        run.explicit.insert(slot, v);
+                        run
+                    });
+                    return Ok(runs.collect());
+                }
+                let fresh = Var(self.fresh);
+                self.fresh += 1;
+                let value = Term::var(fresh);
+                if let Some(d) = domain {
+                    let low = Formula::le(&Term::constant(d.lo), &value);
+                    let high = Formula::le(&value, &Term::constant(d.hi));
+                    run.guard.push(fits(low, span)?);
+                    run.guard.push(fits(high, span)?);
+                }
+                run.chosen.push(Chosen::Fresh(fresh));
+                run.data.insert(slot, value);
+                Ok(vec![run])
+            }
+            Step::Load { dst, src } => self.copy(run, src, span, &|_| None, Some(*dst)),
+            Step::Store { dst, value } => {
+                let value = self.term(&run, value, span)?;
+                let mut runs = Vec::new();
+                for (run, cell) in self.cells(run, dst, span)? {
+                    runs.extend(self.assign(run, self.space.cell_slot(cell), &value, span)?);
+                }
+                Ok(runs)
+            }
+            Step::Put { remote: to, local: from } | Step::Get { local: to, remote: from } => {
+                self.copy(run, from, span, &|run| self.cells(run, to, span).ok(), None)
+            }
+            Step::Atomic(atomic) => {
+                let what = "an atomic block inside an atomic block".to_owned();
+                debug_assert!(false, "front ends flatten nested blocks: {:?}", atomic.kind);
+                Err(Unsupported { what, span })
+            }
+        }
+    }
+
+    /// Reads a place and assigns it to a local, or to the cells that `to` names.
+    fn copy(
+        &self,
+        run: Run,
+        from: &Place,
+        span: Span,
+        to: &dyn Fn(Run) -> Option<Vec<(Run, Cell)>>,
+        local: Option<LocalId>,
+    ) -> Result<Vec<Run>, Unsupported> {
+        let mut runs = Vec::new();
+        for (run, cell) in self.cells(run, from, span)? {
+            let value = self.read(&run, self.space.cell_slot(cell));
+            if let Some(local) = local {
+                runs.extend(self.assign(run, self.local(local), &value, span)?);
+            } else {
+                let targets = to(run).ok_or_else(|| Unsupported {
+                    what: "this remote place".to_owned(),
+                    span,
+                })?;
+                for (run, target) in targets {
+                    runs.extend(self.assign(run, self.space.cell_slot(target), &value, span)?);
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    fn local(&self, id: LocalId) -> usize {
+        self.space.local_slot(self.thread, id)
+    }
+
+    /// The value of a slot at this point of the run.
+    fn read(&self, run: &Run, slot: usize) -> Term {
+        match &self.space.slots[slot].explicit {
+            Some(e) => {
+                let before = self.control.values[e.position];
+                Term::constant(run.explicit.get(&slot).copied().unwrap_or(before))
+            }
+            None => run.data.get(&slot).cloned().unwrap_or_else(|| Term::var(Var(slot as u32))),
+        }
+    }
+
+    fn assume(&self, mut run: Run, condition: Formula) -> Option<Run> {
+        if condition == Formula::False {
+            return None;
+        }
+        run.guard.push(condition);
+        Some(run)
+    }
+
+    /// `slot = value`; an explicit variable that gets data has a run per value.
+    fn assign(
+        &self,
+        mut run: Run,
+        slot: usize,
+        value: &Term,
+        span: Span,
+    ) -> Result<Vec<Run>, Unsupported> {
+        let Some(explicit) = &self.space.slots[slot].explicit else {
+            run.data.insert(slot, value.clone());
+            return Ok(vec![run]);
+        };
+        if let Some(constant) = value.as_constant() {
+            let constant = i64::try_from(constant).map_err(|_| Unsupported {
+                what: "a number that exceeds 64 bits".to_owned(),
+                span,
+            })?;
+            run.explicit.insert(slot, constant);
+            return Ok(vec![run]);
+        }
+        let mut runs = Vec::new();
+        for &v in &explicit.values {
+            let equal = fits(Formula::eq(value, &Term::constant(v)), span)?;
+            if let Some(mut run) = self.assume(run.clone(), equal) {
+                run.explicit.insert(slot, v);
+                runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The cells that a place may name, each with the run in which it does.
+    fn cells(&self, run: Run, place: &Place, span: Span) -> Result<Vec<(Run, Cell)>, Unsupported> {
+        let program = self.space.program;
+        let Some(index) = &place.index else {
+            return Ok(vec![(run, program.cell(place.var, 0))]);
+        };
+        let index = self.term(&run, index, span)?;
+        let count = program.global(place.var).cell_count() as u32;
+        let mut all = Vec::new();
+        for element in 0..count {
+            let equal = fits(Formula::eq(&index, &Term::constant(i64::from(element))), span)?;
+            if let Some(run) = self.assume(run.clone(), equal) {
+                all.push((run, program.cell(place.var, element)));
+            }
+        }
+        Ok(all)
+    }
+
+    fn atom(&self, run: &Run, atom: LocalAtom) -> Term {
+        match atom {
+            LocalAtom::SelfId => Term::constant(i64::from(self.space.threads[self.thread].copy)),
+            LocalAtom::Local(id) => self.read(run, self.local(id)),
+        }
+    }
+
+    fn term(&self, run: &Run, e: &LocalExpr, span: Span) -> Result<Term, Unsupported> {
+        Ok(term_of(e, span, &mut |atom| Ok(self.atom(run, *atom)))?)
+    }
+
+    fn formula(&self, run: &Run, e: &LocalExpr, span: Span) -> Result<Formula, Unsupported> {
+        Ok(formula_of(e, span, &mut |atom| Ok(self.atom(run, *atom)))?)
+    }
+}
+
+fn fits<T>(result: Result<T, palisade_logic::term::Overflow>, span: Span) -> Result<T, Unsupported> {
+    result.map_err(|error| Unsupported { what: error.to_string(), span })
+}

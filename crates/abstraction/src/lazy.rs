@@ -1,0 +1,362 @@
+//! The strategy *lazy* (default): ask the solver only about valuations that the
+//! search meets, and remember. A post is computed predicate by predicate: after
+//! branch `b` from cube `c`, predicate `p` is true if `c & guard(b) & !wp(b, p)`
+//! has no model, false if `c & guard(b) & wp(b, p)` has none, else unknown.
+//! Predicates that the branch does not write keep their value; where they share
+//! a variable with the guard they may become known. Predicates over locals that
+//! die are forgotten (shared/ref/lessons.md, 6).
+//!
+//! Of the cube only the cone of influence is given to the solver. Leaving out
+//! literals is sound, it only loses precision.
+
+use std::rc::Rc;
+
+use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Var};
+use rustc_hash::FxHashMap;
+
+use crate::command::{Branch, BranchId, End};
+use crate::predicates::Predicates;
+use crate::transformer::Transformer;
+use crate::valuation::{PredId, PredSet, Valuation};
+
+/// The session for questions about states and initial values.
+const STATES: Cluster = Cluster(u32::MAX);
+
+/// Counters of the strategy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LazyStats {
+    /// Posts asked for.
+    pub posts: u64,
+    /// Posts answered from memory.
+    pub hits: u64,
+}
+
+/// A predicate whose value a branch decides anew.
+struct Target {
+    pred: PredId,
+    /// What must hold before the branch for the predicate to hold after it.
+    wp: Lit,
+    /// Known predicates that may matter.
+    cone: PredSet,
+    /// Whether the branch writes it; else it is only strengthened by the guard.
+    written: bool,
+}
+
+/// What is to be done for one branch under the current predicates.
+struct Plan {
+    cluster: Cluster,
+    guard: Vec<Lit>,
+    guard_cone: PredSet,
+    targets: Vec<Target>,
+    /// Predicates that do not keep their value.
+    cleared: PredSet,
+    /// Predicates whose value the result depends on.
+    relevant: PredSet,
+}
+
+/// The lazy strategy.
+pub struct Lazy<'a> {
+    prover: &'a mut Prover,
+    depth: usize,
+    plans: FxHashMap<BranchId, Rc<Plan>>,
+    posts: FxHashMap<(BranchId, Valuation), Rc<[Valuation]>>,
+    questions: FxHashMap<(Formula, Valuation), bool>,
+    literals: Vec<Lit>,
+    /// Counters.
+    pub stats: LazyStats,
+}
+
+impl<'a> Lazy<'a> {
+    /// Uses `prover`, whose memo outlives this.
+    pub fn new(prover: &'a mut Prover) -> Self {
+        Self {
+            prover,
+            depth: 1,
+            plans: FxHashMap::default(),
+            posts: FxHashMap::default(),
+            questions: FxHashMap::default(),
+            literals: Vec::new(),
+            stats: LazyStats::default(),
+        }
+    }
+
+    /// The prover.
+    pub fn prover(&mut self) -> &mut Prover {
+        self.prover
+    }
+
+    /// How far the cone of influence reaches.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Lets the cone of influence reach further.
+    pub fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
+        self.predicates_changed();
+    }
+
+    fn literal(&mut self, predicates: &Predicates, p: PredId, value: bool) -> Lit {
+        while self.literals.len() <= p {
+            let next = self.literals.len();
+            let lit = self.prover.literal(&predicates.formula(next, true));
+            self.literals.push(lit);
+        }
+        if value { self.literals[p] } else { !self.literals[p] }
+    }
+
+    fn cube(&mut self, predicates: &Predicates, state: &Valuation, cone: &PredSet) -> Vec<Lit> {
+        let known: Vec<(PredId, bool)> =
+            state.known().filter(|(p, _)| cone.contains(*p)).collect();
+        known.into_iter().map(|(p, value)| self.literal(predicates, p, value)).collect()
+    }
+
+    fn plan(&mut self, predicates: &Predicates, id: BranchId, branch: &Branch) -> Rc<Plan> {
+        if let Some(plan) = self.plans.get(&id) {
+            return Rc::clone(plan);
+        }
+        let plan = Rc::new(self.make_plan(predicates, branch));
+        self.plans.insert(id, Rc::clone(&plan));
+        plan
+    }
+
+    fn make_plan(&mut self, predicates: &Predicates, branch: &Branch) -> Plan {
+        let guard_vars: Vec<Var> = branch.guard.free_vars().into_iter().collect();
+        let guard_cone = predicates.cone(guard_vars.iter().copied(), self.depth);
+        let mut relevant = guard_cone.clone();
+        let mut cleared = PredSet::new(predicates.len());
+        let mut targets = Vec::new();
+        let after = match branch.end {
+            End::At(_) => 0..predicates.len(),
+            End::Failed(_) => 0..0,
+        };
+        for p in after {
+            let has = |vars: &[Var]| predicates.vars(p).iter().any(|v| vars.binary_search(v).is_ok());
+            let written = has(&branch.written);
+            if has(&branch.forgotten) {
+                cleared.insert(p);
+                continue;
+            }
+            if !written && !has(&guard_vars) {
+                continue;
+            }
+            // A weakest precondition whose numbers grow out of range stays unknown.
+            let Ok(wp) = predicates.formula(p, true).substitute(&branch.updates) else {
+                cleared.insert(p);
+                continue;
+            };
+            let vars = wp.free_vars().into_iter().chain(guard_vars.iter().copied());
+            let cone = predicates.cone(vars, self.depth);
+            relevant.extend(&cone);
+            if written {
+                cleared.insert(p);
+            }
+            relevant.insert(p);
+            targets.push(Target { pred: p, wp: self.prover.literal(&wp), cone, written });
+        }
+        let guard = branch.guard.conjuncts().iter().map(|f| self.prover.literal(f)).collect();
+        let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
+        Plan { cluster, guard, guard_cone, targets, cleared, relevant }
+    }
+
+    fn unsat(&mut self, cluster: Cluster, lits: &[Lit], purpose: Purpose) -> Result<bool, Reason> {
+        match self.prover.check(cluster, lits, purpose) {
+            Answer::Sat => Ok(false),
+            Answer::Unsat(_) => Ok(true),
+            Answer::Unknown(reason @ (Reason::Cancelled | Reason::Deadline)) => Err(reason),
+            // Not knowing is answered by keeping the predicate unknown or the
+            // branch possible: sound.
+            Answer::Unknown(
+                Reason::QueryTime
+                | Reason::Solver(_)
+                | Reason::ModelTooLarge
+                | Reason::ModelRejected,
+            ) => Ok(false),
+        }
+    }
+
+    fn compute(
+        &mut self,
+        predicates: &Predicates,
+        plan: &Plan,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        if !plan.guard.is_empty() {
+            let mut lits = self.cube(predicates, state, &plan.guard_cone);
+            lits.extend(&plan.guard);
+            if self.unsat(plan.cluster, &lits, Purpose::Guard)? {
+                return Ok(Rc::new([]));
+            }
+        }
+        let mut results = Vec::new();
+        let mut stack = vec![(0, state.without(&plan.cleared), Vec::new())];
+        while let Some((from, mut after, assumed)) = stack.pop() {
+            if self.decide_targets(predicates, plan, state, from, &mut after, &assumed, &mut stack)? {
+                results.push(after);
+            }
+        }
+        results.sort();
+        results.dedup();
+        Ok(results.into())
+    }
+
+    /// Decides the targets from number `from` on; at a split, pushes both cases and
+    /// says that this one is not complete.
+    #[allow(clippy::too_many_arguments)] // the state of one depth-first search
+    fn decide_targets(
+        &mut self,
+        predicates: &Predicates,
+        plan: &Plan,
+        state: &Valuation,
+        from: usize,
+        after: &mut Valuation,
+        assumed: &[Lit],
+        stack: &mut Vec<(usize, Valuation, Vec<Lit>)>,
+    ) -> Result<bool, Reason> {
+        for (number, target) in plan.targets.iter().enumerate().skip(from) {
+            if !target.written && state.get(target.pred).is_some() {
+                continue;
+            }
+            let value = self.value(predicates, plan, state, target, assumed)?;
+            after.set(target.pred, value);
+            if value.is_none() && predicates.is_split(target.pred) {
+                for choice in [false, true] {
+                    let mut case = after.clone();
+                    case.set(target.pred, Some(choice));
+                    let mut assumed = assumed.to_vec();
+                    assumed.push(if choice { target.wp } else { !target.wp });
+                    stack.push((number + 1, case, assumed));
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn value(
+        &mut self,
+        predicates: &Predicates,
+        plan: &Plan,
+        state: &Valuation,
+        target: &Target,
+        assumed: &[Lit],
+    ) -> Result<Option<bool>, Reason> {
+        if target.wp == Lit::TRUE || target.wp == Lit::FALSE {
+            return Ok(Some(target.wp == Lit::TRUE));
+        }
+        let mut lits = self.cube(predicates, state, &target.cone);
+        lits.extend(&plan.guard);
+        lits.extend(assumed);
+        if lits.contains(&target.wp) || lits.contains(&!target.wp) {
+            return Ok(Some(lits.contains(&target.wp)));
+        }
+        if lits.is_empty() {
+            return Ok(None);
+        }
+        lits.push(!target.wp);
+        if self.unsat(plan.cluster, &lits, Purpose::Abstract)? {
+            return Ok(Some(true));
+        }
+        lits.pop();
+        lits.push(target.wp);
+        Ok(self.unsat(plan.cluster, &lits, Purpose::Abstract)?.then_some(false))
+    }
+}
+
+impl Transformer for Lazy<'_> {
+    fn post(
+        &mut self,
+        predicates: &Predicates,
+        id: BranchId,
+        branch: &Branch,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        let plan = self.plan(predicates, id, branch);
+        self.stats.posts += 1;
+        let key = (id, state.project(&plan.relevant));
+        let changes = if let Some(known) = self.posts.get(&key) {
+            self.stats.hits += 1;
+            Rc::clone(known)
+        } else {
+            let result = self.compute(predicates, &plan, &key.1)?;
+            self.posts.insert(key, Rc::clone(&result));
+            result
+        };
+        let kept = state.without(&plan.cleared).without(&plan.relevant);
+        Ok(changes.iter().map(|change| kept.with(change)).collect())
+    }
+
+    fn may(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+        state: &Valuation,
+    ) -> Result<bool, Reason> {
+        match formula {
+            Formula::True => return Ok(true),
+            Formula::False => return Ok(false),
+            Formula::Literal(_) | Formula::And(_) | Formula::Or(_) | Formula::Iff(_) => {}
+        }
+        let cone = predicates.cone(formula.free_vars(), self.depth);
+        let key = (formula.clone(), state.project(&cone));
+        if let Some(&known) = self.questions.get(&key) {
+            return Ok(known);
+        }
+        let mut lits = self.cube(predicates, state, &cone);
+        lits.extend(formula.conjuncts().iter().map(|f| self.prover.literal(f)));
+        let answer = !self.unsat(STATES, &lits, Purpose::Guard)?;
+        self.questions.insert(key, answer);
+        Ok(answer)
+    }
+
+    fn initial(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        let facts: Vec<Lit> = formula.conjuncts().iter().map(|f| self.prover.literal(f)).collect();
+        if self.unsat(STATES, &facts, Purpose::Guard)? {
+            return Ok(Rc::new([]));
+        }
+        let mut results = Vec::new();
+        let mut stack = vec![(0, Valuation::unknown(predicates.len()), facts)];
+        while let Some((from, mut state, facts)) = stack.pop() {
+            let mut complete = true;
+            for p in from..predicates.len() {
+                let lit = self.literal(predicates, p, true);
+                let mut decide = |lit: Lit| {
+                    let mut lits = facts.clone();
+                    lits.push(lit);
+                    self.unsat(STATES, &lits, Purpose::Abstract)
+                };
+                let value = if decide(!lit)? {
+                    Some(true)
+                } else {
+                    decide(lit)?.then_some(false)
+                };
+                state.set(p, value);
+                if value.is_none() && predicates.is_split(p) {
+                    for choice in [false, true] {
+                        let (mut case, mut facts) = (state.clone(), facts.clone());
+                        case.set(p, Some(choice));
+                        facts.push(if choice { lit } else { !lit });
+                        stack.push((p + 1, case, facts));
+                    }
+                    complete = false;
+                    break;
+                }
+            }
+            if complete {
+                results.push(state);
+            }
+        }
+        results.sort();
+        Ok(results.into())
+    }
+
+    fn predicates_changed(&mut self) {
+        self.plans.clear();
+        self.posts.clear();
+        self.questions.clear();
+    }
+}

@@ -1,0 +1,203 @@
+//! The *space* of a program's states: which threads run, which variables there
+//! are (memory cells and each thread's locals), which of them the checker keeps
+//! explicit and which are data for predicates. Data variables are numbered as
+//! solver variables: slot `i` is `Var(i)`.
+
+use palisade_logic::{Names, Var};
+use palisade_program::liveness::Liveness;
+use palisade_program::{Cell, Domain, Init, Instance, LocId, LocalId, Program, Role};
+
+use crate::finite::{Finite, Values};
+
+/// Which program variable a slot is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum SlotKind {
+    /// A cell of shared memory.
+    Cell(Cell),
+    /// A local of the thread with this index.
+    Local(usize, LocalId),
+}
+
+/// A variable of the state space.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Which program variable.
+    pub kind: SlotKind,
+    /// Its name: `x`, `a[1]`, `left.r`.
+    pub name: String,
+    /// Its initial value.
+    pub init: Init,
+    /// Its declared domain.
+    pub domain: Option<Domain>,
+    /// If the checker keeps its value explicit: all values that it can take, and
+    /// its position in [`Control::values`].
+    pub explicit: Option<Explicit>,
+}
+
+/// An explicit variable.
+#[derive(Clone, Debug)]
+pub struct Explicit {
+    /// All values that it can take.
+    pub values: Vec<i64>,
+    /// Its position among the explicit variables.
+    pub position: usize,
+}
+
+/// The finite part of a state: program counters and explicit variables.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Control {
+    /// Where each thread is.
+    pub pcs: Box<[LocId]>,
+    /// Values of the explicit variables.
+    pub values: Box<[i64]>,
+}
+
+/// The state space of a program with certain threads.
+#[derive(Clone, Debug)]
+pub struct Space<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// The threads that run.
+    pub threads: Vec<Instance>,
+    /// All variables.
+    pub slots: Vec<Slot>,
+    /// The slots of explicit variables, by position.
+    pub explicit: Vec<usize>,
+    first_local: Vec<usize>,
+    liveness: Vec<Liveness>,
+}
+
+impl<'p> Space<'p> {
+    /// The space of `program` with these threads. If `promote` is set, finite
+    /// variables are explicit; control variables always are.
+    pub fn new(program: &'p Program, threads: Vec<Instance>, promote: bool) -> Self {
+        let finite = Finite::of(program, &threads);
+        let mut space = Self {
+            program,
+            slots: Vec::new(),
+            explicit: Vec::new(),
+            first_local: Vec::new(),
+            liveness: program.template_ids().map(|t| Liveness::of(program, t)).collect(),
+            threads,
+        };
+        for (index, init) in program.initial_cells().into_iter().enumerate() {
+            let cell = Cell::from(index);
+            let global = program.global(program.variable_of(cell).0);
+            let explicit = explicit_values(
+                global.role, global.domain, &finite.cells[index], promote,
+            );
+            let name = program.cell_name(cell);
+            space.push(SlotKind::Cell(cell), name, init, global.domain, explicit);
+        }
+        for (thread, instance) in space.threads.clone().into_iter().enumerate() {
+            space.first_local.push(space.slots.len());
+            for (index, local) in program.template(instance.template).locals.iter().enumerate() {
+                let values = &finite.locals[thread][index];
+                let explicit = explicit_values(local.role, local.domain, values, promote);
+                let name = format!("{}.{}", program.instance_name(instance), local.name);
+                let kind = SlotKind::Local(thread, LocalId::from(index));
+                space.push(kind, name, local.init, local.domain, explicit);
+            }
+        }
+        space
+    }
+
+    fn push(
+        &mut self,
+        kind: SlotKind,
+        name: String,
+        init: Init,
+        domain: Option<Domain>,
+        values: Option<Vec<i64>>,
+    ) {
+        let explicit = values.map(|values| {
+            self.explicit.push(self.slots.len());
+            Explicit { values, position: self.explicit.len() - 1 }
+        });
+        self.slots.push(Slot { kind, name, init, domain, explicit });
+    }
+
+    /// The slot of a memory cell.
+    pub fn cell_slot(&self, cell: Cell) -> usize {
+        cell.index()
+    }
+
+    /// The slot of a thread's local.
+    pub fn local_slot(&self, thread: usize, local: LocalId) -> usize {
+        self.first_local[thread] + local.index()
+    }
+
+    /// The first number that no slot uses: fresh solver variables start here.
+    pub fn first_fresh(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Which locals of `thread` are live.
+    pub fn liveness(&self, thread: usize) -> &Liveness {
+        &self.liveness[self.threads[thread].template.index()]
+    }
+
+    /// The slots of `thread`'s locals that are dead when it is at `loc`.
+    pub fn dead_slots(&self, thread: usize, loc: LocId) -> Vec<usize> {
+        self.liveness(thread).dead(loc).map(|l| self.local_slot(thread, l)).collect()
+    }
+
+    /// All initial controls: explicit variables with any value of their domain
+    /// are enumerated; dead locals are 0.
+    pub fn initial_controls(&self) -> Vec<Control> {
+        let pcs: Box<[LocId]> =
+            self.threads.iter().map(|t| self.program.template(t.template).cfg.entry).collect();
+        let mut all: Vec<Vec<i64>> = vec![Vec::new()];
+        for &slot in &self.explicit {
+            let choices = match (self.slots[slot].init, &self.slots[slot].explicit) {
+                (Init::Any, Some(e)) if self.is_live_at(slot, &pcs) => e.values.clone(),
+                (Init::Value(v), _) if self.is_live_at(slot, &pcs) => vec![v],
+                (Init::Any | Init::Value(_), _) => vec![0],
+            };
+            all = all
+                .into_iter()
+                .flat_map(|prefix| {
+                    choices.iter().map(move |v| {
+                        let mut next = prefix.clone();
+                        next.push(*v);
+                        next
+                    })
+                })
+                .collect();
+        }
+        all.into_iter().map(|values| Control { pcs: pcs.clone(), values: values.into() }).collect()
+    }
+
+    /// Whether the variable matters when the threads are at `pcs`.
+    pub fn is_live_at(&self, slot: usize, pcs: &[LocId]) -> bool {
+        match self.slots[slot].kind {
+            SlotKind::Cell(_) => true,
+            SlotKind::Local(thread, local) => self.liveness(thread).is_live(pcs[thread], local),
+        }
+    }
+}
+
+impl Names for Space<'_> {
+    fn name(&self, var: Var) -> String {
+        let slot = self.slots.get(var.0 as usize);
+        slot.map_or_else(|| format!("any{}", var.0), |s| s.name.clone())
+    }
+}
+
+/// The values of a variable that is kept explicit.
+fn explicit_values(
+    role: Role,
+    domain: Option<Domain>,
+    finite: &Values,
+    promote: bool,
+) -> Option<Vec<i64>> {
+    let of_domain = |d: Domain| (d.lo..=d.hi).collect();
+    match role {
+        Role::Control => finite
+            .as_ref()
+            .map(|set| set.iter().copied().collect())
+            .or_else(|| domain.map(of_domain)),
+        Role::Data if promote => finite.as_ref().map(|set| set.iter().copied().collect()),
+        Role::Data => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! The one interface behind which the *strategies* for abstract transformers
+//! stand (DESIGN idea 4). A strategy must over-approximate: if a concrete state
+//! satisfies the valuation and the branch's guard, its successor satisfies one
+//! of the valuations of [`Transformer::post`]; if some concrete state of the
+//! valuation satisfies a formula, [`Transformer::may`] says so. The search is
+//! sound for whatever keeps to that.
+
+use std::rc::Rc;
+
+use palisade_logic::{Formula, Reason};
+
+use crate::command::{Branch, BranchId};
+use crate::predicates::Predicates;
+use crate::valuation::Valuation;
+
+/// Builds abstract successors.
+pub trait Transformer {
+    /// Abstract successors of `state` under `branch` (number `id`); none if the
+    /// guard excludes it.
+    fn post(
+        &mut self,
+        predicates: &Predicates,
+        id: BranchId,
+        branch: &Branch,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason>;
+
+    /// Whether some concrete state of `state` may satisfy `formula`.
+    fn may(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+        state: &Valuation,
+    ) -> Result<bool, Reason>;
+
+    /// What can be known of the predicates where `formula` holds: one valuation,
+    /// or several if predicates are split. Used for the initial states.
+    fn initial(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+    ) -> Result<Rc<[Valuation]>, Reason>;
+
+    /// Called when predicates were added or marked.
+    fn predicates_changed(&mut self);
+}
