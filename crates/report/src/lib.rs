@@ -9,6 +9,7 @@
 //! | [`document`] | the JSON document, schema 1 |
 //! | [`columns`] | a trace in the terminal, one column per thread |
 //! | [`wrap`] | breaking text to a width |
+//! | [`finals`] | final states with names |
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
 //! | [`listing`] | the program as text, location by location |
 //! | [`dot`] | a graph in Graphviz's language |
@@ -18,6 +19,7 @@
 pub mod columns;
 pub mod document;
 pub mod dot;
+pub mod finals;
 pub mod graph;
 pub mod layout;
 pub mod listing;

@@ -1,0 +1,326 @@
+//! The command line: every command and every option, in this one file. Help,
+//! the man page and shell completions are made from it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use palisade_program::{Domain, Model};
+
+/// What the program is, for `--help`.
+const ABOUT: &str = "Proves or refutes safety of concurrent programs on relaxed memory";
+
+/// Exit codes, below every help text.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the properties hold, or the command did what was asked
+  1  violated
+  2  bad input or usage
+  3  unknown: time, memory, a bound, or gave up";
+
+/// The whole command line.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "palisade", version, about = ABOUT, after_help = EXIT_CODES)]
+#[command(max_term_width = 100, propagate_version = true)]
+pub(crate) struct Arguments {
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands, one file each under `commands/`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Search all runs of a program under a memory model
+    #[command(after_help = EXIT_CODES)]
+    Explore(ExploreArgs),
+    /// Run litmus tests and print their final states in herd's form
+    Litmus(LitmusArgs),
+    /// Format programs
+    Fmt(FmtArgs),
+    /// Show a program as the engines see it
+    Show(ShowArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page (roff): palisade man | man -l -
+    Man,
+}
+
+impl Command {
+    /// The command's name, as in the JSON document.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Explore(_) => "explore",
+            Self::Litmus(_) => "litmus",
+            Self::Fmt(_) => "fmt",
+            Self::Show(_) => "show",
+            Self::Completions(_) => "completions",
+            Self::Man => "man",
+        }
+    }
+
+    /// The options that every command has.
+    pub(crate) fn common(&self) -> CommonArgs {
+        match self {
+            Self::Explore(args) => args.common.clone(),
+            Self::Litmus(args) => args.common.clone(),
+            Self::Fmt(args) => args.common.clone(),
+            Self::Show(args) => args.common.clone(),
+            Self::Completions(_) | Self::Man => CommonArgs::default(),
+        }
+    }
+}
+
+/// Options of every command that reads programs.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CommonArgs {
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// End as `unknown` after this time: 10, 10s, 500ms, 2m, 1h
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Limits")]
+    pub(crate) timeout: Option<Duration>,
+    /// End as `unknown` when the process holds this much memory: 500M, 2G
+    /// [default: three quarters of the machine]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Limits")]
+    pub(crate) memory: Option<u64>,
+}
+
+/// `palisade explore`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExploreArgs {
+    /// The program (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    /// What else counts as a violation
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) check: Vec<CheckArg>,
+    /// Print the set of final states
+    #[arg(long = "final", help_heading = "Output")]
+    pub(crate) finals: bool,
+    /// Print what the search cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Stores that each buffer may hold; a run that needs more makes the verdict unknown
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) buffer: Option<usize>,
+    /// States to store at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<u64>,
+    /// Values that variables may take, such as -8..8; also what `*` chooses from
+    #[arg(long, value_name = "LO..HI", value_parser = parse_range, allow_hyphen_values = true)]
+    #[arg(help_heading = "Limits")]
+    pub(crate) range: Option<Domain>,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    /// Search without partial-order reduction
+    #[arg(long, help_heading = "Search")]
+    pub(crate) no_partial_order: bool,
+    /// Search without symmetry reduction
+    #[arg(long, help_heading = "Search")]
+    pub(crate) no_symmetry: bool,
+    /// Threads that search [default: the machine's]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade litmus`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LitmusArgs {
+    /// Litmus tests (.litmus), or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade fmt`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FmtArgs {
+    /// Programs (.pal) to format in place; `-` formats standard input to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Change nothing; name the files that are not formatted and exit with 1
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print the formatted program instead of changing the file
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) stdout: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade show`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The program; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Draw the threads' control flow instead
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) cfg: Option<GraphFormat>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade completions`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Memory models by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ModelArg {
+    /// Sequential consistency
+    Sc,
+    /// x86-TSO: one store buffer per thread
+    Tso,
+    /// One store buffer per thread and variable
+    Pso,
+    /// Remote memory access: put, get, flush
+    Rma,
+}
+
+impl From<ModelArg> for Model {
+    fn from(model: ModelArg) -> Self {
+        match model {
+            ModelArg::Sc => Self::Sc,
+            ModelArg::Tso => Self::Tso,
+            ModelArg::Pso => Self::Pso,
+            ModelArg::Rma => Self::Rma,
+        }
+    }
+}
+
+/// What else counts as a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CheckArg {
+    /// No thread can move although not all have ended
+    Deadlock,
+}
+
+/// Formats of pictures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// Graphviz
+    Dot,
+    /// A picture that browsers show
+    Svg,
+}
+
+/// A time such as `10`, `1.5s`, `500ms`, `2m`, `1h`; a bare number is seconds.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split_unit(text);
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit `{unit}`; use ms, s, m or h")),
+    };
+    let seconds = parse_amount(number)? * factor;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "too long".to_owned())
+}
+
+/// A size such as `500M` or `2G` (powers of 1024); a bare number is bytes.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let (number, unit) = split_unit(text);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(format!("unknown unit `{unit}`; use K, M, G or T")),
+    };
+    let bytes = parse_amount(number)? * (1_u64 << shift) as f64;
+    if bytes < 1.0 {
+        return Err("must be positive".to_owned());
+    }
+    // The conversion saturates: beyond 16 EiB there is no limit.
+    Ok(bytes as u64)
+}
+
+/// Splits a number from the unit behind it.
+fn split_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number, unit.trim())
+}
+
+fn parse_amount(number: &str) -> Result<f64, String> {
+    number
+        .parse::<f64>()
+        .map_err(|_| "expected a number, then a unit".to_owned())
+}
+
+/// A range of values such as `-8..8`, both ends included.
+fn parse_range(text: &str) -> Result<Domain, String> {
+    let parts = text.split_once("..").ok_or("expected LO..HI, such as -8..8");
+    let (lo, hi) = parts.map_err(str::to_owned)?;
+    let hi = hi.strip_prefix('=').unwrap_or(hi);
+    let number = |part: &str| {
+        part.trim()
+            .parse::<i64>()
+            .map_err(|_| format!("`{part}` is no 64-bit integer"))
+    };
+    let domain = Domain {
+        lo: number(lo)?,
+        hi: number(hi)?,
+    };
+    if domain.lo > domain.hi {
+        return Err(format!("empty: {} is greater than {}", domain.lo, domain.hi));
+    }
+    Ok(domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_time("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_time("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        assert!(parse_time("-1").is_err());
+        assert!(parse_time("1 year").is_err());
+        assert!(parse_time("").is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("2G"), Ok(2 << 30));
+        assert_eq!(parse_size("500 MiB"), Ok(500 << 20));
+        assert_eq!(parse_size("0.5k"), Ok(512));
+        assert!(parse_size("0").is_err());
+        assert!(parse_size("G").is_err());
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(parse_range("-8..8"), Ok(Domain { lo: -8, hi: 8 }));
+        assert_eq!(parse_range("0..=3"), Ok(Domain { lo: 0, hi: 3 }));
+        assert!(parse_range("3..0").is_err());
+        assert!(parse_range("3").is_err());
+    }
+}

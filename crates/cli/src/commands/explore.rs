@@ -1,0 +1,208 @@
+//! `palisade explore`: the concrete machine searches all runs of the program.
+
+use std::fmt::Write;
+
+use palisade_frontend::{Diagnostic, Diagnostics};
+use palisade_machine::{Exploration, Options, explore};
+use palisade_program::{Domain, Program, Trace, Verdict};
+use palisade_report::{Document, Ink, Outcome, Stats, columns, finals, verdict};
+use serde_json::{Value, json};
+
+use crate::CommandResult;
+use crate::args::{CheckArg, ExploreArgs};
+use crate::context::Context;
+use crate::input;
+
+pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
+    let program = match input::load(context, &args.file)? {
+        Ok(program) => program,
+        Err(outcome) => return Ok(outcome),
+    };
+    let options = options(args, context);
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some(options.model.to_string()),
+        options: Some(options_value(&options)),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let mut result = match explore(&program, &options) {
+        Ok(result) => result,
+        Err(unsupported) => {
+            let item = Diagnostic::error(unsupported.span, unsupported.message.as_str())
+                .help(unsupported.help.as_str());
+            let diagnostics = Diagnostics::new(program.source, vec![item]);
+            return Ok(input::refuse(context, &diagnostics));
+        }
+    };
+    result.verdict = context.limits.explain(result.verdict);
+    let text = text(args, context, &program, &options, &result);
+    let document = document(heading, args, &program, &options, &result);
+    context.print(&text, &document);
+    Ok(Outcome::from(&result.verdict))
+}
+
+fn options(args: &ExploreArgs, context: &Context) -> Options {
+    let defaults = Options::new(args.model.into());
+    Options {
+        buffer: args.buffer.or(defaults.buffer),
+        range: args.range,
+        any: args.range.unwrap_or(defaults.any),
+        threads: args.copies.unwrap_or(defaults.threads),
+        max_states: args.max_states,
+        max_memory: context.limits.memory,
+        deadline: context.limits.deadline,
+        cancel: context.limits.cancel.clone(),
+        partial_order: !args.no_partial_order,
+        symmetry: !args.no_symmetry,
+        check_deadlock: args.check.contains(&CheckArg::Deadlock),
+        collect_finals: args.finals,
+        workers: args.workers.unwrap_or(defaults.workers),
+        ..defaults
+    }
+}
+
+/// The limits that the result depends on, for the document.
+fn options_value(options: &Options) -> Value {
+    let domain = |d: Domain| json!([d.lo, d.hi]);
+    json!({
+        "buffer": options.buffer,
+        "range": options.range.map(domain),
+        "any": domain(options.any),
+        "copies": options.threads,
+        "max_states": options.max_states,
+        "check_deadlock": options.check_deadlock,
+        "partial_order": options.partial_order,
+        "symmetry": options.symmetry,
+    })
+}
+
+/// The result for people.
+fn text(
+    args: &ExploreArgs,
+    context: &Context,
+    program: &Program,
+    options: &Options,
+    result: &Exploration,
+) -> String {
+    let mut text = verdict::line(&result.verdict, &program.source, context.style);
+    if let Verdict::Violated(violation) = &result.verdict {
+        text.push_str(&shown_trace(context, program, &violation.trace));
+    }
+    if let Some(trace) = unasked_deadlock(result) {
+        text.push_str("note: the program can deadlock (--check deadlock makes this a violation)\n");
+        if args.finals || matches!(result.verdict, Verdict::Holds) {
+            text.push_str(&shown_trace(context, program, trace));
+        }
+    }
+    if args.finals {
+        text.push_str(&finals::render(&named_finals(program, options, result)));
+    }
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "{}",
+        context.style.paint(Ink::Faint, &summary(options, result))
+    );
+    if args.stats {
+        text.push_str(&shown_stats(result));
+    }
+    text
+}
+
+fn shown_trace(context: &Context, program: &Program, trace: &Trace) -> String {
+    let table = columns::render(trace, &program.source, context.style, context.width);
+    let steps = trace.steps.len();
+    let switches = columns::context_switches(trace);
+    format!("\n{table}\n{steps} steps, {switches} context switches\n")
+}
+
+/// A deadlock that is only worth a note.
+fn unasked_deadlock(result: &Exploration) -> Option<&Trace> {
+    match result.verdict {
+        Verdict::Violated(_) => None,
+        Verdict::Holds | Verdict::Unknown(_) => result.deadlock.as_ref(),
+    }
+}
+
+/// Model, limits and size of the search in one line.
+fn summary(options: &Options, result: &Exploration) -> String {
+    let mut parts = vec![format!("model {}", options.model)];
+    match options.buffer {
+        _ if options.model == palisade_program::Model::Sc => {}
+        Some(size) => parts.push(format!("buffers up to {size}")),
+        None => parts.push("buffers of any size".to_owned()),
+    }
+    if let Some(range) = options.range {
+        parts.push(format!("values {}..{}", range.lo, range.hi));
+    }
+    parts.push(format!("{} states", result.stats.states));
+    parts.join(", ")
+}
+
+fn shown_stats(result: &Exploration) -> String {
+    let stats = &result.stats;
+    let cost = crate::context::stats();
+    format!(
+        "states {}\ntransitions {}\ndepth {}\nbytes per state {:.1}\nseconds {:.3}\n\
+         cpu seconds {:.3}\npeak memory bytes {}\n",
+        stats.states,
+        stats.transitions,
+        stats.depth,
+        stats.bytes_per_state(),
+        stats.seconds,
+        cost.cpu_seconds,
+        cost.peak_memory_bytes
+    )
+}
+
+/// The final states with names: memory, then the locals that the user declared.
+fn named_finals(
+    program: &Program,
+    options: &Options,
+    result: &Exploration,
+) -> Vec<Vec<(String, i64)>> {
+    let names = finals::names(program, options.threads);
+    let values = |state: &palisade_machine::Final| {
+        let locals = state.locals.iter().flatten();
+        state.cells.iter().chain(locals).copied().collect::<Vec<_>>()
+    };
+    result
+        .finals
+        .iter()
+        .map(|state| finals::named(&names, &values(state)))
+        .collect()
+}
+
+/// The result for scripts.
+fn document(
+    heading: Document,
+    args: &ExploreArgs,
+    program: &Program,
+    options: &Options,
+    result: &Exploration,
+) -> Document {
+    let stats = &result.stats;
+    let more = json!({
+        "depth": stats.depth,
+        "seconds": stats.seconds,
+        "bytes_per_state": stats.bytes_per_state(),
+    });
+    let mut document = Document {
+        stats: Some(Stats {
+            states: Some(stats.states),
+            transitions: Some(stats.transitions),
+            more: more.as_object().cloned().unwrap_or_default(),
+            ..crate::context::stats()
+        }),
+        ..heading.with_verdict(&result.verdict, &program.source)
+    };
+    if unasked_deadlock(result).is_some() {
+        document.notes.push("the program can deadlock".to_owned());
+    }
+    if args.finals {
+        let finals = named_finals(program, options, result);
+        document.finals = Some(finals.into_iter().map(finals::value).collect());
+    }
+    document
+}

@@ -1,0 +1,24 @@
+//! One file per command.
+
+mod completions;
+mod explore;
+mod fmt;
+mod litmus;
+mod man;
+mod show;
+
+use crate::CommandResult;
+use crate::args::Command;
+use crate::context::Context;
+
+/// Runs a command.
+pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
+    match command {
+        Command::Explore(args) => explore::run(&args, context),
+        Command::Litmus(args) => litmus::run(&args, context),
+        Command::Fmt(args) => fmt::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
+        Command::Completions(args) => Ok(completions::run(&args, context)),
+        Command::Man => man::run(context),
+    }
+}

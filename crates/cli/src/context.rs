@@ -1,0 +1,108 @@
+//! The *context* of a command: how it talks to the outside. Results go to
+//! standard output, warnings and progress to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use palisade_program::Unknown;
+use palisade_report::{Document, Outcome, Stats, Style};
+
+use crate::args::CommonArgs;
+use crate::limits::Limits;
+use crate::usage;
+
+/// Width of text that does not go to a terminal.
+const DEFAULT_WIDTH: usize = 100;
+
+/// Options and facilities that every command shares.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// The command's name.
+    pub(crate) command: &'static str,
+    /// Whether to print a JSON document instead of text.
+    pub(crate) json: bool,
+    /// Colours of standard output.
+    pub(crate) style: Style,
+    /// Width of standard output.
+    pub(crate) width: usize,
+    /// Whether standard error takes colours.
+    pub(crate) coloured_errors: bool,
+    /// Time, memory, Ctrl-C.
+    pub(crate) limits: Limits,
+}
+
+impl Context {
+    /// The context of `command` with the options given.
+    pub(crate) fn new(command: &'static str, args: &CommonArgs) -> Self {
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let coloured = |is_terminal: bool| is_terminal && !no_colour;
+        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Self {
+            command,
+            json: args.json,
+            style: if coloured(io::stdout().is_terminal()) {
+                Style::COLOURED
+            } else {
+                Style::PLAIN
+            },
+            width: width
+                .filter(|_| io::stdout().is_terminal())
+                .unwrap_or(DEFAULT_WIDTH),
+            coloured_errors: coloured(io::stderr().is_terminal()),
+            limits: Limits::watch(args.timeout, args.memory),
+        }
+    }
+
+    /// A document for this command with what it cost so far.
+    pub(crate) fn document(&self) -> Document {
+        Document {
+            stats: Some(stats()),
+            ..Document::new(self.command)
+        }
+    }
+
+    /// Lets the watch print `unknown` for `document` if an engine hangs.
+    pub(crate) fn prepare_last_words(&self, document: Document) {
+        let json = self.json;
+        self.limits.set_last_words(move |why| {
+            print(&last_words(document, &why, json));
+            std::process::exit(i32::from(Outcome::Unknown.exit_code()));
+        });
+    }
+
+    /// Prints the result: the document if JSON was asked for, else the text.
+    pub(crate) fn print(&self, text: &str, document: &Document) {
+        self.limits.finish();
+        if self.json {
+            print(&document.to_json());
+        } else {
+            print(text);
+        }
+    }
+}
+
+fn last_words(mut document: Document, why: &Unknown, json: bool) -> String {
+    let reason = why.to_string();
+    if !json {
+        return format!("unknown: {reason}\n");
+    }
+    document.verdict = Some("unknown");
+    document.reason = Some(reason);
+    document.stats = Some(stats());
+    document.to_json()
+}
+
+/// What the process has cost so far.
+pub(crate) fn stats() -> Stats {
+    Stats {
+        cpu_seconds: usage::cpu_seconds(),
+        peak_memory_bytes: usage::peak_bytes(),
+        ..Stats::default()
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error
+/// of ours, and nobody is left to be told of others.
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

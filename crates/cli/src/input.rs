@@ -1,0 +1,90 @@
+//! *Input*: reading program files, and what to say when they are wrong.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use palisade_frontend::{Diagnostic, Diagnostics, Severity, pal};
+use palisade_program::{Program, Source};
+use palisade_report::{Complaint, Document, Outcome};
+
+use crate::context::Context;
+
+/// A file's text with its name as given; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<Source> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    if name == "-" {
+        io::stdin()
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
+    } else {
+        bytes = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+    }
+    let name = if name == "-" { "<stdin>".into() } else { name };
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("{name} is no UTF-8 text: byte {at} cannot be read")
+    })?;
+    Ok(Source::new(name, text))
+}
+
+/// Prints what is wrong with an input: to people, and in the document.
+pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
+    eprint!("{}", diagnostics.render(context.coloured_errors));
+    let document = Document {
+        input: Some(diagnostics.source.name().to_owned()),
+        diagnostics: complaints(&diagnostics.source, &diagnostics.items),
+        ..context.document()
+    };
+    context.print("", &document);
+    Outcome::BadInput
+}
+
+/// Prints warnings to standard error.
+pub(crate) fn warn(context: &Context, source: &Source, warnings: &[Diagnostic]) {
+    let text = palisade_frontend::diagnostic::render(source, warnings, context.coloured_errors);
+    eprint!("{text}");
+}
+
+/// Diagnostics for the document.
+pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint> {
+    items
+        .iter()
+        .map(|item| {
+            let place = source.position(item.span.start);
+            Complaint {
+                severity: match item.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                    Severity::Note => "note",
+                },
+                message: item.message.clone(),
+                file: Some(source.name().to_owned()),
+                line: Some(place.line),
+                column: Some(place.column),
+                help: item.help.clone(),
+            }
+        })
+        .collect()
+}
+
+/// Reads and parses a program. What is wrong with it has been printed when this
+/// returns an outcome.
+pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Outcome>> {
+    if path.extension().is_some_and(|extension| extension == "litmus") {
+        anyhow::bail!(
+            "{} is a litmus test\n  help: palisade litmus {0}",
+            path.display()
+        );
+    }
+    let source = read(path)?;
+    Ok(match pal::parse(source) {
+        Ok(parsed) => {
+            warn(context, &parsed.program.source, &parsed.warnings);
+            Ok(parsed.program)
+        }
+        Err(diagnostics) => Err(refuse(context, &diagnostics)),
+    })
+}
