@@ -1,0 +1,137 @@
+//! Keeps the table of rooms (ARCHITECTURE.md): which crate may use which, and
+//! which must not know of which, not even through others. Reads `cargo metadata`;
+//! tests' own dependencies may go further.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+/// Crate, and the crates of ours that it may use directly.
+const TABLE: &[(&str, &[&str])] = &[
+    ("program", &[]),
+    ("frontend", &["program"]),
+    ("machine", &["program"]),
+    ("memory", &["program"]),
+    ("logic", &["program"]),
+    ("abstraction", &["program", "logic"]),
+    ("checker", &["program", "logic", "abstraction"]),
+    ("certify", &["program", "logic"]),
+    (
+        "verify",
+        &[
+            "program",
+            "machine",
+            "memory",
+            "logic",
+            "abstraction",
+            "checker",
+            "certify",
+        ],
+    ),
+    ("fences", &["program", "verify", "machine"]),
+    ("shape", &["program"]),
+    ("report", &["program", "verify", "shape"]),
+    // Random programs for tests: nobody's normal dependency.
+    ("arbitrary", &["program"]),
+];
+
+/// Pairs of independent accounts: the first must not know the second, not even
+/// through others.
+const APART: &[(&str, &str)] = &[
+    // The machine and the reductions are tested against each other.
+    ("machine", "memory"),
+    ("memory", "machine"),
+    // A wrong reduction or abstraction must not certify itself.
+    ("certify", "memory"),
+    ("certify", "abstraction"),
+    ("certify", "machine"),
+    ("certify", "checker"),
+    // Engines do not know source languages.
+    ("verify", "frontend"),
+    ("fences", "frontend"),
+];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata reads the workspace")
+}
+
+/// A crate's short name: `program` for `palisade-program`.
+fn short(name: &str) -> Option<&str> {
+    name.strip_prefix("palisade-")
+}
+
+/// The normal and build dependencies of a package.
+fn used(package: &Package) -> BTreeSet<&str> {
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind != DependencyKind::Development)
+        .map(|dependency| dependency.name.as_str())
+        .collect()
+}
+
+fn own_dependencies(metadata: &Metadata) -> BTreeMap<&str, BTreeSet<&str>> {
+    metadata
+        .packages
+        .iter()
+        .filter_map(|package| {
+            let name = short(package.name.as_str())?;
+            Some((name, used(package).into_iter().filter_map(short).collect()))
+        })
+        .collect()
+}
+
+#[test]
+fn every_crate_keeps_to_its_row() {
+    let metadata = metadata();
+    let table: BTreeMap<&str, BTreeSet<&str>> = TABLE
+        .iter()
+        .map(|(name, may_use)| (*name, may_use.iter().copied().collect()))
+        .collect();
+    for (name, uses) in own_dependencies(&metadata) {
+        if name == "cli" {
+            continue;
+        }
+        let may_use = table
+            .get(name)
+            .unwrap_or_else(|| panic!("crate {name} is not in the table of rooms"));
+        let too_much: Vec<_> = uses.difference(may_use).collect();
+        assert!(too_much.is_empty(), "{name} must not use {too_much:?}");
+    }
+}
+
+#[test]
+fn independent_accounts_stay_apart() {
+    let metadata = metadata();
+    let direct = own_dependencies(&metadata);
+    for &(one, other) in APART {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![one];
+        while let Some(name) = open.pop() {
+            let uses = direct.get(name).into_iter().flatten().copied();
+            open.extend(uses.filter(|used| reached.insert(*used)));
+        }
+        assert!(!reached.contains(other), "{one} must not know of {other}");
+    }
+}
+
+#[test]
+fn libraries_have_typed_errors_and_one_crate_has_the_solver() {
+    let metadata = metadata();
+    for package in &metadata.packages {
+        let uses = used(package);
+        let name = package.name.as_str();
+        if name != "palisade-cli" {
+            assert!(!uses.contains("anyhow"), "{name} is a library");
+            assert!(!uses.contains("clap"), "{name} is a library");
+        }
+        if name != "palisade-logic" {
+            assert!(!uses.contains("z3"), "{name} asks the solver by palisade-logic");
+        }
+        assert!(!uses.contains("palisade-arbitrary"), "{name}: for tests only");
+    }
+}
