@@ -3,9 +3,7 @@
 
 use palisade_logic::lower::{LowerError, formula_of};
 use palisade_logic::{Formula, Term, Var};
-use palisade_program::{
-    Pick, PropAtom, Property, PropertyKind, ThreadVar, ThreadVarId,
-};
+use palisade_program::{Pick, PropAtom, Property, PropertyKind, ThreadVar, ThreadVarId};
 
 use crate::command::Unsupported;
 use crate::space::{Control, Space};
@@ -23,7 +21,11 @@ impl<'s> BadStates<'s> {
     pub fn new(space: &'s Space<'s>) -> Self {
         let mut chosen = Vec::new();
         for (index, property) in space.program.properties.iter().enumerate() {
-            chosen.extend(choices(space, &property.threads).into_iter().map(|c| (index, c)));
+            chosen.extend(
+                choices(space, &property.threads)
+                    .into_iter()
+                    .map(|c| (index, c)),
+            );
         }
         Self { space, chosen }
     }
@@ -49,7 +51,13 @@ impl<'s> BadStates<'s> {
     }
 
     fn all_ended(&self, control: &Control) -> bool {
-        let exit = |t: usize| self.space.program.template(self.space.threads[t].template).cfg.exit;
+        let exit = |t: usize| {
+            self.space
+                .program
+                .template(self.space.threads[t].template)
+                .cfg
+                .exit
+        };
         control.pcs.iter().enumerate().all(|(t, pc)| *pc == exit(t))
     }
 
@@ -72,9 +80,7 @@ impl<'s> BadStates<'s> {
                 }
                 PropAtom::Local(t, local) => read(space.local_slot(thread(t), *local)),
                 PropAtom::SelfOf(t) => Term::constant(i64::from(space.threads[thread(t)].copy)),
-                PropAtom::At(t, loc) => {
-                    Term::constant(i64::from(control.pcs[thread(t)] == *loc))
-                }
+                PropAtom::At(t, loc) => Term::constant(i64::from(control.pcs[thread(t)] == *loc)),
             })
         })
     }
@@ -104,8 +110,9 @@ pub fn choices(space: &Space<'_>, vars: &[ThreadVar]) -> Vec<Vec<usize>> {
         all = all
             .into_iter()
             .flat_map(|prefix| {
-                let threads: Vec<usize> =
-                    (0..space.threads.len()).filter(|t| fits(&prefix, *t)).collect();
+                let threads: Vec<usize> = (0..space.threads.len())
+                    .filter(|t| fits(&prefix, *t))
+                    .collect();
                 threads.into_iter().map(move |t| {
                     let mut next = prefix.clone();
                     next.push(t);

@@ -39,7 +39,10 @@ pub struct Unsupported {
 
 impl From<LowerError> for Unsupported {
     fn from(error: LowerError) -> Self {
-        Self { what: error.to_string(), span: error.span() }
+        Self {
+            what: error.to_string(),
+            span: error.span(),
+        }
     }
 }
 
@@ -102,9 +105,17 @@ impl<'s> Commands<'s> {
     pub fn new(space: &'s Space<'s>) -> Self {
         let reads = (0..space.threads.len()).map(|thread| {
             let cfg = &space.program.template(space.threads[thread].template).cfg;
-            cfg.edges.iter().map(|edge| explicit_reads(space, thread, edge)).collect()
+            cfg.edges
+                .iter()
+                .map(|edge| explicit_reads(space, thread, edge))
+                .collect()
         });
-        Self { space, reads: reads.collect(), memo: FxHashMap::default(), branches: Vec::new() }
+        Self {
+            space,
+            reads: reads.collect(),
+            memo: FxHashMap::default(),
+            branches: Vec::new(),
+        }
     }
 
     /// The branch `id`.
@@ -125,7 +136,11 @@ impl<'s> Commands<'s> {
         edge: EdgeId,
     ) -> Result<Rc<[BranchId]>, Unsupported> {
         let reads = &self.reads[thread][edge.index()];
-        let key = (thread, edge, reads.iter().map(|&p| control.values[p]).collect());
+        let key = (
+            thread,
+            edge,
+            reads.iter().map(|&p| control.values[p]).collect(),
+        );
         if let Some(known) = self.memo.get(&key) {
             return Ok(Rc::clone(known));
         }
@@ -200,11 +215,21 @@ struct Executor<'s> {
 
 impl<'s> Executor<'s> {
     fn new(space: &'s Space<'s>, control: &'s Control, thread: usize, edge: EdgeId) -> Self {
-        Self { space, control, thread, edge, fresh: space.first_fresh(), steps: 0 }
+        Self {
+            space,
+            control,
+            thread,
+            edge,
+            fresh: space.first_fresh(),
+            steps: 0,
+        }
     }
 
     fn run(mut self) -> Result<Vec<Branch>, Unsupported> {
-        let template = self.space.program.template(self.space.threads[self.thread].template);
+        let template = self
+            .space
+            .program
+            .template(self.space.threads[self.thread].template);
         let edge = template.cfg.edge(self.edge);
         let start = Run {
             guard: Vec::new(),
@@ -218,7 +243,10 @@ impl<'s> Executor<'s> {
             Step::Atomic(atomic) => self.block(&atomic.body, start)?,
             step => self.step(step, edge.span, start)?,
         };
-        Ok(runs.into_iter().map(|run| self.branch(run, edge.to)).collect())
+        Ok(runs
+            .into_iter()
+            .map(|run| self.branch(run, edge.to))
+            .collect())
     }
 
     fn branch(&self, run: Run, to: LocId) -> Branch {
@@ -274,7 +302,10 @@ impl<'s> Executor<'s> {
                 self.steps += 1;
                 if self.steps > MAX_BLOCK_STEPS {
                     let what = "an atomic block with too many paths or an unbounded loop".into();
-                    return Err(Unsupported { what, span: edge.span });
+                    return Err(Unsupported {
+                        what,
+                        span: edge.span,
+                    });
                 }
                 for mut run in self.step(&edge.step, edge.span, run.clone())? {
                     run.path.push(id);
@@ -301,7 +332,11 @@ impl<'s> Executor<'s> {
                 let mut failing = run.clone();
                 failing.failed = Some(span);
                 let failing = self.assume(failing, condition.negated());
-                Ok(self.assume(run, condition).into_iter().chain(failing).collect())
+                Ok(self
+                    .assume(run, condition)
+                    .into_iter()
+                    .chain(failing)
+                    .collect())
             }
             Step::Assign { dst, value } => {
                 let value = self.term(&run, value, span)?;
@@ -341,9 +376,14 @@ impl<'s> Executor<'s> {
                 }
                 Ok(runs)
             }
-            Step::Put { remote: to, local: from } | Step::Get { local: to, remote: from } => {
-                self.copy(run, from, span, &|run| self.cells(run, to, span).ok(), None)
+            Step::Put {
+                remote: to,
+                local: from,
             }
+            | Step::Get {
+                local: to,
+                remote: from,
+            } => self.copy(run, from, span, &|run| self.cells(run, to, span).ok(), None),
             Step::Atomic(atomic) => {
                 let what = "an atomic block inside an atomic block".to_owned();
                 debug_assert!(false, "front ends flatten nested blocks: {:?}", atomic.kind);
@@ -390,7 +430,11 @@ impl<'s> Executor<'s> {
                 let before = self.control.values[e.position];
                 Term::constant(run.explicit.get(&slot).copied().unwrap_or(before))
             }
-            None => run.data.get(&slot).cloned().unwrap_or_else(|| Term::var(Var(slot as u32))),
+            None => run
+                .data
+                .get(&slot)
+                .cloned()
+                .unwrap_or_else(|| Term::var(Var(slot as u32))),
         }
     }
 
@@ -443,7 +487,10 @@ impl<'s> Executor<'s> {
         let count = program.global(place.var).cell_count() as u32;
         let mut all = Vec::new();
         for element in 0..count {
-            let equal = fits(Formula::eq(&index, &Term::constant(i64::from(element))), span)?;
+            let equal = fits(
+                Formula::eq(&index, &Term::constant(i64::from(element))),
+                span,
+            )?;
             if let Some(run) = self.assume(run.clone(), equal) {
                 all.push((run, program.cell(place.var, element)));
             }
@@ -467,6 +514,12 @@ impl<'s> Executor<'s> {
     }
 }
 
-fn fits<T>(result: Result<T, palisade_logic::term::Overflow>, span: Span) -> Result<T, Unsupported> {
-    result.map_err(|error| Unsupported { what: error.to_string(), span })
+fn fits<T>(
+    result: Result<T, palisade_logic::term::Overflow>,
+    span: Span,
+) -> Result<T, Unsupported> {
+    result.map_err(|error| Unsupported {
+        what: error.to_string(),
+        span,
+    })
 }

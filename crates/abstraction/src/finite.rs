@@ -13,9 +13,7 @@
 use std::collections::BTreeSet;
 
 use palisade_program::cfg::{Cfg, FlushTarget, Place, Step};
-use palisade_program::{
-    Cell, Domain, Init, Instance, LocalAtom, LocalExpr, LocalId, Program,
-};
+use palisade_program::{Cell, Domain, Init, Instance, LocalAtom, LocalExpr, LocalId, Program};
 
 /// Most values of a finite variable.
 pub const MAX_VALUES: usize = 16;
@@ -38,7 +36,10 @@ impl Finite {
     /// Runs the analysis for these threads.
     pub fn of(program: &Program, threads: &[Instance]) -> Self {
         let cells = program.globals.iter().flat_map(|g| {
-            g.init.iter().map(|init| initial(*init, g.domain)).collect::<Vec<_>>()
+            g.init
+                .iter()
+                .map(|init| initial(*init, g.domain))
+                .collect::<Vec<_>>()
         });
         let locals = threads.iter().map(|t| {
             let locals = &program.template(t.template).locals;
@@ -46,7 +47,10 @@ impl Finite {
         });
         let mut analysis = Analysis {
             program,
-            values: Self { cells: cells.collect(), locals: locals.collect() },
+            values: Self {
+                cells: cells.collect(),
+                locals: locals.collect(),
+            },
             changed: true,
         };
         while std::mem::take(&mut analysis.changed) {
@@ -117,7 +121,14 @@ impl Analysis<'_> {
                         self.changed |= add(&mut self.values.cells[cell.index()], &new);
                     }
                 }
-                Step::Put { remote: to, local: from } | Step::Get { local: to, remote: from } => {
+                Step::Put {
+                    remote: to,
+                    local: from,
+                }
+                | Step::Get {
+                    local: to,
+                    remote: from,
+                } => {
                     for source in self.cells(index, thread, from) {
                         let new = self.values.cells[source.index()].clone();
                         for target in self.cells(index, thread, to) {
@@ -154,7 +165,10 @@ impl Analysis<'_> {
 
     fn evaluate(&self, index: usize, thread: Instance, e: &LocalExpr) -> Values {
         if e.is_boolean() {
-            return Some(self.combinations(index, thread, e).unwrap_or(BTreeSet::from([0, 1])));
+            return Some(
+                self.combinations(index, thread, e)
+                    .unwrap_or(BTreeSet::from([0, 1])),
+            );
         }
         self.combinations(index, thread, e)
     }

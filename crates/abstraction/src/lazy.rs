@@ -102,13 +102,19 @@ impl<'a> Lazy<'a> {
             let lit = self.prover.literal(&predicates.formula(next, true));
             self.literals.push(lit);
         }
-        if value { self.literals[p] } else { !self.literals[p] }
+        if value {
+            self.literals[p]
+        } else {
+            !self.literals[p]
+        }
     }
 
     fn cube(&mut self, predicates: &Predicates, state: &Valuation, cone: &PredSet) -> Vec<Lit> {
-        let known: Vec<(PredId, bool)> =
-            state.known().filter(|(p, _)| cone.contains(*p)).collect();
-        known.into_iter().map(|(p, value)| self.literal(predicates, p, value)).collect()
+        let known: Vec<(PredId, bool)> = state.known().filter(|(p, _)| cone.contains(*p)).collect();
+        known
+            .into_iter()
+            .map(|(p, value)| self.literal(predicates, p, value))
+            .collect()
     }
 
     fn plan(&mut self, predicates: &Predicates, id: BranchId, branch: &Branch) -> Rc<Plan> {
@@ -131,7 +137,12 @@ impl<'a> Lazy<'a> {
             End::Failed(_) => 0..0,
         };
         for p in after {
-            let has = |vars: &[Var]| predicates.vars(p).iter().any(|v| vars.binary_search(v).is_ok());
+            let has = |vars: &[Var]| {
+                predicates
+                    .vars(p)
+                    .iter()
+                    .any(|v| vars.binary_search(v).is_ok())
+            };
             let written = has(&branch.written);
             if has(&branch.forgotten) {
                 cleared.insert(p);
@@ -152,11 +163,28 @@ impl<'a> Lazy<'a> {
                 cleared.insert(p);
             }
             relevant.insert(p);
-            targets.push(Target { pred: p, wp: self.prover.literal(&wp), cone, written });
+            targets.push(Target {
+                pred: p,
+                wp: self.prover.literal(&wp),
+                cone,
+                written,
+            });
         }
-        let guard = branch.guard.conjuncts().iter().map(|f| self.prover.literal(f)).collect();
+        let guard = branch
+            .guard
+            .conjuncts()
+            .iter()
+            .map(|f| self.prover.literal(f))
+            .collect();
         let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
-        Plan { cluster, guard, guard_cone, targets, cleared, relevant }
+        Plan {
+            cluster,
+            guard,
+            guard_cone,
+            targets,
+            cleared,
+            relevant,
+        }
     }
 
     fn unsat(&mut self, cluster: Cluster, lits: &[Lit], purpose: Purpose) -> Result<bool, Reason> {
@@ -191,7 +219,9 @@ impl<'a> Lazy<'a> {
         let mut results = Vec::new();
         let mut stack = vec![(0, state.without(&plan.cleared), Vec::new())];
         while let Some((from, mut after, assumed)) = stack.pop() {
-            if self.decide_targets(predicates, plan, state, from, &mut after, &assumed, &mut stack)? {
+            if self.decide_targets(
+                predicates, plan, state, from, &mut after, &assumed, &mut stack,
+            )? {
                 results.push(after);
             }
         }
@@ -259,7 +289,9 @@ impl<'a> Lazy<'a> {
         }
         lits.pop();
         lits.push(target.wp);
-        Ok(self.unsat(plan.cluster, &lits, Purpose::Abstract)?.then_some(false))
+        Ok(self
+            .unsat(plan.cluster, &lits, Purpose::Abstract)?
+            .then_some(false))
     }
 }
 
@@ -314,7 +346,11 @@ impl Transformer for Lazy<'_> {
         predicates: &Predicates,
         formula: &Formula,
     ) -> Result<Rc<[Valuation]>, Reason> {
-        let facts: Vec<Lit> = formula.conjuncts().iter().map(|f| self.prover.literal(f)).collect();
+        let facts: Vec<Lit> = formula
+            .conjuncts()
+            .iter()
+            .map(|f| self.prover.literal(f))
+            .collect();
         if self.unsat(STATES, &facts, Purpose::Guard)? {
             return Ok(Rc::new([]));
         }

@@ -27,7 +27,10 @@ impl Predicates {
             return (known, false);
         }
         let id = self.atoms.len();
-        let vars: Vec<Var> = Formula::from(atom.clone()).free_vars().into_iter().collect();
+        let vars: Vec<Var> = Formula::from(atom.clone())
+            .free_vars()
+            .into_iter()
+            .collect();
         for var in &vars {
             self.by_var.entry(*var).or_default().push(id);
         }

@@ -77,21 +77,28 @@ impl<'p> Space<'p> {
             slots: Vec::new(),
             explicit: Vec::new(),
             first_local: Vec::new(),
-            liveness: program.template_ids().map(|t| Liveness::of(program, t)).collect(),
+            liveness: program
+                .template_ids()
+                .map(|t| Liveness::of(program, t))
+                .collect(),
             threads,
         };
         for (index, init) in program.initial_cells().into_iter().enumerate() {
             let cell = Cell::from(index);
             let global = program.global(program.variable_of(cell).0);
-            let explicit = explicit_values(
-                global.role, global.domain, &finite.cells[index], promote,
-            );
+            let explicit =
+                explicit_values(global.role, global.domain, &finite.cells[index], promote);
             let name = program.cell_name(cell);
             space.push(SlotKind::Cell(cell), name, init, global.domain, explicit);
         }
         for (thread, instance) in space.threads.clone().into_iter().enumerate() {
             space.first_local.push(space.slots.len());
-            for (index, local) in program.template(instance.template).locals.iter().enumerate() {
+            for (index, local) in program
+                .template(instance.template)
+                .locals
+                .iter()
+                .enumerate()
+            {
                 let values = &finite.locals[thread][index];
                 let explicit = explicit_values(local.role, local.domain, values, promote);
                 let name = format!("{}.{}", program.instance_name(instance), local.name);
@@ -112,9 +119,18 @@ impl<'p> Space<'p> {
     ) {
         let explicit = values.map(|values| {
             self.explicit.push(self.slots.len());
-            Explicit { values, position: self.explicit.len() - 1 }
+            Explicit {
+                values,
+                position: self.explicit.len() - 1,
+            }
         });
-        self.slots.push(Slot { kind, name, init, domain, explicit });
+        self.slots.push(Slot {
+            kind,
+            name,
+            init,
+            domain,
+            explicit,
+        });
     }
 
     /// The slot of a memory cell.
@@ -139,14 +155,20 @@ impl<'p> Space<'p> {
 
     /// The slots of `thread`'s locals that are dead when it is at `loc`.
     pub fn dead_slots(&self, thread: usize, loc: LocId) -> Vec<usize> {
-        self.liveness(thread).dead(loc).map(|l| self.local_slot(thread, l)).collect()
+        self.liveness(thread)
+            .dead(loc)
+            .map(|l| self.local_slot(thread, l))
+            .collect()
     }
 
     /// All initial controls: explicit variables with any value of their domain
     /// are enumerated; dead locals are 0.
     pub fn initial_controls(&self) -> Vec<Control> {
-        let pcs: Box<[LocId]> =
-            self.threads.iter().map(|t| self.program.template(t.template).cfg.entry).collect();
+        let pcs: Box<[LocId]> = self
+            .threads
+            .iter()
+            .map(|t| self.program.template(t.template).cfg.entry)
+            .collect();
         let mut all: Vec<Vec<i64>> = vec![Vec::new()];
         for &slot in &self.explicit {
             let choices = match (self.slots[slot].init, &self.slots[slot].explicit) {
@@ -165,7 +187,12 @@ impl<'p> Space<'p> {
                 })
                 .collect();
         }
-        all.into_iter().map(|values| Control { pcs: pcs.clone(), values: values.into() }).collect()
+        all.into_iter()
+            .map(|values| Control {
+                pcs: pcs.clone(),
+                values: values.into(),
+            })
+            .collect()
     }
 
     /// Whether the variable matters when the threads are at `pcs`.

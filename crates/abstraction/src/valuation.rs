@@ -23,7 +23,9 @@ const fn words_for(count: usize) -> usize {
 impl Valuation {
     /// Knows nothing of `count` predicates.
     pub fn unknown(count: usize) -> Self {
-        Self { words: vec![0; 2 * words_for(count)].into() }
+        Self {
+            words: vec![0; 2 * words_for(count)].into(),
+        }
     }
 
     fn half(&self) -> usize {
@@ -57,13 +59,23 @@ impl Valuation {
     /// Whether every concrete state of `other` is one of `self`, by form: `self`
     /// knows nothing that `other` does not.
     pub fn covers(&self, other: &Self) -> bool {
-        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        self.words
+            .iter()
+            .zip(&other.words)
+            .all(|(a, b)| a & !b == 0)
     }
 
     /// What both know.
     #[must_use]
     pub fn join(&self, other: &Self) -> Self {
-        Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() }
+        Self {
+            words: self
+                .words
+                .iter()
+                .zip(&other.words)
+                .map(|(a, b)| a & b)
+                .collect(),
+        }
     }
 
     /// What is known of the predicates in `set`.
@@ -71,7 +83,14 @@ impl Valuation {
     pub fn project(&self, set: &PredSet) -> Self {
         let half = self.half();
         let keep = |i: usize| set.words.get(i % half.max(1)).copied().unwrap_or(0);
-        Self { words: self.words.iter().enumerate().map(|(i, w)| w & keep(i)).collect() }
+        Self {
+            words: self
+                .words
+                .iter()
+                .enumerate()
+                .map(|(i, w)| w & keep(i))
+                .collect(),
+        }
     }
 
     /// What is known of the predicates outside `set`.
@@ -79,13 +98,27 @@ impl Valuation {
     pub fn without(&self, set: &PredSet) -> Self {
         let half = self.half();
         let drop = |i: usize| set.words.get(i % half.max(1)).copied().unwrap_or(0);
-        Self { words: self.words.iter().enumerate().map(|(i, w)| w & !drop(i)).collect() }
+        Self {
+            words: self
+                .words
+                .iter()
+                .enumerate()
+                .map(|(i, w)| w & !drop(i))
+                .collect(),
+        }
     }
 
     /// Adds all that `other` knows; the two must speak of different predicates.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
-        Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a | b).collect() }
+        Self {
+            words: self
+                .words
+                .iter()
+                .zip(&other.words)
+                .map(|(a, b)| a | b)
+                .collect(),
+        }
     }
 
     /// The known predicates with their values, in order.
@@ -104,7 +137,9 @@ pub struct PredSet {
 impl PredSet {
     /// The empty set, with room for `count`.
     pub fn new(count: usize) -> Self {
-        Self { words: vec![0; words_for(count)] }
+        Self {
+            words: vec![0; words_for(count)],
+        }
     }
 
     /// Adds a predicate; tells whether it is new.
@@ -120,7 +155,9 @@ impl PredSet {
 
     /// Whether it is in the set.
     pub fn contains(&self, p: PredId) -> bool {
-        self.words.get(p / 64).is_some_and(|w| w & (1 << (p % 64)) != 0)
+        self.words
+            .get(p / 64)
+            .is_some_and(|w| w & (1 << (p % 64)) != 0)
     }
 
     /// Adds all of `other`.

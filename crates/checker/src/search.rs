@@ -45,6 +45,8 @@ pub struct Node {
     pub valuation: Valuation,
     /// Where it came from.
     pub parent: Option<(usize, BranchId)>,
+    /// Steps from an initial state.
+    pub depth: usize,
 }
 
 /// What an abstract counterexample violates.
@@ -115,7 +117,11 @@ pub struct SearchStats {
 
 /// The condition on the data in initial states.
 pub fn initial_data(space: &Space<'_>) -> Formula {
-    let facts = space.slots.iter().enumerate().filter(|(_, s)| s.explicit.is_none());
+    let facts = space
+        .slots
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.explicit.is_none());
     let facts = facts.flat_map(|(slot, s)| {
         let value = Term::var(Var(slot as u32));
         let le = |a: &Term, b: &Term| Formula::le(a, b).unwrap_or(Formula::True);
@@ -126,7 +132,10 @@ pub fn initial_data(space: &Space<'_>) -> Formula {
                 vec![Formula::eq(&value, &v).unwrap_or(Formula::True)]
             }
             (Init::Any, Some(d)) => {
-                vec![le(&Term::constant(d.lo), &value), le(&value, &Term::constant(d.hi))]
+                vec![
+                    le(&Term::constant(d.lo), &value),
+                    le(&value, &Term::constant(d.hi)),
+                ]
             }
             (Init::Any, None) => vec![],
         }
@@ -142,7 +151,11 @@ pub struct Search<'a, 's> {
     transformer: &'a mut dyn Transformer,
     options: &'a Options,
     nodes: Vec<Node>,
+    /// Covered by a later state: not part of the invariant.
     dropped: Vec<bool>,
+    /// Covered by a later state of the same depth: need not be expanded, no
+    /// counterexample gets longer.
+    skipped: Vec<bool>,
     by_control: FxHashMap<Control, Vec<usize>>,
     queue: VecDeque<usize>,
     /// Counters.
@@ -166,6 +179,7 @@ impl<'a, 's> Search<'a, 's> {
             options,
             nodes: Vec::new(),
             dropped: Vec::new(),
+            skipped: Vec::new(),
             by_control: FxHashMap::default(),
             queue: VecDeque::new(),
             stats: SearchStats::default(),
@@ -176,7 +190,9 @@ impl<'a, 's> Search<'a, 's> {
     pub fn run(&mut self) -> Result<Outcome, Stop> {
         let space = self.commands.space();
         let started = Instant::now();
-        let initial = self.transformer.initial(self.predicates, &initial_data(space))?;
+        let initial = self
+            .transformer
+            .initial(self.predicates, &initial_data(space))?;
         for control in space.initial_controls() {
             for valuation in initial.iter() {
                 let valuation = self.forget_dead(&control, valuation.clone());
@@ -192,16 +208,24 @@ impl<'a, 's> Search<'a, 's> {
             {
                 return Err(Stop::Limit(reason));
             }
-            if self.options.max_states.is_some_and(|max| self.nodes.len() > max) {
+            if self
+                .options
+                .max_states
+                .is_some_and(|max| self.nodes.len() > max)
+            {
                 return Err(Stop::States(self.nodes.len()));
             }
-            if !self.dropped[id]
+            if !self.skipped[id]
                 && let Some(path) = self.expand(id)?
             {
                 return Ok(Outcome::Error(Box::new(path)));
             }
         }
-        let kept = self.nodes.iter().zip(&self.dropped).filter(|(_, dropped)| !**dropped);
+        let kept = self
+            .nodes
+            .iter()
+            .zip(&self.dropped)
+            .filter(|(_, dropped)| !**dropped);
         Ok(Outcome::Safe(kept.map(|(node, _)| node.clone()).collect()))
     }
 
@@ -218,7 +242,9 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     fn expand(&mut self, id: usize) -> Result<Option<Path>, Stop> {
-        let Node { control, valuation, .. } = self.nodes[id].clone();
+        let Node {
+            control, valuation, ..
+        } = self.nodes[id].clone();
         let space = self.commands.space();
         for thread in 0..control.pcs.len() {
             let cfg = &space.program.template(space.threads[thread].template).cfg;
@@ -227,7 +253,8 @@ impl<'a, 's> Search<'a, 's> {
                     let branch = self.commands.branch(branch_id).clone();
                     self.stats.steps += 1;
                     let posts =
-                        self.transformer.post(self.predicates, branch_id, &branch, &valuation)?;
+                        self.transformer
+                            .post(self.predicates, branch_id, &branch, &valuation)?;
                     let to = match branch.end {
                         End::Failed(span) if !posts.is_empty() => {
                             return Ok(Some(self.path(id, Some(branch_id), Target::Assert(span))));
@@ -260,7 +287,10 @@ impl<'a, 's> Search<'a, 's> {
         parent: Option<(usize, BranchId)>,
     ) -> Result<Option<Path>, Stop> {
         let here = self.by_control.entry(control.clone()).or_default();
-        if here.iter().any(|&n| self.nodes[n].valuation.covers(&valuation)) {
+        if here
+            .iter()
+            .any(|&n| self.nodes[n].valuation.covers(&valuation))
+        {
             self.stats.covered += 1;
             return Ok(None);
         }
@@ -269,23 +299,41 @@ impl<'a, 's> Search<'a, 's> {
                 valuation = valuation.join(&self.nodes[n].valuation);
             }
         }
-        // States that the new one covers add nothing to the invariant; those still
-        // waiting need not be expanded.
+        let depth = parent.map_or(0, |(from, _)| self.nodes[from].depth + 1);
         here.retain(|&n| {
             let covered = valuation.covers(&self.nodes[n].valuation);
             self.dropped[n] |= covered;
+            self.skipped[n] |= covered && (self.nodes[n].depth == depth || self.options.merge);
             !covered
         });
         let id = self.nodes.len();
         here.push(id);
         for (property, formula) in self.bad.at(&control)? {
-            if self.transformer.may(self.predicates, &formula, &valuation)? {
-                self.nodes.push(Node { control, valuation, parent });
-                return Ok(Some(self.path(id, None, Target::Property(property, formula))));
+            if self
+                .transformer
+                .may(self.predicates, &formula, &valuation)?
+            {
+                self.nodes.push(Node {
+                    control,
+                    valuation,
+                    parent,
+                    depth,
+                });
+                return Ok(Some(self.path(
+                    id,
+                    None,
+                    Target::Property(property, formula),
+                )));
             }
         }
-        self.nodes.push(Node { control, valuation, parent });
+        self.nodes.push(Node {
+            control,
+            valuation,
+            parent,
+            depth,
+        });
         self.dropped.push(false);
+        self.skipped.push(false);
         self.queue.push_back(id);
         self.stats.states += 1;
         Ok(None)
@@ -308,6 +356,11 @@ impl<'a, 's> Search<'a, 's> {
         }
         branches.reverse();
         states.reverse();
-        Path { start: self.nodes[at].control.clone(), branches, states, target }
+        Path {
+            start: self.nodes[at].control.clone(),
+            branches,
+            states,
+            target,
+        }
     }
 }
