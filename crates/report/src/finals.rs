@@ -33,7 +33,10 @@ pub fn named(names: &[Option<String>], values: &[i64]) -> Vec<(String, i64)> {
 /// Final states as text, one a line, each once.
 pub fn render(states: &[Vec<(String, i64)>]) -> String {
     let line = |state: &Vec<(String, i64)>| {
-        let values: Vec<String> = state.iter().map(|(name, v)| format!("{name}={v}")).collect();
+        let values: Vec<String> = state
+            .iter()
+            .map(|(name, v)| format!("{name}={v}"))
+            .collect();
         format!("  {}\n", values.join(" "))
     };
     let mut lines: Vec<String> = states.iter().map(line).collect();

@@ -13,6 +13,8 @@ const METRICS: Metrics = Metrics {
 };
 /// Half the height of a node.
 const NODE_RADIUS: f64 = 12.0;
+/// Half the width of a self-loop.
+const LOOP_WIDTH: f64 = 14.0;
 /// Height of a graph's title.
 const TITLE: f64 = 28.0;
 
@@ -121,6 +123,17 @@ fn push_label(text: &mut String, label: &str, place: &PlacedArrow) {
 /// nodes.
 fn path(points: &[Point]) -> String {
     let mut points = points.to_vec();
+    if let [node, text, back] = points[..]
+        && node == back
+    {
+        // A self-loop goes round both sides of its text.
+        points = vec![
+            node,
+            (text.0 - LOOP_WIDTH, text.1),
+            (text.0 + LOOP_WIDTH, text.1),
+            back,
+        ];
+    }
     let last = points.len() - 1;
     points[0] = rim(points[0], points[1], -5.0);
     points[last] = rim(points[last], points[last - 1], 5.0);
