@@ -1,0 +1,111 @@
+//! Time, memory and Ctrl-C end a run as `unknown` with exit code 3 and a reason,
+//! in text and in JSON; never as a crash, and never as another verdict.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Far more states than any machine visits: eight counters up to a million.
+const ENDLESS: &str = "\
+shared x[8] = 0;
+
+thread t[8] {
+    local i = 0;
+    while (i < 1000000) {
+        i = i + 1;
+        x[self] = i;
+    }
+}
+
+never x[0] == 999999 && x[1] == 999998;
+";
+
+struct Program {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn endless() -> Program {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("endless.pal");
+    fs::write(&path, ENDLESS).expect("write the program");
+    Program {
+        _folder: folder,
+        path,
+    }
+}
+
+fn explore(program: &Program, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+    command.arg("explore").arg(&program.path).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn assert_unknown(output: &Output, reason: &str) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}{errors}");
+    assert!(text.starts_with("unknown: "), "{text}{errors}");
+    assert!(text.contains(reason), "{text}");
+}
+
+#[test]
+fn time() {
+    let output = explore(&endless(), &["--timeout", "100ms"]).output();
+    assert_unknown(&output.expect("it runs"), "time limit reached");
+}
+
+#[test]
+fn time_in_json() {
+    let output = explore(&endless(), &["--timeout", "100ms", "--json"]).output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(3));
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(document["verdict"], "unknown");
+    assert_eq!(document["reason"], "time limit reached");
+    assert_eq!(document["command"], "explore");
+    assert_eq!(document["model"], "sc");
+}
+
+#[test]
+fn memory() {
+    let output = explore(&endless(), &["--memory", "40M"]).output();
+    assert_unknown(&output.expect("it runs"), "memory limit reached");
+}
+
+#[test]
+fn states() {
+    let output = explore(&endless(), &["--max-states", "1000"]).output();
+    assert_unknown(&output.expect("it runs"), "bound touched");
+}
+
+/// Whether the process has a handler for the signal: the mask in its status.
+fn catches(child: &Child, signal: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
+}
+
+#[test]
+fn interrupt() {
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        let program = endless();
+        let child = explore(&program, &[]).spawn().expect("it starts");
+        while !catches(&child, number) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let killed = Command::new("kill")
+            .args([format!("-{signal}"), child.id().to_string()])
+            .status();
+        assert!(killed.expect("kill runs").success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_unknown(&output, "interrupted");
+    }
+}
