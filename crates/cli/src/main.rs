@@ -7,6 +7,7 @@ mod commands;
 mod context;
 mod input;
 mod limits;
+mod progress;
 mod usage;
 
 use std::process::ExitCode;

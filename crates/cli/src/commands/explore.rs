@@ -12,6 +12,7 @@ use crate::CommandResult;
 use crate::args::{CheckArg, ExploreArgs};
 use crate::context::Context;
 use crate::input;
+use crate::progress::Progress;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let program = match input::load(context, &args.file)? {
@@ -26,7 +27,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
-    let mut result = match explore(&program, &options) {
+    let progress = Progress::start("exploring");
+    let explored = explore(&program, &options);
+    drop(progress);
+    let mut result = match explored {
         Ok(result) => result,
         Err(unsupported) => {
             let item = Diagnostic::error(unsupported.span, unsupported.message.as_str())

@@ -1,0 +1,66 @@
+//! *Progress*: a line on standard error that says the run is alive, when standard
+//! error is a terminal and the run takes longer than a moment.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::usage;
+
+/// How often the line is renewed.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// The line; it goes away when this is dropped.
+pub(crate) struct Progress {
+    /// Dropping the sender ends the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Shows `what` is going on.
+    pub(crate) fn start(what: &'static str) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self {
+                stop: None,
+                thread: None,
+            };
+        }
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            let start = Instant::now();
+            let mut is_shown = false;
+            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                let seconds = start.elapsed().as_secs();
+                let megabytes = usage::resident_bytes() >> 20;
+                show(&format!("{what}: {seconds} s, {megabytes} MB"));
+                is_shown = true;
+            }
+            if is_shown {
+                show("");
+            }
+        });
+        Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+/// Replaces the current line.
+fn show(text: &str) {
+    // Nothing depends on it.
+    let mut err = io::stderr().lock();
+    let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A line that could not be shown is not worth a complaint.
+            let _ = thread.join();
+        }
+    }
+}
