@@ -1,0 +1,93 @@
+//! The *certificate*: an inductive invariant of a program under a memory model,
+//! as evidence for the verdict `holds` (DESIGN, idea 5; seed 000 section 4 calls
+//! it the proof that the abstraction yields).
+//!
+//! The state of a program under a model has two parts.
+//!
+//! - *Control*: the location of every thread, the shape of its store buffers
+//!   ([`Buffer`]), and the values of the variables that the certificate declares
+//!   *explicit*. A [`Control`] fixes locations and shapes, and for each explicit
+//!   variable a value or nothing.
+//! - *Data*: all other state variables, described by [`Cube`]s over the atoms of
+//!   the certificate.
+//!
+//! **Meaning.** A state *matches* a control when it has its locations and
+//! shapes, and each explicit variable to which the control gives a value has
+//! that value; a variable without one may have any. A state is *in* an entry
+//! when it matches its control and satisfies one of its cubes (the empty cube is
+//! true; an entry without cubes holds no state). The invariant is the union of
+//! the entries: controls may repeat or overlap, and a state that matches no
+//! control is not in the invariant.
+//!
+//! Everything in a certificate is a claim that [`crate::check`] proves anew;
+//! nothing in it is trusted.
+
+use crate::buffer::Buffer;
+use crate::fingerprint::Fingerprint;
+use crate::state::StateVar;
+use palisade_logic::Formula;
+use palisade_program::{LocId, Model};
+
+/// What sort of argument a certificate makes. One so far; planned are
+/// invariants over abstract buffers (seed 002: beyond the exact slots a set of
+/// cells with the last value of each), symmetric invariants over m of any number
+/// of threads (seed 003, checked with m + 1), and value sets of pending remote
+/// operations (seed 004). Each is a new variant with its own rules of closure.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Kind {
+    /// An inductive invariant over the states of a fixed number of threads.
+    #[default]
+    Inductive,
+}
+
+/// An inductive invariant; see the module's header for its meaning.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Certificate {
+    /// The program, model and number of threads it was made for.
+    pub fingerprint: Fingerprint,
+    /// What sort of argument it is.
+    pub kind: Kind,
+    /// The memory model.
+    pub model: Model,
+    /// Copies of each `[*]` template: the certificate speaks of that many only.
+    pub threads: u32,
+    /// Variables whose values are part of the control. Slots may be among them.
+    pub explicit: Vec<StateVar>,
+    /// The atoms that cubes are made of, over [`StateVar::var`].
+    pub atoms: Vec<Formula>,
+    /// The invariant.
+    pub entries: Vec<Entry>,
+}
+
+/// What holds at one control.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Where.
+    pub control: Control,
+    /// The data satisfy one of these.
+    pub cubes: Vec<Cube>,
+}
+
+/// Locations, buffer shapes and explicit values.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Control {
+    /// The location of each thread, in the order of
+    /// [`Program::instances`](palisade_program::Program::instances).
+    pub locs: Vec<LocId>,
+    /// The shape of each thread's store buffers; all empty under SC.
+    pub buffers: Vec<Buffer>,
+    /// For each of [`Certificate::explicit`] its value; `None` is any value, and
+    /// the only choice for slots that the shape does not have.
+    pub values: Vec<Option<i64>>,
+}
+
+/// A conjunction of literals: the number of an atom, and whether it holds or
+/// its negation does. An atom may speak only of slots that the control's shape
+/// has.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Cube(pub Vec<(u32, bool)>);
+
+impl Cube {
+    /// The cube that every state satisfies.
+    pub const TRUE: Self = Self(Vec::new());
+}

@@ -1,0 +1,184 @@
+//! What all workers of one check share: the program's threads, names, and for
+//! each step the explicit variables that it may read.
+
+use crate::certificate::{Certificate, Control};
+use crate::index::Index;
+use crate::names::StateNames;
+use crate::state::StateVar;
+use crate::steps::Explicit;
+use palisade_logic::Var;
+use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Program, certificate, and tables made of them.
+pub(crate) struct Context<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) certificate: &'a Certificate,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) names: StateNames,
+    pub(crate) index: Index,
+    /// The number of each explicit variable in formulas.
+    pub(crate) explicit: Vec<Var>,
+    position: FxHashMap<Var, usize>,
+    /// Explicit variables that occur in atoms.
+    pub(crate) mixed: Vec<usize>,
+    /// For each thread and edge the explicit variables that the step may read.
+    reads: Vec<Vec<Vec<usize>>>,
+    /// For each thread its explicit slots.
+    slots: Vec<Vec<usize>>,
+    /// For each thread the cluster of its first edge.
+    first_cluster: Vec<u32>,
+}
+
+/// The values that a control gives.
+pub(crate) struct At<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) values: &'a [Option<i64>],
+}
+
+impl Explicit for At<'_> {
+    fn value(&self, var: Var) -> Option<i64> {
+        let position = *self.context.position.get(&var)?;
+        self.values[position]
+    }
+
+    fn contains(&self, var: Var) -> bool {
+        self.context.position.contains_key(&var)
+    }
+}
+
+impl<'a> Context<'a> {
+    /// The tables of a well-formed certificate.
+    pub(crate) fn new(
+        program: &'a Program,
+        certificate: &'a Certificate,
+        instances: Vec<Instance>,
+    ) -> Self {
+        let names = StateNames::of(program, &instances);
+        let index = Index::of(certificate);
+        let explicit: Vec<Var> = certificate
+            .explicit
+            .iter()
+            .filter_map(|v| v.var())
+            .collect();
+        let position = explicit.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        let in_atoms: FxHashSet<Var> = certificate
+            .atoms
+            .iter()
+            .flat_map(palisade_logic::Formula::free_vars)
+            .collect();
+        let mixed = (0..explicit.len())
+            .filter(|i| in_atoms.contains(&explicit[*i]))
+            .collect();
+        let mut context = Self {
+            program,
+            certificate,
+            instances,
+            names,
+            index,
+            explicit,
+            position,
+            mixed,
+            reads: Vec::new(),
+            slots: Vec::new(),
+            first_cluster: Vec::new(),
+        };
+        context.tabulate();
+        context
+    }
+
+    fn tabulate(&mut self) {
+        let mut cluster = 1;
+        for (thread, instance) in self.instances.iter().enumerate() {
+            let thread = thread as u32;
+            let slots = self.slots_of(thread);
+            let edges = &self.program.template(instance.template).cfg.edges;
+            let reads = edges.iter().map(|e| self.reads_of(thread, &e.step, &slots));
+            let reads = reads.collect();
+            self.first_cluster.push(cluster);
+            cluster += edges.len() as u32 + 1;
+            self.reads.push(reads);
+            self.slots.push(slots);
+        }
+    }
+
+    fn slots_of(&self, thread: u32) -> Vec<usize> {
+        let own = |v: &StateVar| match v {
+            StateVar::Cell(_) | StateVar::Local { .. } => false,
+            StateVar::Slot { thread: t, .. } | StateVar::CellSlot { thread: t, .. } => *t == thread,
+        };
+        let explicit = &self.certificate.explicit;
+        (0..explicit.len()).filter(|i| own(&explicit[*i])).collect()
+    }
+
+    /// The explicit variables that a step may read: more than it does is
+    /// harmless, fewer would be a wrong memo.
+    fn reads_of(&self, thread: u32, step: &Step, slots: &[usize]) -> Vec<usize> {
+        let mut reads: FxHashSet<StateVar> = FxHashSet::default();
+        step.for_each_expr(&mut |e| {
+            e.for_each_atom(&mut |atom| match *atom {
+                LocalAtom::Local(local) => {
+                    reads.insert(StateVar::Local { thread, local });
+                }
+                LocalAtom::SelfId => {}
+            });
+        });
+        self.cells_of(step, &mut |cell| {
+            reads.insert(StateVar::Cell(cell));
+        });
+        let explicit = &self.certificate.explicit;
+        let of_step = (0..explicit.len()).filter(|i| reads.contains(&explicit[*i]));
+        let mut all: Vec<usize> = of_step.chain(slots.iter().copied()).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Every cell that a step names, whether it reads or writes it.
+    fn cells_of(&self, step: &Step, f: &mut dyn FnMut(Cell)) {
+        let mut place = |place: &Place| {
+            let count = self.program.global(place.var).cell_count() as u32;
+            (0..count).for_each(|i| f(self.program.cell(place.var, i)));
+        };
+        match step {
+            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+            Step::Fence(_) | Step::Assert { .. } | Step::Flush(_) => {}
+            Step::Load { src, .. } => place(src),
+            Step::Store { dst, .. } => place(dst),
+            Step::Put { remote, local } | Step::Get { local, remote } => {
+                place(remote);
+                place(local);
+            }
+            Step::Atomic(atomic) => {
+                for edge in &atomic.body.edges {
+                    self.cells_of(&edge.step, f);
+                }
+            }
+        }
+    }
+
+    /// The values at `control` of the explicit variables that the step of
+    /// `thread` may read; `edge` is `None` for the memory system's steps.
+    pub(crate) fn read_values(
+        &self,
+        control: &Control,
+        thread: usize,
+        edge: Option<usize>,
+    ) -> Box<[Option<i64>]> {
+        let reads = match edge {
+            Some(edge) => &self.reads[thread][edge],
+            None => &self.slots[thread],
+        };
+        reads.iter().map(|i| control.values[*i]).collect()
+    }
+
+    /// The solver session for a step.
+    pub(crate) fn cluster(&self, thread: usize, edge: Option<usize>) -> u32 {
+        let edge = edge.map_or(0, |edge| edge as u32 + 1);
+        self.first_cluster[thread] + edge
+    }
+
+    /// Where in [`Certificate::explicit`] a variable stands.
+    pub(crate) fn position(&self, var: Var) -> Option<usize> {
+        self.position.get(&var).copied()
+    }
+}

@@ -1,0 +1,48 @@
+//! Certificates: inductive invariants as evidence for `holds`, their text, and
+//! the independent check (DESIGN, idea 5).
+//!
+//! `verify` turns what its engine found into a [`Certificate`]; [`check`]
+//! confirms it with its own derivation of the program's steps under SC, TSO and
+//! PSO and a fresh solver session. This crate shares nothing with
+//! `palisade-memory`, `palisade-abstraction`, `palisade-checker` and
+//! `palisade-machine`: a wrong reduction or a wrong transformer cannot certify
+//! itself.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`certificate`] | what a certificate is and means |
+//! | [`state`], [`buffer`] | state variables, shapes of store buffers |
+//! | [`fingerprint`] | which program a certificate is for |
+//! | `steps` | steps under a memory model, run symbolically |
+//! | `initial`, `property` | initial states, `never` and `finally` |
+//! | `worker`, `judge` | obligations and how they are proved |
+//! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
+//! | [`check`] | the whole check |
+//! | [`refusal`] | why a certificate is not accepted |
+//! | [`print`](mod@print), [`parse`](mod@parse), `token`, `names` | the text of a certificate |
+
+pub mod buffer;
+pub mod certificate;
+pub mod check;
+mod context;
+pub mod fingerprint;
+mod index;
+mod initial;
+mod judge;
+mod names;
+pub mod print;
+mod property;
+pub mod refusal;
+pub mod state;
+mod steps;
+mod token;
+mod wellformed;
+mod worker;
+
+pub use buffer::{Buffer, Item};
+pub use certificate::{Certificate, Control, Cube, Entry, Kind};
+pub use check::{Checked, Options, check};
+pub use fingerprint::Fingerprint;
+pub use print::print;
+pub use refusal::{Place, Reason, Refusal};
+pub use state::StateVar;

@@ -1,0 +1,140 @@
+//! The certificate as text. Lines, in this order:
+//!
+//! ```text
+//! palisade certificate 1
+//! fingerprint 0f3a...
+//! kind inductive
+//! model pso
+//! threads 2                       copies of each [*] template
+//! explicit turn, left.r           the explicit variables, if any
+//! atom p0: x < y
+//! at left@3 right@5 with turn=1, left.r=* buffers left(x x | y): p0 & !p1 | p2
+//! end
+//! ```
+//!
+//! `at` gives the location of every thread, in their order; `with` the values
+//! of all explicit variables (`*` is any); `buffers` the shapes that are not
+//! empty, oldest store first, `|` being a store-store fence. After the colon
+//! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
+//! cube, `false` no cube at all. `#` begins a comment. [`crate::parse`] reads it.
+
+use crate::buffer::{Buffer, Item};
+use crate::certificate::{Certificate, Control, Cube, Kind};
+use crate::names::StateNames;
+use crate::state::StateVar;
+use crate::token::quoted;
+use palisade_program::Program;
+use std::fmt::Write;
+
+/// The text of `certificate`, which is one for `program`.
+pub fn print(program: &Program, certificate: &Certificate) -> String {
+    let instances = program.instances(certificate.threads);
+    let names = StateNames::of(program, &instances);
+    let mut out = String::new();
+    write_header(&mut out, certificate, &names).expect("writing to a string does not fail");
+    for entry in &certificate.entries {
+        out.push_str("at ");
+        write_control(&mut out, &names, &certificate.explicit, &entry.control)
+            .expect("writing to a string does not fail");
+        out.push_str(": ");
+        write_cubes(&mut out, &entry.cubes);
+        out.push('\n');
+    }
+    out.push_str("end\n");
+    out
+}
+
+fn write_header(
+    out: &mut String,
+    certificate: &Certificate,
+    names: &StateNames,
+) -> std::fmt::Result {
+    let kind = match certificate.kind {
+        Kind::Inductive => "inductive",
+    };
+    writeln!(out, "palisade certificate 1")?;
+    writeln!(out, "fingerprint {}", certificate.fingerprint)?;
+    writeln!(out, "kind {kind}")?;
+    writeln!(out, "model {}", certificate.model)?;
+    writeln!(out, "threads {}", certificate.threads)?;
+    if !certificate.explicit.is_empty() {
+        let explicit = certificate.explicit.iter();
+        let explicit: Vec<String> = explicit.map(|v| quoted(&names.state_var(*v))).collect();
+        writeln!(out, "explicit {}", explicit.join(", "))?;
+    }
+    for (i, atom) in certificate.atoms.iter().enumerate() {
+        writeln!(out, "atom p{i}: {}", atom.display(names))?;
+    }
+    Ok(())
+}
+
+/// A control as it stands between `at` and the colon.
+pub(crate) fn write_control(
+    out: &mut String,
+    names: &StateNames,
+    explicit: &[StateVar],
+    control: &Control,
+) -> std::fmt::Result {
+    for (thread, loc) in control.locs.iter().enumerate() {
+        let between = if thread == 0 { "" } else { " " };
+        let name = quoted(names.thread(thread as u32));
+        write!(out, "{between}{name}@{}", loc.0)?;
+    }
+    for (i, (var, value)) in explicit.iter().zip(&control.values).enumerate() {
+        let between = if i == 0 { " with " } else { ", " };
+        write!(out, "{between}{}=", quoted(&names.state_var(*var)))?;
+        match value {
+            Some(value) => write!(out, "{value}")?,
+            None => out.push('*'),
+        }
+    }
+    let mut between = " buffers ";
+    for (thread, buffer) in control.buffers.iter().enumerate() {
+        if !buffer.is_empty() {
+            out.push_str(between);
+            write_buffer(out, names, thread as u32, buffer)?;
+            between = " ";
+        }
+    }
+    Ok(())
+}
+
+fn write_buffer(
+    out: &mut String,
+    names: &StateNames,
+    thread: u32,
+    buffer: &Buffer,
+) -> std::fmt::Result {
+    write!(out, "{}(", quoted(names.thread(thread)))?;
+    for (i, item) in buffer.0.iter().enumerate() {
+        if i > 0 {
+            out.push(' ');
+        }
+        match item {
+            Item::Store(cell) => out.push_str(&quoted(names.cell(*cell))),
+            Item::Fence => out.push('|'),
+        }
+    }
+    out.push(')');
+    Ok(())
+}
+
+fn write_cubes(out: &mut String, cubes: &[Cube]) {
+    if cubes.is_empty() {
+        out.push_str("false");
+    }
+    for (i, cube) in cubes.iter().enumerate() {
+        if i > 0 {
+            out.push_str(" | ");
+        }
+        if cube.0.is_empty() {
+            out.push_str("true");
+        }
+        for (j, (atom, positive)) in cube.0.iter().enumerate() {
+            let between = if j == 0 { "" } else { " & " };
+            let sign = if *positive { "" } else { "!" };
+            // Writing to a string does not fail.
+            let _ = write!(out, "{between}{sign}p{atom}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! *State variables*: the integers of a program's state under a memory model.
+//! A state is the locations of all threads, the shape of their store buffers
+//! ([`crate::Buffer`]), and a value for each state variable: memory cells,
+//! locals, and the slots of the buffers.
+//!
+//! Formulas of a certificate range over [`Var`]s. Each state variable has one
+//! fixed number ([`StateVar::var`]), so that a certificate needs no table of
+//! variables beside it and whoever writes one can build its formulas without
+//! asking this crate:
+//!
+//! | bits | cell | local | TSO slot | PSO slot | fresh |
+//! |---|---|---|---|---|---|
+//! | 31..29 | 0 | 1 | 2 | 3 | 4 |
+//! | 28..21 | | thread | thread | thread | |
+//! | the rest | cell | local | position | cell (15), position (6) | number |
+//!
+//! A program that does not fit (more than 256 threads, 64 stores in one PSO
+//! buffer, ...) has no number for some variable and is refused.
+
+use palisade_logic::{Term, Var};
+use palisade_program::{Cell, LocalId};
+
+/// An integer of the state. Threads are numbered as by
+/// [`Program::instances`](palisade_program::Program::instances).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StateVar {
+    /// A cell of shared memory.
+    Cell(Cell),
+    /// A local of a thread.
+    Local {
+        /// Which thread.
+        thread: u32,
+        /// Which of its locals.
+        local: LocalId,
+    },
+    /// The value of a buffered store under TSO.
+    Slot {
+        /// Whose buffer.
+        thread: u32,
+        /// Its position, 0 being the oldest.
+        position: u32,
+    },
+    /// The value of a buffered store under PSO.
+    CellSlot {
+        /// Whose buffer.
+        thread: u32,
+        /// The cell to which it goes.
+        cell: Cell,
+        /// Its position among the thread's buffered stores to that cell, 0 being
+        /// the oldest.
+        position: u32,
+    },
+}
+
+const KIND: u32 = 29;
+const THREAD: u32 = 21;
+const POSITION: u32 = 6;
+
+impl StateVar {
+    /// Its number in formulas; `None` when the program is too large for it.
+    pub const fn var(self) -> Option<Var> {
+        match self {
+            Self::Cell(cell) => pack(0, 0, cell.0, THREAD),
+            Self::Local { thread, local } => pack(1, thread, local.0, THREAD),
+            Self::Slot { thread, position } => pack(2, thread, position, THREAD),
+            Self::CellSlot {
+                thread,
+                cell,
+                position,
+            } => {
+                if position >> POSITION != 0 || cell.0 >> (THREAD - POSITION) != 0 {
+                    return None;
+                }
+                pack(3, thread, cell.0 << POSITION | position, THREAD)
+            }
+        }
+    }
+
+    /// The state variable of a number; `None` for numbers that are none.
+    pub const fn of(var: Var) -> Option<Self> {
+        let thread = var.0 >> THREAD & ((1 << (KIND - THREAD)) - 1);
+        let rest = var.0 & ((1 << THREAD) - 1);
+        match var.0 >> KIND {
+            0 if thread == 0 => Some(Self::Cell(Cell(rest))),
+            1 => Some(Self::Local {
+                thread,
+                local: LocalId(rest),
+            }),
+            2 => Some(Self::Slot {
+                thread,
+                position: rest,
+            }),
+            3 => Some(Self::CellSlot {
+                thread,
+                cell: Cell(rest >> POSITION),
+                position: rest & ((1 << POSITION) - 1),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The thread that a local or slot belongs to.
+    pub const fn thread(self) -> Option<u32> {
+        match self {
+            Self::Cell(_) => None,
+            Self::Local { thread, .. } | Self::Slot { thread, .. } => Some(thread),
+            Self::CellSlot { thread, .. } => Some(thread),
+        }
+    }
+}
+
+const fn pack(kind: u32, thread: u32, rest: u32, width: u32) -> Option<Var> {
+    if thread >> (KIND - THREAD) != 0 || rest >> width != 0 {
+        return None;
+    }
+    Some(Var(kind << KIND | thread << THREAD | rest))
+}
+
+/// The `number`th variable that is no state variable: an unknown input of one
+/// step, such as the value a `havoc` picks.
+pub(crate) fn fresh(number: u32) -> Term {
+    Term::var(Var(4 << KIND | number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_one_to_one() {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut all = Vec::new();
+        for n in [0, 1, 63, 255] {
+            all.push(StateVar::Cell(Cell(n)));
+            for thread in [0, 1, 255] {
+                let local = LocalId(n);
+                all.push(StateVar::Local { thread, local });
+                let position = n;
+                all.push(StateVar::Slot { thread, position });
+                for position in [0, 63] {
+                    let cell = Cell(n);
+                    all.push(StateVar::CellSlot {
+                        thread,
+                        cell,
+                        position,
+                    });
+                }
+            }
+        }
+        for state_var in all {
+            let var = state_var.var().expect("small enough");
+            assert_eq!(StateVar::of(var), Some(state_var));
+            assert!(seen.insert(var));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_has_no_number() {
+        let local = LocalId(0);
+        assert_eq!(StateVar::Local { thread: 256, local }.var(), None);
+        let slot = |cell, position| StateVar::CellSlot {
+            thread: 0,
+            cell: Cell(cell),
+            position,
+        };
+        assert_eq!(slot(0, 64).var(), None);
+        assert_eq!(slot(1 << 15, 0).var(), None);
+        assert_eq!(StateVar::Cell(Cell(1 << 21)).var(), None);
+    }
+}

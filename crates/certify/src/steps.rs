@@ -1,0 +1,513 @@
+//! The steps of a program under a memory model, derived here from the Program
+//! alone: the third account of the models beside the concrete machine and the
+//! reductions, and the one that `holds` rests on.
+//!
+//! A step of one thread is run *symbolically*: from the values that the control
+//! fixes and variables for all others to a set of [`Effect`]s, each with the
+//! condition under which it happens (its guard), the parallel assignment it
+//! performs on state variables, the new location and the new shape of the
+//! thread's buffers. What must not happen on the way (a failing assertion, an
+//! index out of range) is a [`Fault`] with its condition.
+//!
+//! | step | SC | TSO, PSO |
+//! |---|---|---|
+//! | load | memory | newest own buffered store to the cell, else memory |
+//! | store | memory | one more slot |
+//! | fence | nothing | only with empty own buffers |
+//! | fence(ss) | nothing | TSO nothing; PSO a fence in the shape |
+//! | atomic block | all runs from entry to exit, on memory | the same, only with empty own buffers |
+//! | put, get, flush | at once | unsupported |
+//!
+//! The memory system's own steps under TSO and PSO are [`departure`]s.
+//!
+//! A computed array index is split into cases. A body with loops is followed as
+//! far as its symbolic states differ; when they do not come to an end within
+//! [`MAX_FRAMES`] the step is unsupported. Front ends promise that indices are
+//! in range ([`palisade_program::Place`]); the promise is not trusted.
+
+use crate::buffer::{Buffer, Departure};
+use crate::refusal::Reason;
+use crate::state::{StateVar, fresh};
+use palisade_logic::lower::{formula_of, term_of};
+use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
+use palisade_program::{
+    Atomic, Cell, Domain, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model, Place,
+    Program, Span, Step,
+};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+
+/// Symbolic states that one step may pass through.
+pub(crate) const MAX_FRAMES: usize = 20_000;
+
+/// Domains up to this size are enumerated where the chosen value is explicit.
+pub(crate) const MAX_ENUMERATED: i128 = 256;
+
+/// One way in which a step can happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    /// When it happens, over the state before.
+    pub(crate) guard: Formula,
+    /// What it assigns, over the state before and fresh variables.
+    pub(crate) updates: Substitution,
+    /// The state variables that it assigns.
+    pub(crate) written: Vec<Var>,
+    /// The thread's new location; `None` for steps of the memory system.
+    pub(crate) to: Option<LocId>,
+    /// The thread's new buffers.
+    pub(crate) buffer: Buffer,
+}
+
+/// What must not happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    /// When it happens, over the state before.
+    pub(crate) condition: Formula,
+    /// What it is.
+    pub(crate) reason: Reason,
+    /// Where it stands.
+    pub(crate) span: Span,
+}
+
+/// Everything that one step can do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// A step that cannot be run symbolically.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) reason: Reason,
+    pub(crate) span: Span,
+}
+
+impl From<LowerError> for Trouble {
+    fn from(error: LowerError) -> Self {
+        Self {
+            reason: Reason::Unsupported(error.to_string()),
+            span: error.span(),
+        }
+    }
+}
+
+/// What a control fixes and which variables it could fix.
+pub(crate) trait Explicit {
+    /// The value of an explicit variable, if the control gives one.
+    fn value(&self, var: Var) -> Option<i64>;
+    /// Whether the variable is explicit.
+    fn contains(&self, var: Var) -> bool;
+}
+
+/// The thread whose step is run.
+pub(crate) struct Runner<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) model: Model,
+    pub(crate) thread: u32,
+    pub(crate) instance: Instance,
+    pub(crate) explicit: &'a dyn Explicit,
+    faults: Vec<Fault>,
+    inputs: u32,
+    frames: usize,
+}
+
+/// A symbolic state on the way through a step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Frame {
+    guard: Formula,
+    values: BTreeMap<Var, Term>,
+    buffer: Buffer,
+}
+
+impl Frame {
+    /// The frame restricted by `condition`; `None` when that is impossible by form.
+    fn assuming(mut self, condition: &Formula) -> Option<Self> {
+        self.guard = self.guard.and(condition);
+        (self.guard != Formula::False).then_some(self)
+    }
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        model: Model,
+        (thread, instance): (u32, Instance),
+        explicit: &'a dyn Explicit,
+    ) -> Self {
+        Self {
+            program,
+            model,
+            thread,
+            instance,
+            explicit,
+            faults: Vec::new(),
+            inputs: 0,
+            frames: 0,
+        }
+    }
+
+    /// Runs `step`, which leads to `to`, with the thread's buffers as in `buffer`.
+    pub(crate) fn run(
+        mut self,
+        step: &Step,
+        to: LocId,
+        span: Span,
+        buffer: &Buffer,
+    ) -> Result<Outcome, Trouble> {
+        let start = Frame {
+            guard: Formula::True,
+            values: BTreeMap::new(),
+            buffer: buffer.clone(),
+        };
+        let frames = match step {
+            Step::Atomic(atomic) if buffer.is_empty() => self.block(start, atomic, span)?,
+            Step::Atomic(_) => Vec::new(),
+            step => self.step(start, step, span, Memory::of(self.model), false)?,
+        };
+        let effects = frames.into_iter().map(|frame| Effect {
+            guard: frame.guard,
+            written: frame.values.keys().copied().collect(),
+            updates: frame.values.into_iter().collect(),
+            to: Some(to),
+            buffer: frame.buffer,
+        });
+        Ok(Outcome {
+            effects: effects.collect(),
+            faults: self.faults,
+        })
+    }
+
+    /// All runs of an atomic block from its entry to its exit. Runs that meet
+    /// in the same symbolic state are followed once.
+    fn block(&mut self, start: Frame, atomic: &Atomic, span: Span) -> Result<Vec<Frame>, Trouble> {
+        let body = &atomic.body;
+        let cyclic = body.has_cycle();
+        let mut done = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut open = vec![(body.entry, start)];
+        while let Some((loc, frame)) = open.pop() {
+            if !seen.insert((loc, frame.clone())) {
+                continue;
+            }
+            self.count_frame(span)?;
+            if loc == body.exit {
+                done.push(frame);
+                continue;
+            }
+            for (_, edge) in body.outgoing(loc) {
+                let after =
+                    self.step(frame.clone(), &edge.step, edge.span, Memory::Direct, cyclic)?;
+                open.extend(after.into_iter().map(|frame| (edge.to, frame)));
+            }
+        }
+        Ok(done)
+    }
+
+    fn count_frame(&mut self, span: Span) -> Result<(), Trouble> {
+        self.frames += 1;
+        if self.frames <= MAX_FRAMES {
+            return Ok(());
+        }
+        let what = "an atomic block with too many runs, or with a loop over data";
+        Err(unsupported(what, span))
+    }
+
+    /// One step that is no atomic block. `enumerate` asks to list the values
+    /// of small domains.
+    fn step(
+        &mut self,
+        frame: Frame,
+        step: &Step,
+        span: Span,
+        memory: Memory,
+        enumerate: bool,
+    ) -> Result<Vec<Frame>, Trouble> {
+        match step {
+            Step::Skip | Step::Fence(FenceKind::Candidate) => Ok(vec![frame]),
+            Step::Assume(e) => {
+                let condition = self.formula(&frame, e, span)?;
+                Ok(frame.assuming(&condition).into_iter().collect())
+            }
+            Step::Assign { dst, value } => {
+                let value = self.term(&frame, value, span)?;
+                Ok(vec![self.with_local(frame, *dst, value, span)?])
+            }
+            Step::Havoc { dst, domain } => self.havoc(frame, *dst, *domain, span, enumerate),
+            Step::Load { dst, src } => {
+                let mut after = Vec::new();
+                for (frame, cell) in self.cells(frame, src, span)? {
+                    let value = self.load(&frame, cell, span, memory)?;
+                    after.push(self.with_local(frame, *dst, value, span)?);
+                }
+                Ok(after)
+            }
+            Step::Store { dst, value } => {
+                let value = self.term(&frame, value, span)?;
+                let mut after = Vec::new();
+                for (frame, cell) in self.cells(frame, dst, span)? {
+                    after.push(self.store(frame, cell, value.clone(), span, memory)?);
+                }
+                Ok(after)
+            }
+            Step::Fence(FenceKind::Full) => {
+                let passes = frame.buffer.is_empty();
+                Ok(passes.then_some(frame).into_iter().collect())
+            }
+            Step::Fence(FenceKind::StoreStore) => {
+                let buffer = frame.buffer.with_fence(self.model);
+                Ok(vec![Frame { buffer, ..frame }])
+            }
+            Step::Atomic(_) => Err(unsupported("an atomic block in an atomic block", span)),
+            Step::Assert { cond, kind: _ } => {
+                let condition = self.formula(&frame, cond, span)?;
+                self.fault(&frame, &condition.negated(), Reason::Assertion, span);
+                Ok(frame.assuming(&condition).into_iter().collect())
+            }
+            Step::Put { remote, local } => self.copy(frame, remote, local, span),
+            Step::Get { local, remote } => self.copy(frame, local, remote, span),
+            Step::Flush(_) => self.only_sc(span).map(|()| vec![frame]),
+        }
+    }
+
+    /// A synchronous remote operation: `to` receives the value of `from`.
+    fn copy(
+        &mut self,
+        frame: Frame,
+        to: &Place,
+        from: &Place,
+        span: Span,
+    ) -> Result<Vec<Frame>, Trouble> {
+        self.only_sc(span)?;
+        let mut after = Vec::new();
+        for (frame, source) in self.cells(frame, from, span)? {
+            for (frame, target) in self.cells(frame, to, span)? {
+                let value = self.load(&frame, source, span, Memory::Direct)?;
+                after.push(self.store(frame, target, value, span, Memory::Direct)?);
+            }
+        }
+        Ok(after)
+    }
+
+    fn only_sc(&self, span: Span) -> Result<(), Trouble> {
+        match self.model {
+            Model::Sc => Ok(()),
+            Model::Tso | Model::Pso | Model::Rma => {
+                Err(unsupported("remote operations under this model", span))
+            }
+        }
+    }
+
+    fn havoc(
+        &mut self,
+        frame: Frame,
+        dst: LocalId,
+        domain: Option<Domain>,
+        span: Span,
+        enumerate: bool,
+    ) -> Result<Vec<Frame>, Trouble> {
+        let explicit = self.explicit.contains(self.local(dst, span)?);
+        let Some(domain) = domain else {
+            let input = self.input();
+            return Ok(vec![self.with_local(frame, dst, input, span)?]);
+        };
+        let size = i128::from(domain.hi) - i128::from(domain.lo) + 1;
+        if (explicit || enumerate) && size <= MAX_ENUMERATED {
+            return (domain.lo..=domain.hi)
+                .map(|v| self.with_local(frame.clone(), dst, Term::constant(v), span))
+                .collect();
+        }
+        let input = self.input();
+        let inside = within(&input, domain).map_err(|e| overflow(e, span))?;
+        let frame = self.with_local(frame, dst, input, span)?;
+        Ok(frame.assuming(&inside).into_iter().collect())
+    }
+
+    fn input(&mut self) -> Term {
+        self.inputs += 1;
+        fresh(self.inputs)
+    }
+
+    /// The cells that a place may name, each with the frame in which it does.
+    fn cells(
+        &mut self,
+        frame: Frame,
+        place: &Place,
+        span: Span,
+    ) -> Result<Vec<(Frame, Cell)>, Trouble> {
+        let count = self.program.global(place.var).cell_count() as u32;
+        let Some(index) = &place.index else {
+            return Ok(vec![(frame, self.program.cell(place.var, 0))]);
+        };
+        let index = self.term(&frame, index, span)?;
+        let mut cases = Vec::new();
+        let mut outside = Vec::new();
+        for i in 0..count {
+            let here = Formula::eq(&index, &Term::constant(i64::from(i)));
+            let here = here.map_err(|e| overflow(e, span))?;
+            if here == Formula::False {
+                continue;
+            }
+            outside.push(here.negated());
+            if let Some(frame) = frame.clone().assuming(&here) {
+                cases.push((frame, self.program.cell(place.var, i)));
+            }
+        }
+        self.fault(&frame, &Formula::all(outside), Reason::Index, span);
+        Ok(cases)
+    }
+
+    fn load(&self, frame: &Frame, cell: Cell, span: Span, memory: Memory) -> Result<Term, Trouble> {
+        let buffered = match memory {
+            Memory::Direct => None,
+            Memory::Buffered => frame.buffer.newest(self.model, self.thread, cell),
+        };
+        let source = number(buffered.unwrap_or(StateVar::Cell(cell)), span)?;
+        Ok(self.value(frame, source))
+    }
+
+    fn store(
+        &self,
+        mut frame: Frame,
+        cell: Cell,
+        value: Term,
+        span: Span,
+        memory: Memory,
+    ) -> Result<Frame, Trouble> {
+        let target = match memory {
+            Memory::Direct => StateVar::Cell(cell),
+            Memory::Buffered => {
+                let (buffer, slot) = frame.buffer.with_store(self.model, self.thread, cell);
+                frame.buffer = buffer;
+                slot
+            }
+        };
+        frame.values.insert(number(target, span)?, value);
+        Ok(frame)
+    }
+
+    fn fault(&mut self, frame: &Frame, condition: &Formula, reason: Reason, span: Span) {
+        let condition = frame.guard.and(condition);
+        if condition != Formula::False {
+            self.faults.push(Fault {
+                condition,
+                reason,
+                span,
+            });
+        }
+    }
+
+    fn local(&self, local: LocalId, span: Span) -> Result<Var, Trouble> {
+        let thread = self.thread;
+        number(StateVar::Local { thread, local }, span)
+    }
+
+    fn with_local(
+        &self,
+        mut frame: Frame,
+        local: LocalId,
+        value: Term,
+        span: Span,
+    ) -> Result<Frame, Trouble> {
+        frame.values.insert(self.local(local, span)?, value);
+        Ok(frame)
+    }
+
+    /// The value of a state variable: as written on the way, else as the control
+    /// fixes it, else the variable itself.
+    fn value(&self, frame: &Frame, var: Var) -> Term {
+        frame
+            .values
+            .get(&var)
+            .cloned()
+            .unwrap_or_else(|| before(self.explicit, var))
+    }
+
+    fn atom(&self, frame: &Frame, atom: LocalAtom, span: Span) -> Result<Term, LowerError> {
+        match atom {
+            LocalAtom::SelfId => Ok(Term::constant(i64::from(self.instance.copy))),
+            LocalAtom::Local(local) => {
+                let var = self
+                    .local(local, span)
+                    .map_err(|_| LowerError::Unsupported {
+                        span,
+                        what: "so large a program",
+                    })?;
+                Ok(self.value(frame, var))
+            }
+        }
+    }
+
+    fn term(&self, frame: &Frame, e: &LocalExpr, span: Span) -> Result<Term, Trouble> {
+        Ok(term_of(e, span, &mut |a| self.atom(frame, *a, span))?)
+    }
+
+    fn formula(&self, frame: &Frame, e: &LocalExpr, span: Span) -> Result<Formula, Trouble> {
+        Ok(formula_of(e, span, &mut |a| self.atom(frame, *a, span))?)
+    }
+}
+
+/// Whether loads and stores go through the thread's buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Memory {
+    Direct,
+    Buffered,
+}
+
+impl Memory {
+    fn of(model: Model) -> Self {
+        match model {
+            Model::Sc | Model::Rma => Self::Direct,
+            Model::Tso | Model::Pso => Self::Buffered,
+        }
+    }
+}
+
+/// The value of `var` before a step.
+fn before(explicit: &dyn Explicit, var: Var) -> Term {
+    explicit.value(var).map_or(Term::var(var), Term::constant)
+}
+
+/// The memory system moves a buffered store to memory.
+pub(crate) fn departure(
+    departure: Departure,
+    explicit: &dyn Explicit,
+    span: Span,
+) -> Result<Effect, Trouble> {
+    let mut updates = BTreeMap::new();
+    let assigned = std::iter::once((StateVar::Cell(departure.cell), departure.slot));
+    for (target, source) in assigned.chain(departure.moves) {
+        let value = before(explicit, number(source, span)?);
+        updates.insert(number(target, span)?, value);
+    }
+    Ok(Effect {
+        guard: Formula::True,
+        written: updates.keys().copied().collect(),
+        updates: updates.into_iter().collect(),
+        to: None,
+        buffer: departure.after,
+    })
+}
+
+/// `lo <= term <= hi`.
+pub(crate) fn within(term: &Term, domain: Domain) -> Result<Formula, Overflow> {
+    let above = Formula::ge(term, &Term::constant(domain.lo))?;
+    Ok(above.and(&Formula::le(term, &Term::constant(domain.hi))?))
+}
+
+pub(crate) fn number(state_var: StateVar, span: Span) -> Result<Var, Trouble> {
+    state_var
+        .var()
+        .ok_or_else(|| unsupported("so large a program", span))
+}
+
+fn unsupported(what: &str, span: Span) -> Trouble {
+    Trouble {
+        reason: Reason::Unsupported(what.to_owned()),
+        span,
+    }
+}
+
+fn overflow(error: Overflow, span: Span) -> Trouble {
+    unsupported(&error.to_string(), span)
+}

@@ -1,0 +1,153 @@
+//! Whether a certificate fits its program's form: numbers in range, shapes in
+//! their one form, atoms over variables that exist. After this check the rest
+//! may index tables without looking.
+
+use crate::certificate::{Certificate, Control, Entry};
+use crate::refusal::Reason;
+use crate::state::StateVar;
+use palisade_logic::Formula;
+use palisade_program::{Cell, Instance, Model, Program};
+use rustc_hash::FxHashSet;
+
+/// The first thing that does not fit, if there is one.
+pub(crate) fn wellformed(
+    program: &Program,
+    instances: &[Instance],
+    certificate: &Certificate,
+) -> Result<(), Reason> {
+    Form {
+        program,
+        instances,
+        certificate,
+    }
+    .all()
+}
+
+struct Form<'a> {
+    program: &'a Program,
+    instances: &'a [Instance],
+    certificate: &'a Certificate,
+}
+
+fn malformed<T>(what: impl Into<String>) -> Result<T, Reason> {
+    Err(Reason::Malformed(what.into()))
+}
+
+impl Form<'_> {
+    fn all(&self) -> Result<(), Reason> {
+        let mut seen = FxHashSet::default();
+        for explicit in &self.certificate.explicit {
+            if !self.exists(*explicit) || explicit.var().is_none() {
+                return malformed("an explicit variable does not exist");
+            }
+            if !seen.insert(*explicit) {
+                return malformed("an explicit variable is listed twice");
+            }
+        }
+        let mut slots = Vec::new();
+        for (i, atom) in self.certificate.atoms.iter().enumerate() {
+            slots.push(self.slots_of(i, atom)?);
+        }
+        self.certificate
+            .entries
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, entry)| self.entry(i + 1, entry, &slots))
+    }
+
+    /// Whether the program has this variable under the certificate's model, at
+    /// some shape.
+    fn exists(&self, state_var: StateVar) -> bool {
+        let cell = |cell: Cell| cell.index() < self.program.cell_count();
+        let thread = |thread: u32| (thread as usize) < self.instances.len();
+        match state_var {
+            StateVar::Cell(c) => cell(c),
+            StateVar::Local { thread: t, local } => {
+                thread(t) && {
+                    let instance = self.instances[t as usize];
+                    local.index() < self.program.template(instance.template).locals.len()
+                }
+            }
+            StateVar::Slot { thread: t, .. } => thread(t) && self.certificate.model == Model::Tso,
+            StateVar::CellSlot {
+                thread: t, cell: c, ..
+            } => thread(t) && cell(c) && self.certificate.model == Model::Pso,
+        }
+    }
+
+    /// The buffer slots that an atom speaks of.
+    fn slots_of(&self, number: usize, atom: &Formula) -> Result<Vec<StateVar>, Reason> {
+        let mut slots = Vec::new();
+        for var in atom.free_vars() {
+            match StateVar::of(var) {
+                Some(slot @ (StateVar::Slot { .. } | StateVar::CellSlot { .. }))
+                    if self.exists(slot) =>
+                {
+                    slots.push(slot);
+                }
+                Some(other) if self.exists(other) => {}
+                Some(_) | None => {
+                    return malformed(format!("atom {number} has an unknown variable"));
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    fn entry(&self, number: usize, entry: &Entry, slots: &[Vec<StateVar>]) -> Result<(), Reason> {
+        let control = &entry.control;
+        self.control(number, control)?;
+        let present = self.slots_at(control);
+        for (explicit, value) in self.certificate.explicit.iter().zip(&control.values) {
+            if value.is_some() && is_slot(*explicit) && !present.contains(explicit) {
+                return malformed(format!("entry {number} gives a value to an absent slot"));
+            }
+        }
+        for (atom, _) in entry.cubes.iter().flat_map(|cube| &cube.0) {
+            let Some(slots) = slots.get(*atom as usize) else {
+                return malformed(format!("entry {number} has an unknown atom"));
+            };
+            if slots.iter().any(|slot| !present.contains(slot)) {
+                return malformed(format!("entry {number} speaks of an absent slot"));
+            }
+        }
+        Ok(())
+    }
+
+    fn control(&self, number: usize, control: &Control) -> Result<(), Reason> {
+        let threads = self.instances.len();
+        if control.locs.len() != threads || control.buffers.len() != threads {
+            return malformed(format!("entry {number} has a wrong number of threads"));
+        }
+        if control.values.len() != self.certificate.explicit.len() {
+            return malformed(format!("entry {number} has a wrong number of values"));
+        }
+        for (loc, instance) in control.locs.iter().zip(self.instances) {
+            let count = self.program.template(instance.template).cfg.loc_count();
+            if loc.index() >= count {
+                return malformed(format!("entry {number} has an unknown location"));
+            }
+        }
+        for buffer in &control.buffers {
+            let known = |cell: Cell| cell.index() < self.program.cell_count();
+            if !buffer.cells().all(known) || !buffer.is_canonical(self.certificate.model) {
+                return malformed(format!("entry {number} has an impossible buffer"));
+            }
+        }
+        Ok(())
+    }
+
+    fn slots_at(&self, control: &Control) -> Vec<StateVar> {
+        let buffers = control.buffers.iter().enumerate();
+        buffers
+            .flat_map(|(thread, b)| b.slots(self.certificate.model, thread as u32))
+            .collect()
+    }
+}
+
+const fn is_slot(state_var: StateVar) -> bool {
+    match state_var {
+        StateVar::Cell(_) | StateVar::Local { .. } => false,
+        StateVar::Slot { .. } | StateVar::CellSlot { .. } => true,
+    }
+}

@@ -1,0 +1,429 @@
+//! A *worker* proves that the invariant is closed: for every entry, every step
+//! of every thread and of the memory system, and every cube, that the states
+//! after the step are in the invariant; and that no fault can happen. Steps are
+//! run symbolically once per thread, edge, buffer shape and explicit values
+//! that they read, and remembered.
+//!
+//! For an effect with guard g and parallel assignment s, a source cube c and the
+//! matching target cubes c1 .. cn, the obligation is that c and g imply
+//! c1\[s\] or .. or cn\[s\], where a target whose explicit values are data after
+//! the step carries the equations for them as well.
+
+use crate::buffer::Buffer;
+use crate::certificate::{Control, Entry};
+use crate::context::{At, Context};
+use crate::index::After;
+use crate::judge::Judge;
+use crate::refusal::{Place, Reason, Refusal};
+use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departure};
+use palisade_logic::prover::Cluster;
+use palisade_logic::{Formula, Lit, Overflow, Term};
+use palisade_program::{LocId, Span};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Proves obligations of entries, one after another.
+pub(crate) struct Worker<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) judge: Judge,
+    /// The literal of each atom.
+    atoms: Vec<Lit>,
+    compiled: FxHashMap<StepKey, Rc<Compiled>>,
+}
+
+/// What the symbolic run of a step depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct StepKey {
+    thread: usize,
+    edge: Option<usize>,
+    buffer: Buffer,
+    values: Box<[Option<i64>]>,
+}
+
+/// A step that was run, with its formulas as literals.
+pub(crate) struct Compiled {
+    effects: Vec<CompiledEffect>,
+    faults: Vec<(Vec<Lit>, Fault)>,
+}
+
+/// An effect with its guard and the atoms' preconditions as literals.
+pub(crate) struct CompiledEffect {
+    pub(crate) effect: Effect,
+    guard: Vec<Lit>,
+    /// For each atom what must hold before so that it holds after.
+    before: Vec<Lit>,
+    /// Explicit variables that change, with their new values.
+    changes: Vec<(usize, Term)>,
+}
+
+/// The data at an entry: its cubes as literals.
+pub(crate) struct Source {
+    pub(crate) cubes: Vec<Vec<Lit>>,
+}
+
+/// Where a thread's step goes.
+struct Successor {
+    locs: Vec<LocId>,
+    buffers: Vec<Buffer>,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(context: &'a Context<'a>, mut judge: Judge) -> Self {
+        let atoms = context.certificate.atoms.iter();
+        let atoms = atoms.map(|atom| judge.lit(atom)).collect();
+        Self {
+            context,
+            judge,
+            atoms,
+            compiled: FxHashMap::default(),
+        }
+    }
+
+    /// Proves everything that concerns the states of one entry.
+    pub(crate) fn entry(&mut self, entry: &Entry) -> Result<(), Refusal> {
+        if entry.cubes.is_empty() {
+            return Ok(());
+        }
+        let control = &entry.control;
+        let interrupted = self.judge.interrupted();
+        interrupted.map_err(|r| self.refusal(r.into(), control, None, None))?;
+        let source = self.source(entry)?;
+        for thread in 0..self.context.instances.len() {
+            self.thread_steps(control, &source, thread)?;
+            self.memory_steps(control, &source, thread)?;
+        }
+        self.properties(control, &source)
+    }
+
+    /// The cubes of an entry as literals, with the values of those explicit
+    /// variables that atoms speak of.
+    fn source(&mut self, entry: &Entry) -> Result<Source, Refusal> {
+        let mut values = Vec::new();
+        for i in &self.context.mixed {
+            if let Some(value) = entry.control.values[*i] {
+                let var = Term::var(self.context.explicit[*i]);
+                let equation = Formula::eq(&var, &Term::constant(value)).map_err(overflow)?;
+                values.push(self.judge.lit(&equation));
+            }
+        }
+        let literal = |(atom, positive): &(u32, bool)| {
+            let lit = self.atoms[*atom as usize];
+            if *positive { lit } else { !lit }
+        };
+        let cubes = entry.cubes.iter().map(|cube| {
+            let own = cube.0.iter().map(literal);
+            values.iter().copied().chain(own).collect()
+        });
+        Ok(Source {
+            cubes: cubes.collect(),
+        })
+    }
+
+    fn thread_steps(
+        &mut self,
+        control: &Control,
+        source: &Source,
+        thread: usize,
+    ) -> Result<(), Refusal> {
+        let context = self.context;
+        let template = context.instances[thread].template;
+        let cfg = &context.program.template(template).cfg;
+        for (id, edge) in cfg.outgoing(control.locs[thread]) {
+            let step = || {
+                let text = context.program.show_step(template, &edge.step);
+                format!("`{}: {text}`", context.names.thread(thread as u32))
+            };
+            let compiled = self.compiled(control, thread, Some(id.index()))?;
+            let cluster = Cluster(context.cluster(thread, Some(id.index())));
+            for (condition, fault) in &compiled.faults {
+                if !self.excluded(cluster, source, condition, control)? {
+                    let reason = fault.reason.clone();
+                    return Err(self.refusal(reason, control, Some(step()), Some(fault.span)));
+                }
+            }
+            for effect in &compiled.effects {
+                if !self.closed(cluster, control, source, thread, effect)? {
+                    let reason = Reason::NotClosed;
+                    return Err(self.refusal(reason, control, Some(step()), Some(edge.span)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_steps(
+        &mut self,
+        control: &Control,
+        source: &Source,
+        thread: usize,
+    ) -> Result<(), Refusal> {
+        if control.buffers[thread].is_empty() {
+            return Ok(());
+        }
+        let compiled = self.compiled(control, thread, None)?;
+        let cluster = Cluster(self.context.cluster(thread, None));
+        for effect in &compiled.effects {
+            if !self.closed(cluster, control, source, thread, effect)? {
+                let name = self.context.names.thread(thread as u32);
+                let step = Some(format!("`{name}: a buffered store reaches memory`"));
+                return Err(self.refusal(Reason::NotClosed, control, step, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// The symbolic run of a step at `control`, from the table if it is there.
+    fn compiled(
+        &mut self,
+        control: &Control,
+        thread: usize,
+        edge: Option<usize>,
+    ) -> Result<Rc<Compiled>, Refusal> {
+        let key = StepKey {
+            thread,
+            edge,
+            buffer: control.buffers[thread].clone(),
+            values: self.context.read_values(control, thread, edge),
+        };
+        if let Some(compiled) = self.compiled.get(&key) {
+            return Ok(Rc::clone(compiled));
+        }
+        let compiled = self.outcome(control, thread, edge).and_then(|outcome| {
+            let compiled = self.compile(outcome);
+            compiled.map_err(|Overflow| Trouble {
+                reason: overflow_reason(),
+                span: Span::default(),
+            })
+        });
+        match compiled {
+            Ok(compiled) => {
+                let compiled = Rc::new(compiled);
+                self.compiled.insert(key, Rc::clone(&compiled));
+                Ok(compiled)
+            }
+            Err(trouble) => Err(self.refusal(trouble.reason, control, None, Some(trouble.span))),
+        }
+    }
+
+    fn outcome(
+        &self,
+        control: &Control,
+        thread: usize,
+        edge: Option<usize>,
+    ) -> Result<Outcome, Trouble> {
+        let context = self.context;
+        let at = At {
+            context,
+            values: &control.values,
+        };
+        let model = context.certificate.model;
+        let instance = context.instances[thread];
+        let buffer = &control.buffers[thread];
+        let template = context.program.template(instance.template);
+        let Some(edge) = edge else {
+            let departures = buffer.departures(model, thread as u32).into_iter();
+            let effects = departures.map(|d| departure(d, &at, template.span));
+            return Ok(Outcome {
+                effects: effects.collect::<Result<_, _>>()?,
+                faults: Vec::new(),
+            });
+        };
+        let edge = &template.cfg.edges[edge];
+        let runner = Runner::new(context.program, model, (thread as u32, instance), &at);
+        runner.run(&edge.step, edge.to, edge.span, buffer)
+    }
+
+    fn compile(&mut self, outcome: Outcome) -> Result<Compiled, Overflow> {
+        let mut effects = Vec::new();
+        for effect in outcome.effects {
+            effects.push(self.compile_effect(effect)?);
+        }
+        let faults = outcome.faults.into_iter();
+        let faults = faults.map(|f| (self.judge.conjuncts(&f.condition), f));
+        Ok(Compiled {
+            faults: faults.collect(),
+            effects,
+        })
+    }
+
+    /// Turns an effect into literals.
+    pub(crate) fn compile_effect(&mut self, effect: Effect) -> Result<CompiledEffect, Overflow> {
+        let guard = self.judge.conjuncts(&effect.guard);
+        let mut before = Vec::with_capacity(self.atoms.len());
+        for atom in &self.context.certificate.atoms {
+            let condition = atom.substitute(&effect.updates)?;
+            before.push(self.judge.lit(&condition));
+        }
+        let mut changes = Vec::new();
+        for var in &effect.written {
+            let position = self.context.position(*var);
+            if let (Some(i), Some(term)) = (position, effect.updates.get(*var)) {
+                changes.push((i, term.clone()));
+            }
+        }
+        Ok(CompiledEffect {
+            effect,
+            guard,
+            before,
+            changes,
+        })
+    }
+
+    /// Whether `condition` cannot hold in any state of the entry.
+    pub(crate) fn excluded(
+        &mut self,
+        cluster: Cluster,
+        source: &Source,
+        condition: &[Lit],
+        control: &Control,
+    ) -> Result<bool, Refusal> {
+        for cube in &source.cubes {
+            let query: Vec<Lit> = cube.iter().chain(condition).copied().collect();
+            let impossible = self.judge.impossible(cluster, &query);
+            if !impossible.map_err(|r| self.refusal(r.into(), control, None, None))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn closed(
+        &mut self,
+        cluster: Cluster,
+        control: &Control,
+        source: &Source,
+        thread: usize,
+        effect: &CompiledEffect,
+    ) -> Result<bool, Refusal> {
+        let mut successor = Successor {
+            locs: control.locs.clone(),
+            buffers: control.buffers.clone(),
+        };
+        if let Some(to) = effect.effect.to {
+            successor.locs[thread] = to;
+        }
+        successor.buffers[thread].clone_from(&effect.effect.buffer);
+        let closed = self.leads_in(cluster, &control.values, source, &successor, effect);
+        closed.map_err(|reason| self.refusal(reason, control, None, None))
+    }
+
+    /// Whether every state after the effect is in the invariant.
+    fn leads_in(
+        &mut self,
+        cluster: Cluster,
+        values: &[Option<i64>],
+        source: &Source,
+        successor: &Successor,
+        effect: &CompiledEffect,
+    ) -> Result<bool, Reason> {
+        let after = after(values, effect);
+        let index = &self.context.index;
+        let candidates = index.matching(&successor.locs, &successor.buffers, &after);
+        let mut targets = Vec::new();
+        for number in candidates {
+            let entry = &self.context.certificate.entries[number as usize];
+            let equations = self.equations(&after, effect, &entry.control)?;
+            for cube in &entry.cubes {
+                if cube.0.is_empty() && equations.is_empty() {
+                    return Ok(true);
+                }
+                let literals = cube.0.iter().map(|(atom, positive)| {
+                    let lit = effect.before[*atom as usize];
+                    if *positive { lit } else { !lit }
+                });
+                targets.push(equations.iter().copied().chain(literals).collect());
+            }
+        }
+        for cube in &source.cubes {
+            let known: Vec<Lit> = cube.iter().chain(&effect.guard).copied().collect();
+            if !self.judge.covered(cluster, &known, &targets)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What must hold before so that explicit variables whose values are data
+    /// have the target's values after.
+    fn equations(
+        &mut self,
+        after: &[After],
+        effect: &CompiledEffect,
+        target: &Control,
+    ) -> Result<Vec<Lit>, Reason> {
+        let mut equations = Vec::new();
+        for (i, value) in target.values.iter().enumerate() {
+            let (Some(value), After::Unknown) = (value, after[i]) else {
+                continue;
+            };
+            let changed = effect.changes.iter().find(|change| change.0 == i);
+            let same = Term::var(self.context.explicit[i]);
+            let term = changed.map_or(&same, |change| &change.1);
+            let equation = Formula::eq(term, &Term::constant(*value));
+            let equation = equation.map_err(|Overflow| overflow_reason())?;
+            equations.push(self.judge.lit(&equation));
+        }
+        Ok(equations)
+    }
+
+    /// That every state after the start is in the invariant.
+    pub(crate) fn initial(
+        &mut self,
+        effect: &CompiledEffect,
+        locs: Vec<LocId>,
+    ) -> Result<bool, Reason> {
+        let buffers = vec![Buffer::default(); locs.len()];
+        let successor = Successor { locs, buffers };
+        let source = Source {
+            cubes: vec![Vec::new()],
+        };
+        let values = vec![None; self.context.explicit.len()];
+        self.leads_in(Cluster(0), &values, &source, &successor, effect)
+    }
+
+    /// A refusal located at `control`.
+    pub(crate) fn refusal(
+        &self,
+        reason: Reason,
+        control: &Control,
+        step: Option<String>,
+        span: Option<Span>,
+    ) -> Refusal {
+        let mut text = String::new();
+        let explicit = &self.context.certificate.explicit;
+        let written =
+            crate::print::write_control(&mut text, &self.context.names, explicit, control);
+        debug_assert!(written.is_ok(), "writing to a string does not fail");
+        let source = &self.context.program.source;
+        Refusal {
+            reason,
+            place: Place {
+                control: Some(text),
+                step,
+                span: span.map(|span| (span, source.position(span.start))),
+            },
+        }
+    }
+}
+
+/// The explicit values after an effect.
+fn after(values: &[Option<i64>], effect: &CompiledEffect) -> Vec<After> {
+    let known = |value: i64| After::Known(i128::from(value));
+    let kept = values
+        .iter()
+        .map(|value| value.map_or(After::Unknown, known));
+    let mut after: Vec<After> = kept.collect();
+    for (i, term) in &effect.changes {
+        after[*i] = term.as_constant().map_or(After::Unknown, After::Known);
+    }
+    after
+}
+
+fn overflow(_: Overflow) -> Refusal {
+    Refusal::whole(overflow_reason())
+}
+
+/// Numbers beyond the range of terms.
+pub(crate) fn overflow_reason() -> Reason {
+    Reason::Unsupported(Overflow.to_string())
+}
