@@ -1,11 +1,12 @@
 //! `palisade fmt`: formats programs in place, or checks that they are formatted.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use palisade_frontend::pal;
-use palisade_report::{Document, Outcome};
+use palisade_report::{Complaint, Document, Outcome};
 
 use crate::CommandResult;
 use crate::args::FmtArgs;
@@ -20,39 +21,45 @@ enum Formatted {
     Different,
     /// The text to print (`--stdout`, or standard input).
     Text(String),
-    /// It cannot be read; the errors have been printed.
-    Refused,
+    /// It is no program; the errors have been shown to people.
+    Refused(Vec<Complaint>),
 }
 
 pub(super) fn run(args: &FmtArgs, context: &Context) -> CommandResult {
     let mut text = String::new();
     let mut different = Vec::new();
-    let mut is_refused = false;
+    let mut refused = Vec::new();
     for file in &args.files {
         match format_file(args, context, file)? {
             Formatted::Unchanged => {}
             Formatted::Different => different.push(file.display().to_string()),
             Formatted::Text(formatted) => text.push_str(&formatted),
-            Formatted::Refused => is_refused = true,
+            Formatted::Refused(complaints) => refused.extend(complaints),
         }
     }
     for name in &different {
-        let done = if args.check { "is not formatted" } else { "formatted" };
-        text.push_str(&format!("{name}: {done}\n"));
+        let done = if args.check {
+            "is not formatted"
+        } else {
+            "formatted"
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name}: {done}");
     }
-    if is_refused {
-        return Ok(Outcome::BadInput);
-    }
-    let document = Document {
-        text: Some(text.clone()),
-        ..context.document()
-    };
-    context.print(&text, &document);
-    Ok(if args.check && !different.is_empty() {
+    let outcome = if !refused.is_empty() {
+        Outcome::BadInput
+    } else if args.check && !different.is_empty() {
         Outcome::Violated
     } else {
         Outcome::Done
-    })
+    };
+    let document = Document {
+        text: Some(text.clone()),
+        diagnostics: refused,
+        ..context.document()
+    };
+    context.print(&text, &document);
+    Ok(outcome)
 }
 
 fn format_file(args: &FmtArgs, context: &Context, file: &Path) -> Result<Formatted> {
@@ -62,8 +69,9 @@ fn format_file(args: &FmtArgs, context: &Context, file: &Path) -> Result<Formatt
         Err(mut diagnostics) => {
             // The formatter sees text only; the file's name is ours to add.
             diagnostics.source = source;
-            input::refuse(context, &diagnostics);
-            return Ok(Formatted::Refused);
+            eprint!("{}", diagnostics.render(context.coloured_errors));
+            let complaints = input::complaints(&diagnostics.source, &diagnostics.items);
+            return Ok(Formatted::Refused(complaints));
         }
     };
     let is_stdin = file == Path::new("-");
