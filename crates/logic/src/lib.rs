@@ -20,10 +20,12 @@
 //! | [`literals`] | formulas as numbers |
 //! | [`limits`], [`stats`] | what bounds a query, what is counted |
 //! | [`prover`] | what engines ask; a pool of solver sessions, one per cluster of queries |
+//! | `memo`, `difference` | what answers before the solver does |
 //! | [`interpolate`] | sequence interpolants: from Spacer, or by projection |
 
 pub mod atom;
 mod decode;
+mod difference;
 pub mod display;
 mod encode;
 pub mod eval;
@@ -32,6 +34,7 @@ pub mod interpolate;
 pub mod limits;
 pub mod literals;
 pub mod lower;
+mod memo;
 pub mod names;
 mod project;
 pub mod prover;

@@ -2,6 +2,7 @@
 //! table gives a formula and its negation the same number, so that queries are
 //! sets of small integers and can be compared, stored and looked up cheaply.
 
+use crate::difference::Form;
 use crate::eval::Assignment;
 use crate::formula::Formula;
 use crate::names::Var;
@@ -43,6 +44,7 @@ impl Not for Lit {
 pub struct Literals {
     formulas: Vec<Formula>,
     vars: Vec<Box<[Var]>>,
+    forms: Vec<[Form; 2]>,
     numbers: FxHashMap<Formula, u32>,
 }
 
@@ -52,6 +54,7 @@ impl Default for Literals {
         Self {
             formulas: vec![Formula::True],
             vars: vec![Box::new([])],
+            forms: vec![[Form::of(&Formula::True), Form::of(&Formula::False)]],
             numbers,
         }
     }
@@ -70,7 +73,9 @@ impl Literals {
         let number = self.formulas.len() as u32;
         // An atom is kept rather than its negation; else the first form met.
         let negative = matches!(formula, Formula::Literal(l) if !l.positive);
-        let kept = if negative { opposite } else { formula.clone() };
+        let (kept, other) =
+            if negative { (opposite, formula.clone()) } else { (formula.clone(), opposite) };
+        self.forms.push([Form::of(&kept), Form::of(&other)]);
         self.numbers.insert(kept.clone(), number);
         self.vars.push(kept.free_vars().into_iter().collect());
         self.formulas.push(kept);
@@ -105,6 +110,11 @@ impl Literals {
     /// The variables of a number's formula, sorted.
     pub fn vars(&self, index: usize) -> &[Var] {
         &self.vars[index]
+    }
+
+    /// What `lit` says in difference bounds.
+    pub(crate) fn form(&self, lit: Lit) -> &Form {
+        &self.forms[lit.index()][usize::from(!lit.is_positive())]
     }
 
     /// Whether `lit` holds under `assignment`.

@@ -6,10 +6,12 @@
 //! and shares the [`SolverStats`] and the cancellation flag of [`Limits`].
 //! `unknown` is an answer of its own and is never turned into another.
 
+use crate::difference::{Differences, Finding};
 use crate::eval::Assignment;
 use crate::formula::Formula;
 use crate::limits::{Limits, Reason};
 use crate::literals::{Lit, Literals};
+use crate::memo::Memo;
 use crate::session::{Decision, Session};
 use crate::stats::{Purpose, SolverStats, Source};
 use rustc_hash::FxHashMap;
@@ -43,12 +45,34 @@ pub enum Outcome {
 }
 
 /// How a prover works.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// What ends a query.
     pub limits: Limits,
     /// Where queries are counted.
     pub stats: Arc<SolverStats>,
+    /// Whether earlier answers are looked up before the solver is asked.
+    pub memo: bool,
+    /// Whether difference bounds are decided without the solver.
+    pub differences: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            stats: Arc::default(),
+            memo: true,
+            differences: true,
+        }
+    }
+}
+
+impl Options {
+    /// Nothing in front of the solver: for checking evidence.
+    pub fn plain() -> Self {
+        Self { memo: false, differences: false, ..Self::default() }
+    }
 }
 
 /// Definitions after which the session of one-shot queries is renewed.
@@ -59,6 +83,8 @@ pub struct Prover {
     literals: Literals,
     sessions: FxHashMap<Cluster, Session>,
     scratch: Session,
+    memos: FxHashMap<Cluster, Memo>,
+    differences: Differences,
     options: Options,
 }
 
@@ -69,6 +95,8 @@ impl Prover {
             literals: Literals::default(),
             sessions: FxHashMap::default(),
             scratch: Session::new(),
+            memos: FxHashMap::default(),
+            differences: Differences::default(),
             options,
         }
     }
@@ -102,6 +130,7 @@ impl Prover {
     /// Forgets the session of `cluster`.
     pub fn forget(&mut self, cluster: Cluster) {
         self.sessions.remove(&cluster);
+        self.memos.remove(&cluster);
     }
 
     /// Whether all of `lits` can hold at once.
@@ -178,6 +207,8 @@ impl Prover {
         kept
     }
 
+    /// Asks, in turn, the form of the query, the limits, the difference bounds,
+    /// the memo and the solver.
     fn decide(
         &mut self,
         cluster: Option<Cluster>,
@@ -186,13 +217,80 @@ impl Prover {
         purpose: Purpose,
     ) -> Result<Decision, Reason> {
         let stats = Arc::clone(&self.options.stats);
-        let query = match canonical(lits) {
-            Ok(query) => query,
-            Err(core) => {
-                stats.count(purpose, Source::Trivial);
-                return Ok(Decision::Unsat(core));
-            }
+        let answer = match canonical(lits) {
+            Err(core) => Ok((Decision::Unsat(core), Source::Trivial)),
+            Ok(query) => self.decide_set(cluster, &query, want_model, purpose),
         };
+        match answer {
+            Ok((decision, source)) => {
+                stats.count(purpose, source);
+                Ok(decision)
+            }
+            Err(reason) => {
+                stats.count_unknown(purpose);
+                Err(reason)
+            }
+        }
+    }
+
+    fn decide_set(
+        &mut self,
+        cluster: Option<Cluster>,
+        query: &[Lit],
+        want_model: bool,
+        purpose: Purpose,
+    ) -> Result<(Decision, Source), Reason> {
+        if let Some(reason) = self.options.limits.exceeded(Instant::now()) {
+            return Err(reason);
+        }
+        if self.options.differences
+            && let Some(decision) = self.decide_differences(query, want_model)
+        {
+            return Ok((decision, Source::Difference));
+        }
+        let memo = cluster.filter(|_| self.options.memo);
+        if let Some(cluster) = memo
+            && let Some(found) =
+                self.memos.entry(cluster).or_default().find(&self.literals, query, want_model)
+        {
+            return Ok(found);
+        }
+        let started = Instant::now();
+        let keep_model =
+            memo.is_some_and(|cluster| self.memos.entry(cluster).or_default().wants_model());
+        let decision = self.ask_solver(cluster, query, want_model, keep_model);
+        self.options.stats.add_time(purpose, started.elapsed());
+        let decision = decision?;
+        if let Some(cluster) = memo {
+            self.memos.entry(cluster).or_default().store(query, &decision);
+        }
+        Ok((decision, Source::Solver))
+    }
+
+    /// The answer as far as difference bounds give one: a core always counts, a
+    /// model only when every literal holds under it.
+    fn decide_differences(&mut self, query: &[Lit], want_model: bool) -> Option<Decision> {
+        match self.differences.decide(&self.literals, query) {
+            Finding::Unsat(core) => Some(Decision::Unsat(core)),
+            Finding::Open => None,
+            Finding::Sat { whole: true } => {
+                Some(Decision::Sat(want_model.then(|| self.differences.model())))
+            }
+            Finding::Sat { whole: false } => {
+                let model = self.differences.model();
+                let holds = |lit: &Lit| self.literals.holds(*lit, &model) == Ok(true);
+                query.iter().all(holds).then_some(Decision::Sat(Some(model)))
+            }
+        }
+    }
+
+    fn ask_solver(
+        &mut self,
+        cluster: Option<Cluster>,
+        query: &[Lit],
+        want_model: bool,
+        keep_model: bool,
+    ) -> Result<Decision, Reason> {
         let session = if let Some(cluster) = cluster {
             self.sessions.entry(cluster).or_insert_with(Session::new)
         } else {
@@ -201,14 +299,16 @@ impl Prover {
             }
             &mut self.scratch
         };
-        let started = Instant::now();
-        let decision = session.decide(&self.literals, &query, want_model, &self.options.limits);
-        stats.add_time(purpose, started.elapsed());
-        stats.count(purpose, Source::Solver);
-        if decision.is_err() {
-            stats.count_unknown(purpose);
+        match session.decide(&self.literals, query, &self.options.limits)? {
+            Decision::Sat(_) if want_model => {
+                Ok(Decision::Sat(Some(session.model(&self.literals, query)?)))
+            }
+            // For the memo a model is welcome, not needed.
+            Decision::Sat(_) if keep_model => {
+                Ok(Decision::Sat(session.model(&self.literals, query).ok()))
+            }
+            decision @ (Decision::Sat(_) | Decision::Unsat(_)) => Ok(decision),
         }
-        decision
     }
 }
 

@@ -1,4 +1,4 @@
-//! A *session*: one long-lived Z3 solver and the memo in front of it. Each
+//! A *session*: one long-lived Z3 solver. Each
 //! formula is given to the solver once, behind an indicator (`b => formula`, and
 //! `c => !formula` for the negation); a query only assumes indicators. Sessions
 //! are kept apart per cluster of queries because a solver that holds every
@@ -72,19 +72,18 @@ impl Session {
         indicator
     }
 
-    /// Decides the conjunction of `lits`, with a model when asked for.
+    /// Decides the conjunction of `lits`, without a model.
     pub(crate) fn decide(
         &mut self,
         table: &Literals,
         lits: &[Lit],
-        want_model: bool,
         limits: &Limits,
     ) -> Result<Decision, Reason> {
         let assumptions: Vec<Bool> = lits.iter().map(|lit| self.indicator(table, *lit)).collect();
-        match self.run(&assumptions, limits)? {
-            false => Ok(Decision::Unsat(self.core(lits, &assumptions))),
-            true if want_model => Ok(Decision::Sat(Some(self.model(table, lits)?))),
-            true => Ok(Decision::Sat(None)),
+        if self.run(&assumptions, limits)? {
+            Ok(Decision::Sat(None))
+        } else {
+            Ok(Decision::Unsat(self.core(lits, &assumptions)))
         }
     }
 
@@ -139,9 +138,9 @@ impl Session {
         found
     }
 
-    /// The model of the last check, evaluated here against the very query: a
+    /// The model of the last check, which was `sat`, evaluated here against the very query: a
     /// model that fails is no evidence.
-    fn model(&mut self, table: &Literals, lits: &[Lit]) -> Result<Assignment, Reason> {
+    pub(crate) fn model(&mut self, table: &Literals, lits: &[Lit]) -> Result<Assignment, Reason> {
         let model = self.solver.get_model().ok_or(Reason::ModelRejected)?;
         let vars: BTreeSet<Var> = lits
             .iter()
