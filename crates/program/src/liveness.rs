@@ -6,7 +6,7 @@
 
 use crate::cfg::{Cfg, Step};
 use crate::ids::{LocId, LocalId, TemplateId};
-use crate::program::{LocalAtom, Program};
+use crate::program::{Local, LocalAtom, Program};
 use crate::property::PropAtom;
 
 /// The live locals of each location of one template.
@@ -19,9 +19,23 @@ impl Liveness {
     /// Computes the live locals of `template`. Locals that a property reads are
     /// live everywhere.
     pub fn of(program: &Program, template: TemplateId) -> Self {
+        Self::keeping(program, template, |_| false)
+    }
+
+    /// As [`Self::of`]; the locals for which `at_exit` is true are live at the
+    /// exit as well, for engines that report the final values.
+    pub fn keeping(
+        program: &Program,
+        template: TemplateId,
+        at_exit: impl Fn(&Local) -> bool,
+    ) -> Self {
         let code = program.template(template);
         let observed = observed_locals(program, template);
         let mut live = vec![observed; code.cfg.loc_count()];
+        let exit = &mut live[code.cfg.exit.index()];
+        for (slot, local) in exit.iter_mut().zip(&code.locals) {
+            *slot |= at_exit(local);
+        }
         let mut changed = true;
         while changed {
             changed = false;

@@ -1,0 +1,54 @@
+//! *Actions*: the steps of a run in terms of the program, as a user of
+//! [`replay`](crate::replay) names them.
+
+use palisade_program::{Cell, EdgeId};
+
+pub use crate::block::BlockStep;
+
+/// One step of a run.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Action {
+    /// The thread that steps, or for which memory steps: an index into
+    /// [`Program::instances`](palisade_program::Program::instances).
+    pub thread: usize,
+    /// What happens.
+    pub kind: ActionKind,
+}
+
+/// What happens in a step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ActionKind {
+    /// The thread takes an edge of its template that is no atomic block.
+    Step {
+        /// The edge.
+        edge: EdgeId,
+        /// The value of a `*`.
+        choice: Option<i64>,
+    },
+    /// The thread runs an atomic block.
+    Block {
+        /// The edge.
+        edge: EdgeId,
+        /// The run inside: edges of the body, up to its exit or a failing assertion.
+        path: Vec<BlockStep>,
+    },
+    /// TSO, PSO: the thread's oldest buffered store (PSO: to `cell`) reaches memory.
+    Update {
+        /// The cell that is written.
+        cell: Cell,
+    },
+    /// RMA: the network does the read half of a pending operation.
+    NetworkRead {
+        /// The cell that is read.
+        source: Cell,
+        /// The cell that will be written.
+        target: Cell,
+    },
+    /// RMA: the network does the write half of a pending operation.
+    NetworkWrite {
+        /// The cell that is written.
+        target: Cell,
+        /// The value.
+        value: i64,
+    },
+}

@@ -1,0 +1,163 @@
+//! Exploration from end to end: compile, search with reductions, and for a
+//! violation search again without partial order for a shortest run, which is then
+//! replayed.
+
+use palisade_program::{Program, Unknown, Verdict, Violation};
+
+use crate::canonical::Canonical;
+use crate::machine::{Keep, Machine};
+use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
+use crate::partial_order::mark_safe;
+use crate::search::{End, Found, Task};
+use crate::shortest::{Run, best_run, run_to};
+use crate::state::State;
+use crate::trace::Recorder;
+
+/// Explores all runs of `program` within the bounds of `options`.
+///
+/// ```
+/// use palisade_machine::{Options, explore};
+/// use palisade_program::{Model, Program, Source, Verdict};
+///
+/// let program = Program {
+///     source: Source::new("empty.pal", ""),
+///     globals: Vec::new(),
+///     templates: Vec::new(),
+///     properties: Vec::new(),
+///     hints: Vec::new(),
+/// };
+/// let exploration = explore(&program, &Options::new(Model::Tso)).unwrap();
+/// assert_eq!(exploration.verdict, Verdict::Holds);
+/// ```
+pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
+    let keep = if options.collect_finals {
+        Keep::Finals
+    } else {
+        Keep::Live
+    };
+    let mut machine = Machine::new(program, options, keep)?;
+    if options.partial_order {
+        mark_safe(&mut machine);
+    }
+    let symmetry = options.symmetry && !options.collect_finals;
+    let canonical = symmetry.then(|| Canonical::of(&machine)).flatten();
+    let task = Task {
+        machine: &machine,
+        options,
+        canonical: canonical.as_ref(),
+        partial_order: options.partial_order,
+        last_level: None,
+    };
+    let mut found = task.run();
+    let evidence = Evidence {
+        task: &task,
+        program,
+    };
+    let deadlock = match (found.end, found.stuck) {
+        (End::Violated, _) | (_, None) => None,
+        (_, Some(id)) => run_to(&task, &found, id).and_then(|run| evidence.deadlock(&run)),
+    };
+    let verdict = match found.end {
+        End::Violated => evidence.violated(&mut found),
+        End::Complete | End::Levels if found.bounds.is_empty() => Verdict::Holds,
+        End::Complete | End::Levels => Verdict::Unknown(bound(found.bounds)),
+        End::States => {
+            found.bounds.touch(Bound::States);
+            Verdict::Unknown(bound(found.bounds))
+        }
+        End::Memory => Verdict::Unknown(Unknown::Memory),
+        End::Time => Verdict::Unknown(Unknown::Time),
+        End::Cancelled => Verdict::Unknown(Unknown::Interrupted),
+    };
+    Ok(Exploration {
+        verdict,
+        finals: found.finals,
+        deadlock: deadlock.map(|v| v.trace),
+        bounds: found.bounds,
+        stats: found.stats,
+    })
+}
+
+fn bound(bounds: Bounds) -> Unknown {
+    Unknown::Bound(bounds.iter().map(|b| b.to_string()).collect())
+}
+
+struct Evidence<'a, 'p> {
+    task: &'a Task<'a, 'p>,
+    program: &'p Program,
+}
+
+impl Evidence<'_, '_> {
+    /// The violation with a replayed trace.
+    fn violated(&self, found: &mut Found) -> Verdict {
+        let start = std::time::Instant::now();
+        found.stats.shortest = !self.task.partial_order;
+        let mut run = None;
+        if self.task.partial_order && found.length > 0 {
+            let again = Task {
+                machine: self.task.machine,
+                options: self.task.options,
+                canonical: self.task.canonical,
+                partial_order: false,
+                last_level: Some(found.length),
+            };
+            let second = again.run();
+            found.stats.trace_states = second.stats.states;
+            if second.end == End::Violated {
+                run = best_run(&again, &second);
+                found.stats.shortest = run.is_some();
+            }
+        }
+        let run = run.or_else(|| best_run(self.task, found));
+        let stuck = found.stuck.is_some();
+        let violation = run.and_then(|run| self.violation(&run, stuck));
+        found.stats.seconds += start.elapsed().as_secs_f64();
+        match violation {
+            Some(violation) => Verdict::Violated(Box::new(violation)),
+            None => Verdict::Unknown(Unknown::ReplayFailed(
+                "the machine's own trace was refused (a bug in Palisade)".to_owned(),
+            )),
+        }
+    }
+
+    fn violation(&self, run: &Run, may_be_stuck: bool) -> Option<Violation> {
+        self.replayed(run, |recorder| {
+            let stuck = may_be_stuck && recorder.is_stuck();
+            let violation = recorder.violation();
+            violation.or_else(|| stuck.then(|| recorder.deadlock()))
+        })
+    }
+
+    fn deadlock(&self, run: &Run) -> Option<Violation> {
+        self.replayed(run, |r| r.is_stuck().then(|| r.deadlock()))
+    }
+
+    /// Replays a run on a machine that keeps all locals, and looks at its end.
+    fn replayed<T>(&self, run: &Run, look: impl Fn(&Recorder<'_, '_>) -> Option<T>) -> Option<T> {
+        let mut options = self.task.options.clone();
+        options.buffer = None;
+        let machine = Machine::new(self.program, &options, Keep::All).ok()?;
+        let mut recorder = Recorder::new(&machine, self.start(&machine, &run.start));
+        for action in &run.actions {
+            recorder.act(action).ok()?;
+        }
+        look(&recorder)
+    }
+
+    /// The initial state of `machine` with the choices of the search's `start`.
+    fn start(&self, machine: &Machine<'_>, start: &State) -> State {
+        let (mut slots, free) = machine.initial_choices();
+        for (slot, choice) in free {
+            let nearest = choice.all.map_or(0, |d| 0.max(d.lo).min(d.hi));
+            slots[slot as usize] = nearest;
+        }
+        let (_, chosen) = self.task.machine.initial_choices();
+        for (slot, _) in chosen {
+            slots[slot as usize] = start.slots[slot as usize];
+        }
+        State {
+            slots,
+            ..start.clone()
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The *concrete machine*: the operational semantics of SC, x86-TSO, PSO and RMA
+//! (DESIGN, "Models, exactly") for programs as written, before any reduction or
+//! abstraction. It is the oracle of the pipeline: [`explore`] searches all runs
+//! within bounds, [`replay`] runs the counterexamples of other engines. It knows
+//! nothing of `crates/memory` and `crates/certify`: three independent accounts
+//! of the same models.
+//!
+//! | file | term |
+//! |---|---|
+//! | `options` | what to explore, bounds, results |
+//! | `machine`, `code` | a program compiled for a model |
+//! | `state`, `pack` | states, and states as bytes |
+//! | `step`, `block`, `expand` | one step, atomic blocks, all steps |
+//! | `property` | `never` and `finally` |
+//! | `partial_order`, `canonical` | the two reductions of the search |
+//! | `store`, `search` | visited states, breadth-first search |
+//! | `shortest` | the trace of a violation |
+//! | `action`, `mod@replay`, `trace` | runs by name, and as evidence |
+
+mod action;
+mod block;
+mod canonical;
+mod code;
+mod expand;
+mod explore;
+mod machine;
+mod options;
+mod pack;
+mod partial_order;
+mod property;
+mod replay;
+mod search;
+mod shortest;
+mod state;
+mod step;
+mod store;
+mod trace;
+
+pub use action::{Action, ActionKind, BlockStep};
+pub use explore::explore;
+pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
+pub use replay::{
+    Refused, ReplayError, Replayed, Start, ThreadStep, replay, replay_guided, replay_threads,
+};

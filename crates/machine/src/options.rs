@@ -1,0 +1,231 @@
+//! What an exploration is asked for ([`Options`]), which bounds it may touch
+//! ([`Bound`]), and what it hands back ([`Exploration`]).
+//!
+//! A *bound* is a place where the search leaves something out: a buffer that
+//! would grow beyond [`Options::buffer`], a value outside [`Options::range`], a
+//! choice among infinitely many integers. A touched bound makes `holds`
+//! impossible (DESIGN, "Verdict"); a violation found nevertheless is one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use palisade_program::{Domain, Model, Span, Trace, Verdict};
+
+/// How to explore. [`Options::new`] has the defaults.
+// Each switch is a yes or no of its own: no smaller type says it better.
+#[allow(clippy::struct_excessive_bools)]
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The memory model.
+    pub model: Model,
+    /// Most stores in one buffer (TSO: of a thread; PSO: of a thread and cell;
+    /// RMA: pending operations of a process). `None`: no bound.
+    pub buffer: Option<usize>,
+    /// Values that variables may take; a step to a value outside is cut off.
+    /// `None`: what fits 64 bits.
+    pub range: Option<Domain>,
+    /// The values from which an unbounded `*` picks.
+    pub any: Domain,
+    /// Copies of templates declared with `[*]`.
+    pub threads: u32,
+    /// Most states to store.
+    pub max_states: Option<u64>,
+    /// Most bytes to use for the state store.
+    pub max_memory: Option<u64>,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Set by another thread to stop the search.
+    pub cancel: Arc<AtomicBool>,
+    /// Partial-order reduction.
+    pub partial_order: bool,
+    /// Symmetry reduction.
+    pub symmetry: bool,
+    /// Whether a deadlock is a violation.
+    pub check_deadlock: bool,
+    /// Whether to collect all final states. Switches symmetry off, since only one
+    /// of several symmetric states would be listed.
+    pub collect_finals: bool,
+    /// Worker threads; 0 for one per core. No result depends on it.
+    pub workers: usize,
+}
+
+impl Options {
+    /// The defaults for `model`: buffers of 16, two copies for `[*]`, `*` picks
+    /// from -4 to 4, both reductions on, one worker per core, no other limit.
+    pub fn new(model: Model) -> Self {
+        Self {
+            model,
+            buffer: Some(16),
+            range: None,
+            any: Domain { lo: -4, hi: 4 },
+            threads: 2,
+            max_states: None,
+            max_memory: None,
+            deadline: None,
+            cancel: Arc::default(),
+            partial_order: true,
+            symmetry: true,
+            check_deadlock: false,
+            collect_finals: false,
+            workers: 0,
+        }
+    }
+}
+
+/// A bound that the search touched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Bound {
+    /// A store found its buffer full.
+    Buffer,
+    /// A value left [`Options::range`].
+    Range,
+    /// A value left 64 bits.
+    Overflow,
+    /// Division by zero or a shift outside 0..=63.
+    Undefined,
+    /// An array index was out of range and no assertion stood before it.
+    Index,
+    /// `*` stands for more values than were tried.
+    Choice,
+    /// A template runs in any number of copies.
+    Threads,
+    /// [`Options::max_states`].
+    States,
+    /// An atomic block ran for too many steps.
+    Block,
+    /// A state was too large to be stored.
+    StateSize,
+}
+
+impl Bound {
+    /// All bounds.
+    pub const ALL: [Self; 10] = [
+        Self::Buffer,
+        Self::Range,
+        Self::Overflow,
+        Self::Undefined,
+        Self::Index,
+        Self::Choice,
+        Self::Threads,
+        Self::States,
+        Self::Block,
+        Self::StateSize,
+    ];
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffer => "buffer size",
+            Self::Range => "value range",
+            Self::Overflow => "64-bit integers",
+            Self::Undefined => "undefined arithmetic",
+            Self::Index => "array index",
+            Self::Choice => "values of *",
+            Self::Threads => "number of threads",
+            Self::States => "number of states",
+            Self::Block => "steps of an atomic block",
+            Self::StateSize => "size of a state",
+        })
+    }
+}
+
+/// A set of bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Bounds(u16);
+
+impl Bounds {
+    /// Adds a bound.
+    pub fn touch(&mut self, bound: Bound) {
+        self.0 |= 1 << bound as u8;
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Whether `bound` was touched.
+    pub fn contains(self, bound: Bound) -> bool {
+        self.0 & (1 << bound as u8) != 0
+    }
+
+    /// Whether none was touched.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The touched bounds in a fixed order.
+    pub fn iter(self) -> impl Iterator<Item = Bound> {
+        Bound::ALL.into_iter().filter(move |&b| self.contains(b))
+    }
+}
+
+/// A state in which all threads have ended and everything has drained.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Final {
+    /// Memory, by [`Cell`](palisade_program::Cell).
+    pub cells: Vec<i64>,
+    /// Locals of each thread, in the order of
+    /// [`Program::instances`](palisade_program::Program::instances), by
+    /// [`LocalId`](palisade_program::LocalId). Temporaries are 0.
+    pub locals: Vec<Vec<i64>>,
+}
+
+/// Figures of a search.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Stats {
+    /// Distinct states.
+    pub states: u64,
+    /// Steps taken, those to known states too.
+    pub transitions: u64,
+    /// Length of the longest shortest run.
+    pub depth: u32,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Bytes of the state store.
+    pub bytes: u64,
+    /// States of the second, unreduced search for a shortest trace.
+    pub trace_states: u64,
+    /// Whether the trace is known to be a shortest one: the second search was
+    /// not cut short by a limit.
+    pub shortest: bool,
+}
+
+impl Stats {
+    /// Bytes of the store for each state.
+    pub fn bytes_per_state(&self) -> f64 {
+        self.bytes as f64 / self.states.max(1) as f64
+    }
+}
+
+/// The result of an exploration.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exploration {
+    /// What it says about the properties.
+    pub verdict: Verdict,
+    /// All final states, sorted, if they were asked for.
+    pub finals: Vec<Final>,
+    /// A run into a deadlock, if one is reachable and no violation ended the
+    /// search before.
+    pub deadlock: Option<Trace>,
+    /// The bounds that were touched.
+    pub bounds: Bounds,
+    /// Figures.
+    pub stats: Stats,
+}
+
+/// Why a program cannot be explored as asked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Unsupported {
+    /// What is wrong.
+    pub message: String,
+    /// Where in the source.
+    pub span: Span,
+    /// What to do about it.
+    pub help: String,
+}

@@ -1,0 +1,540 @@
+//! Breadth-first search over packed states, on all cores, with the same result
+//! whatever their number.
+//!
+//! A level (all states at one distance from the start) is cut into chunks and
+//! chunks are gathered into blocks. For each block there are two phases:
+//!
+//! 1. *expand*: workers take chunks and write the successors that the store does
+//!    not hold yet, sorted by shard, into the chunk's outbox. The store is only read.
+//! 2. *insert*: workers take shards and insert what the outboxes hold for it, in
+//!    the order of chunks.
+//!
+//! Chunks, outboxes and shards do not depend on who worked on them, so neither
+//! do the order of states, the counts or what is found. Only time and memory
+//! limits stop in the middle of a level; a violation lets its level finish.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+use palisade_program::Broken;
+
+use crate::canonical::Canonical;
+use crate::expand::{Move, Outcome, Scratch, Sink};
+use crate::machine::Machine;
+use crate::options::{Bound, Bounds, Final, Options, Stats};
+use crate::pack::{MOST_BYTES, hash};
+use crate::state::State;
+use crate::store::{Part, SHARDS, Shard, StateId, Store, shard_of};
+
+/// States in a chunk, at least (but for the last).
+const CHUNK: u32 = 512;
+/// Chunks in a block.
+const BLOCK: usize = 16;
+/// Most targets of a violation that are kept.
+const MOST_TARGETS: usize = 1000;
+
+/// Where a violation happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A step from this state fails an assertion.
+    Fails(StateId),
+    /// The state with these bytes breaks a property.
+    State(Box<[u8]>),
+    /// This state is a deadlock.
+    Stuck(StateId),
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Everything was visited.
+    Complete,
+    /// Violations were found; all targets are at the same distance.
+    Violated,
+    /// [`Options::max_states`].
+    States,
+    /// [`Options::max_memory`].
+    Memory,
+    /// [`Options::deadline`].
+    Time,
+    /// [`Options::cancel`].
+    Cancelled,
+    /// The last level that was asked for is done.
+    Levels,
+}
+
+/// What to search for.
+pub(crate) struct Task<'a, 'p> {
+    pub(crate) machine: &'a Machine<'p>,
+    pub(crate) options: &'a Options,
+    pub(crate) canonical: Option<&'a Canonical>,
+    pub(crate) partial_order: bool,
+    /// Stop after this level.
+    pub(crate) last_level: Option<u32>,
+}
+
+/// What a search found.
+pub(crate) struct Found {
+    pub(crate) end: End,
+    pub(crate) store: Store,
+    pub(crate) targets: Vec<Target>,
+    /// Steps of the shortest run to the targets.
+    pub(crate) length: u32,
+    /// The first deadlock.
+    pub(crate) stuck: Option<StateId>,
+    pub(crate) finals: Vec<Final>,
+    pub(crate) bounds: Bounds,
+    pub(crate) stats: Stats,
+    /// Parts of each level, for a second look.
+    pub(crate) levels: Vec<Vec<Part>>,
+}
+
+impl Found {
+    /// A search that has not begun.
+    fn new(bounds: Bounds) -> Self {
+        Self {
+            end: End::Complete,
+            store: Store::new(),
+            targets: Vec::new(),
+            length: 0,
+            stuck: None,
+            finals: Vec::new(),
+            bounds,
+            stats: Stats::default(),
+            levels: Vec::new(),
+        }
+    }
+}
+
+/// The successors of one chunk, and what was seen on the way.
+#[derive(Default)]
+struct Outbox {
+    /// For each shard: hash (8 bytes), parent (8), length (2), state; repeated.
+    shards: Vec<Vec<u8>>,
+    fails: Vec<StateId>,
+    broken: Vec<Box<[u8]>>,
+    stuck: Vec<StateId>,
+    finals: Vec<Final>,
+    transitions: u64,
+    bounds: Bounds,
+}
+
+impl Outbox {
+    fn clear(&mut self) {
+        self.shards.resize_with(SHARDS, Vec::new);
+        self.shards.iter_mut().for_each(Vec::clear);
+        self.fails.clear();
+        self.broken.clear();
+        self.stuck.clear();
+        self.finals.clear();
+        self.transitions = 0;
+        self.bounds = Bounds::default();
+    }
+}
+
+/// What a worker keeps from state to state.
+#[derive(Default)]
+struct Worker {
+    state: State,
+    scratch: Scratch,
+    bytes: Vec<u8>,
+    canonical: crate::canonical::Scratch,
+}
+
+struct Receive<'a, 'p, 'g> {
+    task: &'a Task<'a, 'p>,
+    shards: &'a [RwLockReadGuard<'g, Shard>],
+    outbox: &'a mut Outbox,
+    bytes: &'a mut Vec<u8>,
+    scratch: &'a mut crate::canonical::Scratch,
+    parent: StateId,
+}
+
+impl Sink for Receive<'_, '_, '_> {
+    fn next(&mut self, next: &State, _step: Move<'_>) {
+        let machine = self.task.machine;
+        self.task.pack(next, self.scratch, self.bytes);
+        let hash = hash(self.bytes);
+        let shard = shard_of(hash);
+        if self.shards[shard].find(hash, self.bytes).is_some() {
+            return;
+        }
+        if self.bytes.len() > MOST_BYTES {
+            self.outbox.bounds.touch(Bound::StateSize);
+            return;
+        }
+        let bounds = &mut self.outbox.bounds;
+        if machine.checks.broken(machine, next, bounds).is_some() {
+            self.outbox.broken.push(self.bytes.as_slice().into());
+        }
+        let out = &mut self.outbox.shards[shard];
+        out.extend_from_slice(&hash.to_le_bytes());
+        out.extend_from_slice(&self.parent.0.to_le_bytes());
+        out.extend_from_slice(&(self.bytes.len() as u16).to_le_bytes());
+        out.extend_from_slice(self.bytes);
+    }
+
+    fn fails(&mut self, _step: Move<'_>) {
+        if self.outbox.fails.last() != Some(&self.parent) {
+            self.outbox.fails.push(self.parent);
+        }
+    }
+}
+
+impl Task<'_, '_> {
+    /// The bytes under which `state` is stored.
+    #[inline]
+    pub(crate) fn pack(
+        &self,
+        state: &State,
+        scratch: &mut crate::canonical::Scratch,
+        out: &mut Vec<u8>,
+    ) {
+        match self.canonical {
+            Some(canonical) => canonical.pack(self.machine, state, scratch, out),
+            None => self.machine.pack(state, out),
+        }
+    }
+
+    /// Searches.
+    pub(crate) fn run(&self) -> Found {
+        let start = Instant::now();
+        let mut found = Found::new(self.machine.bounds);
+        let mut parts = self.begin(&mut found);
+        let mut pool = Pool::new(self.options.workers);
+        while found.end == End::Complete && !parts.is_empty() {
+            if Some(found.levels.len() as u32) == self.last_level.map(|l| l + 1) {
+                found.end = End::Levels;
+                break;
+            }
+            found.levels.push(parts);
+            self.level(&mut pool, &mut found);
+            parts = found
+                .store
+                .shards
+                .iter_mut()
+                .flat_map(Shard::next_level)
+                .collect();
+        }
+        found.stats.states = found.store.len();
+        found.stats.bytes = found.store.bytes();
+        found.stats.depth = found.levels.len().saturating_sub(1) as u32;
+        found.stats.seconds = start.elapsed().as_secs_f64();
+        found.finals.sort_unstable();
+        found.finals.dedup();
+        found
+    }
+
+    /// Inserts the initial states and checks them.
+    fn begin(&self, found: &mut Found) -> Vec<Part> {
+        let machine = self.machine;
+        let (mut bytes, mut scratch) = (Vec::new(), crate::canonical::Scratch::default());
+        let mut broken = Vec::new();
+        let mut bounds = Bounds::default();
+        let store = &mut found.store;
+        let most = self.options.max_states.unwrap_or(u64::MAX);
+        let mut inserted = 0_u64;
+        machine.for_each_initial(&mut bounds, |state, bounds| {
+            self.pack(state, &mut scratch, &mut bytes);
+            if bytes.len() > MOST_BYTES {
+                bounds.touch(Bound::StateSize);
+                return true;
+            }
+            let hash = hash(&bytes);
+            if store.shards[shard_of(hash)].insert(hash, &bytes, StateId::NONE) {
+                inserted += 1;
+                if machine.checks.broken(machine, state, bounds).is_some() {
+                    broken.push(Target::State(bytes.as_slice().into()));
+                }
+            }
+            inserted <= most
+        });
+        found.bounds.merge(bounds);
+        if !broken.is_empty() {
+            found.end = End::Violated;
+            found.targets = broken;
+        } else if inserted > most {
+            found.end = End::States;
+        }
+        let shards = &mut found.store.shards;
+        shards.iter_mut().flat_map(Shard::next_level).collect()
+    }
+
+    /// Expands the newest level.
+    fn level(&self, pool: &mut Pool, found: &mut Found) {
+        let parts = found.levels.last().expect("a level was just pushed");
+        let chunks = chunks(parts);
+        let length = found.levels.len() as u32;
+        let mut targets = Vec::new();
+        let mut stuck_targets = Vec::new();
+        for block in chunks.chunks(BLOCK) {
+            self.block(pool, &mut found.store, block);
+            for outbox in &mut pool.outboxes[..block.len()] {
+                let outbox = outbox.get_mut().unwrap_or_else(PoisonError::into_inner);
+                found.stats.transitions += outbox.transitions;
+                found.bounds.merge(outbox.bounds);
+                found.finals.append(&mut outbox.finals);
+                found.stuck = found.stuck.or(outbox.stuck.first().copied());
+                if self.options.check_deadlock {
+                    stuck_targets.extend(outbox.stuck.iter().map(|&id| Target::Stuck(id)));
+                }
+                targets.extend(outbox.fails.iter().map(|&id| Target::Fails(id)));
+                targets.extend(outbox.broken.drain(..).map(Target::State));
+                targets.truncate(MOST_TARGETS);
+                stuck_targets.truncate(MOST_TARGETS);
+            }
+            if let Some(end) = self.limit(&found.store) {
+                found.end = end;
+                break;
+            }
+        }
+        // A violation counts even if a limit ended its level.
+        if !stuck_targets.is_empty() {
+            found.targets = stuck_targets;
+            found.length = length - 1;
+            found.end = End::Violated;
+        } else if !targets.is_empty() {
+            found.targets = targets;
+            found.length = length;
+            found.end = End::Violated;
+        }
+    }
+
+    fn limit(&self, store: &Store) -> Option<End> {
+        let options = self.options;
+        if options.cancel.load(Ordering::Relaxed) {
+            Some(End::Cancelled)
+        } else if options.deadline.is_some_and(|d| Instant::now() >= d) {
+            Some(End::Time)
+        } else if options.max_states.is_some_and(|most| store.len() > most) {
+            Some(End::States)
+        } else if options.max_memory.is_some_and(|most| store.bytes() > most) {
+            Some(End::Memory)
+        } else {
+            None
+        }
+    }
+
+    /// Both phases for a block of chunks.
+    fn block(&self, pool: &mut Pool, store: &mut Store, block: &[&[Part]]) {
+        let states: u32 = block.iter().flat_map(|c| c.iter()).map(|p| p.count).sum();
+        // Little work is done faster by one.
+        let workers = if states < 2 * CHUNK {
+            1
+        } else {
+            pool.workers.len().min(block.len())
+        };
+        while pool.outboxes.len() < block.len() {
+            pool.outboxes.push(Mutex::default());
+        }
+        let shards: Vec<RwLock<Shard>> = std::mem::take(&mut store.shards)
+            .into_iter()
+            .map(RwLock::new)
+            .collect();
+        let outboxes = &pool.outboxes;
+        let next = AtomicUsize::new(0);
+        in_parallel(&mut pool.workers[..workers], |worker| {
+            let guards: Vec<_> = shards
+                .iter()
+                .map(|s| s.read().unwrap_or_else(PoisonError::into_inner))
+                .collect();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(chunk) = block.get(index) else {
+                    return;
+                };
+                let mut outbox = outboxes[index]
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                self.expand_chunk(chunk, &guards, &mut outbox, worker);
+            }
+        });
+        let next = AtomicUsize::new(0);
+        let guards: Vec<_> = outboxes[..block.len()]
+            .iter()
+            .map(|o| o.lock().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let outboxes: Vec<&Outbox> = guards.iter().map(|g| &**g).collect();
+        in_parallel(&mut pool.workers[..workers], |_| {
+            while let Some(shard) = shards.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+                for outbox in &outboxes {
+                    insert_all(&mut shard, outbox);
+                }
+            }
+        });
+        store.shards = shards
+            .into_iter()
+            .map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+    }
+
+    /// Phase 1 for one chunk.
+    fn expand_chunk(
+        &self,
+        chunk: &[Part],
+        shards: &[RwLockReadGuard<'_, Shard>],
+        outbox: &mut Outbox,
+        worker: &mut Worker,
+    ) {
+        outbox.clear();
+        if self.options.cancel.load(Ordering::Relaxed) {
+            return;
+        }
+        for part in chunk {
+            shards[part.shard].for_each(*part, |id, bytes| {
+                self.machine.unpack(bytes, &mut worker.state);
+                let mut receive = Receive {
+                    task: self,
+                    shards,
+                    outbox,
+                    bytes: &mut worker.bytes,
+                    scratch: &mut worker.canonical,
+                    parent: id,
+                };
+                let scratch = &mut worker.scratch;
+                let reduce = self.partial_order;
+                let outcome = self
+                    .machine
+                    .expand(&worker.state, reduce, scratch, &mut receive);
+                self.note(outcome, id, &worker.state, outbox);
+            });
+        }
+    }
+
+    fn note(&self, outcome: Outcome, id: StateId, state: &State, outbox: &mut Outbox) {
+        outbox.transitions += outcome.steps;
+        outbox.bounds.merge(outcome.bounds);
+        if outcome.steps > 0 {
+            return;
+        }
+        // Nothing is under way here: memory could step otherwise.
+        if self.machine.all_ended(state) {
+            if self.options.collect_finals {
+                outbox.finals.push(self.machine.final_of(state));
+            }
+        } else if outcome.bounds.is_empty() {
+            // A thread that a bound holds back is not stuck.
+            outbox.stuck.push(id);
+        }
+    }
+}
+
+fn insert_all(shard: &mut Shard, outbox: &Outbox) {
+    let mut rest = outbox.shards[shard.number()].as_slice();
+    while let Some((head, tail)) = rest.split_first_chunk::<18>() {
+        let (hash, head) = head.split_first_chunk::<8>().expect("18 bytes are enough");
+        let (parent, len) = head.split_first_chunk::<8>().expect("10 bytes are enough");
+        let len = usize::from(u16::from_le_bytes([len[0], len[1]]));
+        let (bytes, tail) = tail.split_at(len);
+        let parent = StateId(u64::from_le_bytes(*parent));
+        shard.insert(u64::from_le_bytes(*hash), bytes, parent);
+        rest = tail;
+    }
+}
+
+/// Groups parts into chunks.
+fn chunks(parts: &[Part]) -> Vec<&[Part]> {
+    let mut chunks = Vec::new();
+    let (mut from, mut count) = (0, 0);
+    for (i, part) in parts.iter().enumerate() {
+        count += part.count;
+        if count >= CHUNK {
+            chunks.push(&parts[from..=i]);
+            (from, count) = (i + 1, 0);
+        }
+    }
+    if from < parts.len() {
+        chunks.push(&parts[from..]);
+    }
+    chunks
+}
+
+struct Pool {
+    workers: Vec<Worker>,
+    outboxes: Vec<Mutex<Outbox>>,
+}
+
+impl Pool {
+    fn new(workers: usize) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let count = if workers == 0 { cores() } else { workers };
+        Self {
+            workers: (0..count.max(1)).map(|_| Worker::default()).collect(),
+            outboxes: Vec::new(),
+        }
+    }
+}
+
+/// Runs `f` once for each worker, the first on this thread.
+fn in_parallel(workers: &mut [Worker], f: impl Fn(&mut Worker) + Sync) {
+    let (first, others) = workers.split_first_mut().expect("there is a worker");
+    std::thread::scope(|scope| {
+        for worker in others {
+            scope.spawn(|| f(worker));
+        }
+        f(first);
+    });
+}
+
+impl Machine<'_> {
+    /// Calls `f` on every initial state until it says `false`.
+    pub(crate) fn for_each_initial(
+        &self,
+        bounds: &mut Bounds,
+        mut f: impl FnMut(&State, &mut Bounds) -> bool,
+    ) {
+        let (values, free) = self.initial_choices();
+        let mut state = State {
+            pcs: self.threads.iter().map(|t| t.graph.entry).collect(),
+            slots: values,
+            queues: vec![crate::state::Queue::default(); self.threads.len()],
+        };
+        if free.iter().any(|(_, choice)| !choice.complete) {
+            bounds.touch(Bound::Choice);
+        }
+        if free.iter().any(|(_, c)| c.tried.lo > c.tried.hi) {
+            return;
+        }
+        for (slot, choice) in &free {
+            state.slots[*slot as usize] = choice.tried.lo;
+        }
+        loop {
+            if !f(&state, bounds) {
+                return;
+            }
+            // Count up, the last variable fastest.
+            let mut place = free.len();
+            loop {
+                if place == 0 {
+                    return;
+                }
+                place -= 1;
+                let (slot, choice) = free[place];
+                let value = &mut state.slots[slot as usize];
+                if *value < choice.tried.hi {
+                    *value += 1;
+                    break;
+                }
+                *value = choice.tried.lo;
+            }
+        }
+    }
+
+    fn final_of(&self, state: &State) -> Final {
+        let locals = |thread: &crate::machine::Thread| {
+            let count = self.program.template(thread.instance.template).locals.len();
+            state.slots[thread.base as usize..thread.base as usize + count].to_vec()
+        };
+        Final {
+            cells: state.slots[..self.cells].to_vec(),
+            locals: self.threads.iter().map(locals).collect(),
+        }
+    }
+
+    /// The property that `state` breaks.
+    pub(crate) fn broken(&self, state: &State) -> Option<Broken> {
+        self.checks.broken(self, state, &mut Bounds::default())
+    }
+}

@@ -1,0 +1,368 @@
+//! From a violation that a search found to a run: a shortest one, and among the
+//! shortest one with as few context switches as possible.
+//!
+//! The search tells the distance L of the nearest violations. Going back from
+//! them level by level, the states that lie on some run of length L are *marked*
+//! (up to symmetry). Going forward over marked states only, each pair of a state
+//! and the thread that ran last gets the least number of switches: a shortest
+//! path in a layered graph.
+//!
+//! A step of memory does not change which thread runs; it counts as one switch
+//! if it is for another thread than the running one, so that a buffered store of
+//! `left` that reaches memory while `right` runs is not counted twice.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::action::Action;
+use crate::canonical;
+use crate::expand::{Move, Scratch, Sink};
+use crate::search::{Found, Target, Task};
+use crate::state::State;
+use crate::store::{Part, StateId};
+
+/// Searches with more states do not look for all shortest runs, only for the
+/// one by which the violation was found.
+const MOST_STATES: u64 = 4_000_000;
+/// Most pairs of state and thread in a layer; beyond, those with most switches go.
+const MOST_NODES: usize = 20_000;
+const NOBODY: usize = usize::MAX;
+
+/// A run: the state in which it starts, and its steps.
+pub(crate) struct Run {
+    pub(crate) start: State,
+    pub(crate) actions: Vec<Action>,
+}
+
+/// The best run to the targets of a search.
+pub(crate) fn best_run(task: &Task<'_, '_>, found: &Found) -> Option<Run> {
+    let marks = if found.stats.states <= MOST_STATES && !task.partial_order {
+        mark_all(task, found)
+    } else {
+        mark_chain(found)
+    };
+    Forward { task, found, marks }.run()
+}
+
+/// A run to one state, by the way it was found.
+pub(crate) fn run_to(task: &Task<'_, '_>, found: &Found, id: StateId) -> Option<Run> {
+    let targets = vec![Target::Stuck(id)];
+    let length = found.store.level(id) as u32;
+    let marks = chain(found, id);
+    let view = View { targets, length };
+    Forward { task, found, marks }.run_with(&view)
+}
+
+type Marks = Vec<HashSet<StateId>>;
+
+fn mark_chain(found: &Found) -> Marks {
+    let id = found.targets.first().and_then(|t| match t {
+        Target::Fails(id) | Target::Stuck(id) => Some(*id),
+        Target::State(bytes) => found.store.find(bytes),
+    });
+    id.map_or_else(Vec::new, |id| chain(found, id))
+}
+
+fn chain(found: &Found, id: StateId) -> Marks {
+    let mut ids = vec![id];
+    while let Some(parent) = found.store.parent(ids[ids.len() - 1]) {
+        ids.push(parent);
+    }
+    ids.reverse();
+    ids.into_iter().map(|id| HashSet::from([id])).collect()
+}
+
+fn mark_all(task: &Task<'_, '_>, found: &Found) -> Marks {
+    let mut marks: Marks = vec![HashSet::new(); found.length as usize + 1];
+    for target in &found.targets {
+        let id = match target {
+            Target::Fails(id) | Target::Stuck(id) => Some(*id),
+            Target::State(bytes) => found.store.find(bytes),
+        };
+        if let Some(id) = id {
+            marks[found.store.level(id)].insert(id);
+        }
+    }
+    for level in (0..found.length as usize).rev() {
+        let reached = &marks[level + 1];
+        if !reached.is_empty() {
+            let more = predecessors(task, found, &found.levels[level], reached);
+            marks[level].extend(more);
+        }
+    }
+    marks
+}
+
+/// The states in `parts` with a successor in `reached`.
+fn predecessors(
+    task: &Task<'_, '_>,
+    found: &Found,
+    parts: &[Part],
+    reached: &HashSet<StateId>,
+) -> Vec<StateId> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = parts.len().div_ceil(cores).max(8);
+    let work = |parts: &[Part]| {
+        let mut back = Back {
+            task,
+            found,
+            reached,
+            hit: false,
+            bytes: Vec::new(),
+            scratch: canonical::Scratch::default(),
+        };
+        let (mut scratch, mut state) = (Scratch::default(), State::default());
+        let mut hits = Vec::new();
+        for part in parts {
+            found.store.shards[part.shard].for_each(*part, |id, bytes| {
+                task.machine.unpack(bytes, &mut state);
+                back.hit = false;
+                task.machine.expand(&state, false, &mut scratch, &mut back);
+                if back.hit {
+                    hits.push(id);
+                }
+            });
+        }
+        hits
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = parts
+            .chunks(size)
+            .map(|chunk| scope.spawn(move || work(chunk)))
+            .collect();
+        handles
+            .into_iter()
+            .flat_map(|h| h.join().expect("expanding a state does not panic"))
+            .collect()
+    })
+}
+
+struct Back<'a, 'p> {
+    task: &'a Task<'a, 'p>,
+    found: &'a Found,
+    reached: &'a HashSet<StateId>,
+    hit: bool,
+    bytes: Vec<u8>,
+    scratch: canonical::Scratch,
+}
+
+impl Sink for Back<'_, '_> {
+    fn next(&mut self, next: &State, _step: Move<'_>) {
+        if !self.hit {
+            self.task.pack(next, &mut self.scratch, &mut self.bytes);
+            let id = self.found.store.find(&self.bytes);
+            self.hit = id.is_some_and(|id| self.reached.contains(&id));
+        }
+    }
+
+    fn fails(&mut self, _step: Move<'_>) {}
+}
+
+/// A state with the thread that ran last, and how it was reached best.
+struct Node {
+    state: State,
+    last: usize,
+    cost: u32,
+    back: usize,
+    action: Option<Action>,
+}
+
+struct View {
+    targets: Vec<Target>,
+    length: u32,
+}
+
+struct Forward<'a, 'p> {
+    task: &'a Task<'a, 'p>,
+    found: &'a Found,
+    marks: Marks,
+}
+
+impl Forward<'_, '_> {
+    fn run(&self) -> Option<Run> {
+        self.run_with(&View {
+            targets: self.found.targets.clone(),
+            length: self.found.length,
+        })
+    }
+
+    fn run_with(&self, view: &View) -> Option<Run> {
+        let mut layers = vec![self.start()];
+        // The last step of a run to a failing assertion leads to no state.
+        for level in 1..self.marks.len() {
+            let next = self.layer(&layers[level - 1], level);
+            layers.push(next);
+        }
+        let (level, index, last) = self.end(&layers, view)?;
+        Some(collect(layers, level, index, last))
+    }
+
+    fn is_marked(&self, state: &State, level: usize, bytes: &mut Vec<u8>) -> bool {
+        let mut scratch = canonical::Scratch::default();
+        self.task.pack(state, &mut scratch, bytes);
+        let id = self.found.store.find(bytes);
+        id.is_some_and(|id| self.marks[level].contains(&id))
+    }
+
+    fn start(&self) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        let mut bytes = Vec::new();
+        let machine = self.task.machine;
+        machine.for_each_initial(&mut crate::options::Bounds::default(), |state, _| {
+            if !self.marks.is_empty() && self.is_marked(state, 0, &mut bytes) {
+                nodes.push(Node {
+                    state: state.clone(),
+                    last: NOBODY,
+                    cost: 0,
+                    back: 0,
+                    action: None,
+                });
+            }
+            nodes.len() < MOST_NODES
+        });
+        nodes
+    }
+
+    fn layer(&self, before: &[Node], level: usize) -> Vec<Node> {
+        let mut step = Step {
+            forward: self,
+            level,
+            from: &before[..0],
+            index: 0,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+            failing: None,
+            bytes: Vec::new(),
+        };
+        step.from = before;
+        let mut scratch = Scratch::default();
+        for (index, node) in before.iter().enumerate() {
+            step.index = index;
+            let machine = self.task.machine;
+            machine.expand(&node.state, false, &mut scratch, &mut step);
+        }
+        let mut nodes = step.nodes;
+        if nodes.len() > MOST_NODES {
+            nodes.sort_by_key(|n| n.cost);
+            nodes.truncate(MOST_NODES);
+        }
+        nodes
+    }
+
+    /// The best end: its layer, its node, and the failing step if there is one.
+    fn end(&self, layers: &[Vec<Node>], view: &View) -> Option<(usize, usize, Option<Action>)> {
+        let length = view.length as usize;
+        let stuck = view.targets.iter().any(|t| matches!(t, Target::Stuck(_)));
+        let mut best: Option<(u32, usize, usize, Option<Action>)> = None;
+        let mut offer = |cost: u32, level, index, action| {
+            if best.as_ref().is_none_or(|b| cost < b.0) {
+                best = Some((cost, level, index, action));
+            }
+        };
+        for (index, node) in layers.get(length).into_iter().flatten().enumerate() {
+            // Marked states at the last level are targets.
+            if stuck || self.task.machine.broken(&node.state).is_some() {
+                offer(node.cost, length, index, None);
+            }
+        }
+        if !stuck && length > 0 {
+            let mut scratch = Scratch::default();
+            for (index, node) in layers.get(length - 1).into_iter().flatten().enumerate() {
+                let mut step = Step {
+                    forward: self,
+                    level: usize::MAX,
+                    from: &layers[length - 1],
+                    index,
+                    nodes: Vec::new(),
+                    known: HashMap::new(),
+                    failing: None,
+                    bytes: Vec::new(),
+                };
+                let machine = self.task.machine;
+                machine.expand(&node.state, false, &mut scratch, &mut step);
+                if let Some((cost, action)) = step.failing {
+                    offer(cost, length - 1, index, Some(action));
+                }
+            }
+        }
+        best.map(|(_, level, index, action)| (level, index, action))
+    }
+}
+
+struct Step<'a, 'p> {
+    forward: &'a Forward<'a, 'p>,
+    level: usize,
+    from: &'a [Node],
+    index: usize,
+    nodes: Vec<Node>,
+    known: HashMap<(Vec<u8>, usize), usize>,
+    failing: Option<(u32, Action)>,
+    bytes: Vec<u8>,
+}
+
+impl Step<'_, '_> {
+    /// Number of switches after the step, and who ran last.
+    fn cost(&self, step: &Move<'_>) -> (u32, usize) {
+        let node = &self.from[self.index];
+        let other = node.last != NOBODY && node.last != step.thread;
+        let cost = node.cost + u32::from(other);
+        if step.by_memory() {
+            (cost, node.last)
+        } else {
+            (cost, step.thread)
+        }
+    }
+}
+
+impl Sink for Step<'_, '_> {
+    fn next(&mut self, next: &State, step: Move<'_>) {
+        let forward = self.forward;
+        if self.level == usize::MAX || !forward.is_marked(next, self.level, &mut self.bytes) {
+            return;
+        }
+        let (cost, last) = self.cost(&step);
+        let mut key = Vec::new();
+        forward.task.machine.pack(next, &mut key);
+        let node = |action| Node {
+            state: next.clone(),
+            last,
+            cost,
+            back: self.index,
+            action: Some(action),
+        };
+        let action = step.action(&self.from[self.index].state);
+        match self.known.get(&(key.clone(), last)) {
+            Some(&at) if self.nodes[at].cost <= cost => {}
+            Some(&at) => self.nodes[at] = node(action),
+            None => {
+                let node = node(action);
+                self.known.insert((key, last), self.nodes.len());
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    fn fails(&mut self, step: Move<'_>) {
+        let (cost, _) = self.cost(&step);
+        if self.failing.as_ref().is_none_or(|f| cost < f.0) {
+            let action = step.action(&self.from[self.index].state);
+            self.failing = Some((cost, action));
+        }
+    }
+}
+
+fn collect(
+    mut layers: Vec<Vec<Node>>,
+    level: usize,
+    mut index: usize,
+    last: Option<Action>,
+) -> Run {
+    let mut actions: Vec<Action> = last.into_iter().collect();
+    for layer in layers[1..=level].iter_mut().rev() {
+        let node = &mut layer[index];
+        actions.extend(node.action.take());
+        index = node.back;
+    }
+    actions.reverse();
+    let start = layers.swap_remove(0).swap_remove(index).state;
+    Run { start, actions }
+}
