@@ -11,12 +11,21 @@
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`transformer`] | the interface of the strategies |
 //! | [`lazy`] | the strategy that asks only about what the search meets |
+//! | [`affected`] | which predicates a branch affects |
+//! | [`cubes`] | cubes, covers, what is asked about them |
+//! | [`enumerate`], [`cores`] | two ways to find cubes |
+//! | [`tables`] | the strategies that build tables of cubes |
 
+pub mod affected;
 pub mod bad;
 pub mod command;
+pub mod cores;
+pub mod cubes;
+pub mod enumerate;
 pub mod finite;
 pub mod lazy;
 pub mod predicates;
 pub mod space;
+pub mod tables;
 pub mod transformer;
 pub mod valuation;

@@ -1,0 +1,387 @@
+//! *Tables* of cubes as abstract transformers: the strategies `enumerate` and
+//! `cores`. For each branch there is a table, made when the search first meets the
+//! branch: `F(!guard)` for the guard (a state passes unless it holds,
+//! `G(phi) = !F(!phi)`), and for each affected predicate `F(wp)` and `F(!wp)` under
+//! the guard, evaluated as `choose(F(wp), F(!wp))` (seed 000, section 4.1). A post
+//! only compares bit masks.
+//!
+//! Evaluation is 3-valued: a disjunction holds if one of its cubes is known to
+//! hold. All minimal cubes are in the table, so nothing is lost by that, except
+//! where the largest size of cubes cuts them off.
+//!
+//! Predicates marked for case splitting are treated as in [`crate::lazy`]: where
+//! such a predicate stays unknown both values are tried, and the values of later
+//! predicates come from tables that assume the choice. Those are made on demand.
+
+use std::rc::Rc;
+
+use palisade_logic::{Cluster, Formula, Lit, Prover, Reason};
+use rustc_hash::FxHashMap;
+
+use crate::affected::effect;
+use crate::command::{Branch, BranchId};
+use crate::cores::ByCores;
+use crate::cubes::{Cover, CubeSearch, Question, contradict, size};
+use crate::enumerate::BySize;
+use crate::predicates::Predicates;
+use crate::transformer::Transformer;
+use crate::valuation::{PredId, PredSet, Valuation};
+
+/// The session for questions about states and initial values.
+const STATES: Cluster = Cluster(u32::MAX);
+
+/// What the tables hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TableStats {
+    /// Branches that have a table.
+    pub tables: usize,
+    /// Cubes with more than one literal, over all tables.
+    pub cubes: usize,
+    /// Literals of the largest cube.
+    pub largest: usize,
+}
+
+/// `F(wp)` and `F(!wp)`.
+type Choose = Rc<(Cover, Cover)>;
+
+struct Target {
+    pred: PredId,
+    wp: Lit,
+    cone: PredSet,
+    written: bool,
+    /// By the choices assumed for predicates before it.
+    choose: FxHashMap<Vec<Lit>, Choose>,
+}
+
+struct Table {
+    cluster: Cluster,
+    guard: Vec<Lit>,
+    refused: Cover,
+    cleared: PredSet,
+    targets: Vec<Target>,
+}
+
+/// A transformer that looks up tables of cubes.
+pub struct Tables<'a> {
+    prover: &'a mut Prover,
+    search: Box<dyn CubeSearch>,
+    max_size: Option<usize>,
+    depth: usize,
+    by_branch: FxHashMap<BranchId, Table>,
+    questions: FxHashMap<Formula, Rc<Cover>>,
+    literals: Vec<Lit>,
+}
+
+/// A case of a post that is being computed: the next target, what is known so
+/// far, the choices that were assumed.
+type Case = (usize, Valuation, Vec<Lit>);
+
+impl<'a> Tables<'a> {
+    /// The strategy `enumerate`, with cubes of at most `max_size` literals.
+    pub fn enumerate(prover: &'a mut Prover, max_size: Option<usize>) -> Self {
+        Self::new(prover, Box::new(BySize), max_size)
+    }
+
+    /// The strategy `cores`, with cubes of at most `max_size` literals.
+    pub fn cores(prover: &'a mut Prover, max_size: Option<usize>) -> Self {
+        Self::new(prover, Box::new(ByCores), max_size)
+    }
+
+    /// Tables made by any search for cubes.
+    pub fn new(
+        prover: &'a mut Prover,
+        search: Box<dyn CubeSearch>,
+        max_size: Option<usize>,
+    ) -> Self {
+        Self {
+            prover,
+            search,
+            max_size,
+            depth: 1,
+            by_branch: FxHashMap::default(),
+            questions: FxHashMap::default(),
+            literals: Vec::new(),
+        }
+    }
+
+    /// The strategy's name.
+    pub fn name(&self) -> &'static str {
+        self.search.name()
+    }
+
+    /// Lets the cone of influence reach further.
+    pub fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
+        self.predicates_changed();
+    }
+
+    /// The size of the tables made so far.
+    pub fn stats(&self) -> TableStats {
+        let targets = |t: &Table| -> Vec<Choose> {
+            let chooses = t.targets.iter().flat_map(|target| target.choose.values());
+            chooses.cloned().collect()
+        };
+        let mut stats = TableStats {
+            tables: self.by_branch.len(),
+            ..TableStats::default()
+        };
+        for table in self.by_branch.values() {
+            stats.add(&table.refused);
+            for choose in targets(table) {
+                stats.add(&choose.0);
+                stats.add(&choose.1);
+            }
+        }
+        for cover in self.questions.values() {
+            stats.add(cover);
+        }
+        stats
+    }
+
+    fn literal(&mut self, predicates: &Predicates, p: PredId) -> Lit {
+        while self.literals.len() <= p {
+            let next = self.literals.len();
+            let lit = self.prover.literal(&predicates.formula(next, true));
+            self.literals.push(lit);
+        }
+        self.literals[p]
+    }
+
+    /// The minimal cubes over `cone` that contradict `base`.
+    fn cubes(
+        &mut self,
+        predicates: &Predicates,
+        cluster: Cluster,
+        base: &[Lit],
+        cone: &PredSet,
+        ignored: &[&Cover],
+    ) -> Result<Cover, Reason> {
+        let slots: Vec<(usize, Lit)> = cone
+            .iter()
+            .map(|p| (p, self.literal(predicates, p)))
+            .collect();
+        let question = Question {
+            cluster,
+            base,
+            slots: &slots,
+            width: predicates.len(),
+            max_size: self.max_size,
+            ignored,
+        };
+        self.search.contradictions(self.prover, &question)
+    }
+
+    fn make_table(&mut self, predicates: &Predicates, branch: &Branch) -> Result<Table, Reason> {
+        let effect = effect(predicates, branch, self.depth);
+        let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
+        let guard = branch.guard.conjuncts().iter();
+        let guard: Vec<Lit> = guard.map(|f| self.prover.literal(f)).collect();
+        let refused = if guard.is_empty() {
+            Cover::default()
+        } else {
+            self.cubes(predicates, cluster, &guard, &effect.guard_cone, &[])?
+        };
+        let targets = effect.affected.into_iter().map(|a| Target {
+            pred: a.pred,
+            wp: self.prover.literal(&a.wp),
+            cone: a.cone,
+            written: a.written,
+            choose: FxHashMap::default(),
+        });
+        Ok(Table {
+            cluster,
+            guard,
+            refused,
+            cleared: effect.cleared,
+            targets: targets.collect(),
+        })
+    }
+
+    /// `F(wp)` and `F(!wp)` of a target under the guard and `assumed`.
+    fn choose(
+        &mut self,
+        predicates: &Predicates,
+        table: &mut Table,
+        target: usize,
+        assumed: &[Lit],
+    ) -> Result<Choose, Reason> {
+        if let Some(known) = table.targets[target].choose.get(assumed) {
+            return Ok(Rc::clone(known));
+        }
+        let (wp, cone) = {
+            let target = &table.targets[target];
+            (target.wp, target.cone.clone())
+        };
+        let mut base = table.guard.clone();
+        base.extend(assumed);
+        base.push(!wp);
+        let cluster = table.cluster;
+        let yes = self.cubes(predicates, cluster, &base, &cone, &[&table.refused])?;
+        base.pop();
+        base.push(wp);
+        let no = self.cubes(predicates, cluster, &base, &cone, &[&table.refused, &yes])?;
+        let choose = Rc::new((yes, no));
+        let memo = &mut table.targets[target].choose;
+        memo.insert(assumed.to_vec(), Rc::clone(&choose));
+        Ok(choose)
+    }
+
+    fn evaluate(
+        &mut self,
+        predicates: &Predicates,
+        table: &mut Table,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        if table.refused.holds(state) {
+            return Ok(Rc::new([]));
+        }
+        let mut results = Vec::new();
+        let mut stack: Vec<Case> = vec![(0, state.without(&table.cleared), Vec::new())];
+        while let Some(case) = stack.pop() {
+            results.extend(self.finish(predicates, table, state, case, &mut stack)?);
+        }
+        results.sort();
+        results.dedup();
+        Ok(results.into())
+    }
+
+    /// Decides the targets of a case from its number on; at a split, pushes both
+    /// cases and gives none.
+    fn finish(
+        &mut self,
+        predicates: &Predicates,
+        table: &mut Table,
+        state: &Valuation,
+        (from, mut after, assumed): Case,
+        stack: &mut Vec<Case>,
+    ) -> Result<Option<Valuation>, Reason> {
+        for number in from..table.targets.len() {
+            let Target {
+                pred, wp, written, ..
+            } = table.targets[number];
+            if !written && state.get(pred).is_some() {
+                continue;
+            }
+            let choose = self.choose(predicates, table, number, &assumed)?;
+            let value = if choose.0.holds(state) {
+                Some(true)
+            } else {
+                choose.1.holds(state).then_some(false)
+            };
+            after.set(pred, value);
+            if value.is_none() && predicates.is_split(pred) {
+                for choice in [false, true] {
+                    let mut case = after.clone();
+                    case.set(pred, Some(choice));
+                    let mut assumed = assumed.clone();
+                    assumed.push(if choice { wp } else { !wp });
+                    stack.push((number + 1, case, assumed));
+                }
+                return Ok(None);
+            }
+        }
+        Ok(Some(after))
+    }
+
+    /// What `facts` say of predicate `p`.
+    fn known(
+        &mut self,
+        predicates: &Predicates,
+        facts: &[Lit],
+        p: PredId,
+    ) -> Result<Option<bool>, Reason> {
+        let lit = self.literal(predicates, p);
+        let mut lits = facts.to_vec();
+        lits.push(!lit);
+        if contradict(self.prover, STATES, &lits)? {
+            return Ok(Some(true));
+        }
+        lits.pop();
+        lits.push(lit);
+        Ok(contradict(self.prover, STATES, &lits)?.then_some(false))
+    }
+}
+
+impl TableStats {
+    fn add(&mut self, cover: &Cover) {
+        for cube in cover.cubes() {
+            let size = size(cube);
+            self.cubes += usize::from(size > 1);
+            self.largest = self.largest.max(size);
+        }
+    }
+}
+
+impl Transformer for Tables<'_> {
+    fn post(
+        &mut self,
+        predicates: &Predicates,
+        id: BranchId,
+        branch: &Branch,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        let mut table = match self.by_branch.remove(&id) {
+            Some(table) => table,
+            None => self.make_table(predicates, branch)?,
+        };
+        let result = self.evaluate(predicates, &mut table, state);
+        self.by_branch.insert(id, table);
+        result
+    }
+
+    fn may(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+        state: &Valuation,
+    ) -> Result<bool, Reason> {
+        if let Some(refused) = self.questions.get(formula) {
+            return Ok(!refused.holds(state));
+        }
+        let base = formula.conjuncts().iter();
+        let base: Vec<Lit> = base.map(|f| self.prover.literal(f)).collect();
+        let cone = predicates.cone(formula.free_vars(), self.depth);
+        let refused = self.cubes(predicates, STATES, &base, &cone, &[])?;
+        let answer = !refused.holds(state);
+        self.questions.insert(formula.clone(), Rc::new(refused));
+        Ok(answer)
+    }
+
+    fn initial(
+        &mut self,
+        predicates: &Predicates,
+        formula: &Formula,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        let facts = formula.conjuncts().iter();
+        let facts: Vec<Lit> = facts.map(|f| self.prover.literal(f)).collect();
+        if contradict(self.prover, STATES, &facts)? {
+            return Ok(Rc::new([]));
+        }
+        let mut results = Vec::new();
+        let mut stack: Vec<Case> = vec![(0, Valuation::unknown(predicates.len()), facts)];
+        'cases: while let Some((from, mut state, facts)) = stack.pop() {
+            for p in from..predicates.len() {
+                let value = self.known(predicates, &facts, p)?;
+                state.set(p, value);
+                if value.is_none() && predicates.is_split(p) {
+                    let lit = self.literal(predicates, p);
+                    for choice in [false, true] {
+                        let (mut case, mut facts) = (state.clone(), facts.clone());
+                        case.set(p, Some(choice));
+                        facts.push(if choice { lit } else { !lit });
+                        stack.push((p + 1, case, facts));
+                    }
+                    continue 'cases;
+                }
+            }
+            results.push(state);
+        }
+        results.sort();
+        Ok(results.into())
+    }
+
+    fn predicates_changed(&mut self) {
+        self.by_branch.clear();
+        self.questions.clear();
+    }
+}
