@@ -1,0 +1,101 @@
+//! Building blocks of the reductions: expressions over locals, atomic blocks as
+//! sums of alternatives, and the cells that a place may name.
+
+use palisade_program::cfg::{Atomic, AtomicKind, Cfg, CfgBuilder, Place, Step, local};
+use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
+
+/// `local == value`.
+pub fn equals(id: LocalId, value: i64) -> LocalExpr {
+    Expr::binary(BinOp::Eq, local(id), Expr::Const(value))
+}
+
+/// `dst = value`.
+pub fn assign(dst: LocalId, value: LocalExpr) -> Step {
+    Step::Assign { dst, value }
+}
+
+/// `dst = constant`.
+pub fn set(dst: LocalId, value: i64) -> Step {
+    assign(dst, Expr::Const(value))
+}
+
+/// An atomic block that does one of the alternatives, each a sequence of steps.
+pub fn either(alternatives: Vec<Vec<Step>>, span: Span) -> Step {
+    let mut builder = CfgBuilder::new();
+    let (entry, exit) = (builder.loc(), builder.loc());
+    for steps in alternatives {
+        let mut at = entry;
+        let count = steps.len();
+        for (i, step) in steps.into_iter().enumerate() {
+            let to = if i + 1 == count { exit } else { builder.loc() };
+            builder.edge(at, step, to, span);
+            at = to;
+        }
+        if count == 0 {
+            builder.edge(at, Step::Skip, exit, span);
+        }
+    }
+    let (body, _) = builder.finish(entry, exit);
+    Step::Atomic(Box::new(Atomic {
+        kind: AtomicKind::Block,
+        body,
+    }))
+}
+
+/// The atomic block `body` with a condition in front. Edges of the body keep
+/// their order, after the one of the condition.
+pub fn guarded(condition: LocalExpr, kind: AtomicKind, body: &Cfg, span: Span) -> Step {
+    let mut builder = CfgBuilder::new();
+    let entry = builder.loc();
+    let locs: Vec<_> = body.locs().map(|_| builder.loc()).collect();
+    builder.edge(
+        entry,
+        Step::Assume(condition),
+        locs[body.entry.index()],
+        span,
+    );
+    for edge in &body.edges {
+        let (from, to) = (locs[edge.from.index()], locs[edge.to.index()]);
+        builder.edge(from, edge.step.clone(), to, edge.span);
+    }
+    let (body, _) = builder.finish(entry, locs[body.exit.index()]);
+    Step::Atomic(Box::new(Atomic { kind, body }))
+}
+
+/// The cells that a place may name, each with the conditions under which it does.
+pub fn cells(program: &Program, place: &Place) -> Vec<(Vec<Step>, Cell)> {
+    match &place.index {
+        None => vec![(Vec::new(), program.cell(place.var, 0))],
+        Some(Expr::Const(c)) => vec![(Vec::new(), program.cell(place.var, *c as u32))],
+        Some(index) => (0..program.global(place.var).cell_count() as u32)
+            .map(|element| {
+                let here = Expr::binary(BinOp::Eq, index.clone(), Expr::Const(i64::from(element)));
+                (vec![Step::Assume(here)], program.cell(place.var, element))
+            })
+            .collect(),
+    }
+}
+
+/// The place that is a cell.
+pub fn place_of(program: &Program, cell: Cell) -> Place {
+    let (var, element) = program.variable_of(cell);
+    let index = program
+        .global(var)
+        .len
+        .map(|_| Expr::Const(i64::from(element)));
+    Place { var, index }
+}
+
+/// The cells that a template may write outside atomic blocks, in order (Rule 5
+/// of seed 000: the others need no buffer).
+pub fn written_cells(program: &Program, template: &Template) -> Vec<Cell> {
+    let mut written = Vec::new();
+    for edge in &template.cfg.edges {
+        if let Step::Store { dst, .. } = &edge.step {
+            written.extend(cells(program, dst).into_iter().map(|(_, cell)| cell));
+        }
+    }
+    written.sort_unstable();
+    written.dedup();
+    written
+}

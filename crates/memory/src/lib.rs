@@ -1,0 +1,19 @@
+//! A memory model is a *reduction* Program -> Program (DESIGN idea 1): the store
+//! buffers of the model become variables of the program, its buffer steps become
+//! steps of the program, and the result runs under SC. What the engines know of
+//! TSO and PSO they know from here; the concrete machine and the certificate
+//! checker have their own accounts.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`reduced`] | a reduced program and what its parts stand for |
+//! | [`blocks`] | building blocks of steps |
+//! | [`need`] | how large buffers can get |
+//! | [`tso`] | one bounded buffer per thread |
+//! | [`pso`] | one bounded buffer per thread and variable |
+
+pub mod blocks;
+pub mod need;
+pub mod pso;
+pub mod reduced;
+pub mod tso;

@@ -1,0 +1,59 @@
+//! How many cells a buffer can *need*: the most stores that a thread can issue
+//! between two points where its buffers are empty (full fences and atomic
+//! blocks), by its control flow alone. A cycle that stores without emptying the
+//! buffers needs more than any bound.
+
+use palisade_program::cfg::{Cfg, FenceKind, Step};
+use palisade_program::{Cell, Program, Template};
+
+use crate::blocks::cells;
+
+/// The most stores buffered at once, over all templates; `None` if there is no
+/// bound. With `cell`, only stores that may go to that cell are counted.
+pub fn most_buffered(program: &Program, cell: Option<Cell>) -> Option<u32> {
+    let of = |t: &Template| longest(&t.cfg, &|step| weight(program, step, cell));
+    program
+        .templates
+        .iter()
+        .map(of)
+        .try_fold(0, |most, n| Some(most.max(n?)))
+}
+
+/// Stores added by a step, or `None` where the buffers are empty.
+fn weight(program: &Program, step: &Step, cell: Option<Cell>) -> Option<u32> {
+    match step {
+        Step::Fence(FenceKind::Full) | Step::Atomic(_) => None,
+        Step::Store { dst, .. } => {
+            let counted = cell.is_none_or(|c| cells(program, dst).iter().any(|(_, x)| *x == c));
+            Some(u32::from(counted))
+        }
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => Some(0),
+        Step::Load { .. } | Step::Fence(_) | Step::Assert { .. } => Some(0),
+        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => Some(0),
+    }
+}
+
+/// The greatest weight of a path that is reset by steps of weight `None`: longest
+/// paths by relaxation; a value beyond the sum of all weights shows a cycle.
+fn longest(cfg: &Cfg, weight: &dyn Fn(&Step) -> Option<u32>) -> Option<u32> {
+    let total: u32 = cfg.edges.iter().filter_map(|e| weight(&e.step)).sum();
+    let mut most: Vec<Option<u32>> = vec![None; cfg.loc_count()];
+    most[cfg.entry.index()] = Some(0);
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for edge in &cfg.edges {
+            let Some(before) = most[edge.from.index()] else {
+                continue;
+            };
+            let after = weight(&edge.step).map_or(0, |w| before + w);
+            if after > total {
+                return None;
+            }
+            if most[edge.to.index()].is_none_or(|known| known < after) {
+                most[edge.to.index()] = Some(after);
+                changed = true;
+            }
+        }
+    }
+    most.into_iter().flatten().max()
+}

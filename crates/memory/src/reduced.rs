@@ -1,0 +1,198 @@
+//! A *reduced program* with the meaning of its parts in terms of the original:
+//! which step of the model each edge is, and which buffer cell each variable is.
+//! Counterexamples and certificates are translated back with it.
+
+use palisade_program::cfg::{CfgBuilder, Edge};
+use palisade_program::{
+    Cell, Domain, EdgeId, Init, LocId, Local, LocalId, Origin, Program, Role, Span, Template,
+};
+
+/// The words of the assertion that a buffer has room.
+pub const OVERFLOW: &str = "overflow of a bounded store buffer";
+
+/// What a store into a full buffer does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Full {
+    /// It fails an assertion ([`OVERFLOW`]): proofs hold for buffers of every size.
+    Fails,
+    /// It waits: fewer runs than the model has. Bugs found are bugs; the absence
+    /// of bugs means nothing.
+    Blocks,
+}
+
+/// What an edge of the reduced program does in the original.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Meaning {
+    /// The thread takes this edge of its template. The body of an atomic block
+    /// keeps its edges in order, after `skip` edges of the reduction's own.
+    Step {
+        /// The original edge.
+        edge: EdgeId,
+        /// Edges that the reduction put before those of an atomic block.
+        skip: u32,
+    },
+    /// The oldest buffered store (PSO: to this cell) reaches memory.
+    Update(Cell),
+    /// Nothing: the thread has ended and its buffers are empty.
+    End,
+}
+
+/// What a local of the reduced program is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Part {
+    /// A local of the original, with the same number.
+    Own,
+    /// How many stores are buffered (PSO: to this cell).
+    Count(Option<Cell>),
+    /// TSO: which cell the store at this position goes to, as an index into
+    /// [`ReducedTemplate::buffered`]; 0 is the oldest.
+    Target(u32),
+    /// The value of the store at this position (PSO: of those to this cell).
+    Value(Option<Cell>, u32),
+    /// PSO with store-store fences: how many fences that still matter were issued
+    /// before the store at this position.
+    Epoch(Cell, u32),
+    /// PSO with store-store fences: how many such fences were issued so far.
+    CurrentEpoch,
+    /// A temporary of the reduction.
+    Scratch,
+}
+
+/// The parts of one reduced template.
+#[derive(Clone, Debug)]
+pub struct ReducedTemplate {
+    /// What each edge does.
+    pub edges: Vec<Meaning>,
+    /// What each local is.
+    pub locals: Vec<Part>,
+    /// The cells that the template may write, in order: those with a buffer.
+    pub buffered: Vec<Cell>,
+    /// The location of the original for each location of the reduced program.
+    pub locs: Vec<LocId>,
+}
+
+/// A program whose memory model is part of it.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// The program, to be run under SC.
+    pub program: Program,
+    /// What its templates' parts stand for.
+    pub templates: Vec<ReducedTemplate>,
+}
+
+/// Builds one reduced template: the original's locations, locals and labels, with
+/// new locals and new edges.
+pub struct TemplateBuilder {
+    template: Template,
+    builder: CfgBuilder,
+    edges: Vec<(LocId, Meaning)>,
+    locals: Vec<Part>,
+}
+
+impl TemplateBuilder {
+    /// Starts from the original's locations and locals, without edges.
+    pub fn new(original: &Template) -> Self {
+        let mut builder = CfgBuilder::new();
+        for _ in original.cfg.locs() {
+            builder.loc();
+        }
+        Self {
+            template: original.clone(),
+            builder,
+            edges: Vec::new(),
+            locals: vec![Part::Own; original.locals.len()],
+        }
+    }
+
+    /// Adds a local. Those with a domain are control variables.
+    pub fn local(&mut self, name: String, part: Part, domain: Option<Domain>) -> LocalId {
+        let id = LocalId::from(self.template.locals.len());
+        self.template.locals.push(Local {
+            name,
+            init: Init::Value(0),
+            domain,
+            role: if domain.is_some() {
+                Role::Control
+            } else {
+                Role::Data
+            },
+            origin: Origin::Temporary,
+            span: self.template.span,
+        });
+        self.locals.push(part);
+        id
+    }
+
+    /// Adds an edge.
+    pub fn edge(&mut self, edge: Edge, meaning: Meaning) {
+        self.edges.push((edge.from, meaning));
+        self.builder.edge(edge.from, edge.step, edge.to, edge.span);
+    }
+
+    /// Where the original ends.
+    pub fn exit(&self) -> LocId {
+        self.template.cfg.exit
+    }
+
+    /// Where the template was declared.
+    pub fn span(&self) -> Span {
+        self.template.span
+    }
+
+    /// Ends the template: it is over when `drained` has let it leave the
+    /// original's exit.
+    pub fn finish(
+        mut self,
+        drained: palisade_program::Step,
+        buffered: Vec<Cell>,
+    ) -> (Template, ReducedTemplate) {
+        let exit = self.exit();
+        let end = self.builder.loc();
+        let span = self.template.span;
+        self.edge(
+            Edge {
+                from: exit,
+                to: end,
+                step: drained,
+                span,
+            },
+            Meaning::End,
+        );
+        let entry = self.template.cfg.entry;
+        let mut locs: Vec<LocId> = self.template.cfg.locs().collect();
+        locs.push(exit);
+        let (cfg, renumbered) = self.builder.finish(entry, end);
+        assert!(
+            renumbered
+                .iter()
+                .enumerate()
+                .all(|(i, l)| *l == Some(LocId::from(i)))
+                || renumbered.contains(&None),
+            "locations keep their numbers unless some cannot be reached"
+        );
+        let kept: Vec<LocId> = renumbered
+            .iter()
+            .zip(&locs)
+            .filter_map(|(new, original)| new.map(|_| *original))
+            .collect();
+        // The builder sorts edges by source and keeps their order otherwise.
+        let mut meanings: Vec<(LocId, Meaning)> = self
+            .edges
+            .into_iter()
+            .filter_map(|(from, meaning)| Some((renumbered[from.index()]?, meaning)))
+            .collect();
+        meanings.sort_by_key(|(from, _)| *from);
+        let mut template = self.template;
+        template.cfg = cfg;
+        for label in &mut template.labels {
+            label.loc = renumbered[label.loc.index()].unwrap_or(label.loc);
+        }
+        let parts = ReducedTemplate {
+            edges: meanings.into_iter().map(|(_, m)| m).collect(),
+            locals: self.locals,
+            buffered,
+            locs: kept,
+        };
+        (template, parts)
+    }
+}

@@ -1,0 +1,336 @@
+//! The *driver*: from a program, a model and options to a verdict with evidence.
+//! It picks what is searched (the program itself, or a reduction), runs the loop
+//! on it, and asks for evidence.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use palisade_abstraction::bad::choices;
+use palisade_abstraction::space::Space;
+use palisade_logic::lower::formula_of;
+use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats, Term, Var};
+use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
+use palisade_memory::{need, pso, tso};
+use palisade_program::{Broken, Cell, Instance, Model, Program, PropAtom, Span, Unknown, Verdict};
+
+use crate::engine::{self, End, Engine};
+use crate::evidence;
+use crate::invariant::Translator;
+use crate::options::{Buffers, Options, Promote, Report, Stats};
+
+/// States after which finite variables are no longer kept explicit.
+const EXPLICIT_STATES: usize = 300_000;
+/// Copies of `[*]` templates when none are asked for.
+const DEFAULT_COPIES: u32 = 2;
+/// Cells per buffer when stores without bound rule out every bound.
+const HUNTING_CELLS: u32 = 2;
+
+/// Verifies `program` under `options.model`.
+pub fn verify(program: &Program, options: &Options) -> Report {
+    let stats = Arc::new(SolverStats::default());
+    let mut driver = Driver {
+        program,
+        options,
+        instances: program.instances(options.threads.unwrap_or(DEFAULT_COPIES)),
+        solver: stats,
+        report: Report {
+            verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
+            certified: false,
+            certificate: None,
+            predicates: Vec::new(),
+            notes: Vec::new(),
+            stats: Stats::default(),
+        },
+    };
+    driver.report.verdict = driver.run();
+    driver.finish()
+}
+
+/// What the search works on.
+struct Task {
+    /// `None`: the program itself.
+    reduced: Option<Reduced>,
+    /// Whether runs may be missing, so that a proof proves nothing.
+    partial: bool,
+}
+
+struct Driver<'a> {
+    program: &'a Program,
+    options: &'a Options,
+    instances: Vec<Instance>,
+    solver: Arc<SolverStats>,
+    report: Report,
+}
+
+impl Driver<'_> {
+    fn copies(&self) -> u32 {
+        self.options.threads.unwrap_or(DEFAULT_COPIES)
+    }
+
+    fn run(&mut self) -> Verdict {
+        let tasks = match self.tasks() {
+            Ok(tasks) => tasks,
+            Err(unknown) => return Verdict::Unknown(unknown),
+        };
+        let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
+        for task in &tasks {
+            verdict = self.task(task);
+            match &verdict {
+                Verdict::Holds | Verdict::Violated(_) => break,
+                Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => break,
+                Verdict::Unknown(_) => {}
+            }
+        }
+        if verdict == Verdict::Holds && self.program.has_unbounded_threads() {
+            let bound = format!("{} copies of templates declared with [*]", self.copies());
+            verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
+        }
+        verdict
+    }
+
+    /// What to search, one after another until there is a verdict.
+    fn tasks(&self) -> Result<Vec<Task>, Unknown> {
+        let model = self.options.model;
+        let refuse = |what: &str| Err(Unknown::Unsupported(what.to_owned(), Span::default()));
+        match model {
+            Model::Sc => {
+                return Ok(vec![Task {
+                    reduced: None,
+                    partial: false,
+                }]);
+            }
+            Model::Rma => return refuse("verification under RMA"),
+            Model::Tso | Model::Pso if self.program.is_rma() => {
+                return refuse("an RMA program under TSO or PSO");
+            }
+            Model::Tso | Model::Pso => {}
+        }
+        let reduce = |size: &dyn Fn(Cell) -> u32, full| match model {
+            Model::Pso => pso::reduce(self.program, size, full),
+            Model::Sc | Model::Tso | Model::Rma => tso::reduce(self.program, size(Cell(0)), full),
+        };
+        match &self.options.buffers {
+            Buffers::Bounded(sizes) => {
+                let reduced = reduce(&|cell| sizes.of(self.program, cell), Full::Fails);
+                Ok(vec![Task {
+                    reduced: Some(reduced),
+                    partial: false,
+                }])
+            }
+            Buffers::Auto => {
+                let need = |cell| match model {
+                    Model::Pso => need::most_buffered(self.program, Some(cell)),
+                    Model::Sc | Model::Tso | Model::Rma => need::most_buffered(self.program, None),
+                };
+                let needs: Option<Vec<u32>> = (0..self.program.cell_count())
+                    .map(|c| need(Cell::from(c)))
+                    .collect();
+                Ok(match needs {
+                    Some(needs) => {
+                        let size = |cell: Cell| needs.get(cell.index()).copied().unwrap_or(0);
+                        vec![Task {
+                            reduced: Some(reduce(&size, Full::Fails)),
+                            partial: false,
+                        }]
+                    }
+                    None => {
+                        let reduced = reduce(&|_| HUNTING_CELLS, Full::Blocks);
+                        vec![Task {
+                            reduced: Some(reduced),
+                            partial: true,
+                        }]
+                    }
+                })
+            }
+        }
+    }
+
+    /// Searches one task: finite variables explicit first, then not.
+    fn task(&mut self, task: &Task) -> Verdict {
+        let searched = task.reduced.as_ref().map_or(self.program, |r| &r.program);
+        let attempts: &[bool] = match self.options.promote {
+            Promote::Auto => &[true, false],
+            Promote::Always => &[true],
+            Promote::Never => &[false],
+        };
+        let mut last = Verdict::Unknown(Unknown::GaveUp("not run".into()));
+        for (number, &promote) in attempts.iter().enumerate() {
+            let space = Space::new(searched, self.instances.clone(), promote);
+            if number > 0
+                && space.explicit.len()
+                    == Space::new(searched, self.instances.clone(), true)
+                        .explicit
+                        .len()
+            {
+                break;
+            }
+            let max = if number + 1 < attempts.len() {
+                self.options.max_states.min(EXPLICIT_STATES)
+            } else {
+                self.options.max_states
+            };
+            last = self.attempt(task, &space, max);
+            match &last {
+                Verdict::Holds | Verdict::Violated(_) => break,
+                Verdict::Unknown(Unknown::Time | Unknown::Interrupted | Unknown::Memory) => break,
+                Verdict::Unknown(_) => {}
+            }
+        }
+        last
+    }
+
+    fn attempt(&mut self, task: &Task, space: &Space<'_>, max_states: usize) -> Verdict {
+        let mut prover = Prover::new(palisade_logic::Options {
+            limits: engine::limits(self.options),
+            stats: Arc::clone(&self.solver),
+            ..palisade_logic::Options::default()
+        });
+        let atoms = if self.options.hints {
+            self.hints(space)
+        } else {
+            BTreeSet::new()
+        };
+        let mut engine = Engine::new(space, self.options, atoms);
+        let end = engine.run(&mut prover, max_states);
+        let Engine {
+            predicates,
+            stats,
+            notes,
+            ..
+        } = engine;
+        let iterations = self.report.stats.iterations + stats.iterations;
+        self.report.stats = Stats {
+            iterations,
+            ..stats
+        };
+        self.report.predicates = predicates
+            .atoms()
+            .iter()
+            .map(|a| Formula::from(a.clone()).display(space).to_string())
+            .collect();
+        match end {
+            End::Unknown(unknown) => {
+                self.report.notes = notes;
+                Verdict::Unknown(unknown)
+            }
+            End::Refuted(run) => {
+                let copies = self.copies();
+                let (program, model) = (self.program, self.options.model);
+                let reduced = task.reduced.as_ref();
+                match evidence::replay(program, reduced, &self.instances, model, copies, &run) {
+                    Ok(violation) => Verdict::Violated(violation),
+                    Err(_) if self.overflows(task, &run) => {
+                        Verdict::Unknown(Unknown::Bound(vec![OVERFLOW.to_owned()]))
+                    }
+                    Err(unknown) => Verdict::Unknown(unknown),
+                }
+            }
+            End::Proved(_) if task.partial => Verdict::Unknown(Unknown::Bound(vec![format!(
+                "buffers of {HUNTING_CELLS} stores (the program stores without bound)"
+            )])),
+            End::Proved(nodes) => {
+                let started = Instant::now();
+                let reduced = task.reduced.as_ref();
+                let translator = Translator::new(space, self.program, reduced, self.options.model);
+                let verdict = match translator.certificate(&nodes, &predicates, self.copies()) {
+                    Err(overflow) => Verdict::Unknown(Unknown::GaveUp(overflow.to_string())),
+                    Ok(certificate) => self.certify(certificate),
+                };
+                self.report.stats.times.push(("certify", started.elapsed()));
+                verdict
+            }
+        }
+    }
+
+    fn certify(&mut self, certificate: palisade_certify::Certificate) -> Verdict {
+        self.report.stats.certificate_entries = certificate.entries.len();
+        let checked = if self.options.certify {
+            evidence::certify(self.program, &certificate, self.options, &self.solver)
+        } else {
+            Ok(())
+        };
+        self.report.certificate = Some(certificate);
+        match checked {
+            Ok(()) => {
+                self.report.certified = self.options.certify;
+                Verdict::Holds
+            }
+            Err(unknown) => Verdict::Unknown(unknown),
+        }
+    }
+
+    /// Whether the run ends with the overflow of a bounded buffer.
+    fn overflows(&self, task: &Task, run: &crate::simulate::Run) -> bool {
+        let (Some(reduced), Some(last)) = (&task.reduced, run.steps.last()) else {
+            return false;
+        };
+        let template = self.instances[last.thread].template;
+        let edge = reduced.program.template(template).cfg.edge(last.edge);
+        let palisade_program::Step::Atomic(atomic) = &edge.step else {
+            return false;
+        };
+        last.path
+            .last()
+            .is_some_and(|inner| match &atomic.body.edge(*inner).step {
+                palisade_program::Step::Assert { kind, .. } => {
+                    *kind == palisade_program::AssertKind::Other(OVERFLOW.to_owned())
+                }
+                _ => false,
+            })
+    }
+
+    /// The atoms of the program's hints, for all choices of their threads.
+    fn hints(&self, space: &Space<'_>) -> BTreeSet<Atom> {
+        let mut atoms = BTreeSet::new();
+        for hint in &self.program.hints {
+            for threads in choices(space, &hint.threads) {
+                let read = |slot: usize| Term::var(Var(slot as u32));
+                let formula = formula_of(&hint.expr, hint.span, &mut |atom| {
+                    Ok(match atom {
+                        PropAtom::Global(var, index) => {
+                            let cell = space.program.cell(*var, index.unwrap_or(0));
+                            read(space.cell_slot(cell))
+                        }
+                        PropAtom::Local(t, local) => {
+                            read(space.local_slot(threads[t.index()], *local))
+                        }
+                        PropAtom::SelfOf(t) => {
+                            Term::constant(i64::from(space.threads[threads[t.index()]].copy))
+                        }
+                        // Locations are control; a hint over them says nothing of data.
+                        PropAtom::At(..) => Term::constant(1),
+                    })
+                });
+                let over_data = |a: &Atom| {
+                    let vars = Formula::from(a.clone()).free_vars();
+                    vars.iter()
+                        .all(|v| space.slots[v.0 as usize].explicit.is_none())
+                };
+                atoms.extend(
+                    formula
+                        .into_iter()
+                        .flat_map(|f| f.atoms())
+                        .filter(over_data),
+                );
+            }
+        }
+        atoms
+    }
+
+    fn finish(mut self) -> Report {
+        let stats = &mut self.report.stats;
+        stats.solver_calls = Purpose::ALL
+            .iter()
+            .map(|p| (p.name(), self.solver.solver_calls(*p)))
+            .collect();
+        stats.cache_hits = self.solver.total_hits();
+        if let Verdict::Violated(violation) = &self.report.verdict {
+            debug_assert!(
+                violation.broken != Broken::Deadlock,
+                "never looked for here"
+            );
+        }
+        self.report
+    }
+}

@@ -1,0 +1,270 @@
+//! The *CEGAR loop*: search with the predicates so far; if an abstract
+//! counterexample is found, simulate it; a run is a bug, an infeasible path gives
+//! new predicates, and so on. Refinement escalates (shared/ref/lessons.md, 1):
+//!
+//! 1. new atoms from weakest preconditions and interpolants;
+//! 2. no new atom: the path's atoms are marked for case splitting, since what is
+//!    missing is a disjunction of what is known;
+//! 3. all marked: the cone of influence is widened;
+//! 4. nothing left: give up, saying where.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use palisade_abstraction::bad::BadStates;
+use palisade_abstraction::command::Commands;
+use palisade_abstraction::lazy::Lazy;
+use palisade_abstraction::predicates::Predicates;
+use palisade_abstraction::space::Space;
+use palisade_abstraction::transformer::Transformer;
+use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
+use palisade_logic::interpolate::Method;
+use palisade_logic::{Atom, Limits, Prover, Reason};
+use palisade_program::{Span, Unknown};
+
+use crate::divergence;
+use crate::options::{Options, Progress, Stats};
+use crate::refine::{Infeasible, generalise};
+use crate::simulate::{Run, Simulated, simulate};
+
+/// How the loop ended.
+#[derive(Debug)]
+pub enum End {
+    /// The states of the last search are an inductive invariant.
+    Proved(Vec<Node>),
+    /// A run that violates the property: which one, and where the assertion stands.
+    Refuted(Run),
+    /// Neither.
+    Unknown(Unknown),
+}
+
+/// Deepest cone of influence.
+const MAX_DEPTH: usize = 4;
+
+/// One run of the loop over one space.
+pub struct Engine<'a> {
+    /// The space.
+    pub space: &'a Space<'a>,
+    /// The options.
+    pub options: &'a Options,
+    /// The predicates.
+    pub predicates: Predicates,
+    /// Counters.
+    pub stats: Stats,
+    /// Remarks.
+    pub notes: Vec<String>,
+    times: [Duration; 3],
+}
+
+impl<'a> Engine<'a> {
+    /// Starts with the given predicates.
+    pub fn new(space: &'a Space<'a>, options: &'a Options, atoms: BTreeSet<Atom>) -> Self {
+        let mut predicates = Predicates::default();
+        for atom in atoms {
+            predicates.add(atom);
+        }
+        Self {
+            space,
+            options,
+            predicates,
+            stats: Stats::default(),
+            notes: Vec::new(),
+            times: [Duration::ZERO; 3],
+        }
+    }
+
+    /// Runs the loop to its end.
+    pub fn run(&mut self, prover: &mut Prover, max_states: usize) -> End {
+        let limits = prover.limits().clone();
+        let search_options = search::Options {
+            merge: self.options.merge,
+            max_states: Some(max_states),
+            limits: limits.clone(),
+        };
+        let mut commands = Commands::new(self.space);
+        let bad = BadStates::new(self.space);
+        let mut lazy = Lazy::new(prover);
+        let end = loop {
+            if self.stats.iterations >= self.options.max_rounds {
+                break End::Unknown(self.gave_up("too many rounds of refinement"));
+            }
+            match self.round(&mut commands, &bad, &mut lazy, &search_options) {
+                Ok(Some(end)) => break end,
+                Ok(None) => {}
+                Err(unknown) => break End::Unknown(unknown),
+            }
+        };
+        self.stats.posts = (lazy.stats.posts, lazy.stats.hits);
+        self.stats.predicates = self.predicates.len();
+        self.stats.split = self.predicates.split_count();
+        self.stats.explicit = self.space.explicit.len();
+        self.stats.times = vec![
+            ("search", self.times[0]),
+            ("simulate", self.times[1]),
+            ("refine", self.times[2]),
+        ];
+        end
+    }
+
+    fn gave_up(&self, why: &str) -> Unknown {
+        let stuck = self
+            .notes
+            .last()
+            .map(|n| format!("; {n}"))
+            .unwrap_or_default();
+        Unknown::GaveUp(format!("{why}{stuck}"))
+    }
+
+    /// One search and, if it fails, one simulation and refinement.
+    fn round(
+        &mut self,
+        commands: &mut Commands<'a>,
+        bad: &BadStates<'a>,
+        lazy: &mut Lazy<'_>,
+        search_options: &search::Options,
+    ) -> Result<Option<End>, Unknown> {
+        self.stats.iterations += 1;
+        let started = Instant::now();
+        let mut search = Search::new(commands, bad, &self.predicates, lazy, search_options);
+        let outcome = search.run();
+        self.stats.states = search.stats.states;
+        self.stats.steps += search.stats.steps;
+        self.times[0] += started.elapsed();
+        if let Some(progress) = self.options.progress {
+            progress(&Progress {
+                round: self.stats.iterations,
+                predicates: self.predicates.len(),
+                states: self.stats.states,
+            });
+        }
+        let path = match outcome {
+            Ok(Outcome::Safe(nodes)) => return Ok(Some(End::Proved(nodes))),
+            Ok(Outcome::Error(path)) => path,
+            Err(stop) => return Err(unknown_of(stop)),
+        };
+        let started = Instant::now();
+        let simulated = simulate(commands, &path, lazy.prover());
+        self.times[1] += started.elapsed();
+        let core = match simulated {
+            Ok(Simulated::Feasible(run)) => return Ok(Some(End::Refuted(run))),
+            Ok(Simulated::Infeasible(core)) => core,
+            Ok(Simulated::Unknown(reason)) => return Err(unknown_reason(reason)),
+            Err(overflow) => return Err(Unknown::GaveUp(overflow.to_string())),
+        };
+        self.note_stuck(commands, &path);
+        if !self.options.refine {
+            return Err(self.gave_up("the given predicates are too weak"));
+        }
+        let started = Instant::now();
+        let refined = self.refine(commands, &path, &core, lazy);
+        self.times[2] += started.elapsed();
+        if refined {
+            Ok(None)
+        } else {
+            Err(self.gave_up("refinement found nothing new"))
+        }
+    }
+
+    /// Finds new predicates, or another way to be more precise.
+    fn refine(
+        &mut self,
+        commands: &Commands<'a>,
+        path: &Path,
+        core: &[usize],
+        lazy: &mut Lazy<'_>,
+    ) -> bool {
+        let infeasible = Infeasible::new(commands, path, core);
+        let mut atoms = BTreeSet::new();
+        for method in [Method::Spacer, Method::Backward] {
+            match infeasible.interpolant_atoms(lazy.prover(), method) {
+                Ok(found) => {
+                    atoms = found;
+                    break;
+                }
+                Err(why) => self.notes.push(format!("no interpolants: {why}")),
+            }
+        }
+        if let Ok(wp) = infeasible.wp_atoms() {
+            atoms.extend(wp);
+        }
+        atoms.extend(divergence::relations(
+            self.space,
+            commands,
+            path,
+            &self.predicates,
+        ));
+        let atoms = generalise(self.space, atoms);
+        lazy.predicates_changed();
+        let mut grown = false;
+        for atom in &atoms {
+            grown |= self.predicates.add(atom.clone()).1;
+        }
+        if grown {
+            return true;
+        }
+        for atom in &atoms {
+            if let Some(p) = self.predicates.find(atom) {
+                grown |= self.predicates.mark_split(p);
+            }
+        }
+        if grown {
+            return true;
+        }
+        let depth = lazy.depth();
+        if depth < MAX_DEPTH {
+            lazy.set_depth(depth + 1);
+            return true;
+        }
+        // The path's atoms are all split and still do not exclude it: split all.
+        for p in 0..self.predicates.len() {
+            grown |= self.predicates.mark_split(p);
+        }
+        grown
+    }
+
+    /// Remembers where the abstract counterexample ends.
+    fn note_stuck(&mut self, commands: &Commands<'a>, path: &Path) {
+        let Some(last) = path.branches.last() else {
+            return;
+        };
+        let branch = commands.branch(*last);
+        let program = self.space.program;
+        let template = program.template(self.space.threads[branch.thread].template);
+        let span: Span = template.cfg.edge(branch.edge).span;
+        let at = program.source.position(span.start);
+        let thread = program.instance_name(self.space.threads[branch.thread]);
+        self.notes = vec![format!(
+            "stuck after {} steps, last at line {} of {thread}",
+            path.branches.len(),
+            at.line
+        )];
+    }
+}
+
+fn unknown_of(stop: Stop) -> Unknown {
+    match stop {
+        Stop::Limit(reason) => unknown_reason(reason),
+        Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
+        Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
+    }
+}
+
+/// The verdict for a limit of the solver.
+pub fn unknown_reason(reason: Reason) -> Unknown {
+    match reason {
+        Reason::Cancelled => Unknown::Interrupted,
+        Reason::Deadline => Unknown::Time,
+        Reason::QueryTime | Reason::Solver(_) | Reason::ModelTooLarge | Reason::ModelRejected => {
+            Unknown::GaveUp(reason.to_string())
+        }
+    }
+}
+
+/// The limits of the solver for these options.
+pub fn limits(options: &Options) -> Limits {
+    Limits {
+        query: Some(Duration::from_secs(10)),
+        deadline: options.deadline,
+        cancel: options.cancel.clone(),
+    }
+}

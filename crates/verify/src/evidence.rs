@@ -1,0 +1,159 @@
+//! *Evidence* (DESIGN idea 5): an abstract counterexample's run is replayed by
+//! the concrete machine on the original program under its memory model; reached
+//! states become a certificate that is checked anew. Without it no verdict.
+
+use std::sync::Arc;
+
+use palisade_certify::Certificate;
+use palisade_logic::SolverStats;
+use palisade_machine::{Action, ActionKind, BlockStep, Start};
+use palisade_memory::reduced::{Meaning, Reduced};
+use palisade_program::cfg::Step;
+use palisade_program::{Cell, EdgeId, Init, Instance, LocalId, Model, Program, Unknown, Violation};
+
+use crate::engine::limits;
+use crate::options::Options;
+use crate::simulate::{Run, RunStep};
+
+/// Replays a run on the concrete machine.
+pub fn replay(
+    program: &Program,
+    reduced: Option<&Reduced>,
+    instances: &[Instance],
+    model: Model,
+    threads: u32,
+    run: &Run,
+) -> Result<Box<Violation>, Unknown> {
+    let start = start(program, instances, model, threads, run);
+    let actions: Vec<Action> = run
+        .steps
+        .iter()
+        .filter_map(|s| action(program, reduced, instances, s))
+        .collect();
+    match palisade_machine::replay(program, &start, &actions) {
+        Ok(replayed) => replayed.violation.ok_or_else(|| {
+            Unknown::ReplayFailed("the machine runs the trace but sees no violation".into())
+        }),
+        Err(error) => Err(Unknown::ReplayFailed(error.to_string())),
+    }
+}
+
+/// Values for what starts with any value.
+fn start(
+    program: &Program,
+    instances: &[Instance],
+    model: Model,
+    threads: u32,
+    run: &Run,
+) -> Start {
+    let mut start = Start::new(model, threads);
+    for (index, init) in program.initial_cells().into_iter().enumerate() {
+        if init == Init::Any {
+            start.cells.insert(Cell::from(index), run.cells[index]);
+        }
+    }
+    for (thread, instance) in instances.iter().enumerate() {
+        for (index, local) in program
+            .template(instance.template)
+            .locals
+            .iter()
+            .enumerate()
+        {
+            if local.init == Init::Any {
+                start
+                    .locals
+                    .insert((thread, LocalId::from(index)), run.locals[thread][index]);
+            }
+        }
+    }
+    start
+}
+
+/// A step in the machine's words; steps that are the reduction's own are left out.
+fn action(
+    program: &Program,
+    reduced: Option<&Reduced>,
+    instances: &[Instance],
+    step: &RunStep,
+) -> Option<Action> {
+    let template = instances[step.thread].template;
+    let meaning = match reduced {
+        Some(r) => r.templates[template.index()].edges[step.edge.index()],
+        None => Meaning::Step {
+            edge: step.edge,
+            skip: 0,
+        },
+    };
+    let kind = match meaning {
+        Meaning::Step { edge, skip } => thread_step(program, template, edge, skip, step),
+        Meaning::Update(cell) => ActionKind::Update { cell },
+        Meaning::End => return None,
+    };
+    Some(Action {
+        thread: step.thread,
+        kind,
+    })
+}
+
+fn thread_step(
+    program: &Program,
+    template: palisade_program::TemplateId,
+    edge: EdgeId,
+    skip: u32,
+    step: &RunStep,
+) -> ActionKind {
+    let mut chosen = step.chosen.iter().copied();
+    match &program.template(template).cfg.edge(edge).step {
+        Step::Atomic(atomic) => {
+            let own = step
+                .path
+                .iter()
+                .filter(|e| e.0 >= skip)
+                .map(|e| EdgeId(e.0 - skip));
+            let path: Vec<BlockStep> = own
+                .map(|inner| {
+                    let is_choice = matches!(atomic.body.edge(inner).step, Step::Havoc { .. });
+                    let choice = is_choice.then(|| chosen.next()).flatten();
+                    (inner, choice)
+                })
+                .collect();
+            ActionKind::Block { edge, path }
+        }
+        Step::Skip
+        | Step::Assume(_)
+        | Step::Assign { .. }
+        | Step::Havoc { .. }
+        | Step::Load { .. }
+        | Step::Store { .. }
+        | Step::Fence(_)
+        | Step::Assert { .. }
+        | Step::Put { .. }
+        | Step::Get { .. }
+        | Step::Flush(_) => ActionKind::Step {
+            edge,
+            choice: chosen.next(),
+        },
+    }
+}
+
+/// Has a certificate checked. A refusal is a bug of Palisade, unless a limit was
+/// reached.
+pub fn certify(
+    program: &Program,
+    certificate: &Certificate,
+    options: &Options,
+    stats: &Arc<SolverStats>,
+) -> Result<(), Unknown> {
+    let check = palisade_certify::Options {
+        limits: limits(options),
+        stats: Arc::clone(stats),
+        workers: 1,
+    };
+    match palisade_certify::check(program, certificate, &check) {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(match refusal.reason {
+            palisade_certify::Reason::Undecided(reason) => crate::engine::unknown_reason(reason),
+            _ => Unknown::CertificateRefused(refusal.to_string()),
+        }),
+    }
+}

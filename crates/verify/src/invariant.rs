@@ -1,0 +1,284 @@
+//! From the abstract states that a search has reached to a *certificate*. The
+//! states are an inductive invariant of the program that was searched; a reduced
+//! program's variables are renamed to what they stand for in the original:
+//! buffer counters, targets and epochs become shapes, buffered values become
+//! slots. Nothing here is trusted: `palisade-certify` proves the result anew.
+
+use std::collections::BTreeMap;
+
+use palisade_abstraction::predicates::Predicates;
+use palisade_abstraction::space::{Control, SlotKind, Space};
+use palisade_certify::{Buffer, Certificate, Cube, Entry, Fingerprint, Item, Kind, StateVar};
+use palisade_checker::search::Node;
+use palisade_logic::substitute::Substitution;
+use palisade_logic::term::Overflow;
+use palisade_logic::{Formula, Term};
+use palisade_memory::reduced::{Part, Reduced};
+use palisade_program::{Cell, LocId, Model, Program};
+
+/// What a slot of the searched space is in the original program.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// A state variable.
+    State(StateVar),
+    /// A buffered value: it exists while more than this many stores (to the cell)
+    /// are buffered.
+    Buffered(StateVar, usize, Option<Cell>, u32),
+    /// Part of the shape, or a temporary.
+    Shape,
+}
+
+/// Translates states of a space into the vocabulary of certificates.
+pub struct Translator<'a> {
+    space: &'a Space<'a>,
+    reduced: Option<&'a Reduced>,
+    original: &'a Program,
+    model: Model,
+    slots: Vec<Slot>,
+}
+
+impl<'a> Translator<'a> {
+    /// For states of `space`, which is that of `original` or of `reduced`.
+    pub fn new(
+        space: &'a Space<'a>,
+        original: &'a Program,
+        reduced: Option<&'a Reduced>,
+        model: Model,
+    ) -> Self {
+        let mut translator = Self {
+            space,
+            reduced,
+            original,
+            model,
+            slots: Vec::new(),
+        };
+        translator.slots = space
+            .slots
+            .iter()
+            .map(|s| translator.slot(s.kind))
+            .collect();
+        translator
+    }
+
+    fn slot(&self, kind: SlotKind) -> Slot {
+        let (thread, local) = match kind {
+            SlotKind::Cell(cell) => return Slot::State(StateVar::Cell(cell)),
+            SlotKind::Local(thread, local) => (thread, local),
+        };
+        let own = StateVar::Local {
+            thread: thread as u32,
+            local,
+        };
+        let Some(part) = self.part(thread, local.index()) else {
+            return Slot::State(own);
+        };
+        let thread_number = thread as u32;
+        match part {
+            Part::Own => Slot::State(own),
+            Part::Value(None, position) => {
+                let slot = StateVar::Slot {
+                    thread: thread_number,
+                    position,
+                };
+                Slot::Buffered(slot, thread, None, position)
+            }
+            Part::Value(Some(cell), position) => {
+                let slot = StateVar::CellSlot {
+                    thread: thread_number,
+                    cell,
+                    position,
+                };
+                Slot::Buffered(slot, thread, Some(cell), position)
+            }
+            Part::Count(_) | Part::Target(_) | Part::Epoch(..) => Slot::Shape,
+            Part::CurrentEpoch | Part::Scratch => Slot::Shape,
+        }
+    }
+
+    fn part(&self, thread: usize, local: usize) -> Option<Part> {
+        let template = self.space.threads[thread].template;
+        self.reduced
+            .map(|r| r.templates[template.index()].locals[local])
+    }
+
+    /// The value of the thread's control variable that is `part`; 0 if it has none.
+    fn control_value(&self, control: &Control, thread: usize, part: Part) -> i64 {
+        let template = self.space.threads[thread].template;
+        let parts = self
+            .reduced
+            .map_or(&[][..], |r| &r.templates[template.index()].locals);
+        let Some(local) = parts.iter().position(|p| *p == part) else {
+            return 0;
+        };
+        let slot = self.space.local_slot(thread, local.into());
+        let explicit = self.space.slots[slot].explicit.as_ref();
+        explicit.map_or(0, |e| control.values[e.position])
+    }
+
+    /// The shape of a thread's buffers.
+    fn buffer(&self, control: &Control, thread: usize) -> Buffer {
+        let Some(reduced) = self.reduced else {
+            return Buffer::default();
+        };
+        let template = &reduced.templates[self.space.threads[thread].template.index()];
+        let mut items = Vec::new();
+        match self.model {
+            Model::Sc | Model::Rma => {}
+            Model::Tso => {
+                let count = self.control_value(control, thread, Part::Count(None));
+                for position in 0..count as u32 {
+                    let target = self.control_value(control, thread, Part::Target(position));
+                    items.push(Item::Store(template.buffered[target as usize]));
+                }
+            }
+            Model::Pso => {
+                let mut stores = Vec::new();
+                for &cell in &template.buffered {
+                    let count = self.control_value(control, thread, Part::Count(Some(cell)));
+                    for position in 0..count as u32 {
+                        let part = Part::Epoch(cell, position);
+                        stores.push((self.control_value(control, thread, part), cell));
+                    }
+                }
+                stores.sort_unstable();
+                let current = self.control_value(control, thread, Part::CurrentEpoch);
+                let mut epoch = 0;
+                for (own, cell) in stores {
+                    items.extend((epoch..own).map(|_| Item::Fence));
+                    epoch = own;
+                    items.push(Item::Store(cell));
+                }
+                items.extend((epoch..current).map(|_| Item::Fence));
+            }
+        }
+        let mut buffer = Buffer(items);
+        if self.model == Model::Pso {
+            buffer.normalise();
+        }
+        buffer
+    }
+
+    /// The state variable of a slot, if it exists at `control`.
+    fn state_var(&self, control: &Control, slot: usize) -> Option<StateVar> {
+        match self.slots[slot] {
+            Slot::State(var) => self.space.is_live_at(slot, &control.pcs).then_some(var),
+            Slot::Buffered(var, thread, cell, position) => {
+                let count = self.control_value(control, thread, Part::Count(cell));
+                (i64::from(position) < count).then_some(var)
+            }
+            Slot::Shape => None,
+        }
+    }
+
+    fn control(&self, control: &Control, explicit: &[usize]) -> palisade_certify::Control {
+        let original_loc = |thread: usize, loc: LocId| match self.reduced {
+            Some(r) => r.templates[self.space.threads[thread].template.index()].locs[loc.index()],
+            None => loc,
+        };
+        palisade_certify::Control {
+            locs: control
+                .pcs
+                .iter()
+                .enumerate()
+                .map(|(t, loc)| original_loc(t, *loc))
+                .collect(),
+            buffers: (0..control.pcs.len())
+                .map(|t| self.buffer(control, t))
+                .collect(),
+            values: explicit
+                .iter()
+                .map(|&slot| {
+                    let position = self.space.slots[slot].explicit.as_ref().map(|e| e.position);
+                    self.state_var(control, slot)
+                        .and(position)
+                        .map(|p| control.values[p])
+                })
+                .collect(),
+        }
+    }
+
+    /// A literal in the certificate's variables. Buffer cells that do not exist
+    /// are 0 in the reduced program.
+    fn literal(&self, control: &Control, formula: &Formula) -> Result<Formula, Overflow> {
+        let mut names = Substitution::default();
+        for var in formula.free_vars() {
+            let slot = var.0 as usize;
+            let term = match self.state_var(control, slot).and_then(StateVar::var) {
+                Some(own) => Term::var(own),
+                None => Term::constant(0),
+            };
+            names.set(var, term);
+        }
+        formula.substitute(&names)
+    }
+
+    /// The certificate that these states are.
+    pub fn certificate(
+        &self,
+        nodes: &[Node],
+        predicates: &Predicates,
+        threads: u32,
+    ) -> Result<Certificate, Overflow> {
+        let explicit: Vec<usize> = self
+            .space
+            .explicit
+            .iter()
+            .copied()
+            .filter(|slot| !matches!(self.slots[*slot], Slot::Shape))
+            .collect();
+        let mut atoms = Atoms::default();
+        let mut entries: BTreeMap<palisade_certify::Control, Vec<Cube>> = BTreeMap::new();
+        for node in nodes {
+            let mut literals = Vec::new();
+            for (p, value) in node.valuation.known() {
+                let literal = self.literal(&node.control, &predicates.formula(p, value))?;
+                for part in literal.conjuncts() {
+                    literals.push(atoms.literal(part));
+                }
+            }
+            literals.sort_unstable();
+            literals.dedup();
+            let control = self.control(&node.control, &explicit);
+            entries.entry(control).or_default().push(Cube(literals));
+        }
+        let name = |slot: &usize| match self.slots[*slot] {
+            Slot::State(var) | Slot::Buffered(var, ..) => Some(var),
+            Slot::Shape => None,
+        };
+        Ok(Certificate {
+            fingerprint: Fingerprint::of(self.original, self.model, threads),
+            kind: Kind::Inductive,
+            model: self.model,
+            threads,
+            explicit: explicit.iter().filter_map(name).collect(),
+            atoms: atoms.formulas,
+            entries: entries
+                .into_iter()
+                .map(|(control, cubes)| Entry { control, cubes })
+                .collect(),
+        })
+    }
+}
+
+/// The table of atoms of a certificate.
+#[derive(Default)]
+struct Atoms {
+    formulas: Vec<Formula>,
+    index: BTreeMap<Formula, u32>,
+}
+
+impl Atoms {
+    fn literal(&mut self, formula: &Formula) -> (u32, bool) {
+        let (atom, positive) = match formula {
+            Formula::Literal(l) if !l.positive => (formula.negated(), false),
+            Formula::True | Formula::False | Formula::Literal(_) => (formula.clone(), true),
+            Formula::And(_) | Formula::Or(_) | Formula::Iff(_) => (formula.clone(), true),
+        };
+        let next = self.formulas.len() as u32;
+        let number = *self.index.entry(atom.clone()).or_insert(next);
+        if number == next {
+            self.formulas.push(atom);
+        }
+        (number, positive)
+    }
+}

@@ -1,0 +1,26 @@
+//! The loop that decides a program: abstract, check, simulate, refine; then
+//! evidence. `holds` comes with an inductive invariant that `palisade-certify`
+//! has checked; `violated` with a trace that `palisade-machine` has run.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`options`] | options, statistics, the report |
+//! | [`driver`] | what is searched, and the verdict |
+//! | [`engine`] | the CEGAR loop |
+//! | [`simulate`] | is an abstract counterexample a run? |
+//! | [`refine`] | new predicates from an infeasible path |
+//! | [`divergence`] | data-driven predicates |
+//! | [`evidence`] | replay and certificates |
+//! | [`invariant`] | from reached states to a certificate |
+
+pub mod divergence;
+pub mod driver;
+pub mod engine;
+pub mod evidence;
+pub mod invariant;
+pub mod options;
+pub mod refine;
+pub mod simulate;
+
+pub use driver::verify;
+pub use options::{Buffers, Options, Progress, Promote, Report, Sizes, Stats, Strategy};

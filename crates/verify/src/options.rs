@@ -1,0 +1,177 @@
+//! Options of a verification, its statistics and its report.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use palisade_certify::Certificate;
+use palisade_program::{Cell, Model, Program, Verdict};
+
+/// How abstract transformers are built (DESIGN idea 4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Strategy {
+    /// Ask the solver only about valuations that the search meets.
+    #[default]
+    Lazy,
+    /// Cubes by increasing size (seed 000, Fig. 6a).
+    Enumerate,
+    /// Prime implicants from solver cores.
+    Cores,
+}
+
+/// How store buffers are modelled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Buffers {
+    /// As large as the program's control flow can need, if that is bounded.
+    #[default]
+    Auto,
+    /// With this many cells; overflow is `unknown`.
+    Bounded(Sizes),
+}
+
+/// Sizes of bounded buffers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Cells of each buffer
+    pub default: u32,
+    /// except for these variables (PSO).
+    pub named: BTreeMap<String, u32>,
+}
+
+impl Sizes {
+    /// The size for a memory cell.
+    pub fn of(&self, program: &Program, cell: Cell) -> u32 {
+        let (var, _) = program.variable_of(cell);
+        self.named
+            .get(&program.global(var).name)
+            .copied()
+            .unwrap_or(self.default)
+    }
+}
+
+/// Whether variables with few values are kept explicit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Promote {
+    /// First yes, then, if the states become too many, no.
+    #[default]
+    Auto,
+    /// Yes.
+    Always,
+    /// Only declared control variables are.
+    Never,
+}
+
+/// Options of a verification.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The memory model.
+    pub model: Model,
+    /// Copies of `[*]` templates; then the proof is for that many only.
+    pub threads: Option<u32>,
+    /// How transformers are built.
+    pub strategy: Strategy,
+    /// Largest cube of `enumerate`.
+    pub cube_size: usize,
+    /// Store buffers of TSO and PSO.
+    pub buffers: Buffers,
+    /// Explicit finite variables.
+    pub promote: Promote,
+    /// Join states at one control.
+    pub merge: bool,
+    /// Find new predicates; otherwise exactly those given are used.
+    pub refine: bool,
+    /// Use the program's hints.
+    pub hints: bool,
+    /// Check the certificate.
+    pub certify: bool,
+    /// Most abstract states of one search.
+    pub max_states: usize,
+    /// Most rounds of refinement.
+    pub max_rounds: usize,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Set from outside to stop.
+    pub cancel: Arc<AtomicBool>,
+    /// Told about progress.
+    pub progress: Option<fn(&Progress)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            model: Model::Sc,
+            threads: None,
+            strategy: Strategy::default(),
+            cube_size: 3,
+            buffers: Buffers::default(),
+            promote: Promote::default(),
+            merge: false,
+            refine: true,
+            hints: true,
+            certify: true,
+            max_states: 4_000_000,
+            max_rounds: 200,
+            deadline: None,
+            cancel: Arc::default(),
+            progress: None,
+        }
+    }
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Round of refinement, from 1.
+    pub round: usize,
+    /// Predicates so far.
+    pub predicates: usize,
+    /// Abstract states of the last search.
+    pub states: usize,
+}
+
+/// What a verification did.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Predicates at the end.
+    pub predicates: usize,
+    /// Of these, marked for case splitting.
+    pub split: usize,
+    /// Variables kept explicit.
+    pub explicit: usize,
+    /// Searches.
+    pub iterations: usize,
+    /// Abstract states of the last search.
+    pub states: usize,
+    /// Abstract steps of all searches.
+    pub steps: usize,
+    /// Solver calls by purpose.
+    pub solver_calls: Vec<(&'static str, u64)>,
+    /// Queries answered without the solver.
+    pub cache_hits: u64,
+    /// Whole posts asked for and answered from memory.
+    pub posts: (u64, u64),
+    /// Cubes used and the largest one's size, for strategies that make tables.
+    pub cubes: (usize, usize),
+    /// Time by phase.
+    pub times: Vec<(&'static str, Duration)>,
+    /// Entries of the certificate.
+    pub certificate_entries: usize,
+}
+
+/// The result of a verification.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether the proof's certificate was checked.
+    pub certified: bool,
+    /// The certificate.
+    pub certificate: Option<Certificate>,
+    /// The predicates, as text.
+    pub predicates: Vec<String>,
+    /// Where refinement got stuck, and other remarks.
+    pub notes: Vec<String>,
+    /// Counters.
+    pub stats: Stats,
+}

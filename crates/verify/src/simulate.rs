@@ -1,0 +1,212 @@
+//! *Simulation*: is an abstract counterexample a run of the program? The path is
+//! executed forward on terms. Values start as constants (or as unknowns where the
+//! program says `*`), so that on most paths everything folds and what is left is
+//! one small query over the non-deterministic inputs.
+
+use std::collections::BTreeMap;
+
+use palisade_abstraction::command::{Branch, Chosen, Commands};
+use palisade_abstraction::space::{SlotKind, Space};
+use palisade_checker::search::{Path, Target};
+use palisade_logic::substitute::Substitution;
+use palisade_logic::term::Overflow;
+use palisade_logic::{Assignment, Formula, Outcome, Prover, Purpose, Reason, Term, Var};
+use palisade_program::{EdgeId, Init};
+
+/// A run that the concrete machine can take: initial values and choices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Initial values of all memory cells.
+    pub cells: Vec<i64>,
+    /// Initial values of each thread's locals.
+    pub locals: Vec<Vec<i64>>,
+    /// The steps.
+    pub steps: Vec<RunStep>,
+}
+
+/// A step of a [`Run`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunStep {
+    /// The thread.
+    pub thread: usize,
+    /// Its edge.
+    pub edge: EdgeId,
+    /// Inside an atomic block: the edges of its body.
+    pub path: Vec<EdgeId>,
+    /// The values that `*` took, in order.
+    pub chosen: Vec<i64>,
+}
+
+/// What simulation finds.
+#[derive(Clone, Debug)]
+pub enum Simulated {
+    /// A run.
+    Feasible(Run),
+    /// No run; the conditions at these positions exclude it. Position `i` is the
+    /// guard of branch `i`, position `branches.len()` the target.
+    Infeasible(Vec<usize>),
+    /// Not known.
+    Unknown(Reason),
+}
+
+/// Simulates an abstract counterexample.
+pub fn simulate(
+    commands: &Commands<'_>,
+    path: &Path,
+    prover: &mut Prover,
+) -> Result<Simulated, Overflow> {
+    let space = commands.space();
+    let branches: Vec<&Branch> = path
+        .branches
+        .iter()
+        .map(|&b| &**commands.branch(b))
+        .collect();
+    let mut state = State::initial(space);
+    let mut conditions: Vec<(usize, Formula)> =
+        state.facts.drain(..).map(|f| (usize::MAX, f)).collect();
+    let mut chosen = Vec::new();
+    for (position, branch) in branches.iter().enumerate() {
+        let (guard, choices) = state.step(branch)?;
+        conditions.extend(guard.conjuncts().iter().map(|f| (position, f.clone())));
+        chosen.push(choices);
+    }
+    if let Target::Property(_, formula) = &path.target {
+        let formula = formula.substitute(&state.values)?;
+        conditions.extend(
+            formula
+                .conjuncts()
+                .iter()
+                .map(|f| (branches.len(), f.clone())),
+        );
+    }
+    let formulas: Vec<Formula> = conditions.iter().map(|(_, f)| f.clone()).collect();
+    Ok(match prover.solve_all(&formulas, Purpose::Simulate) {
+        Outcome::Sat(model) => match run(space, path, &branches, &chosen, &model) {
+            Some(run) => Simulated::Feasible(run),
+            None => Simulated::Unknown(Reason::ModelTooLarge),
+        },
+        Outcome::Unsat(core) => {
+            let mut positions: Vec<usize> = core
+                .into_iter()
+                .map(|i| conditions[i].0)
+                .filter(|p| *p != usize::MAX)
+                .collect();
+            positions.dedup();
+            Simulated::Infeasible(positions)
+        }
+        Outcome::Unknown(reason) => Simulated::Unknown(reason),
+    })
+}
+
+/// The data at one point of the path, over the inputs.
+struct State {
+    values: Substitution,
+    facts: Vec<Formula>,
+    next: u32,
+    first_fresh: u32,
+}
+
+impl State {
+    fn initial(space: &Space<'_>) -> Self {
+        let mut state = Self {
+            values: Substitution::default(),
+            facts: Vec::new(),
+            // Inputs: slot i's initial value is Var(i); choices follow, beyond
+            // the numbers that branches use for theirs.
+            next: space.first_fresh() + (1 << 20),
+            first_fresh: space.first_fresh(),
+        };
+        for (slot, s) in space.slots.iter().enumerate() {
+            if s.explicit.is_some() {
+                continue;
+            }
+            let var = Var(slot as u32);
+            match (s.init, s.domain) {
+                (Init::Value(v), _) => state.values.set(var, Term::constant(v)),
+                (Init::Any, Some(d)) => {
+                    let within = [
+                        Formula::le(&Term::constant(d.lo), &Term::var(var)),
+                        Formula::le(&Term::var(var), &Term::constant(d.hi)),
+                    ];
+                    state.facts.extend(within.into_iter().flatten());
+                }
+                (Init::Any, None) => {}
+            }
+        }
+        state
+    }
+
+    /// Goes over a branch: its guard, and the variables of its choices.
+    fn step(&mut self, branch: &Branch) -> Result<(Formula, BTreeMap<Var, Var>), Overflow> {
+        let mut choices = BTreeMap::new();
+        for chosen in &branch.chosen {
+            if let Chosen::Fresh(var) = chosen {
+                debug_assert!(
+                    var.0 >= self.first_fresh,
+                    "choices are numbered after the slots"
+                );
+                let own = Var(self.next);
+                self.next += 1;
+                choices.insert(*var, own);
+                self.values.set(*var, Term::var(own));
+            }
+        }
+        let guard = branch.guard.substitute(&self.values)?;
+        let mut updated = Vec::new();
+        for var in &branch.written {
+            let term = branch
+                .updates
+                .get(*var)
+                .cloned()
+                .unwrap_or_else(|| Term::var(*var));
+            updated.push((*var, term.substitute(&self.values)?));
+        }
+        for (var, term) in updated {
+            self.values.set(var, term);
+        }
+        Ok((guard, choices))
+    }
+}
+
+fn run(
+    space: &Space<'_>,
+    path: &Path,
+    branches: &[&Branch],
+    chosen: &[BTreeMap<Var, Var>],
+    model: &Assignment,
+) -> Option<Run> {
+    let narrow = |value: i128| i64::try_from(value).ok();
+    let mut cells = Vec::new();
+    let mut locals = vec![Vec::new(); space.threads.len()];
+    for (slot, s) in space.slots.iter().enumerate() {
+        let value = match (s.init, &s.explicit) {
+            (Init::Value(v), _) => v,
+            (Init::Any, Some(e)) => path.start.values[e.position],
+            (Init::Any, None) => {
+                let value = narrow(model.value(Var(slot as u32)))?;
+                s.domain.map_or(value, |d| value.clamp(d.lo, d.hi))
+            }
+        };
+        match s.kind {
+            SlotKind::Cell(_) => cells.push(value),
+            SlotKind::Local(thread, _) => locals[thread].push(value),
+        }
+    }
+    let steps = branches.iter().zip(chosen).map(|(branch, choices)| {
+        let values = branch.chosen.iter().map(|c| match c {
+            Chosen::Value(v) => Some(*v),
+            Chosen::Fresh(var) => narrow(model.value(choices[var])),
+        });
+        Some(RunStep {
+            thread: branch.thread,
+            edge: branch.edge,
+            path: branch.path.clone(),
+            chosen: values.collect::<Option<_>>()?,
+        })
+    });
+    Some(Run {
+        cells,
+        locals,
+        steps: steps.collect::<Option<_>>()?,
+    })
+}
