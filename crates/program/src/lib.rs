@@ -16,6 +16,7 @@
 //! | [`property`] | `never`, `finally`, hints |
 //! | [`program`] | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
+//! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`print`] | steps and properties as text |
 //! | [`verdict`] | verdicts, traces, names of the memory models |
 
@@ -27,6 +28,7 @@ pub mod print;
 pub mod program;
 pub mod property;
 pub mod source;
+pub mod symmetry;
 pub mod verdict;
 
 pub use cfg::{

@@ -1,0 +1,510 @@
+//! Symmetry: which templates' copies are interchangeable, and what must be
+//! renamed along when copies change places.
+//!
+//! A permutation of the copies of a template T is an automorphism of the program
+//! if `self` is used as a *name* only: compared for (in)equality, stored, passed
+//! on, and used to index arrays whose elements then change places too. The
+//! analysis gives every variable's values, every array's indices and every `self`
+//! a class by unification, and collects what each class is used for. T is
+//! symmetric if in every class that holds its `self`
+//!
+//! - no other template's `self` occurs,
+//! - no value is computed with (`self + 1`), ordered (`self < j`), or comes from
+//!   such a computation,
+//! - no constant is that of a copy (`turn = 0`; other constants, like -1 for
+//!   "nobody", are fixed by every permutation). A comparison `x < c` that treats all
+//!   copies alike (`c <= 0` or `c >= n`) is allowed,
+//! - no `*` chooses from a range that permutations change,
+//! - arrays indexed by it have an element for every copy,
+//!
+//! and no property names a certain copy (`t[2]`). Initial values do not matter:
+//! a search up to symmetry needs symmetric steps and properties only (if `s` is
+//! reachable, so is, from the permuted start, the permuted `s`, and each
+//! representative that is visited is a permutation of a reachable state).
+//!
+//! For `[*]` every non-negative constant may be a copy.
+
+use std::collections::BTreeSet;
+
+use crate::cfg::{Cfg, FlushTarget, Place, Step};
+use crate::expr::{BinOp, Expr, UnOp};
+use crate::ids::{GlobalId, LocalId, TemplateId};
+use crate::program::{Count, Domain, LocalAtom, Program};
+use crate::property::{Pick, PropAtom};
+use crate::source::Span;
+
+/// Why a template is not symmetric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asymmetry {
+    /// What breaks the symmetry.
+    pub reason: String,
+    /// Where.
+    pub span: Span,
+}
+
+/// The symmetries of a program.
+#[derive(Clone, Debug)]
+pub struct Symmetry {
+    asymmetries: Vec<Option<Asymmetry>>,
+    values: Vec<Option<TemplateId>>,
+    indices: Vec<Option<TemplateId>>,
+    locals: Vec<Vec<Option<TemplateId>>>,
+}
+
+impl Symmetry {
+    /// Analyses `program`.
+    pub fn of(program: &Program) -> Self {
+        Analysis::new(program).finish()
+    }
+
+    /// Whether the copies of `template` are interchangeable. Templates that run
+    /// once are not.
+    pub fn is_symmetric(&self, template: TemplateId) -> bool {
+        self.asymmetries[template.index()].is_none()
+    }
+
+    /// Why `template` is not symmetric.
+    pub fn asymmetry(&self, template: TemplateId) -> Option<&Asymmetry> {
+        self.asymmetries[template.index()].as_ref()
+    }
+
+    /// The symmetric template whose numbers `var` holds.
+    pub fn names_in(&self, var: GlobalId) -> Option<TemplateId> {
+        self.values[var.index()]
+    }
+
+    /// The symmetric template by whose numbers the array `var` is indexed.
+    pub fn indexed_by(&self, var: GlobalId) -> Option<TemplateId> {
+        self.indices[var.index()]
+    }
+
+    /// The symmetric template whose numbers a local of `template` holds.
+    pub fn names_in_local(&self, template: TemplateId, local: LocalId) -> Option<TemplateId> {
+        self.locals[template.index()][local.index()]
+    }
+}
+
+/// What the members of a class are used for.
+#[derive(Clone, Default)]
+struct Class {
+    names: BTreeSet<TemplateId>,
+    computed: Option<Span>,
+    constants: Vec<(i64, Span)>,
+    /// `x < c`.
+    thresholds: Vec<(i64, Span)>,
+    choices: Vec<(Option<Domain>, Span)>,
+    arrays: Vec<GlobalId>,
+}
+
+impl Class {
+    fn merge(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.computed = self.computed.or(other.computed);
+        self.constants.extend(other.constants);
+        self.thresholds.extend(other.thresholds);
+        self.choices.extend(other.choices);
+        self.arrays.extend(other.arrays);
+    }
+}
+
+/// What an atom of an expression stands for.
+enum Use {
+    Node(usize),
+    Constant(i64),
+    Truth,
+}
+
+struct Analysis<'p> {
+    program: &'p Program,
+    parent: Vec<usize>,
+    classes: Vec<Class>,
+    first_local: Vec<usize>,
+    named: Vec<Option<Asymmetry>>,
+}
+
+impl<'p> Analysis<'p> {
+    fn new(program: &'p Program) -> Self {
+        let globals = program.globals.len();
+        let mut count = 2 * globals + program.templates.len();
+        let mut first_local = Vec::new();
+        for template in &program.templates {
+            first_local.push(count);
+            count += template.locals.len();
+        }
+        let mut analysis = Self {
+            program,
+            parent: (0..count).collect(),
+            classes: vec![Class::default(); count],
+            first_local,
+            named: vec![None; program.templates.len()],
+        };
+        analysis.collect();
+        analysis
+    }
+
+    fn value(var: GlobalId) -> usize {
+        2 * var.index()
+    }
+
+    fn index(var: GlobalId) -> usize {
+        2 * var.index() + 1
+    }
+
+    fn number(&self, template: TemplateId) -> usize {
+        2 * self.program.globals.len() + template.index()
+    }
+
+    fn local(&self, template: TemplateId, local: LocalId) -> usize {
+        self.first_local[template.index()] + local.index()
+    }
+
+    fn find(&self, mut node: usize) -> usize {
+        while self.parent[node] != node {
+            node = self.parent[node];
+        }
+        node
+    }
+
+    fn unite(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a != b {
+            let other = std::mem::take(&mut self.classes[b]);
+            self.parent[b] = a;
+            self.classes[a].merge(other);
+        }
+    }
+
+    fn class(&mut self, node: usize) -> &mut Class {
+        let node = self.find(node);
+        &mut self.classes[node]
+    }
+
+    fn fresh(&mut self) -> usize {
+        self.parent.push(self.parent.len());
+        self.classes.push(Class::default());
+        self.parent.len() - 1
+    }
+
+    fn collect(&mut self) {
+        let program = self.program;
+        for var in program.global_ids() {
+            let global = program.global(var);
+            if global.len.is_some() {
+                self.class(Self::index(var)).arrays.push(var);
+            }
+            if let Some(home) = global.home.filter(|h| h.per_copy) {
+                let number = self.number(home.template);
+                self.unite(Self::index(var), number);
+            }
+        }
+        for id in program.template_ids() {
+            let template = program.template(id);
+            if template.count != Count::Once {
+                let number = self.number(id);
+                self.class(number).names.insert(id);
+            }
+            self.graph(id, &template.cfg);
+        }
+        for property in &program.properties {
+            for thread in &property.threads {
+                if let Pick::Copy(copy) = thread.pick {
+                    let name = &program.template(thread.template).name;
+                    self.named[thread.template.index()].get_or_insert(Asymmetry {
+                        reason: format!("a property names {name}[{copy}]"),
+                        span: property.span,
+                    });
+                }
+            }
+            self.property(property);
+        }
+    }
+
+    fn property(&mut self, property: &crate::property::Property) {
+        property.cond.for_each_atom(&mut |atom| {
+            if let PropAtom::Global(var, Some(element)) = atom {
+                let constant = (i64::from(*element), property.span);
+                self.class(Self::index(*var)).constants.push(constant);
+            }
+        });
+        let numbers = 2 * self.program.globals.len();
+        let firsts = self.first_local.clone();
+        let using = |atom: &PropAtom| match atom {
+            PropAtom::Global(var, _) => Use::Node(Self::value(*var)),
+            PropAtom::Local(t, local) => {
+                let template = property.threads[t.index()].template;
+                Use::Node(firsts[template.index()] + local.index())
+            }
+            PropAtom::SelfOf(t) => {
+                Use::Node(numbers + property.threads[t.index()].template.index())
+            }
+            PropAtom::At(..) => Use::Truth,
+        };
+        self.truth(&property.cond, property.span, &using);
+    }
+
+    fn graph(&mut self, template: TemplateId, cfg: &Cfg) {
+        for edge in &cfg.edges {
+            self.step(template, &edge.step, edge.span);
+        }
+    }
+
+    fn step(&mut self, template: TemplateId, step: &Step, span: Span) {
+        let once = self.program.template(template).count == Count::Once;
+        let number = self.number(template);
+        let first = self.first_local[template.index()];
+        let using = |atom: &LocalAtom| match atom {
+            LocalAtom::Local(local) => Use::Node(first + local.index()),
+            LocalAtom::SelfId if once => Use::Constant(0),
+            LocalAtom::SelfId => Use::Node(number),
+        };
+        match step {
+            Step::Skip | Step::Fence(_) | Step::Flush(FlushTarget::All) => {}
+            Step::Assume(e) | Step::Assert { cond: e, .. } => self.truth(e, span, &using),
+            Step::Assign { dst, value } => {
+                let dst = self.local(template, *dst);
+                self.flow(value, dst, span, &using);
+            }
+            Step::Havoc { dst, domain } => {
+                let dst = self.local(template, *dst);
+                self.class(dst).choices.push((*domain, span));
+            }
+            Step::Load { dst, src } => {
+                let dst = self.local(template, *dst);
+                self.unite(dst, Self::value(src.var));
+                self.place(src, span, &using);
+            }
+            Step::Store { dst, value } => {
+                self.flow(value, Self::value(dst.var), span, &using);
+                self.place(dst, span, &using);
+            }
+            Step::Atomic(atomic) => self.graph(template, &atomic.body),
+            Step::Put { remote, local } | Step::Get { local, remote } => {
+                self.unite(Self::value(remote.var), Self::value(local.var));
+                self.place(remote, span, &using);
+                self.place(local, span, &using);
+            }
+            Step::Flush(FlushTarget::Process { template, copy }) => {
+                if let Some(copy) = copy {
+                    let number = self.number(*template);
+                    self.flow(copy, number, span, &using);
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, place: &Place, span: Span, using: &impl Fn(&LocalAtom) -> Use) {
+        if let Some(index) = &place.index {
+            self.flow(index, Self::index(place.var), span, using);
+        }
+    }
+
+    /// The value of `e` becomes a value of `node`.
+    fn flow<A>(&mut self, e: &Expr<A>, node: usize, span: Span, using: &impl Fn(&A) -> Use) {
+        match e {
+            Expr::Const(c) => self.class(node).constants.push((*c, span)),
+            Expr::Atom(a) => match using(a) {
+                Use::Node(other) => self.unite(node, other),
+                Use::Constant(c) => self.class(node).constants.push((c, span)),
+                Use::Truth => self.class(node).computed = Some(span),
+            },
+            Expr::Cond(c, a, b) => {
+                self.truth(c, span, using);
+                self.flow(a, node, span, using);
+                self.flow(b, node, span, using);
+            }
+            Expr::Unary(..) | Expr::Binary(..) => {
+                self.class(node).computed = Some(span);
+                self.number_of(e, span, using);
+            }
+        }
+    }
+
+    /// `e` is used as a truth value.
+    fn truth<A>(&mut self, e: &Expr<A>, span: Span, using: &impl Fn(&A) -> Use) {
+        match e {
+            // `x` means `x != 0`.
+            Expr::Atom(a) => {
+                if let Use::Node(node) = using(a) {
+                    self.class(node).constants.push((0, span));
+                }
+            }
+            Expr::Const(_) | Expr::Unary(..) | Expr::Binary(..) => self.number_of(e, span, using),
+            Expr::Cond(c, a, b) => {
+                self.truth(c, span, using);
+                self.truth(a, span, using);
+                self.truth(b, span, using);
+            }
+        }
+    }
+
+    /// `e` is computed with.
+    fn number_of<A>(&mut self, e: &Expr<A>, span: Span, using: &impl Fn(&A) -> Use) {
+        match e {
+            Expr::Const(_) => {}
+            Expr::Atom(a) => {
+                if let Use::Node(node) = using(a) {
+                    self.class(node).computed = Some(span);
+                }
+            }
+            Expr::Unary(UnOp::Not, a) => self.truth(a, span, using),
+            Expr::Unary(UnOp::Neg | UnOp::BitNot | UnOp::Wrap { .. }, a) => {
+                self.number_of(a, span, using);
+            }
+            Expr::Binary(op, a, b) => self.binary(*op, a, b, span, using),
+            Expr::Cond(c, a, b) => {
+                self.truth(c, span, using);
+                self.number_of(a, span, using);
+                self.number_of(b, span, using);
+            }
+        }
+    }
+
+    fn binary<A>(
+        &mut self,
+        op: BinOp,
+        a: &Expr<A>,
+        b: &Expr<A>,
+        span: Span,
+        using: &impl Fn(&A) -> Use,
+    ) {
+        match op {
+            BinOp::Eq | BinOp::Ne => {
+                let both = self.fresh();
+                self.flow(a, both, span, using);
+                self.flow(b, both, span, using);
+            }
+            BinOp::And | BinOp::Or => {
+                self.truth(a, span, using);
+                self.truth(b, span, using);
+            }
+            BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+                if let Some((Expr::Atom(atom), c)) = threshold(op, a, b) {
+                    if let Use::Node(node) = using(atom) {
+                        self.class(node).thresholds.push((c, span));
+                    }
+                } else {
+                    self.number_of(a, span, using);
+                    self.number_of(b, span, using);
+                }
+            }
+            BinOp::Add
+            | BinOp::Sub
+            | BinOp::Mul
+            | BinOp::Div
+            | BinOp::Mod
+            | BinOp::BitAnd
+            | BinOp::BitOr
+            | BinOp::BitXor
+            | BinOp::Shl
+            | BinOp::Shr => {
+                self.number_of(a, span, using);
+                self.number_of(b, span, using);
+            }
+        }
+    }
+
+    /// What is wrong with a class as names of `template`'s copies.
+    fn trouble(&self, class: &Class, template: TemplateId) -> Option<Asymmetry> {
+        let copies = match self.program.template(template).count {
+            Count::Once => 1,
+            Count::Fixed(n) => i64::from(n),
+            Count::Any => i64::MAX,
+        };
+        let because = |span: Span, reason: &str| {
+            Some(Asymmetry {
+                reason: reason.to_owned(),
+                span,
+            })
+        };
+        if class.names.len() > 1 {
+            let span = self.program.template(template).span;
+            return because(span, "numbers of two templates are mixed");
+        }
+        if let Some(span) = class.computed {
+            return because(span, "a thread's number is computed with or ordered");
+        }
+        let is_copy = |c: i64| (0..copies).contains(&c);
+        if let Some((_, span)) = class.constants.iter().find(|(c, _)| is_copy(*c)) {
+            return because(*span, "a constant names a certain copy");
+        }
+        let divides = |c: i64| 0 < c && c < copies;
+        if let Some((_, span)) = class.thresholds.iter().find(|(c, _)| divides(*c)) {
+            return because(*span, "a comparison orders copies");
+        }
+        let all = Domain {
+            lo: 0,
+            hi: copies - 1,
+        };
+        if let Some((_, span)) = class.choices.iter().find(|(d, _)| *d != Some(all)) {
+            return because(*span, "a choice does not range over all copies");
+        }
+        let short = |var: &&GlobalId| (self.program.global(**var).cell_count() as i64) < copies;
+        if let Some(var) = class.arrays.iter().find(short) {
+            let span = self.program.global(*var).span;
+            return because(span, "the array has no element for some copy");
+        }
+        None
+    }
+
+    fn finish(self) -> Symmetry {
+        let program = self.program;
+        let mut asymmetries = self.named.clone();
+        for id in program.template_ids() {
+            let template = program.template(id);
+            if template.count == Count::Once {
+                asymmetries[id.index()] = Some(Asymmetry {
+                    reason: "it runs once".to_owned(),
+                    span: template.span,
+                });
+            }
+        }
+        for (node, class) in self.classes.iter().enumerate() {
+            if self.find(node) == node {
+                for &id in &class.names {
+                    if asymmetries[id.index()].is_none() {
+                        asymmetries[id.index()] = self.trouble(class, id);
+                    }
+                }
+            }
+        }
+        let of = |node: usize| {
+            let names = &self.classes[self.find(node)].names;
+            let symmetric = |id: &&TemplateId| asymmetries[id.index()].is_none();
+            names.iter().find(symmetric).copied()
+        };
+        let locals = |id: TemplateId| {
+            let count = program.template(id).locals.len();
+            let local = |l| of(self.local(id, LocalId::from(l)));
+            (0..count).map(local).collect()
+        };
+        Symmetry {
+            values: program.global_ids().map(|v| of(Self::value(v))).collect(),
+            indices: program.global_ids().map(|v| of(Self::index(v))).collect(),
+            locals: program.template_ids().map(locals).collect(),
+            asymmetries: asymmetries.clone(),
+        }
+    }
+}
+
+/// An order comparison with a constant as `x < c`, up to negation.
+fn threshold<'e, A>(op: BinOp, a: &'e Expr<A>, b: &'e Expr<A>) -> Option<(&'e Expr<A>, i64)> {
+    let (x, c, op) = match (a, b) {
+        (x, Expr::Const(c)) => (x, *c, op),
+        (Expr::Const(c), x) => {
+            let turned = match op {
+                BinOp::Lt => BinOp::Gt,
+                BinOp::Le => BinOp::Ge,
+                BinOp::Gt => BinOp::Lt,
+                BinOp::Ge => BinOp::Le,
+                other => other,
+            };
+            (x, *c, turned)
+        }
+        _ => return None,
+    };
+    match op {
+        BinOp::Lt | BinOp::Ge => Some((x, c)),
+        BinOp::Le | BinOp::Gt => c.checked_add(1).map(|c| (x, c)),
+        _ => None,
+    }
+}
