@@ -1,0 +1,66 @@
+//! A small driver: `shape PROGRAM.tvp STATES.tvs [-join rel] [-D X=1] [-workers N] [-tvs]`.
+use palisade_shape::analysis::{Input, Options, analyse};
+use std::path::Path;
+
+fn load(path: &str, from: &str) -> Option<(String, String)> {
+    let beside = Path::new(from).parent()?.join(path);
+    let text = std::fs::read_to_string(&beside).ok()?;
+    Some((beside.display().to_string(), text))
+}
+
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut options = Options {
+        loader: &load,
+        ..Options::default()
+    };
+    let mut i = 2;
+    while i < args.len() {
+        let value = args.get(i + 1).cloned().unwrap_or_default();
+        match args[i].as_str() {
+            "-join" => options.limits.join = value.parse().expect("a join"),
+            "-workers" => options.limits.workers = value.parse().expect("a number"),
+            "-ms" => options.limits.structures = value.parse().ok(),
+            "-mm" => options.limits.messages = value.parse().ok(),
+            "-D" => {
+                let (n, v) = value.split_once('=').unwrap_or((&value, "1"));
+                options.defines.push((n.to_owned(), v.to_owned()));
+            }
+            other => panic!("unknown option {other}"),
+        }
+        i += 2;
+    }
+    let read = |name: &str| std::fs::read_to_string(name).expect("a readable file");
+    let (program, states) = (read(&args[0]), read(&args[1]));
+    let result = analyse(
+        Input {
+            name: &args[0],
+            text: &program,
+        },
+        Input {
+            name: &args[1],
+            text: &states,
+        },
+        &options,
+    );
+    match result {
+        Err(errors) => {
+            eprint!("{errors}");
+            std::process::ExitCode::from(2)
+        }
+        Ok(a) => {
+            let f = &a.fixpoint;
+            for (l, at) in a.model.locations.iter().zip(&f.locations) {
+                println!("{l}: {}", at.set.structures().len());
+            }
+            println!("kept {} total {} stop {:?}", f.kept(), f.total, f.stop);
+            for m in &f.messages {
+                println!("message x{}: {} ({})", m.count, m.text, m.value);
+            }
+            for (r, n) in &f.discarded {
+                println!("discarded after update {n} times by {}", a.model.rules.rules()[*r].origin);
+            }
+            std::process::ExitCode::SUCCESS
+        }
+    }
+}

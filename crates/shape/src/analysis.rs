@@ -1,0 +1,143 @@
+//! Analysis: from texts to a verdict, the library's entry point.
+//!
+//! Place: above everything else in this crate; the command line calls [`analyse`].
+
+use crate::engine::{Fixpoint, Limits, Stop, run};
+use crate::model::Model;
+use crate::states;
+use crate::structure::Structure;
+use crate::syntax::parser::Parser;
+use crate::syntax::preprocess::{Loader, preprocess};
+use crate::syntax::program::{Language, program};
+use crate::syntax::{Diagnostics, Span, elaborate, lexer, tvs};
+use std::sync::atomic::AtomicBool;
+
+/// A source text with its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The file name, for messages and for the language (`.tvm` is concurrent).
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// How to analyse.
+pub struct Options<'a> {
+    /// Join and limits.
+    pub limits: Limits,
+    /// Macros, as (name, value).
+    pub defines: Vec<(String, String)>,
+    /// How included files are found.
+    pub loader: &'a Loader<'a>,
+    /// Set to stop early.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+fn no_files(_: &str, _: &str) -> Option<(String, String)> {
+    None
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            defines: Vec::new(),
+            loader: &no_files,
+            cancel: None,
+        }
+    }
+}
+
+/// The outcome.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The model.
+    pub model: Model,
+    /// The input structures.
+    pub initial: Vec<Structure>,
+    /// What the engine found.
+    pub fixpoint: Fixpoint,
+    /// File names by index, for spans.
+    pub files: Vec<String>,
+}
+
+/// Reads a program.
+pub fn read_program(
+    input: Input<'_>,
+    options: &Options<'_>,
+    errors: &mut Diagnostics,
+) -> Option<Model> {
+    let language = if input.name.ends_with(".tvm") {
+        Language::Tvm
+    } else {
+        Language::Tvp
+    };
+    let lines = preprocess(input.name, input.text, &options.defines, options.loader, errors);
+    let tokens = lexer::lex(&lines, errors);
+    let ast = program(&mut Parser::new(&tokens, errors), language).ok()?;
+    if !errors.is_empty() {
+        return None;
+    }
+    elaborate::elaborate(&ast, language == Language::Tvm, errors)
+}
+
+/// Reads structures for a model.
+pub fn read_structures(
+    model: &Model,
+    input: Input<'_>,
+    options: &Options<'_>,
+    errors: &mut Diagnostics,
+) -> Vec<Structure> {
+    let lines = preprocess(input.name, input.text, &options.defines, options.loader, errors);
+    let tokens = lexer::lex(&lines, errors);
+    let Ok(list) = tvs::structures(&mut Parser::new(&tokens, errors)) else {
+        return Vec::new();
+    };
+    states::build(model, &list, errors)
+}
+
+/// Analyses a program from the given structures.
+pub fn analyse(
+    program: Input<'_>,
+    structures: Input<'_>,
+    options: &Options<'_>,
+) -> Result<Analysis, Diagnostics> {
+    let mut errors = Diagnostics::default();
+    let Some(model) = read_program(program, options, &mut errors) else {
+        return Err(errors);
+    };
+    let initial = read_structures(&model, structures, options, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if initial.is_empty() {
+        errors.error(
+            Span::default(),
+            format!("{} holds no structure", structures.name),
+            "the analysis needs at least one initial structure",
+        );
+        return Err(errors);
+    }
+    let fixpoint = run(&model, &initial, &options.limits, options.cancel);
+    if fixpoint.inconsistent.len() == initial.len() {
+        for (i, rule) in &fixpoint.inconsistent {
+            errors.error(
+                Span::default(),
+                format!(
+                    "input structure {} breaks {}",
+                    i + 1,
+                    model.rules.rules()[*rule].origin
+                ),
+                "no input structure is consistent, so nothing was analysed: correct its values",
+            );
+        }
+        return Err(errors);
+    }
+    let _ = Stop::Finished;
+    Ok(Analysis {
+        model,
+        initial,
+        fixpoint,
+        files: errors.files,
+    })
+}

@@ -1,0 +1,767 @@
+//! Evaluation: the 3-valued meaning of a formula, computed for all assignments at once.
+//!
+//! Place: below focus, coerce, update and messages. Paper: seed 001_9f3334838971d197,
+//! section 2 (Kleene's logic, with the Embedding Theorem as its soundness).
+//!
+//! A formula is compiled once into a [`Plan`]. Evaluating a plan gives a [`Table`]: the value
+//! for every assignment of the free variables, as `may` and `must` words, the last variable
+//! being the bit. Bound variables get low slots, so that a quantifier is mostly an OR of
+//! rows. Variables known beforehand (an action's bindings) are *fixed* and take no room.
+//!
+//! Law (property-tested against [`crate::naive`]): the value equals the textbook recursion;
+//! and for S embedded in S', the value on S is below the value on S'.
+
+use crate::formula::{Formula, Var};
+use crate::kleene::Kleene;
+use crate::structure::{Structure, bits, mask};
+use crate::vocabulary::{PredId, Vocabulary};
+
+/// Values for all assignments of some slots (in increasing order); see the module header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Not 0.
+    pub may: Vec<u64>,
+    /// Is 1.
+    pub must: Vec<u64>,
+}
+
+impl Table {
+    pub(crate) fn constant(k: Kleene, rows: usize, full: u64) -> Self {
+        let word = |b: bool| if b { full } else { 0 };
+        Self {
+            may: vec![word(k.may()); rows],
+            must: vec![word(k.must()); rows],
+        }
+    }
+
+    /// The value of a table without variables.
+    pub fn value(&self) -> Kleene {
+        Kleene::from_bits(self.may[0] & 1 == 1, self.must[0] & 1 == 1)
+    }
+
+    pub(crate) fn not(mut self, full: u64) -> Self {
+        for row in 0..self.may.len() {
+            let may = self.may[row];
+            self.may[row] = !self.must[row] & full;
+            self.must[row] = !may & full;
+        }
+        self
+    }
+
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        for row in 0..self.may.len() {
+            self.may[row] &= other.may[row];
+            self.must[row] &= other.must[row];
+        }
+        self
+    }
+
+    pub(crate) fn or(mut self, other: &Self) -> Self {
+        for row in 0..self.may.len() {
+            self.may[row] |= other.may[row];
+            self.must[row] |= other.must[row];
+        }
+        self
+    }
+
+    /// `(c ? a : b)`: may where a branch that may be taken may hold; must where every branch
+    /// that may be taken must hold.
+    pub(crate) fn ite(c: &Self, a: &Self, b: &Self) -> Self {
+        let rows = a.may.len();
+        let mut out = Self {
+            may: vec![0; rows],
+            must: vec![0; rows],
+        };
+        for r in 0..rows {
+            out.may[r] = c.may[r] & a.may[r] | !c.must[r] & b.may[r];
+            out.must[r] = (!c.may[r] | a.must[r]) & (c.must[r] | b.must[r]);
+        }
+        out
+    }
+}
+
+/// An argument of a compiled atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arg {
+    Slot(u8),
+    Fixed(u8),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Value(Kleene),
+    Eq(Arg, Arg),
+    Atom(PredId, Vec<Arg>),
+    Not(Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Ite(Box<[Node; 3]>),
+    Exists(u8, Box<Node>),
+    Forall(u8, Box<Node>),
+    /// From, to, the two step slots, the step.
+    Tc(Arg, Arg, u8, u8, Box<Node>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) op: Op,
+    /// Slots of the free variables, increasing.
+    pub(crate) slots: Vec<u8>,
+}
+
+/// A compiled formula.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) root: Node,
+    /// Slots of the free variables asked for, increasing: the result's shape.
+    pub(crate) out: Vec<u8>,
+}
+
+/// Most variables alive at once that a plan can have.
+const MAX_SLOTS: usize = 250;
+
+struct Compiler<'a> {
+    depth: usize,
+    free: &'a [Var],
+    fixed: &'a [Var],
+    bound: Vec<Var>,
+}
+
+/// How deep binders nest.
+fn binders(f: &Formula) -> usize {
+    match f {
+        Formula::Value(_) | Formula::Eq(..) | Formula::Atom(..) => 0,
+        Formula::Not(f) => binders(f),
+        Formula::And(fs) | Formula::Or(fs) => fs.iter().map(binders).max().unwrap_or(0),
+        Formula::Ite(c, a, b) => binders(c).max(binders(a)).max(binders(b)),
+        Formula::Exists(_, f) | Formula::Forall(_, f) => 1 + binders(f),
+        Formula::Tc(tc) => 2 + binders(&tc.body),
+    }
+}
+
+impl Compiler<'_> {
+    fn arg(&self, v: Var) -> Arg {
+        if let Some(i) = self.bound.iter().rposition(|b| *b == v) {
+            return Arg::Slot((self.depth - 1 - i) as u8);
+        }
+        if let Some(i) = self.fixed.iter().position(|b| *b == v) {
+            return Arg::Fixed(i as u8);
+        }
+        let i = self
+            .free
+            .iter()
+            .position(|b| *b == v)
+            .expect("every free variable is listed as free or fixed");
+        Arg::Slot((self.depth + i) as u8)
+    }
+
+    fn node(&mut self, f: &Formula) -> Node {
+        let union = |nodes: &[&Node]| {
+            let mut slots: Vec<u8> = nodes.iter().flat_map(|n| n.slots.clone()).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            slots
+        };
+        let of_args = |args: &[Arg]| {
+            let mut slots: Vec<u8> = args
+                .iter()
+                .filter_map(|a| match a {
+                    Arg::Slot(s) => Some(*s),
+                    Arg::Fixed(_) => None,
+                })
+                .collect();
+            slots.sort_unstable();
+            slots.dedup();
+            slots
+        };
+        match f {
+            Formula::Value(k) => Node {
+                op: Op::Value(*k),
+                slots: vec![],
+            },
+            Formula::Eq(a, b) => {
+                let (a, b) = (self.arg(*a), self.arg(*b));
+                Node {
+                    op: Op::Eq(a, b),
+                    slots: of_args(&[a, b]),
+                }
+            }
+            Formula::Atom(p, vars) => {
+                let args: Vec<Arg> = vars.iter().map(|v| self.arg(*v)).collect();
+                Node {
+                    slots: of_args(&args),
+                    op: Op::Atom(*p, args),
+                }
+            }
+            Formula::Not(f) => {
+                let inner = self.node(f);
+                Node {
+                    slots: inner.slots.clone(),
+                    op: Op::Not(Box::new(inner)),
+                }
+            }
+            Formula::And(fs) | Formula::Or(fs) => {
+                let parts: Vec<Node> = fs.iter().map(|f| self.node(f)).collect();
+                let slots = union(&parts.iter().collect::<Vec<_>>());
+                let op = if matches!(f, Formula::And(_)) {
+                    Op::And(parts)
+                } else {
+                    Op::Or(parts)
+                };
+                Node { op, slots }
+            }
+            Formula::Ite(c, a, b) => {
+                let parts = [self.node(c), self.node(a), self.node(b)];
+                let slots = union(&[&parts[0], &parts[1], &parts[2]]);
+                Node {
+                    op: Op::Ite(Box::new(parts)),
+                    slots,
+                }
+            }
+            Formula::Exists(v, body) | Formula::Forall(v, body) => {
+                self.bound.push(*v);
+                let slot = (self.depth - self.bound.len()) as u8;
+                let inner = Box::new(self.node(body));
+                self.bound.pop();
+                let slots = inner.slots.iter().copied().filter(|s| *s != slot).collect();
+                let op = if matches!(f, Formula::Exists(..)) {
+                    Op::Exists(slot, inner)
+                } else {
+                    Op::Forall(slot, inner)
+                };
+                Node { op, slots }
+            }
+            Formula::Tc(tc) => {
+                let (from, to) = (self.arg(tc.from), self.arg(tc.to));
+                self.bound.extend([tc.a, tc.b]);
+                let b = (self.depth - self.bound.len()) as u8;
+                let a = b + 1;
+                let inner = Box::new(self.node(&tc.body));
+                self.bound.truncate(self.bound.len() - 2);
+                let mut slots = of_args(&[from, to]);
+                slots.extend(inner.slots.iter().filter(|s| **s != a && **s != b));
+                slots.sort_unstable();
+                slots.dedup();
+                Node {
+                    op: Op::Tc(from, to, a, b, inner),
+                    slots,
+                }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Compiles a formula whose free variables are among `free` and `fixed`; the table it
+    /// evaluates to ranges over all of `free`, in that order, the last being the bit.
+    ///
+    /// Returns `None` when the formula nests more variables than a plan can hold.
+    pub fn new(formula: &Formula, free: &[Var], fixed: &[Var]) -> Option<Self> {
+        let depth = binders(formula);
+        if depth + free.len() > MAX_SLOTS || fixed.len() > MAX_SLOTS {
+            return None;
+        }
+        let mut compiler = Compiler {
+            depth,
+            free,
+            fixed,
+            bound: Vec::new(),
+        };
+        let root = compiler.node(formula);
+        Some(Self {
+            root,
+            out: (0..free.len()).map(|i| (depth + i) as u8).collect(),
+        })
+    }
+
+    /// Evaluates over a structure; `fixed` are the objects of the fixed variables.
+    pub fn eval(&self, voc: &Vocabulary, s: &Structure, fixed: &[usize]) -> Table {
+        let cx = Cx::new(voc, s, fixed);
+        let table = cx.eval(&self.root);
+        cx.expand(table, &self.root.slots, &self.out)
+    }
+
+    /// The value of a closed formula.
+    pub fn value(&self, voc: &Vocabulary, s: &Structure, fixed: &[usize]) -> Kleene {
+        debug_assert!(self.out.is_empty());
+        self.eval(voc, s, fixed).value()
+    }
+}
+
+/// What an evaluation reads.
+pub(crate) struct Cx<'a> {
+    pub(crate) voc: &'a Vocabulary,
+    pub(crate) s: &'a Structure,
+    fixed: &'a [usize],
+    pub(crate) n: usize,
+    /// Objects that certainly exist.
+    pub(crate) active: u64,
+    /// Objects that may exist.
+    pub(crate) existing: u64,
+    pub(crate) all: u64,
+}
+
+/// Rows of a table over `k` variables.
+pub(crate) fn table_rows(k: usize, n: usize) -> usize {
+    if k <= 1 { 1 } else { n.pow(k as u32 - 1) }
+}
+
+impl<'a> Cx<'a> {
+    pub(crate) fn new(voc: &'a Vocabulary, s: &'a Structure, fixed: &'a [usize]) -> Self {
+        let (existing, active) = s.word(voc, PredId::AC);
+        Self {
+            voc,
+            s,
+            fixed,
+            n: s.len(),
+            active,
+            existing,
+            all: s.universe(),
+        }
+    }
+
+    pub(crate) fn full(&self, slots: usize) -> u64 {
+        if slots == 0 { 1 } else { self.all }
+    }
+
+    pub(crate) fn eval(&self, node: &Node) -> Table {
+        let k = node.slots.len();
+        let full = self.full(k);
+        match &node.op {
+            Op::Value(v) => Table::constant(*v, 1, 1),
+            Op::Eq(a, b) => self.equality(*a, *b),
+            Op::Atom(p, args) => self.atom(*p, args, &node.slots),
+            Op::Not(f) => self.eval(f).not(full),
+            Op::And(parts) => {
+                let mut acc: Option<Table> = None;
+                for part in parts {
+                    let t = self.expand(self.eval(part), &part.slots, &node.slots);
+                    let t = match acc {
+                        None => t,
+                        Some(a) => a.and(&t),
+                    };
+                    if t.may.iter().all(|w| *w == 0) {
+                        return t;
+                    }
+                    acc = Some(t);
+                }
+                acc.unwrap_or_else(|| Table::constant(Kleene::True, table_rows(k, self.n), full))
+            }
+            Op::Or(parts) => {
+                let mut acc =
+                    Table::constant(Kleene::False, table_rows(k, self.n), full);
+                for part in parts {
+                    let t = self.expand(self.eval(part), &part.slots, &node.slots);
+                    acc = acc.or(&t);
+                }
+                acc
+            }
+            Op::Ite(parts) => {
+                let [c, a, b] = &**parts;
+                let get = |f: &Node| self.expand(self.eval(f), &f.slots, &node.slots);
+                Table::ite(&get(c), &get(a), &get(b))
+            }
+            Op::Exists(slot, f) => self.exists(*slot, f),
+            Op::Forall(slot, f) => {
+                // A v. f  =  ! E v. !f
+                let inner_full = self.full(f.slots.len());
+                let t = self.eval(f).not(inner_full);
+                self.project(t, *slot, &f.slots, self.existing, self.active)
+                    .not(full)
+            }
+            Op::Tc(from, to, a, b, f) => self.closure(*from, *to, (*a, *b), f, &node.slots),
+        }
+    }
+
+    fn exists(&self, slot: u8, f: &Node) -> Table {
+        let t = self.eval(f);
+        self.project(t, slot, &f.slots, self.existing, self.active)
+    }
+
+    /// Existential projection of one slot over the objects that may and that do exist.
+    pub(crate) fn project(
+        &self,
+        t: Table,
+        slot: u8,
+        slots: &[u8],
+        existing: u64,
+        active: u64,
+    ) -> Table {
+        let Some(at) = slots.iter().position(|s| *s == slot) else {
+            // The body does not mention the variable: E v. f = f when some object exists.
+            let full = self.full(slots.len());
+            let may = if existing != 0 { full } else { 0 };
+            let must = if active != 0 { full } else { 0 };
+            let mut t = t;
+            t.may.iter_mut().for_each(|w| *w &= may);
+            t.must.iter_mut().for_each(|w| *w &= must);
+            return t;
+        };
+        let n = self.n;
+        if slots.len() == 1 {
+            return Table {
+                may: vec![u64::from(t.may[0] & existing != 0)],
+                must: vec![u64::from(t.must[0] & active != 0)],
+            };
+        }
+        if at == slots.len() - 1 {
+            return self.project_bit(&t, existing, active);
+        }
+        // The slot is a row digit: OR the rows that differ in it.
+        let inner = n.pow((slots.len() - 2 - at) as u32);
+        let outer = n.pow(at as u32);
+        let mut out = Table {
+            may: vec![0; outer * inner],
+            must: vec![0; outer * inner],
+        };
+        for o in 0..outer {
+            for u in 0..n {
+                let (maybe, exists) = (existing >> u & 1 == 1, active >> u & 1 == 1);
+                for i in 0..inner {
+                    let from = (o * n + u) * inner + i;
+                    if maybe {
+                        out.may[o * inner + i] |= t.may[from];
+                    }
+                    if exists {
+                        out.must[o * inner + i] |= t.must[from];
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Projects the bit variable; the last row digit becomes the bit.
+    fn project_bit(&self, t: &Table, existing: u64, active: u64) -> Table {
+        let n = self.n;
+        let rows = t.may.len() / n.max(1);
+        let mut out = Table {
+            may: vec![0; rows.max(1)],
+            must: vec![0; rows.max(1)],
+        };
+        for row in 0..rows {
+            for u in 0..n {
+                out.may[row] |= u64::from(t.may[row * n + u] & existing != 0) << u;
+                out.must[row] |= u64::from(t.must[row * n + u] & active != 0) << u;
+            }
+        }
+        out
+    }
+
+    /// Broadcasts a table over `from` to one over the larger `to`.
+    pub(crate) fn expand(&self, t: Table, from: &[u8], to: &[u8]) -> Table {
+        if from == to {
+            return t;
+        }
+        let n = self.n;
+        let rows = table_rows(to.len(), n);
+        let full = self.full(to.len());
+        if from.is_empty() {
+            return Table::constant(t.value(), rows, full);
+        }
+        // A universe without objects has tables of no rows but for one free variable.
+        let mut out = Table {
+            may: vec![0; rows],
+            must: vec![0; rows],
+        };
+        let same_bit = from.last() == to.last();
+        let digits = to.len() - 1;
+        let mut tuple = vec![0usize; digits];
+        for row in 0..rows {
+            let mut rest = row;
+            for d in (0..digits).rev() {
+                tuple[d] = rest % n;
+                rest /= n;
+            }
+            let value_of = |slot: u8| {
+                let at = to.iter().position(|s| *s == slot).expect("from is part of to");
+                tuple[at]
+            };
+            let source = from[..from.len() - 1]
+                .iter()
+                .fold(0, |acc, slot| acc * n + value_of(*slot));
+            if same_bit {
+                out.may[row] = t.may[source];
+                out.must[row] = t.must[source];
+            } else {
+                let bit = value_of(*from.last().expect("not empty"));
+                let spread = |w: u64| if w >> bit & 1 == 1 { full } else { 0 };
+                out.may[row] = spread(t.may[source]);
+                out.must[row] = spread(t.must[source]);
+            }
+        }
+        out
+    }
+
+    fn equality(&self, a: Arg, b: Arg) -> Table {
+        let summary = self.s.summaries(self.voc);
+        match (a, b) {
+            (Arg::Fixed(x), Arg::Fixed(y)) => {
+                let (u, w) = (self.fixed[x as usize], self.fixed[y as usize]);
+                let k = if u != w {
+                    Kleene::False
+                } else if summary >> u & 1 == 1 && x != y {
+                    // Two variables bound to one summary object may be two objects.
+                    Kleene::Half
+                } else {
+                    Kleene::True
+                };
+                Table::constant(k, 1, 1)
+            }
+            (Arg::Fixed(x), Arg::Slot(_)) | (Arg::Slot(_), Arg::Fixed(x)) => {
+                let bit = 1 << self.fixed[x as usize];
+                Table {
+                    may: vec![bit],
+                    must: vec![bit & !summary],
+                }
+            }
+            (Arg::Slot(x), Arg::Slot(y)) if x == y => Table::constant(Kleene::True, 1, self.all),
+            (Arg::Slot(_), Arg::Slot(_)) => {
+                let diagonal: Vec<u64> = (0..self.n).map(|u| 1 << u).collect();
+                Table {
+                    must: diagonal.iter().map(|w| w & !summary).collect(),
+                    may: diagonal,
+                }
+            }
+        }
+    }
+
+    fn atom(&self, p: PredId, args: &[Arg], slots: &[u8]) -> Table {
+        let (may, must) = self.s.planes(self.voc, p);
+        let pick = |word: u64, u: usize| word >> u & 1;
+        match args {
+            [] | [Arg::Slot(_)] => Table {
+                may: may.to_vec(),
+                must: must.to_vec(),
+            },
+            [Arg::Fixed(x)] => {
+                let u = self.fixed[*x as usize];
+                Table {
+                    may: vec![pick(may[0], u)],
+                    must: vec![pick(must[0], u)],
+                }
+            }
+            [Arg::Slot(a), Arg::Slot(b)] if a < b => Table {
+                may: may.to_vec(),
+                must: must.to_vec(),
+            },
+            [Arg::Slot(a), Arg::Slot(b)] if a == b => Table {
+                may: vec![diagonal(may)],
+                must: vec![diagonal(must)],
+            },
+            [Arg::Slot(_), Arg::Slot(_)] => Table {
+                may: transpose(may),
+                must: transpose(must),
+            },
+            [Arg::Fixed(x), Arg::Slot(_)] => {
+                let u = self.fixed[*x as usize];
+                Table {
+                    may: vec![may[u]],
+                    must: vec![must[u]],
+                }
+            }
+            [Arg::Slot(_), Arg::Fixed(x)] => {
+                let u = self.fixed[*x as usize];
+                Table {
+                    may: vec![column(may, u)],
+                    must: vec![column(must, u)],
+                }
+            }
+            [Arg::Fixed(x), Arg::Fixed(y)] => {
+                let (u, w) = (self.fixed[*x as usize], self.fixed[*y as usize]);
+                Table {
+                    may: vec![pick(may[u], w)],
+                    must: vec![pick(must[u], w)],
+                }
+            }
+            [_, _, _, ..] => self.atom_by_tuple(p, args, slots),
+        }
+    }
+
+    /// The general case, one tuple at a time.
+    fn atom_by_tuple(&self, p: PredId, args: &[Arg], slots: &[u8]) -> Table {
+        let n = self.n;
+        let k = slots.len();
+        let rows = table_rows(k, n);
+        let mut out = Table {
+            may: vec![0; rows],
+            must: vec![0; rows],
+        };
+        let total = n.pow(k as u32);
+        for index in 0..total {
+            let mut rest = index;
+            let mut values = vec![0; k];
+            for d in (0..k).rev() {
+                values[d] = rest % n;
+                rest /= n;
+            }
+            let tuple: Vec<usize> = args
+                .iter()
+                .map(|a| match a {
+                    Arg::Fixed(x) => self.fixed[*x as usize],
+                    Arg::Slot(s) => {
+                        values[slots.iter().position(|t| t == s).expect("slot listed")]
+                    }
+                })
+                .collect();
+            let v = self.s.get(self.voc, p, &tuple);
+            let (row, bit) = if k == 0 { (0, 0) } else { (index / n, index % n) };
+            out.may[row] |= u64::from(v.may()) << bit;
+            out.must[row] |= u64::from(v.must()) << bit;
+        }
+        out
+    }
+
+    /// Transitive closure: for every assignment of the step's other free variables close the
+    /// relation, then read it at (from, to).
+    fn closure(&self, from: Arg, to: Arg, step: (u8, u8), f: &Node, slots: &[u8]) -> Table {
+        let n = self.n;
+        let params: Vec<u8> = f
+            .slots
+            .iter()
+            .copied()
+            .filter(|s| *s != step.0 && *s != step.1)
+            .collect();
+        // Order the step's table as (params..., a, b): a and b have the two lowest slots of
+        // any variable in scope, so expand and then move the digits.
+        let mut wanted = vec![step.1, step.0];
+        wanted.extend(&params);
+        let t = self.expand(self.eval(f), &f.slots, &wanted);
+        let k = slots.len();
+        let rows = table_rows(k, n);
+        let mut out = Table {
+            may: vec![0; rows],
+            must: vec![0; rows],
+        };
+        let combos = n.pow(params.len() as u32);
+        for combo in 0..combos {
+            let mut values = vec![0; params.len()];
+            let mut rest = combo;
+            for d in (0..params.len()).rev() {
+                values[d] = rest % n;
+                rest /= n;
+            }
+            let relation = |plane: &[u64]| -> Vec<u64> {
+                relation_at(plane, n, &values)
+            };
+            let may = close(relation(&t.may), self.existing);
+            let must = close(relation(&t.must), self.active);
+            self.scatter(&mut out, (&may, &must), (from, to), &params, &values, slots);
+        }
+        out
+    }
+
+    /// A closure node's table from a relation given for its (from, to).
+    pub(crate) fn read_relation(&self, node: &Node, may: &[u64], must: &[u64]) -> Table {
+        let rows = table_rows(node.slots.len(), self.n);
+        let mut out = Table {
+            may: vec![0; rows],
+            must: vec![0; rows],
+        };
+        if let Op::Tc(from, to, ..) = &node.op {
+            self.scatter(&mut out, (may, must), (*from, *to), &[], &[], &node.slots);
+        }
+        out
+    }
+
+    /// Writes the closed relation for one assignment of the parameters into the result.
+    fn scatter(
+        &self,
+        out: &mut Table,
+        closed: (&[u64], &[u64]),
+        ends: (Arg, Arg),
+        params: &[u8],
+        values: &[usize],
+        slots: &[u8],
+    ) {
+        let n = self.n;
+        let all: Vec<usize> = (0..n).collect();
+        let choices = |a: Arg| -> Vec<usize> {
+            match a {
+                Arg::Fixed(x) => vec![self.fixed[x as usize]],
+                Arg::Slot(s) => match params.iter().position(|p| *p == s) {
+                    Some(i) => vec![values[i]],
+                    None => all.clone(),
+                },
+            }
+        };
+        for u in choices(ends.0) {
+            for w in choices(ends.1) {
+                if ends.0 == ends.1 && u != w {
+                    continue;
+                }
+                let value_of = |slot: u8| {
+                    if ends.0 == Arg::Slot(slot) {
+                        u
+                    } else if ends.1 == Arg::Slot(slot) {
+                        w
+                    } else {
+                        values[params.iter().position(|p| *p == slot).expect("a parameter")]
+                    }
+                };
+                let (row, bit) = match slots {
+                    [] => (0, 0),
+                    [prefix @ .., last] => (
+                        prefix.iter().fold(0, |acc, s| acc * n + value_of(*s)),
+                        value_of(*last),
+                    ),
+                };
+                out.may[row] |= (closed.0[u] >> w & 1) << bit;
+                out.must[row] |= (closed.1[u] >> w & 1) << bit;
+            }
+        }
+    }
+}
+
+/// The relation (a, b) for one assignment of the parameters, from a plane over (b, a, params).
+pub(crate) fn relation_at(plane: &[u64], n: usize, values: &[usize]) -> Vec<u64> {
+    let mut out = vec![0; n];
+    for b in 0..n {
+        for (a, row) in out.iter_mut().enumerate() {
+            let set = match values {
+                [] => plane[b] >> a & 1,
+                [prefix @ .., last] => {
+                    let at = prefix.iter().fold(b * n + a, |acc, v| acc * n + v);
+                    plane[at] >> last & 1
+                }
+            };
+            *row |= set << b;
+        }
+    }
+    out
+}
+
+/// Warshall's closure of a relation, going through the objects of `through` only.
+pub(crate) fn close(mut rows: Vec<u64>, through: u64) -> Vec<u64> {
+    for k in bits(through & mask(rows.len())) {
+        let via = rows[k];
+        for row in &mut rows {
+            if *row >> k & 1 == 1 {
+                *row |= via;
+            }
+        }
+    }
+    rows
+}
+
+fn diagonal(rows: &[u64]) -> u64 {
+    rows.iter()
+        .enumerate()
+        .fold(0, |acc, (u, row)| acc | row & 1 << u)
+}
+
+pub(crate) fn column(rows: &[u64], w: usize) -> u64 {
+    rows.iter()
+        .enumerate()
+        .fold(0, |acc, (u, row)| acc | (row >> w & 1) << u)
+}
+
+pub(crate) fn transpose(rows: &[u64]) -> Vec<u64> {
+    let mut out = vec![0; rows.len()];
+    for (u, row) in rows.iter().enumerate() {
+        for w in bits(*row) {
+            out[w] |= 1 << u;
+        }
+    }
+    out
+}

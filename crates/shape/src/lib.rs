@@ -1,0 +1,33 @@
+//! Shape analysis by 3-valued logic and canonical abstraction.
+//!
+//! `palisade-shape` reads TVLA's languages (TVP, TVM, TVS), computes the set of 3-valued
+//! structures that can arise at each location, and says whether the model's messages can be
+//! given. Paper: seed 001_9f3334838971d197 ("Collapsing Threads Safely with Soft Invariants").
+//!
+//! | step | module |
+//! |---|---|
+//! | input | [`syntax`], [`states`] to a [`model`] |
+//! | values, structures, formulas | [`kleene`], [`vocabulary`], [`structure`], [`formula`], [`eval`] |
+//! | an action | [`transfer`]: [`focus`], [`coerce`] (by [`rules`]), [`update`] (with differencing), [`blur`] |
+//! | the set of structures | [`engine`] with a [`join`] |
+
+pub mod action;
+pub mod analysis;
+pub mod blur;
+pub mod coerce;
+mod differencing;
+pub mod engine;
+pub mod eval;
+pub mod focus;
+pub mod formula;
+pub mod isomorphism;
+pub mod join;
+pub mod kleene;
+pub mod model;
+pub mod rules;
+pub mod states;
+pub mod structure;
+pub mod syntax;
+pub mod transfer;
+pub mod update;
+pub mod vocabulary;
