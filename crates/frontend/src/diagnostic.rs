@@ -210,7 +210,12 @@ mod tests {
             .label("not declared")
             .help("declare it");
         let text = Diagnostics::new(source, vec![item]).to_string();
-        for part in ["error: unknown variable `y`", "t.pal:2:12", "^ not declared", "help: declare it"] {
+        for part in [
+            "error: unknown variable `y`",
+            "t.pal:2:12",
+            "^ not declared",
+            "help: declare it",
+        ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
     }

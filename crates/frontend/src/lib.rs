@@ -16,3 +16,34 @@ pub mod litmus;
 pub mod pal;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+
+/// A program that was read without error.
+pub use pal::Parsed;
+
+use std::path::Path;
+
+use palisade_program::{Source, Span};
+
+/// Reads a program in the language that the file's extension names. `path` is
+/// only looked at for its name and extension; `text` is the contents.
+pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
+    let source = Source::new(path.display().to_string(), text);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("pal") => pal::parse(source),
+        Some("litmus") => Err(unsupported(
+            source,
+            "a litmus test is not a program",
+            "run it with `palisade litmus`",
+        )),
+        Some(_) | None => Err(unsupported(
+            source,
+            "unknown kind of file",
+            "programs are read from files that end in `.pal`",
+        )),
+    }
+}
+
+fn unsupported(source: Source, message: &str, help: &str) -> Diagnostics {
+    let error = Diagnostic::error(Span::default(), message).help(help);
+    Diagnostics::new(source, vec![error])
+}

@@ -1,1 +1,49 @@
-//! The `.pal` language.
+//! The `.pal` language: a small C-like language for concurrent programs, their
+//! properties, and hints. docs/language.md is its reference.
+//!
+//! | file | term |
+//! |---|---|
+//! | `token`, `lexer` | words of the language, from text |
+//! | `ast`, `parser` | the syntax tree, from words |
+//! | `lower` | the Program, from the tree |
+//! | `suggest` | did you mean |
+
+mod ast;
+mod lexer;
+mod lower;
+mod parser;
+mod suggest;
+mod token;
+
+use palisade_program::{Program, Source};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+
+/// A program that was read without error.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The program.
+    pub program: Program,
+    /// What looks wrong in it all the same.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a `.pal` program. On failure all errors found are returned, with the
+/// warnings.
+pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
+    let lexed = lexer::lex(&source);
+    let first_temporary = lexer::first_temporary(&source, &lexed);
+    let parsed = parser::parse(&source, lexed);
+    let lowered = lower::lower(source.clone(), &parsed, first_temporary);
+    match lowered.program {
+        Some(program) => Ok(Parsed {
+            program,
+            warnings: lowered.diagnostics,
+        }),
+        None => {
+            let mut items = parsed.errors;
+            items.extend(lowered.diagnostics);
+            Err(Diagnostics::new(source, items))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The *lexer*: text to tokens. It never gives up: a character that belongs to no
+//! token is reported (once for a run of them) and skipped, an unterminated
+//! comment is reported at its start. Comments are kept aside for the formatter.
+
+use palisade_program::{Source, Span};
+
+use super::token::{Comment, SYMBOLS, Tok, Token};
+use crate::diagnostic::Diagnostic;
+
+/// The tokens of a text, ending with [`Tok::End`].
+pub(crate) struct Lexed {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) errors: Vec<Diagnostic>,
+}
+
+/// Splits the text of `source` into tokens.
+pub(crate) fn lex(source: &Source) -> Lexed {
+    let mut lexer = Lexer {
+        text: source.text(),
+        at: 0,
+        out: Lexed {
+            tokens: Vec::new(),
+            comments: Vec::new(),
+            errors: Vec::new(),
+        },
+    };
+    if u32::try_from(lexer.text.len()).is_err() {
+        let span = Span::new(0, 0);
+        let error = Diagnostic::error(span, "the file is larger than 4 GiB");
+        lexer
+            .out
+            .errors
+            .push(error.help("split the program or make it smaller"));
+    } else {
+        while lexer.at < lexer.text.len() {
+            lexer.step();
+        }
+    }
+    let end = lexer.text.len().min(u32::MAX as usize);
+    lexer.out.tokens.push(Token {
+        kind: Tok::End,
+        span: Span::new(end, end),
+    });
+    lexer.out
+}
+
+/// A number such that no name `$n` with `n` at or above it occurs: where the
+/// numbering of new temporaries can start.
+pub(crate) fn first_temporary(source: &Source, lexed: &Lexed) -> u32 {
+    let names = lexed.tokens.iter().filter(|t| t.kind == Tok::Name);
+    let numbers = names.filter_map(|t| source.slice(t.span).strip_prefix('$')?.parse::<u32>().ok());
+    // Numbers near the end of the range would leave no room; nobody prints those.
+    let taken = numbers.filter(|n| *n < u32::MAX / 2).max();
+    taken.unwrap_or(0) + 1
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    out: Lexed,
+}
+
+impl Lexer<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// The length of the longest start of the rest that `f` accepts.
+    fn run(&self, f: impl Fn(char) -> bool) -> usize {
+        let rest = self.rest();
+        rest.find(|c| !f(c)).unwrap_or(rest.len())
+    }
+
+    fn push(&mut self, kind: Tok, length: usize) {
+        let span = Span::new(self.at, self.at + length);
+        self.out.tokens.push(Token { kind, span });
+        self.at += length;
+    }
+
+    fn step(&mut self) {
+        let bytes = self.rest().as_bytes();
+        let first = char::from(bytes[0]);
+        if first.is_ascii_whitespace() {
+            self.at += self.run(|c| c.is_ascii_whitespace());
+        } else if bytes.starts_with(b"//") {
+            let length = self.rest().find('\n').unwrap_or(bytes.len());
+            self.comment(length, true);
+        } else if bytes.starts_with(b"/*") {
+            self.block_comment();
+        } else if is_name_start(first) {
+            let length = self.run(|c| is_name_start(c) || c.is_ascii_digit());
+            self.push(Tok::Name, length);
+        } else if first.is_ascii_digit() {
+            self.number();
+        } else if let Some(symbol) = symbol_at(bytes) {
+            self.push(Tok::Sym(symbol), symbol.len());
+        } else {
+            self.unknown();
+        }
+    }
+
+    fn comment(&mut self, length: usize, line: bool) {
+        let trimmed = self.rest()[..length].trim_end().len();
+        let span = Span::new(self.at, self.at + trimmed);
+        self.out.comments.push(Comment { span, line });
+        self.at += length;
+    }
+
+    fn block_comment(&mut self) {
+        if let Some(end) = self.rest()[2..].find("*/") {
+            self.comment(end + 4, false);
+        } else {
+            let span = Span::new(self.at, self.at + 2);
+            self.out.errors.push(
+                Diagnostic::error(span, "unterminated comment")
+                    .label("the comment starts here")
+                    .help("close it with `*/`"),
+            );
+            self.at = self.text.len();
+        }
+    }
+
+    fn number(&mut self) {
+        let length = self.run(|c| c.is_ascii_alphanumeric() || c == '_');
+        let span = Span::new(self.at, self.at + length);
+        let text = &self.rest()[..length];
+        let value = text.parse::<u64>().ok().filter(|&v| v <= 1 << 63);
+        let error = if value.is_some() {
+            None
+        } else if text.bytes().all(|b| b.is_ascii_digit()) {
+            Some(
+                Diagnostic::error(span, "integer literal is too large")
+                    .label("does not fit 64 bits")
+                    .help(format!("literals go up to {}", i64::MAX)),
+            )
+        } else {
+            Some(
+                Diagnostic::error(span, "malformed number")
+                    .label("expected decimal digits only")
+                    .help("write numbers in decimal; names cannot start with a digit"),
+            )
+        };
+        self.out.errors.extend(error);
+        self.push(Tok::Int(value.unwrap_or(0)), length);
+    }
+
+    fn unknown(&mut self) {
+        let length = self.run(|c| {
+            !c.is_ascii_whitespace()
+                && !is_name_start(c)
+                && !c.is_ascii_digit()
+                && !(c.is_ascii() && symbol_at(&[c as u8]).is_some())
+        });
+        let length = length.max(1);
+        let shown: String = self.rest().chars().take(8).collect();
+        let shown = &shown[..shown.len().min(length)];
+        let span = Span::new(self.at, self.at + length);
+        self.out.errors.push(
+            Diagnostic::error(
+                span,
+                format!("unknown character `{}`", shown.escape_debug()),
+            )
+            .label("not part of the language")
+            .help("remove it; names are made of letters, digits and `_`"),
+        );
+        self.at += length;
+    }
+}
+
+/// `$` starts the names of temporaries in programs that Palisade printed.
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || c == '$'
+}
+
+fn symbol_at(bytes: &[u8]) -> Option<&'static str> {
+    SYMBOLS
+        .iter()
+        .copied()
+        .find(|s| bytes.starts_with(s.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Tok> {
+        let lexed = lex(&Source::new("t", text));
+        lexed.tokens.into_iter().map(|t| t.kind).collect()
+    }
+
+    #[test]
+    fn ranges_are_not_decimal_points() {
+        use Tok::{End, Int, Sym};
+        assert_eq!(kinds("0..3"), [Int(0), Sym(".."), Int(3), End]);
+    }
+
+    #[test]
+    fn bad_input_is_located_and_skipped() {
+        let lexed = lex(&Source::new(
+            "t",
+            "x = 1é€; 99999999999999999999 0x12 \"/* never closed",
+        ));
+        let messages: Vec<_> = lexed.errors.iter().map(|e| e.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "unknown character `é€`",
+                "integer literal is too large",
+                "malformed number",
+                "unknown character `\"`",
+                "unterminated comment"
+            ]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Remote memory access: `put`, `get` and `flush` (seed 004). Both sides are
+//! variables: the network reads and writes them later, so a value must stand in
+//! memory of its own process.
+
+use palisade_program::{Count, FlushTarget, LocalExpr, Place as Memory, Span, Step, TemplateId};
+
+use super::code::Code;
+use crate::diagnostic::Diagnostic;
+use crate::pal::ast::{Name, Place, Process};
+
+impl Code<'_, '_> {
+    pub(super) fn put(&mut self, remote: &Place, process: &Process, local: &Place, span: Span) {
+        let places = self.both_sides(remote, process, local, span);
+        if let Some((remote, local)) = places {
+            self.emit(Step::Put { remote, local }, span);
+        }
+    }
+
+    pub(super) fn get(&mut self, local: &Place, remote: &Place, process: &Process, span: Span) {
+        let places = self.both_sides(remote, process, local, span);
+        if let Some((remote, local)) = places {
+            self.emit(Step::Get { local, remote }, span);
+        }
+    }
+
+    pub(super) fn flush(&mut self, target: Option<&Process>, span: Span) {
+        if !self.may_be_remote(span) {
+            return;
+        }
+        let target = match target {
+            None => FlushTarget::All,
+            Some(process) => match self.process(process) {
+                Some((template, copy)) => FlushTarget::Process { template, copy },
+                None => return,
+            },
+        };
+        self.emit(Step::Flush(target), span);
+    }
+
+    /// Remote operations belong to processes, outside atomic blocks.
+    fn may_be_remote(&mut self, span: Span) -> bool {
+        if self.atomic_depth > 0 {
+            self.report(
+                Diagnostic::error(span, "a remote operation inside an atomic block")
+                    .label("the network acts later, not atomically")
+                    .help("move it out of the block"),
+            );
+            return false;
+        }
+        let in_process = self
+            .unit
+            .is_none_or(|unit| self.context.units[unit].ast.is_process);
+        if !in_process {
+            self.report(
+                Diagnostic::error(span, "a remote operation in a thread")
+                    .label("only processes have remote memory")
+                    .help("declare `process name { ... }` instead of `thread`"),
+            );
+        }
+        in_process
+    }
+
+    /// The remote and the own place of a put or get, evaluated left to right.
+    fn both_sides(
+        &mut self,
+        remote: &Place,
+        process: &Process,
+        local: &Place,
+        span: Span,
+    ) -> Option<(Memory, Memory)> {
+        if !self.may_be_remote(span) {
+            return None;
+        }
+        let remote = self.remote_place(remote, process);
+        let local = self.own_place(local);
+        Some((remote?, local?))
+    }
+
+    fn own_place(&mut self, place: &Place) -> Option<Memory> {
+        if self.lookup(&place.name.text).is_some() {
+            let message = format!("`{}` is a local", place.name.text);
+            self.report(
+                Diagnostic::error(place.span, message)
+                    .label("expected a shared variable of this process")
+                    .help("the network reads and writes memory: use a `shared` variable of the process"),
+            );
+            return None;
+        }
+        self.shared_place(place)
+    }
+
+    fn remote_place(&mut self, place: &Place, process: &Process) -> Option<Memory> {
+        let (template, copy) = self.process(process)?;
+        let owner = &self.context.units[template.index()];
+        let Some(&var) = owner.variables.get(&place.name.text) else {
+            let names: Vec<String> = owner.variables.keys().cloned().collect();
+            let what = format!("variable of process `{}`", process.name.text);
+            let known = names.iter().map(String::as_str);
+            self.context.unknown(
+                &what,
+                &place.name,
+                known,
+                "declare it there: `shared Y = 0;`",
+            );
+            return None;
+        };
+        self.context.used_globals[var.index()] = true;
+        let len = self.context.globals[var.index()].len;
+        let index = match (copy, len, &place.index) {
+            (Some(copy), _, None) => Some(copy),
+            (None, Some(len), Some(index)) => Some(self.checked_index(index, len as usize)?),
+            (None, None, None) => None,
+            (_, _, Some(index)) => {
+                let message = format!("`{}` is not an array", place.name.text);
+                self.report(
+                    Diagnostic::error(index.span, message)
+                        .label("an index needs an array")
+                        .help("remove the index"),
+                );
+                return None;
+            }
+            (None, Some(_), None) => {
+                let message = format!("`{}` is an array", place.name.text);
+                self.report(
+                    Diagnostic::error(place.span, message)
+                        .label("expected an index")
+                        .help(format!("write `{}[0]`", place.name.text)),
+                );
+                return None;
+            }
+        };
+        Some(Memory { var, index })
+    }
+
+    /// The process that a remote operation names, and which copy.
+    fn process(&mut self, process: &Process) -> Option<(TemplateId, Option<LocalExpr>)> {
+        let unit = self.process_named(&process.name)?;
+        let template = TemplateId::from(unit);
+        match (self.context.units[unit].count, &process.copy) {
+            (Count::Once | Count::Any, None) => Some((template, None)),
+            (Count::Fixed(n), Some(copy)) => {
+                let copy = self.checked_index(copy, n as usize)?;
+                Some((template, Some(copy)))
+            }
+            (Count::Fixed(_), None) => {
+                let name = &process.name.text;
+                self.report(
+                    Diagnostic::error(process.name.span, format!("which copy of `{name}`?"))
+                        .label("this process has copies")
+                        .help(format!("write `{name}[0]` or `{name}[1 - self]`")),
+                );
+                None
+            }
+            (Count::Once | Count::Any, Some(copy)) => {
+                let name = &process.name.text;
+                self.report(
+                    Diagnostic::error(copy.span, format!("`{name}` has no copies"))
+                        .label("not needed")
+                        .help(format!("write `{name}`")),
+                );
+                None
+            }
+        }
+    }
+
+    fn process_named(&mut self, name: &Name) -> Option<usize> {
+        let found = self.context.unit_names.get(&name.text).copied();
+        if let Some(unit) = found
+            && self.context.units[unit].ast.is_process
+        {
+            return Some(unit);
+        }
+        let names: Vec<String> = self
+            .context
+            .units
+            .iter()
+            .filter(|u| u.ast.is_process)
+            .map(|u| u.ast.name.text.clone())
+            .collect();
+        let known = names.iter().map(String::as_str);
+        self.context
+            .unknown("process", name, known, "declare it: `process name { ... }`");
+        None
+    }
+}

@@ -1,0 +1,455 @@
+//! Statements.
+
+use palisade_program::{BinOp, FenceKind, Span};
+
+use super::item::ITEM_WORDS;
+use super::{Parse, Parser};
+use crate::diagnostic::Diagnostic;
+use crate::pal::ast::{Expr, ExprKind, Place, Process, Stmt, StmtKind};
+use crate::pal::token::{RESERVED, Tok, is_reserved};
+
+const SEMICOLON: &str = "end the statement with `;`";
+
+/// Words that start a statement: where recovery may stop.
+const STATEMENT_WORDS: &[&str] = &[
+    "if", "while", "do", "for", "break", "continue", "goto", "choose", "assume", "assert", "skip",
+    "atomic", "fence", "return", "local", "int",
+];
+
+impl Parser<'_> {
+    /// `{ ... }` with the span of the braces.
+    pub(super) fn block(&mut self) -> Parse<(Vec<Stmt>, Span)> {
+        let open = self.span();
+        self.need_sym("{", "open the block with `{`")?;
+        let mut body = Vec::new();
+        while !self.is_sym("}") {
+            if self.at_end() || self.at_item_in_block() {
+                let error = Diagnostic::error(open, "unclosed `{`")
+                    .label("this block is never closed")
+                    .help(format!("add the missing `}}` before {}", self.found()));
+                return Err(self.error(error));
+            }
+            if self.too_many_errors() {
+                return Err(super::Failed);
+            }
+            let (start, depth) = (self.at, self.depth);
+            if let Ok(stmt) = self.stmt() {
+                body.push(stmt);
+            } else {
+                self.depth = depth;
+                self.recover_stmt(start);
+            }
+        }
+        let close = self.advance().span;
+        Ok((body, open.to(close)))
+    }
+
+    /// Whether a word stands here that can only start a declaration at the top
+    /// level: a brace is missing above. (`shared` may stand in a process.)
+    fn at_item_in_block(&self) -> bool {
+        let word = self.word();
+        word != "shared" && is_reserved(word) && ITEM_WORDS.contains(&word)
+    }
+
+    /// After an error in a statement: skips past its `;`, or up to a `}` or a word
+    /// that starts a statement. Blocks on the way are skipped whole.
+    fn recover_stmt(&mut self, start: usize) {
+        self.mark_skipped(start);
+        let mut open = 0_u32;
+        while !self.at_end() && !self.at_item_in_block() {
+            let fresh = self.at > start;
+            if open == 0 && fresh && STATEMENT_WORDS.contains(&self.word()) {
+                return;
+            }
+            if open == 0 && self.is_sym("}") {
+                return;
+            }
+            let semicolon = self.is_sym(";");
+            open += u32::from(self.is_sym("{"));
+            open -= u32::from(self.is_sym("}") && open > 0);
+            let closed = self.is_sym("}");
+            self.skip();
+            if open == 0 && (semicolon || closed) {
+                return;
+            }
+        }
+    }
+
+    fn stmt(&mut self) -> Parse<Stmt> {
+        self.nested(Self::stmt_here)
+    }
+
+    fn stmt_here(&mut self) -> Parse<Stmt> {
+        let mut labels = Vec::new();
+        while self.token().kind == Tok::Name && self.sym_after(1, ":") {
+            labels.push(self.name("a label")?);
+            self.advance();
+        }
+        if !labels.is_empty() && self.is_sym("}") {
+            let end = self.last_span();
+            return Ok(Stmt {
+                labels,
+                kind: StmtKind::Empty,
+                span: end,
+            });
+        }
+        let start = self.span();
+        let kind = self.stmt_kind()?;
+        Ok(Stmt {
+            labels,
+            kind,
+            span: start.to(self.last_span()),
+        })
+    }
+
+    fn stmt_kind(&mut self) -> Parse<StmtKind> {
+        match self.token().kind {
+            Tok::Sym(";") => {
+                self.advance();
+                Ok(StmtKind::Empty)
+            }
+            Tok::Sym("{") => Ok(StmtKind::Block(self.block()?.0)),
+            Tok::Sym("++" | "--") => {
+                let kind = self.prefix_step()?;
+                self.need_sym(";", SEMICOLON)?;
+                Ok(kind)
+            }
+            Tok::Name => self.worded(),
+            Tok::Sym(_) | Tok::Int(_) | Tok::End => {
+                Err(self.expected("a statement", "remove it or write a statement here"))
+            }
+        }
+    }
+
+    fn worded(&mut self) -> Parse<StmtKind> {
+        match self.word() {
+            "if" => self.if_else(),
+            "while" => {
+                self.advance();
+                let cond = self.in_parentheses()?;
+                let body = Box::new(self.stmt()?);
+                Ok(StmtKind::While { cond, body })
+            }
+            "do" => self.do_while(),
+            "for" => self.for_loop(),
+            "choose" if self.sym_after(1, "{") => self.choose_block(),
+            "atomic" => {
+                self.advance();
+                Ok(StmtKind::Atomic(self.block()?.0))
+            }
+            "local" | "int" => Ok(StmtKind::Local(self.declarations("local variable")?)),
+            "shared" => Ok(StmtKind::Shared(self.declarations("shared variable")?)),
+            word if is_reserved(word) && !["self", "true", "false", "choose"].contains(&word) => {
+                self.keyword(word)
+            }
+            _ => {
+                let kind = self.simple()?;
+                self.need_sym(";", SEMICOLON)?;
+                Ok(kind)
+            }
+        }
+    }
+
+    /// Statements of one keyword and perhaps an operand.
+    fn keyword(&mut self, word: &str) -> Parse<StmtKind> {
+        let start = self.at;
+        self.advance();
+        let kind = match word {
+            "break" => StmtKind::Break,
+            "continue" => StmtKind::Continue,
+            "skip" => StmtKind::Skip,
+            "goto" => StmtKind::Goto(self.name("a label")?),
+            "assume" => StmtKind::Assume(self.condition()?),
+            "assert" => StmtKind::Assert(self.condition()?),
+            "fence" => StmtKind::Fence(self.fence_kind()?),
+            "return" if self.is_sym(";") => StmtKind::Return(None),
+            "return" => StmtKind::Return(Some(self.expr()?)),
+            _ => {
+                self.at = start;
+                let help = format!("`{word}` cannot stand here");
+                return Err(self.expected("a statement", &help));
+            }
+        };
+        self.need_sym(";", SEMICOLON)?;
+        Ok(kind)
+    }
+
+    fn fence_kind(&mut self) -> Parse<FenceKind> {
+        if self.eat_sym("?") {
+            return Ok(FenceKind::Candidate);
+        }
+        if !self.eat_sym("(") {
+            return Ok(FenceKind::Full);
+        }
+        let kind = match self.word() {
+            "ss" => {
+                self.advance();
+                FenceKind::StoreStore
+            }
+            "" if self.is_sym(")") => FenceKind::Full,
+            _ => {
+                let help = "the fences are `fence`, `fence(ss)` and `fence?`";
+                return Err(self.expected("`ss`", help));
+            }
+        };
+        self.need_sym(")", "close the fence with `)`")?;
+        Ok(kind)
+    }
+
+    /// A condition in parentheses, as `if` and `while` want it.
+    fn in_parentheses(&mut self) -> Parse<Expr> {
+        self.need_sym("(", "put the condition in parentheses")?;
+        let cond = self.condition()?;
+        self.need_sym(")", "close the condition with `)`")?;
+        Ok(cond)
+    }
+
+    /// `if`, with the arms of `else if` in one list so that a long chain is not deep.
+    fn if_else(&mut self) -> Parse<StmtKind> {
+        let mut arms = Vec::new();
+        loop {
+            self.advance();
+            let cond = self.in_parentheses()?;
+            arms.push((cond, self.stmt()?));
+            if !self.eat_word("else") {
+                return Ok(StmtKind::If {
+                    arms,
+                    otherwise: None,
+                });
+            }
+            if !self.is_word("if") {
+                let otherwise = Some(Box::new(self.stmt()?));
+                return Ok(StmtKind::If { arms, otherwise });
+            }
+        }
+    }
+
+    fn do_while(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        let body = Box::new(self.stmt()?);
+        if !self.eat_word("while") {
+            return Err(self.expected("`while`", "write `do { ... } while (condition);`"));
+        }
+        let cond = self.in_parentheses()?;
+        self.need_sym(";", SEMICOLON)?;
+        Ok(StmtKind::DoWhile { body, cond })
+    }
+
+    fn for_loop(&mut self) -> Parse<StmtKind> {
+        const FORM: &str = "write `for (i = 0; i < 3; i++) { ... }`";
+        self.advance();
+        self.need_sym("(", FORM)?;
+        let start = self.span();
+        let init = if self.eat_sym(";") {
+            None
+        } else if ["local", "int"].contains(&self.word()) {
+            Some(StmtKind::Local(self.declarations("local variable")?))
+        } else {
+            let init = self.simple()?;
+            self.need_sym(";", FORM)?;
+            Some(init)
+        };
+        let init = init.map(|kind| self.unlabelled(kind, start));
+        let cond = if self.is_sym(";") {
+            None
+        } else {
+            Some(self.condition()?)
+        };
+        self.need_sym(";", FORM)?;
+        let start = self.span();
+        let update = if self.is_sym(")") {
+            None
+        } else {
+            let kind = self.simple()?;
+            Some(self.unlabelled(kind, start))
+        };
+        self.need_sym(")", FORM)?;
+        let body = Box::new(self.stmt()?);
+        Ok(StmtKind::For {
+            init,
+            cond,
+            update,
+            body,
+        })
+    }
+
+    fn unlabelled(&self, kind: StmtKind, start: Span) -> Box<Stmt> {
+        Box::new(Stmt {
+            labels: Vec::new(),
+            kind,
+            span: start.to(self.last_span()),
+        })
+    }
+
+    fn choose_block(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        let mut branches = vec![self.block()?.0];
+        while self.is_word("or") && self.sym_after(1, "{") {
+            self.advance();
+            branches.push(self.block()?.0);
+        }
+        Ok(StmtKind::Choose(branches))
+    }
+
+    /// Assignments, steps and calls, without the semicolon.
+    fn simple(&mut self) -> Parse<StmtKind> {
+        if self.is_sym("++") || self.is_sym("--") {
+            return self.prefix_step();
+        }
+        if self.sym_after(1, "(") {
+            match self.word() {
+                "put" => return self.put(),
+                "flush" => return self.flush(),
+                "lock" => return Ok(StmtKind::Lock(self.lock_operand()?)),
+                "unlock" => return Ok(StmtKind::Unlock(self.lock_operand()?)),
+                _ => {}
+            }
+        }
+        let start = self.span();
+        let target = self.place_call_or_thread()?;
+        let place = match target.kind {
+            ExprKind::Place(place) => place,
+            ExprKind::Call(..) => return Ok(StmtKind::Call(target)),
+            _ => {
+                let error = Diagnostic::error(target.span, "threads are named in properties only")
+                    .label("not a variable of this thread")
+                    .help("share the value through a `shared` variable");
+                return Err(self.error(error));
+            }
+        };
+        self.after_place(place, start)
+    }
+
+    fn after_place(&mut self, place: Place, start: Span) -> Parse<StmtKind> {
+        let Tok::Sym(symbol) = self.token().kind else {
+            return Err(self.not_a_statement(&place));
+        };
+        match symbol {
+            "=" => {
+                self.advance();
+                if self.is_word("get") && self.sym_after(1, "(") {
+                    return self.get(place);
+                }
+                let value = self.expr()?;
+                if self.is_sym("=") {
+                    let help = "assign one variable after the other";
+                    return Err(self.expected("`;`", help));
+                }
+                Ok(StmtKind::Assign { place, value })
+            }
+            "+=" | "-=" => {
+                let op = if symbol == "+=" {
+                    BinOp::Add
+                } else {
+                    BinOp::Sub
+                };
+                self.advance();
+                let value = self.expr()?;
+                Ok(StmtKind::Update { place, op, value })
+            }
+            "++" | "--" => {
+                self.advance();
+                Ok(self.by_one(place, symbol, start))
+            }
+            _ => Err(self.not_a_statement(&place)),
+        }
+    }
+
+    fn not_a_statement(&mut self, place: &Place) -> super::Failed {
+        let word = &place.name.text;
+        let near = crate::pal::suggest::nearest(word, RESERVED.iter().copied());
+        let help = match near {
+            Some(near) if place.index.is_none() => format!("did you mean `{near}`?"),
+            _ => format!("write `{word} = ...;` to assign, or `{word}: ...` for a label"),
+        };
+        self.expected("`=`", &help)
+    }
+
+    fn prefix_step(&mut self) -> Parse<StmtKind> {
+        let token = self.advance();
+        let place = self.place()?;
+        Ok(self.by_one(place, self.slice(token.span), token.span))
+    }
+
+    fn by_one(&self, place: Place, symbol: &str, start: Span) -> StmtKind {
+        let op = if symbol == "++" {
+            BinOp::Add
+        } else {
+            BinOp::Sub
+        };
+        let value = Expr {
+            kind: ExprKind::Int(1),
+            span: start.to(self.last_span()),
+            height: 1,
+        };
+        StmtKind::Update { place, op, value }
+    }
+
+    /// `x` or `a[e]`
+    fn place(&mut self) -> Parse<Place> {
+        let name = self.name("a variable")?;
+        let index = self.index()?;
+        let span = name.span.to(self.last_span());
+        Ok(Place { name, index, span })
+    }
+
+    fn lock_operand(&mut self) -> Parse<Place> {
+        self.advance();
+        self.need_sym("(", "write `lock(m);`")?;
+        let place = self.place()?;
+        self.need_sym(")", "write `lock(m);`")?;
+        Ok(place)
+    }
+
+    fn process(&mut self) -> Parse<Process> {
+        let name = self.name("a process")?;
+        let copy = self.index()?.map(|index| *index);
+        Ok(Process { name, copy })
+    }
+
+    fn put(&mut self) -> Parse<StmtKind> {
+        const FORM: &str = "write `put(Y, p, X);`: X of this process goes to Y of process p";
+        self.advance();
+        self.need_sym("(", FORM)?;
+        let remote = self.place()?;
+        self.need_sym(",", FORM)?;
+        let process = self.process()?;
+        self.need_sym(",", FORM)?;
+        let local = self.place()?;
+        self.need_sym(")", FORM)?;
+        Ok(StmtKind::Put {
+            remote,
+            process,
+            local,
+        })
+    }
+
+    fn get(&mut self, local: Place) -> Parse<StmtKind> {
+        const FORM: &str = "write `X = get(Y, p);`: Y of process p goes to X of this process";
+        self.advance();
+        self.need_sym("(", FORM)?;
+        let remote = self.place()?;
+        self.need_sym(",", FORM)?;
+        let process = self.process()?;
+        self.need_sym(")", FORM)?;
+        Ok(StmtKind::Get {
+            local,
+            remote,
+            process,
+        })
+    }
+
+    fn flush(&mut self) -> Parse<StmtKind> {
+        const FORM: &str = "write `flush(p);` or `flush(all);`";
+        self.advance();
+        self.need_sym("(", FORM)?;
+        let target = if self.is_word("all") && self.sym_after(1, ")") {
+            self.advance();
+            None
+        } else {
+            Some(self.process()?)
+        };
+        self.need_sym(")", FORM)?;
+        Ok(StmtKind::Flush(target))
+    }
+}
