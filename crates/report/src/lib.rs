@@ -12,6 +12,7 @@
 //! | [`finals`] | final states with names |
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
 //! | [`listing`] | the program as text, location by location |
+//! | [`litmus`] | results of litmus tests in herd's form |
 //! | [`dot`] | a graph in Graphviz's language |
 //! | [`layout`] | a graph's nodes and edges placed in layers |
 //! | [`svg`] | a placed graph as a picture |
@@ -23,6 +24,7 @@ pub mod finals;
 pub mod graph;
 pub mod layout;
 pub mod listing;
+pub mod litmus;
 pub mod style;
 pub mod svg;
 pub mod verdict;

@@ -40,15 +40,12 @@ mod x86;
 
 use std::collections::BTreeSet;
 
-use palisade_program::{
-    Expr, Pick, Program, PropAtom, Property, PropertyKind, Source, Span, Template, ThreadVar,
-    ThreadVarId,
-};
+use palisade_program::{Program, Source, Span, Template};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use lexer::{Comments, Tok, Token};
 use memory::Layout;
-use observe::{Condition, RegisterMap, Slot};
+use observe::{Condition, RegisterMap};
 pub use outcome::{Answer, Observation, Outcome, State};
 pub use split::Arch;
 
@@ -62,8 +59,7 @@ pub struct LitmusTest {
     pub name: String,
     /// What it is written in.
     pub arch: Arch,
-    /// The program. Its one property is true in every state; it names the locals
-    /// that the condition reads, so that engines keep them.
+    /// The program. It has no properties: the question is about all final states.
     pub program: Program,
     /// The question.
     pub condition: Condition,
@@ -134,7 +130,6 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     };
     let globals = layout.globals().map_err(one)?;
     let condition = observe::tie(&question, &mut layout, &threads.registers).map_err(one)?;
-    let properties = vec![keep_observed(&condition)];
     Ok(LitmusTest {
         name: sections.name,
         arch,
@@ -142,7 +137,7 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
             source: Source::default(),
             globals,
             templates: threads.templates,
-            properties,
+            properties: Vec::new(),
             hints: Vec::new(),
         },
         condition,
@@ -170,35 +165,4 @@ fn names(layout: &Layout) -> Vec<(i64, String)> {
             Some((address, layout.name_of(address)?))
         })
         .collect()
-}
-
-/// A `finally` that always holds and reads every local of the condition.
-fn keep_observed(condition: &Condition) -> Property {
-    let mut threads = Vec::new();
-    let mut cond = Expr::TRUE;
-    for (slot, _) in condition.slots() {
-        let Slot::Local {
-            template, local, ..
-        } = slot
-        else {
-            continue;
-        };
-        let var = ThreadVar {
-            template: *template,
-            pick: Pick::Only,
-        };
-        let id = threads.iter().position(|t| *t == var).unwrap_or_else(|| {
-            threads.push(var);
-            threads.len() - 1
-        });
-        let atom = || Expr::Atom(PropAtom::Local(ThreadVarId::from(id), *local));
-        let same = Expr::binary(palisade_program::BinOp::Eq, atom(), atom());
-        cond = cond.and(same);
-    }
-    Property {
-        kind: PropertyKind::Finally,
-        threads,
-        cond,
-        span: Span::default(),
-    }
 }
