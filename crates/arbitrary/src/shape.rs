@@ -1,0 +1,71 @@
+//! The knobs of the generator.
+
+/// What random programs look like.
+// Each switch is a yes or no of its own.
+#[allow(clippy::struct_excessive_bools)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads that run, copies included.
+    pub threads: usize,
+    /// Shared variables.
+    pub vars: usize,
+    /// Statements in a thread's outermost block, at most.
+    pub statements: usize,
+    /// Values are 0 to `modulus - 1`.
+    pub modulus: i64,
+    /// Templates with several copies, `self`, arrays indexed by `self`.
+    pub copies: bool,
+    /// Arrays.
+    pub arrays: bool,
+    /// `fence`.
+    pub fences: bool,
+    /// `fence(ss)`.
+    pub store_store: bool,
+    /// Atomic blocks, `cas`, `xchg`, `fetch_add`.
+    pub atomics: bool,
+    /// Loops.
+    pub loops: bool,
+    /// `choose`, `if (*)`.
+    pub choices: bool,
+    /// `assert` in the code.
+    pub asserts: bool,
+    /// `never`.
+    pub nevers: bool,
+    /// `finally`.
+    pub finals: bool,
+    /// An RMA program: processes with put, get, flush.
+    pub processes: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            threads: 2,
+            vars: 2,
+            statements: 5,
+            modulus: 3,
+            copies: true,
+            arrays: true,
+            fences: true,
+            store_store: true,
+            atomics: true,
+            loops: true,
+            choices: true,
+            asserts: true,
+            nevers: true,
+            finals: true,
+            processes: false,
+        }
+    }
+}
+
+impl Shape {
+    /// Small RMA programs.
+    pub fn rma() -> Self {
+        Self {
+            statements: 4,
+            processes: true,
+            ..Self::default()
+        }
+    }
+}
