@@ -2,7 +2,7 @@
 //! random difference predicates and statements. Prints microseconds a query and
 //! who answered.
 //!
-//!     cargo run --release --example cost -- [predicates] [statements] [queries]
+//!     cargo run --release --example cost -- [predicates] [statements] [queries] [no-memo] [no-differences]
 
 use palisade_logic::stats::Source;
 use palisade_logic::{
@@ -41,11 +41,20 @@ impl Random {
 }
 
 fn main() -> Result<(), Overflow> {
-    let arguments: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let arguments: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|a| a.parse().ok())
+        .collect();
     let argument = |i: usize, default: usize| arguments.get(i).copied().unwrap_or(default);
     let (predicates, statements, queries) = (argument(0, 40), argument(1, 8), argument(2, 20_000));
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let memo = std::env::var("MEMO").is_ok(); let differences = std::env::var("DIFF").is_ok(); let mut prover = Prover::new(Options{memo, differences, ..Options::default()});
+    let flag = |name: &str| !std::env::args().any(|a| a == name);
+    let (memo, differences) = (flag("no-memo"), flag("no-differences"));
+    let mut prover = Prover::new(Options {
+        memo,
+        differences,
+        ..Options::default()
+    });
     let mut formulas = Vec::new();
     while formulas.len() < predicates {
         let formula = random.predicate()?;
@@ -58,14 +67,18 @@ fn main() -> Result<(), Overflow> {
         .map(|_| {
             let value = random.var().plus_constant(Int::from(random.below(2)))?;
             let step = Substitution::single(Var(random.below(VARS) as u32), value);
-            formulas.iter().map(|f| Ok(prover.literal(&f.substitute(&step)?))).collect()
+            formulas
+                .iter()
+                .map(|f| Ok(prover.literal(&f.substitute(&step)?)))
+                .collect()
         })
         .collect::<Result<_, Overflow>>()?;
     let mut counts = [0_usize; 3];
     let started = Instant::now();
     for _ in 0..queries {
-        let at: Assignment =
-            (0..VARS as u32).map(|v| (Var(v), Int::from(random.below(4)))).collect();
+        let at: Assignment = (0..VARS as u32)
+            .map(|v| (Var(v), Int::from(random.below(4))))
+            .collect();
         let mut query = Vec::new();
         for (formula, lit) in formulas.iter().zip(&lits) {
             if random.below(10) < 3 {
@@ -74,7 +87,11 @@ fn main() -> Result<(), Overflow> {
         }
         let statement = random.below(statements as u64) as usize;
         let target = after[statement][random.below(predicates as u64) as usize];
-        query.push(if random.below(2) == 0 { target } else { !target });
+        query.push(if random.below(2) == 0 {
+            target
+        } else {
+            !target
+        });
         match prover.check(Cluster(statement as u32), &query, Purpose::Abstract) {
             Answer::Sat => counts[0] += 1,
             Answer::Unsat(_) => counts[1] += 1,
@@ -82,10 +99,20 @@ fn main() -> Result<(), Overflow> {
         }
     }
     let spent = started.elapsed();
-    println!("sat {} unsat {} unknown {}", counts[0], counts[1], counts[2]);
-    println!("{:.1} us a query", spent.as_secs_f64() * 1e6 / queries as f64);
+    println!(
+        "sat {} unsat {} unknown {}",
+        counts[0], counts[1], counts[2]
+    );
+    println!(
+        "{:.1} us a query",
+        spent.as_secs_f64() * 1e6 / queries as f64
+    );
     for source in Source::ALL {
-        println!("{:>12} {}", source.name(), prover.stats().answers(Purpose::Abstract, source));
+        println!(
+            "{:>12} {}",
+            source.name(),
+            prover.stats().answers(Purpose::Abstract, source)
+        );
     }
     let solver = prover.stats().time(Purpose::Abstract);
     println!("{:>12} {:.3} s in the solver", "", solver.as_secs_f64());

@@ -14,6 +14,7 @@ use crate::formula::Formula;
 use crate::literals::{Lit, Literals};
 use crate::names::Var;
 use crate::term::{Int, Key};
+use rustc_hash::FxHashMap;
 
 /// Larger constants are left to the solver, so that distances cannot overflow.
 const MAX_CONSTANT: Int = 1 << 32;
@@ -72,7 +73,11 @@ impl Form {
         let at_most = Bound { x, y, c };
         match (literal.atom.relation(), literal.positive) {
             (Relation::Le, true) => self.bounds.push(at_most),
-            (Relation::Le, false) => self.bounds.push(Bound { x: y, y: x, c: -c - 1 }),
+            (Relation::Le, false) => self.bounds.push(Bound {
+                x: y,
+                y: x,
+                c: -c - 1,
+            }),
             (Relation::Eq, true) => {
                 self.bounds.push(at_most);
                 self.bounds.push(Bound { x: y, y: x, c: -c });
@@ -122,8 +127,9 @@ pub(crate) enum Finding {
 /// The graph; its buffers are kept from query to query.
 #[derive(Default)]
 pub(crate) struct Differences {
-    /// Variable to node, valid where `stamp` is the current one.
-    nodes: Vec<(u32, u32)>,
+    /// Variable to node, valid where `stamp` is the current one. A map, since
+    /// users may number their variables sparsely.
+    nodes: FxHashMap<Var, (u32, u32)>,
     stamp: u32,
     vars: Vec<Option<Var>>,
     edges: Vec<Edge>,
@@ -174,7 +180,12 @@ impl Differences {
             whole &= !form.more;
             for Bound { x, y, c } in &form.bounds {
                 let (to, from) = (self.node(*x), self.node(*y));
-                self.edges.push(Edge { from, to, c: *c, tag });
+                self.edges.push(Edge {
+                    from,
+                    to,
+                    c: *c,
+                    tag,
+                });
             }
             for Bound { x, y, c } in &form.gaps {
                 let (x, y) = (self.node(*x), self.node(*y));
@@ -186,22 +197,21 @@ impl Differences {
 
     fn node(&mut self, var: Option<Var>) -> u32 {
         let Some(var) = var else { return 0 };
-        let index = var.0 as usize;
-        if index >= self.nodes.len() {
-            self.nodes.resize(index + 1, (0, 0));
-        }
-        if self.nodes[index].0 != self.stamp {
-            self.nodes[index] = (self.stamp, self.vars.len() as u32);
+        let slot = self.nodes.entry(var).or_default();
+        if slot.0 != self.stamp {
+            *slot = (self.stamp, self.vars.len() as u32);
             self.vars.push(Some(var));
         }
-        self.nodes[index].1
+        slot.1
     }
 
     /// The values found by the last run, which was `Sat`.
     pub(crate) fn model(&self) -> Assignment {
         let zero = self.distance[0];
         let values = self.vars.iter().zip(&self.distance);
-        values.filter_map(|(var, d)| Some(((*var)?, Int::from(d - zero)))).collect()
+        values
+            .filter_map(|(var, d)| Some(((*var)?, Int::from(d - zero))))
+            .collect()
     }
 
     /// Distances that respect all edges and gaps, or the tags that contradict
@@ -220,8 +230,18 @@ impl Differences {
             return Some(Ok(()));
         };
         let tag = Tag::Case(depth);
-        let below = Edge { from: y, to: x, c: c - 1, tag };
-        let above = Edge { from: x, to: y, c: -c - 1, tag };
+        let below = Edge {
+            from: y,
+            to: x,
+            c: c - 1,
+            tag,
+        };
+        let above = Edge {
+            from: x,
+            to: y,
+            c: -c - 1,
+            tag,
+        };
         let mut core = vec![gap];
         let before = self.distance.clone();
         for case in [below, above] {
@@ -303,7 +323,10 @@ impl Differences {
                 break;
             }
         }
-        assert!(at == node && length < 0, "a cycle of predecessors has negative length");
+        assert!(
+            at == node && length < 0,
+            "a cycle of predecessors has negative length"
+        );
         tags.sort_unstable();
         tags.dedup();
         tags

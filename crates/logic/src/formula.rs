@@ -183,7 +183,11 @@ impl Formula {
         // smaller of itself and its negation, in order, the sign on the second.
         let least = |side: &Self| {
             let opposite = side.negated();
-            if opposite < *side { (opposite, true) } else { (side.clone(), false) }
+            if opposite < *side {
+                (opposite, true)
+            } else {
+                (side.clone(), false)
+            }
         };
         let ((a, turned), (b, other_turned)) = (least(a), least(b));
         let (first, second) = if a <= b { (a, b) } else { (b, a) };
@@ -191,7 +195,10 @@ impl Formula {
         if first == second {
             return (!opposed).into();
         }
-        Self::Iff(Arc::new((first, if opposed { second.negated() } else { second })))
+        Self::Iff(Arc::new((
+            first,
+            if opposed { second.negated() } else { second },
+        )))
     }
 
     /// The conjunction of `parts`.
@@ -264,6 +271,19 @@ impl Formula {
                 sides.1.for_each_literal(f);
             }
         }
+    }
+
+    /// Whether some atom contains a division, a remainder or a choice.
+    pub fn has_opaque_keys(&self) -> bool {
+        let mut found = false;
+        self.for_each_literal(&mut |literal| {
+            found |= literal
+                .atom
+                .sum()
+                .iter()
+                .any(|(key, _)| !matches!(key, Key::Var(_)));
+        });
+        found
     }
 
     /// Calls `f` on every variable; repeats possible.

@@ -100,20 +100,35 @@ impl Prover {
         chain: &[Formula],
         method: Method,
     ) -> Result<Vec<Formula>, InterpolateError> {
+        let core = self.core_of_chain(chain)?;
         let found = match method {
-            Method::Spacer => spacer::candidates(&Chain::new(chain), self.limits())?,
-            Method::Forward | Method::Backward => {
-                let core = self.core_of_chain(chain)?;
-                let core = Chain::new(&core);
-                match method {
-                    Method::Forward => project::forward(&core)?,
-                    Method::Backward | Method::Spacer => project::backward(&core)?,
-                }
-            }
+            Method::Spacer => self.spacer_within(chain, &core)?,
+            Method::Forward => project::forward(&Chain::new(&core))?,
+            Method::Backward => project::backward(&Chain::new(&core))?,
         };
         let found: Vec<Formula> = found.iter().map(Formula::simplified).collect();
         self.check_interpolants(chain, &found)?;
         Ok(found)
+    }
+
+    /// Spacer on the part of the chain from the first to the last step of the
+    /// core: `true` does before it and `false` after it. (Spacer's
+    /// preprocessing drops relations that it finds unreachable by itself, and
+    /// then has no cover for them.)
+    fn spacer_within(
+        &mut self,
+        chain: &[Formula],
+        core: &[Formula],
+    ) -> Result<Vec<Formula>, InterpolateError> {
+        let used = |formula: &Formula| *formula != Formula::True;
+        let (Some(first), Some(last)) = (core.iter().position(used), core.iter().rposition(used))
+        else {
+            return Err(InterpolateError::Satisfiable);
+        };
+        let inner = spacer::candidates(&Chain::new(&chain[first..=last]), self.limits())?;
+        let before = std::iter::repeat_n(Formula::True, first);
+        let after = std::iter::repeat_n(Formula::False, chain.len() - 1 - last);
+        Ok(before.chain(inner).chain(after).collect())
     }
 
     /// The chain reduced to the conjuncts of an unsat core.

@@ -45,6 +45,7 @@ pub struct Literals {
     formulas: Vec<Formula>,
     vars: Vec<Box<[Var]>>,
     forms: Vec<[Form; 2]>,
+    opaque: Vec<bool>,
     numbers: FxHashMap<Formula, u32>,
 }
 
@@ -55,6 +56,7 @@ impl Default for Literals {
             formulas: vec![Formula::True],
             vars: vec![Box::new([])],
             forms: vec![[Form::of(&Formula::True), Form::of(&Formula::False)]],
+            opaque: vec![false],
             numbers,
         }
     }
@@ -73,8 +75,12 @@ impl Literals {
         let number = self.formulas.len() as u32;
         // An atom is kept rather than its negation; else the first form met.
         let negative = matches!(formula, Formula::Literal(l) if !l.positive);
-        let (kept, other) =
-            if negative { (opposite, formula.clone()) } else { (formula.clone(), opposite) };
+        let (kept, other) = if negative {
+            (opposite, formula.clone())
+        } else {
+            (formula.clone(), opposite)
+        };
+        self.opaque.push(kept.has_opaque_keys());
         self.forms.push([Form::of(&kept), Form::of(&other)]);
         self.numbers.insert(kept.clone(), number);
         self.vars.push(kept.free_vars().into_iter().collect());
@@ -115,6 +121,11 @@ impl Literals {
     /// What `lit` says in difference bounds.
     pub(crate) fn form(&self, lit: Lit) -> &Form {
         &self.forms[lit.index()][usize::from(!lit.is_positive())]
+    }
+
+    /// Whether `lit` contains divisions, remainders or choices.
+    pub(crate) fn is_opaque(&self, lit: Lit) -> bool {
+        self.opaque[lit.index()]
     }
 
     /// Whether `lit` holds under `assignment`.

@@ -92,7 +92,10 @@ impl Memo {
             let model = want_model.then(|| self.models[0].assignment.clone());
             return Some((Decision::Sat(model), Source::Model));
         }
-        let at = self.cores.iter().position(|core| is_subset(&core.bits, &self.query))?;
+        let at = self
+            .cores
+            .iter()
+            .position(|core| is_subset(&core.bits, &self.query))?;
         self.cores[..=at].rotate_right(1);
         Some((Decision::Unsat(self.cores[0].lits.clone()), Source::Core))
     }
@@ -115,7 +118,11 @@ impl Memo {
                 if let Some(assignment) = model {
                     self.models.truncate(MAX_MODELS - 1);
                     let assignment = assignment.clone();
-                    let model = StoredModel { assignment, holds: Vec::new(), evaluated: 0 };
+                    let model = StoredModel {
+                        assignment,
+                        holds: Vec::new(),
+                        evaluated: 0,
+                    };
                     self.models.insert(0, model);
                     self.models_taken += 1;
                 }
@@ -124,7 +131,13 @@ impl Memo {
             Decision::Unsat(core) => {
                 self.cores.truncate(MAX_CORES - 1);
                 let bits = self.bits(core);
-                self.cores.insert(0, StoredCore { bits, lits: core.clone() });
+                self.cores.insert(
+                    0,
+                    StoredCore {
+                        bits,
+                        lits: core.clone(),
+                    },
+                );
                 Known::Unsat(core.clone())
             }
         };
@@ -139,7 +152,10 @@ impl Memo {
             if number == next {
                 self.indices.push(lit.index());
             }
-            set(&mut bits, 2 * number as usize + usize::from(!lit.is_positive()));
+            set(
+                &mut bits,
+                2 * number as usize + usize::from(!lit.is_positive()),
+            );
         }
         bits
     }
@@ -166,5 +182,8 @@ fn set(bits: &mut Bits, at: usize) {
 }
 
 fn is_subset(small: &[u64], large: &[u64]) -> bool {
-    small.iter().enumerate().all(|(i, word)| word & !large.get(i).copied().unwrap_or(0) == 0)
+    small
+        .iter()
+        .enumerate()
+        .all(|(i, word)| word & !large.get(i).copied().unwrap_or(0) == 0)
 }

@@ -71,7 +71,11 @@ impl Default for Options {
 impl Options {
     /// Nothing in front of the solver: for checking evidence.
     pub fn plain() -> Self {
-        Self { memo: false, differences: false, ..Self::default() }
+        Self {
+            memo: false,
+            differences: false,
+            ..Self::default()
+        }
     }
 }
 
@@ -251,7 +255,10 @@ impl Prover {
         let memo = cluster.filter(|_| self.options.memo);
         if let Some(cluster) = memo
             && let Some(found) =
-                self.memos.entry(cluster).or_default().find(&self.literals, query, want_model)
+                self.memos
+                    .entry(cluster)
+                    .or_default()
+                    .find(&self.literals, query, want_model)
         {
             return Ok(found);
         }
@@ -262,7 +269,10 @@ impl Prover {
         self.options.stats.add_time(purpose, started.elapsed());
         let decision = decision?;
         if let Some(cluster) = memo {
-            self.memos.entry(cluster).or_default().store(query, &decision);
+            self.memos
+                .entry(cluster)
+                .or_default()
+                .store(query, &decision);
         }
         Ok((decision, Source::Solver))
     }
@@ -279,7 +289,10 @@ impl Prover {
             Finding::Sat { whole: false } => {
                 let model = self.differences.model();
                 let holds = |lit: &Lit| self.literals.holds(*lit, &model) == Ok(true);
-                query.iter().all(holds).then_some(Decision::Sat(Some(model)))
+                query
+                    .iter()
+                    .all(holds)
+                    .then_some(Decision::Sat(Some(model)))
             }
         }
     }

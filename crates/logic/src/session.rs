@@ -23,6 +23,11 @@ use z3::{Params, SatResult, Solver};
 /// Resource units of the first slice; roughly a tenth of a second.
 const FIRST_SLICE: u32 = 1_000_000;
 
+/// Every so many queries a session looks at which definitions were used since,
+/// and how many unused ones it bears besides.
+const WINDOW: u64 = 64;
+const SPARE: usize = 32;
+
 /// What the solver found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
@@ -36,21 +41,44 @@ pub(crate) enum Decision {
 pub(crate) struct Session {
     solver: Solver,
     encoder: Encoder,
-    indicators: FxHashMap<Lit, Bool>,
+    indicators: FxHashMap<Lit, Indicator>,
+    queries: u64,
+    arithmetic: Arithmetic,
     slice: u32,
+}
+
+/// Which of Z3's arithmetic solvers a session uses (its parameter
+/// `arith.solver`). The old one is faster on sums alone, by a fifth; with
+/// divisions and remainders from earlier queries about, it can take seconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arithmetic {
+    Linear = 2,
+    General = 6,
+}
+
+struct Indicator {
+    constant: Bool,
+    /// Number of the query that used it last.
+    last_used: u64,
 }
 
 impl Session {
     pub(crate) fn new() -> Self {
+        Self::with_arithmetic(Arithmetic::Linear)
+    }
+
+    fn with_arithmetic(arithmetic: Arithmetic) -> Self {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
-        params.set_u32("arith.solver", 2);
+        params.set_u32("arith.solver", arithmetic as u32);
         params.set_u32("rlimit", FIRST_SLICE);
         solver.set_params(&params);
         Self {
             solver,
             encoder: Encoder::default(),
             indicators: FxHashMap::default(),
+            queries: 0,
+            arithmetic,
             slice: FIRST_SLICE,
         }
     }
@@ -61,15 +89,41 @@ impl Session {
     }
 
     fn indicator(&mut self, table: &Literals, lit: Lit) -> Bool {
-        if let Some(indicator) = self.indicators.get(&lit) {
-            return indicator.clone();
+        if let Some(indicator) = self.indicators.get_mut(&lit) {
+            indicator.last_used = self.queries;
+            return indicator.constant.clone();
         }
         let sign = if lit.is_positive() { 'p' } else { 'n' };
-        let indicator = Bool::new_const(format!("{sign}{}", lit.index()));
+        let constant = Bool::new_const(format!("{sign}{}", lit.index()));
         let formula = self.encoder.formula(&table.formula(lit));
-        self.solver.assert(indicator.implies(formula));
-        self.indicators.insert(lit, indicator.clone());
-        indicator
+        self.solver.assert(constant.implies(formula));
+        let indicator = Indicator {
+            constant: constant.clone(),
+            last_used: self.queries,
+        };
+        self.indicators.insert(lit, indicator);
+        constant
+    }
+
+    /// Starts over when most definitions are no longer used: they cost time in
+    /// every check. Decided by counts, not by the clock, to be reproducible.
+    fn renew_if_stale(&mut self) {
+        if !self.queries.is_multiple_of(WINDOW) {
+            return;
+        }
+        let since = self.queries.saturating_sub(WINDOW);
+        let used = self
+            .indicators
+            .values()
+            .filter(|i| i.last_used >= since)
+            .count();
+        if self.indicators.len() > 2 * used + SPARE {
+            let queries = self.queries;
+            *self = Self {
+                queries,
+                ..Self::new()
+            };
+        }
     }
 
     /// Decides the conjunction of `lits`, without a model.
@@ -79,6 +133,15 @@ impl Session {
         lits: &[Lit],
         limits: &Limits,
     ) -> Result<Decision, Reason> {
+        self.queries += 1;
+        self.renew_if_stale();
+        if self.arithmetic == Arithmetic::Linear && lits.iter().any(|lit| table.is_opaque(*lit)) {
+            let queries = self.queries;
+            *self = Self {
+                queries,
+                ..Self::with_arithmetic(Arithmetic::General)
+            };
+        }
         let assumptions: Vec<Bool> = lits.iter().map(|lit| self.indicator(table, *lit)).collect();
         if self.run(&assumptions, limits)? {
             Ok(Decision::Sat(None))

@@ -1,6 +1,11 @@
 //! Interpolants of chains, by every method.
 
-use palisade_logic::{Formula, InterpolateError, Method, Options, Prover, Term, Var};
+use palisade_logic::{
+    Formula, InterpolateError, Method, Options, Outcome, Prover, Purpose, Term, Var,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 const METHODS: [Method; 3] = [Method::Spacer, Method::Forward, Method::Backward];
 
@@ -65,5 +70,110 @@ fn wrong_sequences_are_rejected() {
     assert_eq!(
         prover.check_interpolants(&chain, &foreign),
         Err(InterpolateError::Rejected { cut: 0 })
+    );
+}
+
+/// The SSA form of a random straight-line program over three variables.
+#[derive(Clone, Debug)]
+enum Step {
+    /// `a = b + c`
+    Copy(usize, usize, i64),
+    /// `a = a + b`
+    Add(usize, usize),
+    /// `a = *`
+    Havoc(usize),
+    /// A comparison of two variables.
+    Assume(u8, usize, usize, i64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let v = 0_usize..3;
+    prop_oneof![
+        2 => (v.clone(), v.clone(), -2_i64..3).prop_map(|(a, b, c)| Step::Copy(a, b, c)),
+        1 => (v.clone(), v.clone()).prop_map(|(a, b)| Step::Add(a, b)),
+        1 => v.clone().prop_map(Step::Havoc),
+        4 => (any::<u8>(), v.clone(), v, -2_i64..3).prop_map(|(op, a, b, c)| Step::Assume(op, a, b, c)),
+    ]
+}
+
+fn ssa(steps: &[Step]) -> Vec<Formula> {
+    let mut now = [var(0), var(1), var(2)];
+    let mut fresh = 3;
+    let mut chain = Vec::new();
+    for step in steps {
+        let mut next = |now: &mut [Term; 3], at: usize| {
+            now[at] = var(fresh);
+            fresh += 1;
+            now[at].clone()
+        };
+        chain.push(match step {
+            Step::Copy(a, b, c) => {
+                let value = now[*b].plus(&number(*c)).unwrap();
+                Formula::eq(&next(&mut now, *a), &value).unwrap()
+            }
+            Step::Add(a, b) => {
+                let value = now[*a].plus(&now[*b]).unwrap();
+                Formula::eq(&next(&mut now, *a), &value).unwrap()
+            }
+            Step::Havoc(a) => {
+                next(&mut now, *a);
+                Formula::True
+            }
+            Step::Assume(op, a, b, c) => {
+                let b = if a == b { (b + 1) % 3 } else { *b };
+                let (left, right) = (&now[*a], &now[b].plus(&number(*c)).unwrap());
+                match op % 4 {
+                    0 => Formula::lt(left, right),
+                    1 => Formula::eq(left, right),
+                    2 => Formula::ne(left, right),
+                    _ => Formula::ge(left, right),
+                }
+                .unwrap()
+            }
+        });
+    }
+    chain
+}
+
+/// On random infeasible paths every method finds interpolants nearly always, and
+/// what it finds passes a prover that shares nothing with the one that found it.
+#[test]
+fn random_paths_have_interpolants() {
+    let mut runner = TestRunner::deterministic();
+    let paths = prop::collection::vec(step(), 4..12);
+    let mut prover = Prover::new(Options::default());
+    let mut found = [0_u32; METHODS.len()];
+    let mut infeasible = 0;
+    for _ in 0..120 {
+        let chain = ssa(&paths.new_tree(&mut runner).unwrap().current());
+        match prover.solve_all(&chain, Purpose::Other) {
+            Outcome::Sat(_) => continue,
+            Outcome::Unsat(_) => infeasible += 1,
+            Outcome::Unknown(reason) => panic!("{reason}"),
+        }
+        for (count, method) in found.iter_mut().zip(METHODS) {
+            match prover.interpolate(&chain, method) {
+                Ok(sequence) => {
+                    *count += 1;
+                    let mut other = Prover::new(Options::plain());
+                    assert_eq!(
+                        other.check_interpolants(&chain, &sequence),
+                        Ok(()),
+                        "{method:?}"
+                    );
+                }
+                Err(InterpolateError::Satisfiable) => panic!("{method:?} on {chain:?}"),
+                Err(error) => println!("{method:?}: {error}"),
+            }
+        }
+    }
+    println!("{infeasible} infeasible paths, {found:?} interpolated");
+    assert!(
+        infeasible >= 40,
+        "the generator makes too few infeasible paths: {infeasible}"
+    );
+    assert!(
+        found.iter().all(|count| count * 10 >= infeasible * 9),
+        "{found:?} of {infeasible}"
     );
 }

@@ -123,7 +123,10 @@ fn merged_bounds_keep_their_meaning() {
     let four = Formula::eq(&x, &c(4)).unwrap();
     assert_eq!(tight.and(&four).simplified(), Formula::False);
     let not_three = Formula::ne(&x, &c(3)).unwrap();
-    assert_eq!(tight.and(&not_three).simplified(), Formula::le(&x, &c(2)).unwrap());
+    assert_eq!(
+        tight.and(&not_three).simplified(),
+        Formula::le(&x, &c(2)).unwrap()
+    );
 }
 
 #[test]
@@ -146,7 +149,9 @@ fn printed_as_a_person_would() {
     assert_eq!(shown(odd), "(x % 2) = 1");
     let sum = v(2).times(2).unwrap().plus(&v(3)).unwrap();
     assert_eq!(shown(Formula::le(&sum, &Term::constant(7))), "2*x + y <= 7");
-    let both = Formula::lt(&v(2), &v(3)).unwrap().and(&Formula::lt(&v(3), &v(2)).unwrap().negated());
+    let both = Formula::lt(&v(2), &v(3))
+        .unwrap()
+        .and(&Formula::lt(&v(3), &v(2)).unwrap().negated());
     assert_eq!(both.display(&names).to_string(), "x < y && x <= y");
 }
 
@@ -154,8 +159,14 @@ fn printed_as_a_person_would() {
 fn tightening_over_the_integers() {
     let twice = Term::var(Var(0)).times(2).unwrap();
     let half = Formula::le(&twice, &Term::constant(3)).unwrap();
-    assert_eq!(half, Formula::le(&Term::var(Var(0)), &Term::constant(1)).unwrap());
-    assert_eq!(Formula::eq(&twice, &Term::constant(3)).unwrap(), Formula::False);
+    assert_eq!(
+        half,
+        Formula::le(&Term::var(Var(0)), &Term::constant(1)).unwrap()
+    );
+    assert_eq!(
+        Formula::eq(&twice, &Term::constant(3)).unwrap(),
+        Formula::False
+    );
 }
 
 #[test]

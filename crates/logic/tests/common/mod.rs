@@ -111,7 +111,10 @@ impl RawFormula {
 }
 
 pub fn linear() -> impl Strategy<Value = Raw> {
-    let leaf = prop_oneof![(-6_i64..7).prop_map(Raw::Const), (0..VARS).prop_map(Raw::Var)];
+    let leaf = prop_oneof![
+        (-6_i64..7).prop_map(Raw::Const),
+        (0..VARS).prop_map(Raw::Var)
+    ];
     leaf.prop_recursive(3, 8, 2, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(a, b)| Raw::Add(a.into(), b.into())),
@@ -125,12 +128,19 @@ pub fn linear() -> impl Strategy<Value = Raw> {
 pub fn difference() -> impl Strategy<Value = Raw> {
     (0..VARS, 0..VARS, -4_i64..5, any::<bool>()).prop_map(|(a, b, c, two)| {
         let left = Raw::Add(Raw::Var(a).into(), Raw::Const(c).into());
-        if two { Raw::Sub(left.into(), Raw::Var(b).into()) } else { left }
+        if two {
+            Raw::Sub(left.into(), Raw::Var(b).into())
+        } else {
+            left
+        }
     })
 }
 
 pub fn any_term() -> impl Strategy<Value = Raw> {
-    let leaf = prop_oneof![(-9_i64..10).prop_map(Raw::Const), (0..VARS).prop_map(Raw::Var)];
+    let leaf = prop_oneof![
+        (-9_i64..10).prop_map(Raw::Const),
+        (0..VARS).prop_map(Raw::Var)
+    ];
     leaf.prop_recursive(4, 12, 3, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(a, b)| Raw::Add(a.into(), b.into())),
@@ -138,12 +148,17 @@ pub fn any_term() -> impl Strategy<Value = Raw> {
             (-4_i64..5, inner.clone()).prop_map(|(c, a)| Raw::Times(c, a.into())),
             (inner.clone(), 1_i64..6).prop_map(|(a, d)| Raw::Div(a.into(), d)),
             (inner.clone(), 1_i64..6).prop_map(|(a, d)| Raw::Mod(a.into(), d)),
-            (any::<u8>(), inner.clone(), inner.clone(), inner.clone(), inner).prop_map(
-                |(op, a, b, c, d)| {
+            (
+                any::<u8>(),
+                inner.clone(),
+                inner.clone(),
+                inner.clone(),
+                inner
+            )
+                .prop_map(|(op, a, b, c, d)| {
                     let condition = RawFormula::Compare(op, a.into(), b.into());
                     Raw::Ite(condition.into(), c.into(), d.into())
-                }
-            ),
+                }),
         ]
     })
 }
@@ -158,9 +173,12 @@ where
         let two = (inner.clone(), inner.clone());
         prop_oneof![
             inner.prop_map(|a| RawFormula::Not(a.into())),
-            two.clone().prop_map(|(a, b)| RawFormula::And(a.into(), b.into())),
-            two.clone().prop_map(|(a, b)| RawFormula::Or(a.into(), b.into())),
-            two.clone().prop_map(|(a, b)| RawFormula::Iff(a.into(), b.into())),
+            two.clone()
+                .prop_map(|(a, b)| RawFormula::And(a.into(), b.into())),
+            two.clone()
+                .prop_map(|(a, b)| RawFormula::Or(a.into(), b.into())),
+            two.clone()
+                .prop_map(|(a, b)| RawFormula::Iff(a.into(), b.into())),
             two.prop_map(|(a, b)| RawFormula::Implies(a.into(), b.into())),
         ]
     })
@@ -171,7 +189,11 @@ pub fn point() -> impl Strategy<Value = Vec<i64>> {
 }
 
 pub fn assignment(point: &[i64]) -> Assignment {
-    point.iter().enumerate().map(|(i, v)| (Var(i as u32), Int::from(*v))).collect()
+    point
+        .iter()
+        .enumerate()
+        .map(|(i, v)| (Var(i as u32), Int::from(*v)))
+        .collect()
 }
 
 /// All points with coordinates in `-radius..=radius`.
