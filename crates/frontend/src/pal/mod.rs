@@ -6,14 +6,18 @@
 //! | `token`, `lexer` | words of the language, from text |
 //! | `ast`, `parser` | the syntax tree, from words |
 //! | `lower` | the Program, from the tree |
+//! | `format` | the same program with the white space of the house |
 //! | `suggest` | did you mean |
 
 mod ast;
+mod format;
 mod lexer;
 mod lower;
 mod parser;
 mod suggest;
 mod token;
+
+pub use format::format;
 
 use palisade_program::{Program, Source};
 
