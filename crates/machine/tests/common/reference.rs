@@ -1,0 +1,458 @@
+//! A second account of the models, as slow and as direct as possible: states are
+//! plain data in ordered sets, steps are read off the Program itself, nothing is
+//! packed, compiled or reduced. DESIGN, "Models, exactly", sentence by sentence.
+//!
+//! Store-store fences under PSO are kept differently here than in the machine:
+//! every store carries the number of stores and fences that its thread issued
+//! before it, and the rule of DESIGN is checked on these numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use palisade_program::{
+    Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Pick, Place, Program,
+    PropAtom, Property, PropertyKind, Step,
+};
+
+/// A buffered store.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Store {
+    cell: usize,
+    value: i64,
+    /// Number of store-store fences that the thread passed before it.
+    fences: u32,
+}
+
+/// A pending half of a remote operation.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Half {
+    Read {
+        from: usize,
+        to: usize,
+        remote: Instance,
+    },
+    Write {
+        to: usize,
+        value: i64,
+        remote: Instance,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Thread {
+    loc: u32,
+    locals: Vec<i64>,
+    /// In the order of issue.
+    buffer: Vec<Store>,
+    fences: u32,
+    pending: Vec<Half>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct State {
+    memory: Vec<i64>,
+    threads: Vec<Thread>,
+}
+
+/// What the reference found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// Some property or assertion is violated.
+    pub(crate) violated: bool,
+    /// Length of a shortest run to a violation.
+    pub(crate) length: Option<usize>,
+    /// Some state is a deadlock.
+    pub(crate) deadlock: bool,
+    /// Memory and locals of all final states.
+    pub(crate) finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
+    /// Number of states; `None` if there are more than the limit.
+    pub(crate) states: Option<usize>,
+}
+
+struct Reference<'p> {
+    program: &'p Program,
+    model: Model,
+    instances: Vec<Instance>,
+}
+
+/// Explores everything, up to `limit` states, also beyond violations.
+pub(crate) fn explore(program: &Program, model: Model, limit: usize) -> Answer {
+    let reference = Reference {
+        program,
+        model,
+        instances: program.instances(2),
+    };
+    reference.run(limit)
+}
+
+impl Reference<'_> {
+    fn run(&self, limit: usize) -> Answer {
+        let mut answer = Answer::default();
+        let mut seen = BTreeSet::new();
+        let mut level = vec![self.start()];
+        seen.insert(self.start());
+        let mut depth = 0;
+        while !level.is_empty() {
+            let mut next_level = Vec::new();
+            for state in level {
+                if self.is_broken(&state) {
+                    answer.violated = true;
+                    answer.length = answer.length.or(Some(depth));
+                }
+                let (next, failing) = self.successors(&state);
+                if failing {
+                    answer.violated = true;
+                    // The step that fails counts; a state that is broken at the
+                    // next level has the same length.
+                    answer.length = answer.length.or(Some(depth + 1));
+                }
+                if next.is_empty() && !failing {
+                    if self.all_ended(&state) {
+                        let locals = state.threads.iter().map(|t| t.locals.clone());
+                        answer
+                            .finals
+                            .insert((state.memory.clone(), locals.collect()));
+                    } else {
+                        answer.deadlock = true;
+                    }
+                }
+                for state in next {
+                    if seen.insert(state.clone()) {
+                        next_level.push(state);
+                    }
+                }
+            }
+            if seen.len() > limit {
+                return answer;
+            }
+            level = next_level;
+            depth += 1;
+        }
+        answer.states = Some(seen.len());
+        answer
+    }
+
+    fn start(&self) -> State {
+        let value = |init: &Init| match init {
+            Init::Value(value) => *value,
+            Init::Any => panic!("the reference knows no `= *`"),
+        };
+        let threads = self.instances.iter().map(|i| {
+            let template = self.program.template(i.template);
+            Thread {
+                loc: template.cfg.entry.0,
+                locals: template.locals.iter().map(|l| value(&l.init)).collect(),
+                buffer: Vec::new(),
+                fences: 0,
+                pending: Vec::new(),
+            }
+        });
+        State {
+            memory: self.program.initial_cells().iter().map(value).collect(),
+            threads: threads.collect(),
+        }
+    }
+
+    fn all_ended(&self, state: &State) -> bool {
+        let ended = |(t, i): (&Thread, &Instance)| {
+            t.loc == self.program.template(i.template).cfg.exit.0
+                && t.buffer.is_empty()
+                && t.pending.is_empty()
+        };
+        state.threads.iter().zip(&self.instances).all(ended)
+    }
+
+    // --- Properties ---
+
+    fn is_broken(&self, state: &State) -> bool {
+        self.program.properties.iter().any(|p| match p.kind {
+            PropertyKind::Never => self.choices(p).iter().any(|c| self.holds(p, c, state)),
+            PropertyKind::Finally => {
+                self.all_ended(state) && self.choices(p).iter().any(|c| !self.holds(p, c, state))
+            }
+        })
+    }
+
+    /// All choices of threads for the property's thread variables.
+    fn choices(&self, property: &Property) -> Vec<Vec<usize>> {
+        let mut all = vec![Vec::new()];
+        for var in &property.threads {
+            let mut longer = Vec::new();
+            for chosen in all {
+                for (i, instance) in self.instances.iter().enumerate() {
+                    if instance.template != var.template {
+                        continue;
+                    }
+                    if let Pick::Copy(copy) = var.pick
+                        && copy != instance.copy
+                    {
+                        continue;
+                    }
+                    let mut more: Vec<usize> = chosen.clone();
+                    more.push(i);
+                    longer.push(more);
+                }
+            }
+            all = longer;
+        }
+        let any = |i: usize| matches!(property.threads[i].pick, Pick::Any(_));
+        all.retain(|chosen| {
+            (0..chosen.len()).all(|i| (0..i).all(|j| !(any(i) && any(j) && chosen[i] == chosen[j])))
+        });
+        all
+    }
+
+    fn holds(&self, property: &Property, chosen: &[usize], state: &State) -> bool {
+        let value = property.cond.eval(&|atom| match atom {
+            PropAtom::Global(var, element) => {
+                state.memory[self.program.cell(*var, element.unwrap_or(0)).index()]
+            }
+            PropAtom::Local(t, local) => state.threads[chosen[t.index()]].locals[local.index()],
+            PropAtom::SelfOf(t) => i64::from(self.instances[chosen[t.index()]].copy),
+            PropAtom::At(t, loc) => i64::from(state.threads[chosen[t.index()]].loc == loc.0),
+        });
+        value.expect("small values do not overflow") != 0
+    }
+
+    // --- Steps ---
+
+    /// All successors, and whether a step fails an assertion.
+    fn successors(&self, state: &State) -> (Vec<State>, bool) {
+        let mut next = Vec::new();
+        let mut failing = false;
+        for t in 0..state.threads.len() {
+            let template = self.program.template(self.instances[t].template);
+            if state.threads[t].loc != template.cfg.exit.0 {
+                for edge in &template.cfg.edges {
+                    if edge.from.0 != state.threads[t].loc {
+                        continue;
+                    }
+                    for mut after in self.step(state, t, &edge.step, &mut failing) {
+                        after.threads[t].loc = edge.to.0;
+                        next.push(after);
+                    }
+                }
+            }
+            self.memory_steps(state, t, &mut next);
+        }
+        (next, failing)
+    }
+
+    fn eval(&self, state: &State, t: usize, e: &LocalExpr) -> i64 {
+        let value = e.eval(&|atom| match atom {
+            LocalAtom::Local(id) => state.threads[t].locals[id.index()],
+            LocalAtom::SelfId => i64::from(self.instances[t].copy),
+        });
+        value.expect("small values do not overflow")
+    }
+
+    fn cell(&self, state: &State, t: usize, place: &Place) -> usize {
+        let index = place.index.as_ref().map_or(0, |e| self.eval(state, t, e));
+        let index = u32::try_from(index).expect("indices are asserted to be in range");
+        self.program.cell(place.var, index).index()
+    }
+
+    fn buffered(&self) -> bool {
+        matches!(self.model, Model::Tso | Model::Pso)
+    }
+
+    fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
+        // The newest own entry for the variable, else memory.
+        let own = state.threads[t]
+            .buffer
+            .iter()
+            .rev()
+            .find(|s| s.cell == cell);
+        own.map_or(state.memory[cell], |s| s.value)
+    }
+
+    fn step(&self, state: &State, t: usize, step: &Step, failing: &mut bool) -> Vec<State> {
+        let mut next = state.clone();
+        match step {
+            Step::Skip => {}
+            Step::Assume(e) => {
+                if self.eval(state, t, e) == 0 {
+                    return Vec::new();
+                }
+            }
+            Step::Assert { cond, .. } => {
+                if self.eval(state, t, cond) == 0 {
+                    *failing = true;
+                    return Vec::new();
+                }
+            }
+            Step::Assign { dst, value } => {
+                next.threads[t].locals[dst.index()] = self.eval(state, t, value);
+            }
+            Step::Havoc { dst, domain } => {
+                let domain = domain.expect("random programs choose from ranges");
+                let with = |value| {
+                    let mut next = state.clone();
+                    next.threads[t].locals[dst.index()] = value;
+                    next
+                };
+                return (domain.lo..=domain.hi).map(with).collect();
+            }
+            Step::Load { dst, src } => {
+                let cell = self.cell(state, t, src);
+                next.threads[t].locals[dst.index()] = self.load(state, t, cell);
+            }
+            Step::Store { dst, value } => {
+                let (cell, value) = (self.cell(state, t, dst), self.eval(state, t, value));
+                if self.buffered() {
+                    let fences = state.threads[t].fences;
+                    next.threads[t].buffer.push(Store {
+                        cell,
+                        value,
+                        fences,
+                    });
+                } else {
+                    next.memory[cell] = value;
+                }
+            }
+            Step::Fence(FenceKind::Full) => {
+                if !state.threads[t].buffer.is_empty() {
+                    return Vec::new();
+                }
+            }
+            Step::Fence(FenceKind::StoreStore) => {
+                if self.model == Model::Pso {
+                    next.threads[t].fences += 1;
+                    tidy(&mut next.threads[t]);
+                }
+            }
+            Step::Fence(FenceKind::Candidate) => {}
+            Step::Atomic(atomic) => return self.block(state, t, &atomic.body, failing),
+            Step::Put { remote, local } => {
+                let (from, to) = (self.cell(state, t, local), self.cell(state, t, remote));
+                self.issue(&mut next, t, from, to, to);
+            }
+            Step::Get { local, remote } => {
+                let (from, to) = (self.cell(state, t, remote), self.cell(state, t, local));
+                self.issue(&mut next, t, from, to, from);
+            }
+            Step::Flush(target) => {
+                let waits = |half: &Half| {
+                    let (Half::Read { remote, .. } | Half::Write { remote, .. }) = half;
+                    match target {
+                        FlushTarget::All => true,
+                        FlushTarget::Process { template, copy } => {
+                            remote.template == *template
+                                && copy.as_ref().is_none_or(|copy| {
+                                    self.eval(state, t, copy) == i64::from(remote.copy)
+                                })
+                        }
+                    }
+                };
+                if state.threads[t].pending.iter().any(waits) {
+                    return Vec::new();
+                }
+            }
+        }
+        vec![next]
+    }
+
+    fn issue(&self, next: &mut State, t: usize, from: usize, to: usize, far: usize) {
+        if self.model != Model::Rma {
+            next.memory[to] = next.memory[from];
+            return;
+        }
+        let (var, element) = self.program.variable_of(palisade_program::Cell::from(far));
+        let home = self
+            .program
+            .global(var)
+            .home
+            .expect("remote variables have a home");
+        let remote = Instance {
+            template: home.template,
+            copy: if home.per_copy { element } else { 0 },
+        };
+        next.threads[t]
+            .pending
+            .push(Half::Read { from, to, remote });
+        next.threads[t].pending.sort();
+    }
+
+    /// All complete runs of a block.
+    fn block(&self, state: &State, t: usize, body: &Cfg, failing: &mut bool) -> Vec<State> {
+        if !state.threads[t].buffer.is_empty() {
+            return Vec::new();
+        }
+        let mut ends = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut stack = vec![(body.entry, state.clone())];
+        while let Some((loc, state)) = stack.pop() {
+            if loc == body.exit {
+                ends.push(state);
+                continue;
+            }
+            if !seen.insert((loc, state.clone())) {
+                continue;
+            }
+            for edge in body.edges.iter().filter(|e| e.from == loc) {
+                if let Step::Store { dst, value } = &edge.step {
+                    // Straight to memory.
+                    let mut next = state.clone();
+                    next.memory[self.cell(&state, t, dst)] = self.eval(&state, t, value);
+                    stack.push((edge.to, next));
+                } else {
+                    for next in self.step(&state, t, &edge.step, failing) {
+                        stack.push((edge.to, next));
+                    }
+                }
+            }
+        }
+        ends
+    }
+
+    /// Updates from the thread's buffers; halves of its remote operations.
+    fn memory_steps(&self, state: &State, t: usize, next: &mut Vec<State>) {
+        let thread = &state.threads[t];
+        for (i, store) in thread.buffer.iter().enumerate() {
+            let older = &thread.buffer[..i];
+            let free = match self.model {
+                Model::Tso => older.is_empty(),
+                // The oldest of its cell, and no store issued before a fence that
+                // it was issued after is still in any of the thread's buffers.
+                _ => older
+                    .iter()
+                    .all(|o| o.cell != store.cell && o.fences == store.fences),
+            };
+            if free {
+                let mut after = state.clone();
+                after.memory[store.cell] = store.value;
+                after.threads[t].buffer.remove(i);
+                tidy(&mut after.threads[t]);
+                next.push(after);
+            }
+        }
+        for (i, half) in thread.pending.iter().enumerate() {
+            let mut after = state.clone();
+            let pending = &mut after.threads[t].pending;
+            pending.remove(i);
+            match half {
+                Half::Read { from, to, remote } => pending.push(Half::Write {
+                    to: *to,
+                    value: state.memory[*from],
+                    remote: *remote,
+                }),
+                Half::Write { to, value, .. } => after.memory[*to] = *value,
+            }
+            after.threads[t].pending.sort();
+            next.push(after);
+        }
+    }
+}
+
+/// Only differences between the numbers of fences matter: renumber them, so that
+/// loops with fences do not make infinitely many states.
+fn tidy(thread: &mut Thread) {
+    let mut numbers: Vec<u32> = thread.buffer.iter().map(|s| s.fences).collect();
+    numbers.push(thread.fences);
+    numbers.sort_unstable();
+    numbers.dedup();
+    let new: BTreeMap<u32, u32> = (0..).zip(&numbers).map(|(new, &old)| (old, new)).collect();
+    for store in &mut thread.buffer {
+        store.fences = new[&store.fences];
+    }
+    thread.fences = new[&thread.fences];
+}
