@@ -52,6 +52,11 @@ fn main() -> std::process::ExitCode {
             let f = &a.fixpoint;
             for (l, at) in a.model.locations.iter().zip(&f.locations) {
                 println!("{l}: {}", at.set.structures().len());
+                if std::env::var("SHOW").is_ok_and(|w| w == *l) {
+                    for s in at.set.structures() {
+                        println!("{}", palisade_shape::print::tvs(&a.model.vocabulary, s));
+                    }
+                }
             }
             println!("kept {} total {} stop {:?}", f.kept(), f.total, f.stop);
             for m in &f.messages {

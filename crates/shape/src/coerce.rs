@@ -132,9 +132,18 @@ fn apply(voc: &Vocabulary, s: &mut Structure, rule: &Rule, dirty: &mut Dirty) ->
         for bit in bits(body.must[row] & !head.must[row] & full) {
             let tuple = tuple_at(row, bit, k, n);
             let may = head.may[row] >> bit & 1 == 1;
-            if may && sharpen(voc, s, rule, &tuple, dirty) {
-                outcome = Outcome::Changed;
-                continue;
+            let sharpened = if may {
+                sharpen(voc, s, rule, &tuple, dirty)
+            } else {
+                Sharpened::Impossible
+            };
+            match sharpened {
+                Sharpened::Done => {
+                    outcome = Outcome::Changed;
+                    continue;
+                }
+                Sharpened::Cannot => continue,
+                Sharpened::Impossible => {}
             }
             // The head cannot hold: an object of the tuple that need not exist does not.
             let maybe: Vec<usize> = maybe_absent(voc, s, &tuple);
@@ -169,32 +178,47 @@ fn maybe_absent(voc: &Vocabulary, s: &Structure, tuple: &[usize]) -> Vec<usize> 
     out
 }
 
-/// Makes a head that is 1/2 definite; false when no value of it can hold.
+/// What became of a head that is 1/2.
+enum Sharpened {
+    /// It is definite now.
+    Done,
+    /// It concerns only some of the concrete tuples that the abstract tuple stands for.
+    Cannot,
+    /// No concrete tuple can satisfy it.
+    Impossible,
+}
+
+/// Makes a head that is 1/2 definite.
 fn sharpen(
     voc: &Vocabulary,
     s: &mut Structure,
     rule: &Rule,
     tuple: &[usize],
     dirty: &mut Dirty,
-) -> bool {
+) -> Sharpened {
     let object = |v| tuple[rule.vars.iter().position(|w| *w == v).expect("head variable")];
     match &rule.head {
         Head::Atom(p, args, positive) => {
             let objects: Vec<usize> = args.iter().map(|v| object(*v)).collect();
+            // p(v,v) speaks of the diagonal; on a summary object p(u,u) has more pairs.
+            if args.len() != rule.vars.len() && objects.iter().any(|u| s.is_summary(voc, *u)) {
+                return Sharpened::Cannot;
+            }
             s.set(voc, *p, &objects, (*positive).into());
             dirty.mark(*p);
-            true
+            Sharpened::Done
         }
         Head::Eq(a, b, true) => {
             let (u, w) = (object(*a), object(*b));
-            if u == w {
-                s.set(voc, PredId::SM, &[u], crate::kleene::Kleene::False);
-                dirty.mark_universe();
+            if u != w {
+                return Sharpened::Impossible;
             }
-            u == w
+            s.set(voc, PredId::SM, &[u], crate::kleene::Kleene::False);
+            dirty.mark_universe();
+            Sharpened::Done
         }
         // The body holds for every pair of the object's members, also for equal ones.
-        Head::Eq(_, _, false) | Head::False => false,
+        Head::Eq(_, _, false) | Head::False => Sharpened::Impossible,
     }
 }
 
