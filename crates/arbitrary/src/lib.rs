@@ -12,8 +12,10 @@
 //! | `shape` | the knobs |
 //! | `writer` | lines with indentation |
 //! | `threads` | programs with threads |
+//! | `idioms` | shapes in which memory models differ |
 //! | `processes` | programs with processes (RMA) |
 
+mod idioms;
 mod processes;
 mod rng;
 mod shape;

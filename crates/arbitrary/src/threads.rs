@@ -1,32 +1,37 @@
 //! Random programs with threads.
 
+use std::ops::Range;
+
 use crate::rng::Rng;
 use crate::shape::Shape;
 use crate::writer::Writer;
 
 /// One template to write.
-struct Template {
+pub(crate) struct Template {
     name: String,
     copies: usize,
     /// Labels written so far.
     labels: Vec<String>,
 }
 
-struct Generator<'a> {
-    rng: &'a mut Rng,
-    shape: &'a Shape,
-    out: Writer,
+pub(crate) struct Generator<'a> {
+    pub(crate) rng: &'a mut Rng,
+    pub(crate) shape: &'a Shape,
+    pub(crate) out: Writer,
     /// Copies of the replicated template, if there is one: length of `a`.
-    copies: usize,
+    pub(crate) copies: usize,
     /// Whether statements that order `self` may be written.
     ordered: bool,
     /// Loop counters so far.
     counters: usize,
+    /// Shared variables that random statements use.
+    pub(crate) vars: Range<usize>,
 }
 
 const LOCALS: [&str; 2] = ["r", "s"];
 
 pub(crate) fn generate(rng: &mut Rng, shape: &Shape) -> String {
+    let idiom = rng.chance(55);
     let copies = if shape.copies && rng.chance(60) {
         rng.between(2, shape.threads.max(2) as i64) as usize
     } else {
@@ -40,8 +45,13 @@ pub(crate) fn generate(rng: &mut Rng, shape: &Shape) -> String {
         copies,
         ordered,
         counters: 0,
+        vars: 0..shape.vars,
     };
-    generator.program()
+    if idiom {
+        generator.idiom()
+    } else {
+        generator.program()
+    }
 }
 
 impl Generator<'_> {
@@ -83,19 +93,26 @@ impl Generator<'_> {
     }
 
     fn var(&mut self) -> String {
-        format!("x{}", self.rng.below(self.shape.vars))
+        format!("x{}", self.vars.start + self.rng.below(self.vars.len()))
     }
 
     fn local(&mut self) -> &'static str {
         LOCALS[self.rng.below(LOCALS.len())]
     }
 
-    fn template(&mut self, name: &str, copies: usize) -> Template {
-        let mut template = Template {
-            name: name.to_owned(),
-            copies,
-            labels: Vec::new(),
-        };
+    /// A whole template.
+    pub(crate) fn template(&mut self, name: &str, copies: usize) -> Template {
+        let mut template = self.open(name, copies);
+        let count = self.rng.between(2, self.shape.statements.max(2) as i64);
+        for _ in 0..count {
+            self.statement(&mut template, 0, Place::Plain);
+        }
+        self.out.close();
+        template
+    }
+
+    /// The head of a template and its locals.
+    pub(crate) fn open(&mut self, name: &str, copies: usize) -> Template {
         match copies {
             0 => self.out.open(&format!("thread {name}")),
             n => self.out.open(&format!("thread {name}[{n}]")),
@@ -106,12 +123,11 @@ impl Generator<'_> {
         if self.copies > 0 {
             self.out.line("local who = -1;");
         }
-        let count = self.rng.between(2, self.shape.statements.max(2) as i64);
-        for _ in 0..count {
-            self.statement(&mut template, 0, Place::Plain);
+        Template {
+            name: name.to_owned(),
+            copies,
+            labels: Vec::new(),
         }
-        self.out.close();
-        template
     }
 
     /// A shared variable or array element as an operand.
@@ -149,7 +165,7 @@ impl Generator<'_> {
         let l = self.local();
         let op = *self.rng.pick(&["==", "!=", "<", ">="]);
         match self.rng.below(8) {
-            0 if template.copies > 0 => "who == self".to_owned(),
+            0 if template.copies > 0 && self.copies > 0 => "who == self".to_owned(),
             1 if template.copies > 0 && self.ordered => format!("{l} < self"),
             2 => format!("{l} {op} {c} && {} != {c}", self.local()),
             _ => format!("{l} {op} {c}"),
@@ -161,7 +177,7 @@ impl Generator<'_> {
         let c = self.value();
         let op = *self.rng.pick(&["==", "!="]);
         match self.rng.below(6) {
-            0 if template.copies > 0 => "owner == self".to_owned(),
+            0 if template.copies > 0 && self.copies > 0 => "owner == self".to_owned(),
             1 if self.copies > 0 => "owner == -1".to_owned(),
             2 if self.shape.choices => "*".to_owned(),
             3 => format!("{} {op} {c} || {} == {c}", self.var(), self.var()),
@@ -179,7 +195,7 @@ impl Generator<'_> {
         }
     }
 
-    fn statement(&mut self, template: &mut Template, depth: usize, within: Place) {
+    pub(crate) fn statement(&mut self, template: &mut Template, depth: usize, within: Place) {
         let plain = within == Place::Plain;
         let kinds = if depth < 2 { 20 } else { 12 };
         match self.rng.below(kinds) {
@@ -197,7 +213,7 @@ impl Generator<'_> {
                 let (l, e) = (self.local(), self.pure(template));
                 self.out.line(&format!("{l} = {e};"));
             }
-            8 if template.copies > 0 => self.name(within),
+            8 if template.copies > 0 && self.copies > 0 => self.name(within),
             9 if plain && self.shape.fences => self.out.line("fence;"),
             10 if plain && self.shape.store_store => self.out.line("fence(ss);"),
             11 if self.shape.asserts && self.rng.chance(50) => {
@@ -262,7 +278,7 @@ impl Generator<'_> {
             // Waits, or runs for ever without storing.
             let condition = self.shared_condition(template);
             let condition = if condition == "*" {
-                "x0 == 0".to_owned()
+                format!("{} == 0", self.var())
             } else {
                 condition
             };
@@ -292,7 +308,7 @@ impl Generator<'_> {
                 let e = self.pure(template);
                 self.out.line(&format!("{l} = xchg({v}, {e});"));
             }
-            2 if template.copies > 0 => {
+            2 if template.copies > 0 && self.copies > 0 => {
                 self.out.open("atomic");
                 self.out.line("assume(owner == -1);");
                 self.out.line("owner = self;");
@@ -318,7 +334,7 @@ impl Generator<'_> {
         }
         if self.shape.finals && self.rng.chance(70) {
             let mut parts = Vec::new();
-            for _ in 0..self.rng.between(2, 3) {
+            for _ in 0..self.rng.between(1, 2) {
                 parts.push(self.fact(templates));
             }
             self.out
@@ -366,7 +382,7 @@ impl Generator<'_> {
                 }
             }
         }
-        while parts.len() < 2 || self.rng.chance(35) {
+        while parts.len() < 2 || self.rng.chance(15) {
             parts.push(self.fact(templates));
         }
         self.out.line(&format!("never {};", parts.join(" && ")));
@@ -375,7 +391,7 @@ impl Generator<'_> {
 
 /// Where a statement stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     /// Anything may be written.
     Plain,
     /// In an atomic block: no fences.
