@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::fingerprint::Fingerprint;
 use crate::judge::Judge;
 use crate::refusal::{Place, Reason, Refusal};
+use crate::state::MAX_THREADS;
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
 use palisade_logic::{Limits, SolverStats};
@@ -100,6 +101,9 @@ fn admissible(program: &Program, certificate: &Certificate) -> Result<(), Reason
     let expected = Fingerprint::of(program, certificate.model, certificate.threads);
     if certificate.fingerprint != expected {
         return Err(Reason::Fingerprint);
+    }
+    if certificate.threads > MAX_THREADS {
+        return Err(Reason::Unsupported("so many threads".to_owned()));
     }
     match certificate.model {
         Model::Sc | Model::Tso | Model::Pso => Ok(()),

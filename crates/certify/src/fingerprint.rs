@@ -77,7 +77,9 @@ impl Hash {
 
     fn list<T>(&mut self, items: &[T], each: impl Fn(&mut Self, &T)) {
         self.number(items.len() as i64);
-        items.iter().for_each(|item| each(self, item));
+        for item in items {
+            each(self, item);
+        }
     }
 
     fn option<T>(&mut self, item: Option<&T>, each: impl Fn(&mut Self, &T)) {

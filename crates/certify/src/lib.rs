@@ -19,8 +19,9 @@
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
 //! | [`check`] | the whole check |
 //! | [`refusal`] | why a certificate is not accepted |
-//! | [`print`](mod@print), [`parse`](mod@parse), `token`, `names` | the text of a certificate |
+//! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
+mod atom_text;
 pub mod buffer;
 pub mod certificate;
 pub mod check;
@@ -30,6 +31,7 @@ mod index;
 mod initial;
 mod judge;
 mod names;
+pub mod parse;
 pub mod print;
 mod property;
 pub mod refusal;
@@ -43,6 +45,7 @@ pub use buffer::{Buffer, Item};
 pub use certificate::{Certificate, Control, Cube, Entry, Kind};
 pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;
+pub use parse::{ParseError, parse};
 pub use print::print;
 pub use refusal::{Place, Reason, Refusal};
 pub use state::StateVar;

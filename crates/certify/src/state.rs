@@ -52,6 +52,9 @@ pub enum StateVar {
     },
 }
 
+/// Threads that a certificate can speak of.
+pub const MAX_THREADS: u32 = 1 << (KIND - THREAD);
+
 const KIND: u32 = 29;
 const THREAD: u32 = 21;
 const POSITION: u32 = 6;

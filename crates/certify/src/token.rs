@@ -96,7 +96,7 @@ fn plain_name(text: &str) -> usize {
                 n if n > 0 && rest[1 + n..].starts_with(']') => n + 2,
                 _ => return at,
             },
-            '(' if text[..at].ends_with(".buf") => match rest.find(')') {
+            '(' if text[..at].strip_suffix(".buf").is_some() => match rest.find(')') {
                 Some(end) => end + 1,
                 None => return at,
             },

@@ -1,0 +1,470 @@
+//! Reading the text of a certificate; the format is described in [`crate::print`](mod@crate::print).
+//! Names are those of the program, so reading needs it. What is malformed is an
+//! error with line and column; nothing is guessed or repaired.
+
+use crate::atom_text::AtomReader;
+use crate::buffer::{Buffer, Item};
+use crate::certificate::{Certificate, Control, Cube, Entry, Kind};
+use crate::fingerprint::Fingerprint;
+use crate::names::StateNames;
+use crate::state::{MAX_THREADS, StateVar};
+use crate::token::{Placed, Token, tokens};
+use palisade_program::{LineColumn, LocId, Model, Program};
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// A text that is no certificate of the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    /// Where.
+    pub position: LineColumn,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.position, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Tokens of the longest atom: formulas are trees that are walked by recursion.
+const MAX_ATOM: usize = 4096;
+
+/// Reads a certificate of `program`.
+///
+/// # Errors
+/// The first line that is not as [`crate::print`](mod@crate::print) describes.
+pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
+    let mut lines = Lines::new(text);
+    let mut first = lines.expect("palisade")?;
+    first.word("certificate")?;
+    if first.number::<u32>()? != 1 {
+        return Err(first.error_before("this version of the format is not known"));
+    }
+    first.end()?;
+    let fingerprint = fingerprint(&mut lines)?;
+    let kind = kind(&mut lines)?;
+    let model = model(&mut lines)?;
+    let mut line = lines.expect("threads")?;
+    let threads = line.number()?;
+    if threads > MAX_THREADS {
+        return Err(line.error_before("more threads than a certificate can speak of"));
+    }
+    line.end()?;
+    let instances = program.instances(threads);
+    let mut reader = Reader {
+        names: StateNames::of(program, &instances),
+        atom_names: FxHashMap::default(),
+        certificate: Certificate {
+            fingerprint,
+            kind,
+            model,
+            threads,
+            explicit: Vec::new(),
+            atoms: Vec::new(),
+            entries: Vec::new(),
+        },
+        thread_count: instances.len(),
+    };
+    loop {
+        let mut line = lines.next()?;
+        match line.name()?.as_str() {
+            "explicit" => reader.explicit(&mut line)?,
+            "atom" => reader.atom(&mut line)?,
+            "at" => reader.entry(&mut line)?,
+            "end" => {
+                line.end()?;
+                return Ok(reader.certificate);
+            }
+            _ => return Err(line.error_before("expected `explicit`, `atom`, `at` or `end`")),
+        }
+    }
+}
+
+fn fingerprint(lines: &mut Lines<'_>) -> Result<Fingerprint, ParseError> {
+    // Hexadecimal digits are neither a name nor a number.
+    let (text, error) = lines.raw("fingerprint")?;
+    let text = text.trim();
+    match u128::from_str_radix(text, 16) {
+        Ok(value) if text.len() == 32 && !text.starts_with('+') => Ok(Fingerprint(value)),
+        Ok(_) | Err(_) => Err(ParseError {
+            message: "expected 32 hexadecimal digits".to_owned(),
+            ..error
+        }),
+    }
+}
+
+fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
+    let mut line = lines.expect("kind")?;
+    let kind = match line.name()?.as_str() {
+        "inductive" => Kind::Inductive,
+        _ => return Err(line.error_before("this kind of certificate is not known")),
+    };
+    line.end()?;
+    Ok(kind)
+}
+
+fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {
+    let mut line = lines.expect("model")?;
+    let model = match line.name()?.as_str() {
+        "sc" => Model::Sc,
+        "tso" => Model::Tso,
+        "pso" => Model::Pso,
+        "rma" => Model::Rma,
+        _ => return Err(line.error_before("expected `sc`, `tso`, `pso` or `rma`")),
+    };
+    line.end()?;
+    Ok(model)
+}
+
+struct Reader {
+    names: StateNames,
+    atom_names: FxHashMap<String, u32>,
+    certificate: Certificate,
+    thread_count: usize,
+}
+
+impl Reader {
+    fn explicit(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        if !self.certificate.entries.is_empty() || !self.certificate.explicit.is_empty() {
+            return Err(line.error_before("`explicit` must stand once, before the entries"));
+        }
+        loop {
+            let var = self.state_var(line)?;
+            self.certificate.explicit.push(var);
+            if !line.sign(",") {
+                return line.end();
+            }
+        }
+    }
+
+    fn state_var(&self, line: &mut Line) -> Result<StateVar, ParseError> {
+        let name = line.name()?;
+        let found = self.names.find(&name);
+        found.ok_or_else(|| line.error_before(&format!("the program has no variable `{name}`")))
+    }
+
+    fn atom(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let name = line.name()?;
+        let number = self.certificate.atoms.len() as u32;
+        if self.atom_names.insert(name, number).is_some() {
+            return Err(line.error_before("this atom was defined before"));
+        }
+        line.expect(":")?;
+        if line.tokens.len() > MAX_ATOM {
+            return Err(line.error("this atom is too long"));
+        }
+        let atom = AtomReader {
+            line,
+            names: &self.names,
+            depth: 0,
+        }
+        .read()?;
+        self.certificate.atoms.push(atom);
+        line.end()
+    }
+
+    fn entry(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let locs = self.locs(line)?;
+        let values = self.values(line)?;
+        let buffers = self.buffers(line)?;
+        line.expect(":")?;
+        let cubes = self.cubes(line)?;
+        line.end()?;
+        let control = Control {
+            locs,
+            buffers,
+            values,
+        };
+        self.certificate.entries.push(Entry { control, cubes });
+        Ok(())
+    }
+
+    fn locs(&self, line: &mut Line) -> Result<Vec<LocId>, ParseError> {
+        let mut locs = Vec::new();
+        for thread in 0..self.thread_count {
+            let name = line.name()?;
+            let expected = self.names.thread(thread as u32);
+            if name != expected {
+                return Err(line.error_before(&format!("expected thread `{expected}`")));
+            }
+            line.expect("@")?;
+            locs.push(LocId(line.number()?));
+        }
+        Ok(locs)
+    }
+
+    fn values(&self, line: &mut Line) -> Result<Vec<Option<i64>>, ParseError> {
+        let mut values = Vec::new();
+        for (i, var) in self.certificate.explicit.iter().enumerate() {
+            if i == 0 {
+                line.word("with")?;
+            } else {
+                line.expect(",")?;
+            }
+            if self.state_var(line)? != *var {
+                let expected = self.names.state_var(*var);
+                return Err(line.error_before(&format!("expected the value of `{expected}`")));
+            }
+            line.expect("=")?;
+            values.push(if line.sign("*") {
+                None
+            } else {
+                Some(line.signed()?)
+            });
+        }
+        Ok(values)
+    }
+
+    fn buffers(&self, line: &mut Line) -> Result<Vec<Buffer>, ParseError> {
+        let mut buffers = vec![Buffer::default(); self.thread_count];
+        if !line.is_word("buffers") {
+            return Ok(buffers);
+        }
+        line.name()?;
+        loop {
+            let name = line.name()?;
+            let Some(thread) = self.names.find_thread(&name) else {
+                return Err(line.error_before(&format!("the program has no thread `{name}`")));
+            };
+            if !buffers[thread as usize].0.is_empty() {
+                return Err(line.error_before("this thread's buffer was given before"));
+            }
+            line.expect("(")?;
+            buffers[thread as usize] = self.buffer(line)?;
+            if line.is_sign(":") {
+                return Ok(buffers);
+            }
+        }
+    }
+
+    fn buffer(&self, line: &mut Line) -> Result<Buffer, ParseError> {
+        let mut items = Vec::new();
+        while !line.sign(")") {
+            if line.sign("|") {
+                items.push(Item::Fence);
+                continue;
+            }
+            let name = line.name()?;
+            let Some(cell) = self.names.find_cell(&name) else {
+                return Err(line.error_before(&format!("the program has no cell `{name}`")));
+            };
+            items.push(Item::Store(cell));
+        }
+        Ok(Buffer(items))
+    }
+
+    fn cubes(&self, line: &mut Line) -> Result<Vec<Cube>, ParseError> {
+        if line.is_word("false") {
+            line.name()?;
+            return Ok(Vec::new());
+        }
+        let mut cubes = Vec::new();
+        loop {
+            cubes.push(self.cube(line)?);
+            if !line.sign("|") {
+                return Ok(cubes);
+            }
+        }
+    }
+
+    fn cube(&self, line: &mut Line) -> Result<Cube, ParseError> {
+        if line.is_word("true") {
+            line.name()?;
+            return Ok(Cube::TRUE);
+        }
+        let mut literals = Vec::new();
+        loop {
+            let positive = !line.sign("!");
+            let name = line.name()?;
+            let Some(atom) = self.atom_names.get(&name) else {
+                return Err(line.error_before(&format!("there is no atom `{name}`")));
+            };
+            literals.push((*atom, positive));
+            if !line.sign("&") {
+                return Ok(Cube(literals));
+            }
+        }
+    }
+}
+
+/// The lines of the text that are not empty.
+struct Lines<'a> {
+    rest: std::iter::Enumerate<std::str::Lines<'a>>,
+    last: u32,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let rest = text.lines().enumerate();
+        Self { rest, last: 0 }
+    }
+
+    fn next(&mut self) -> Result<Line, ParseError> {
+        for (number, text) in self.rest.by_ref() {
+            let line = number as u32 + 1;
+            self.last = line;
+            let tokens = tokens(text).map_err(|bad| ParseError {
+                position: LineColumn {
+                    line,
+                    column: bad.column,
+                },
+                message: bad.what.to_owned(),
+            })?;
+            if !tokens.is_empty() {
+                let width = text.chars().count() as u32;
+                return Ok(Line {
+                    tokens,
+                    at: 0,
+                    number: line,
+                    width,
+                });
+            }
+        }
+        Err(self.end_of_text())
+    }
+
+    fn end_of_text(&self) -> ParseError {
+        let position = LineColumn {
+            line: self.last + 1,
+            column: 1,
+        };
+        let message = "the certificate ends too early: the line `end` is missing".to_owned();
+        ParseError { position, message }
+    }
+
+    /// The next line, which must begin with `word`.
+    fn expect(&mut self, word: &str) -> Result<Line, ParseError> {
+        let mut line = self.next()?;
+        line.word(word)?;
+        Ok(line)
+    }
+
+    /// The rest of the next line after `word`, and an error that points there.
+    fn raw(&mut self, word: &str) -> Result<(&'a str, ParseError), ParseError> {
+        for (number, text) in self.rest.by_ref() {
+            self.last = number as u32 + 1;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let position = LineColumn {
+                line: self.last,
+                column: 1,
+            };
+            let message = format!("expected `{word}`");
+            let error = ParseError { position, message };
+            let rest = text.trim_start().strip_prefix(word);
+            return rest.map_or(Err(error.clone()), |rest| Ok((rest, error)));
+        }
+        Err(self.end_of_text())
+    }
+}
+
+/// The tokens of one line and a place among them.
+pub(crate) struct Line {
+    tokens: Vec<Placed>,
+    at: usize,
+    number: u32,
+    width: u32,
+}
+
+impl Line {
+    fn error_at(&self, at: usize, message: &str) -> ParseError {
+        let column = self.tokens.get(at).map_or(self.width + 1, |t| t.column);
+        let line = self.number;
+        let message = message.to_owned();
+        ParseError {
+            position: LineColumn { line, column },
+            message,
+        }
+    }
+
+    /// An error at the token that was read last.
+    pub(crate) fn error_before(&self, message: &str) -> ParseError {
+        self.error_at(self.at.saturating_sub(1), message)
+    }
+
+    /// An error at the next token.
+    pub(crate) fn error(&self, message: &str) -> ParseError {
+        self.error_at(self.at, message)
+    }
+
+    /// The next token without taking it.
+    pub(crate) fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at).map(|placed| &placed.token)
+    }
+
+    /// Takes the next token.
+    pub(crate) fn skip(&mut self) {
+        self.at += 1;
+    }
+
+    pub(crate) fn name(&mut self) -> Result<String, ParseError> {
+        match self.peek() {
+            Some(Token::Name(name)) => {
+                let name = name.clone();
+                self.skip();
+                Ok(name)
+            }
+            Some(Token::Number(_) | Token::Sign(_)) | None => Err(self.error("expected a name")),
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Result<T, ParseError> {
+        let parsed = match self.peek() {
+            Some(Token::Number(digits)) => digits.parse().ok(),
+            Some(Token::Name(_) | Token::Sign(_)) | None => None,
+        };
+        let number = parsed.ok_or_else(|| self.error("expected a number"))?;
+        self.skip();
+        Ok(number)
+    }
+
+    fn signed(&mut self) -> Result<i64, ParseError> {
+        let negative = self.sign("-");
+        let value: i128 = self.number()?;
+        let value = if negative { -value } else { value };
+        i64::try_from(value).map_err(|_| self.error_before("this number exceeds 64 bits"))
+    }
+
+    /// Whether the next token is this sign.
+    pub(crate) fn is_sign(&self, sign: &str) -> bool {
+        matches!(self.peek(), Some(Token::Sign(s)) if *s == sign)
+    }
+
+    /// Takes the next token if it is this sign.
+    pub(crate) fn sign(&mut self, sign: &str) -> bool {
+        let found = self.is_sign(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(crate) fn expect(&mut self, sign: &str) -> Result<(), ParseError> {
+        if self.sign(sign) {
+            return Ok(());
+        }
+        Err(self.error(&format!("expected `{sign}`")))
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token::Name(name)) if name == word)
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), ParseError> {
+        if self.is_word(word) {
+            self.skip();
+            return Ok(());
+        }
+        Err(self.error(&format!("expected `{word}`")))
+    }
+
+    fn end(&mut self) -> Result<(), ParseError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error("expected the end of the line")),
+        }
+    }
+}

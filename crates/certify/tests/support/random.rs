@@ -1,0 +1,228 @@
+//! Small random programs: two or three threads over small values, with loads,
+//! stores, both fences, atomic blocks, arrays, `self`, loops, `choose`.
+
+use super::build::*;
+use palisade_program::*;
+
+/// A small generator of numbers: the tests need no quality, only the same
+/// numbers on every machine.
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// Global 0 and 1 are scalars, 2 is an array of two; each thread has two locals.
+pub(crate) fn program_of(seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let rng = &mut rng;
+    let first = match rng.below(4) {
+        0 => {
+            let domain = Some(Domain { lo: 0, hi: 1 });
+            Global {
+                domain,
+                ..global("x", Init::Any)
+            }
+        }
+        _ => global("x", Init::Value(0)),
+    };
+    let globals = vec![first, global("y", Init::Value(0)), array("a", &[0, 1])];
+    let templates = if rng.chance(40) {
+        let count = if rng.chance(50) {
+            Count::Fixed(2)
+        } else {
+            Count::Any
+        };
+        vec![random_thread(rng, "t", count)]
+    } else {
+        vec![
+            random_thread(rng, "left", Count::Once),
+            random_thread(rng, "right", Count::Once),
+        ]
+    };
+    let properties = (0..1 + rng.below(2))
+        .map(|_| random_property(rng, &templates))
+        .collect();
+    program(globals, templates, properties)
+}
+
+fn random_thread(rng: &mut Rng, name: &str, count: Count) -> Template {
+    let length = 2 + rng.below(4) as u32;
+    let mut code = Vec::new();
+    for at in 0..length {
+        match rng.below(10) {
+            0 => {
+                // A branch, or a wait.
+                let cond = random_cond(rng);
+                let other = if rng.chance(60) {
+                    at + 1
+                } else {
+                    rng.below(length as usize) as u32
+                };
+                code.push((at, assume(cond.clone()), at + 1));
+                code.push((at, assume(cond.negate()), other));
+            }
+            1 => {
+                code.push((at, random_step(rng), at + 1));
+                code.push((at, random_step(rng), rng.below(length as usize + 1) as u32));
+            }
+            _ => code.push((at, random_step(rng), at + 1)),
+        }
+    }
+    thread(name, count, &["r", "s"], length + 1, code)
+}
+
+fn random_step(rng: &mut Rng) -> Step {
+    match rng.below(22) {
+        0..=5 => Step::Load {
+            dst: LocalId(rng.below(2) as u32),
+            src: random_place(rng),
+        },
+        6..=12 => Step::Store {
+            dst: random_place(rng),
+            value: random_value(rng),
+        },
+        13 => assign(rng.below(2) as u32, random_value(rng)),
+        14 => Step::Fence(FenceKind::Full),
+        15 | 16 => Step::Fence(FenceKind::StoreStore),
+        17 | 18 => random_block(rng),
+        19 => Step::Havoc {
+            dst: LocalId(rng.below(2) as u32),
+            domain: Some(Domain { lo: 0, hi: 1 }),
+        },
+        20 => assert(random_cond(rng).or(bin(BinOp::Lt, r(0), k(2)))),
+        _ => Step::Skip,
+    }
+}
+
+fn random_block(rng: &mut Rng) -> Step {
+    let inner = |rng: &mut Rng| loop {
+        let step = random_step(rng);
+        match step {
+            Step::Fence(_) | Step::Atomic(_) => {}
+            step => return step,
+        }
+    };
+    match rng.below(4) {
+        // Compare and swap.
+        0 => atomic(
+            4,
+            vec![
+                (
+                    0,
+                    Step::Load {
+                        dst: LocalId(0),
+                        src: random_place(rng),
+                    },
+                    1,
+                ),
+                (1, assume(bin(BinOp::Eq, r(0), k(0))), 2),
+                (1, assume(bin(BinOp::Ne, r(0), k(0))), 3),
+                (2, inner(rng), 3),
+            ],
+        ),
+        // A loop inside.
+        1 => atomic(
+            3,
+            vec![
+                (
+                    0,
+                    Step::Havoc {
+                        dst: LocalId(1),
+                        domain: Some(Domain { lo: 0, hi: 1 }),
+                    },
+                    1,
+                ),
+                (1, assume(bin(BinOp::Eq, r(1), k(0))), 0),
+                (1, assume(bin(BinOp::Ne, r(1), k(0))), 2),
+            ],
+        ),
+        _ => atomic(
+            4,
+            vec![
+                (0, inner(rng), 1),
+                (1, assume(random_cond(rng)), 2),
+                (2, inner(rng), 3),
+            ],
+        ),
+    }
+}
+
+fn random_place(rng: &mut Rng) -> Place {
+    match rng.below(5) {
+        0 | 1 => Place::scalar(GlobalId(0)),
+        2 | 3 => Place::scalar(GlobalId(1)),
+        _ => {
+            // Always in range.
+            let index = match rng.below(3) {
+                0 => Expr::Atom(LocalAtom::SelfId),
+                1 => bin(BinOp::Mod, r(0), k(2)),
+                _ => k(rng.below(2) as i64),
+            };
+            let var = GlobalId(2);
+            let index = Some(index);
+            Place { var, index }
+        }
+    }
+}
+
+fn random_value(rng: &mut Rng) -> LocalExpr {
+    let local = r(rng.below(2) as u32);
+    match rng.below(5) {
+        0 => local,
+        1 => bin(BinOp::Mod, bin(BinOp::Add, local, k(1)), k(3)),
+        2 => bin(BinOp::Sub, k(1), bin(BinOp::Gt, local, k(0))),
+        _ => k(rng.below(3) as i64),
+    }
+}
+
+fn random_cond(rng: &mut Rng) -> LocalExpr {
+    let ops = [BinOp::Eq, BinOp::Ne, BinOp::Lt, BinOp::Ge];
+    let op = ops[rng.below(4)];
+    let right = if rng.chance(30) {
+        r(1)
+    } else {
+        k(rng.below(3) as i64)
+    };
+    bin(op, r(0), right)
+}
+
+fn random_property(rng: &mut Rng, templates: &[Template]) -> Property {
+    let threads = if templates.len() == 2 {
+        vec![only(0), only(1)]
+    } else {
+        vec![any(0, 1), any(0, 2)]
+    };
+    let exit = templates[0].cfg.exit.0;
+    let atom = |rng: &mut Rng| match rng.below(5) {
+        0 => mem(rng.below(2) as u32),
+        1 => Expr::Atom(PropAtom::Global(GlobalId(2), Some(rng.below(2) as u32))),
+        _ => prop_local(rng.below(2) as u32, rng.below(2) as u32),
+    };
+    let value = Expr::Const(rng.below(3) as i64);
+    let a = pbin(BinOp::Eq, atom(rng), value);
+    let b = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(3) as i64));
+    if rng.chance(50) {
+        let c = pbin(BinOp::Ne, atom(rng), Expr::Const(0));
+        finally(
+            threads,
+            pbin(BinOp::Or, pbin(BinOp::Or, a.negate(), b.negate()), c),
+        )
+    } else {
+        let place = at(rng.below(2) as u32, rng.below(exit as usize + 1) as u32);
+        never(threads, pbin(BinOp::And, pbin(BinOp::And, a, b), place))
+    }
+}
