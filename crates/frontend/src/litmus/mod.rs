@@ -40,7 +40,7 @@ mod x86;
 
 use std::collections::BTreeSet;
 
-use palisade_program::{Program, Source, Span, Template};
+use palisade_program::{Global, Init, Program, Source, Span, Template};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use lexer::{Comments, Tok, Token};
@@ -128,7 +128,10 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
         Arch::X86 | Arch::X86_64 => x86::build(&code, arch, &items, &question, &mut layout)?,
         Arch::C => c::build(&code, &items, &question, &mut layout)?,
     };
-    let globals = layout.globals().map_err(one)?;
+    let mut globals = layout.globals().map_err(one)?;
+    if arch == Arch::C {
+        read_by_type(&mut globals, &layout);
+    }
     let condition = observe::tie(&question, &mut layout, &threads.registers).map_err(one)?;
     Ok(LitmusTest {
         name: sections.name,
@@ -143,6 +146,17 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
         condition,
         names: names(&layout),
     })
+}
+
+/// C's cells hold values as their types read them, not canonical ones.
+fn read_by_type(globals: &mut [Global], layout: &Layout) {
+    for (global, variable) in globals.iter_mut().zip(&layout.vars) {
+        for init in &mut global.init {
+            if let Init::Value(value) = init {
+                *value = variable.ty.shown(*value) as i64;
+            }
+        }
+    }
 }
 
 /// The numbers that the test writes: addresses keep clear of them.
