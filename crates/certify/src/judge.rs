@@ -1,11 +1,17 @@
 //! The *judge* decides obligations: that some literals cannot hold at once, or
-//! that they imply one of several cubes. What the form shows is decided without
-//! the solver: most conjuncts of an invariant are untouched by a step and stand
-//! on both sides. Everything that was proved once is remembered.
+//! that they imply one of several cubes. Two cheap rules come before the solver:
+//!
+//! - *form*: most conjuncts of an invariant are untouched by a step and stand on
+//!   both sides;
+//! - *evaluation*: a literal all of whose variables are fixed by equations among
+//!   the known literals (`x = 3`) is computed.
+//!
+//! Everything that was proved once is remembered. The solver is asked plainly,
+//! without the shortcuts that the engines use.
 
 use palisade_logic::limits::{Limits, Reason};
 use palisade_logic::prover::{Answer, Cluster, Options, Prover};
-use palisade_logic::{Formula, Lit, Purpose, SolverStats};
+use palisade_logic::{Assignment, Formula, Int, Key, Lit, Purpose, Relation, SolverStats, Var};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +20,7 @@ use std::time::Instant;
 pub(crate) struct Judge {
     prover: Prover,
     proved: FxHashSet<Box<[Lit]>>,
+    facts: Vec<Option<Box<Fact>>>,
     limits: Limits,
     /// Queries that went to the solver.
     pub(crate) calls: u64,
@@ -21,16 +28,31 @@ pub(crate) struct Judge {
     pub(crate) obligations: u64,
 }
 
+/// What the judge has found out about the formula of a literal.
+struct Fact {
+    formula: Formula,
+    vars: Box<[Var]>,
+    equation: Option<(Var, Int)>,
+}
+
+/// Literals that hold, sorted, and the values that their equations fix.
+struct Known {
+    lits: Vec<Lit>,
+    values: Assignment,
+    fixed: Vec<Var>,
+}
+
 impl Judge {
     pub(crate) fn new(limits: &Limits, stats: &Arc<SolverStats>) -> Self {
         let options = Options {
             limits: limits.clone(),
             stats: Arc::clone(stats),
-            ..Options::default()
+            ..Options::plain()
         };
         Self {
             prover: Prover::new(options),
             proved: FxHashSet::default(),
+            facts: Vec::new(),
             limits: limits.clone(),
             calls: 0,
             obligations: 0,
@@ -59,37 +81,32 @@ impl Judge {
     /// Whether `lits` cannot hold at once.
     pub(crate) fn impossible(&mut self, cluster: Cluster, lits: &[Lit]) -> Result<bool, Reason> {
         self.obligations += 1;
-        let mut query: Vec<Lit> = lits.to_vec();
-        query.sort_unstable();
-        query.dedup();
-        if contradictory(&query) {
-            return Ok(true);
+        match self.known(lits) {
+            Some(known) => self.ask(cluster, known.lits),
+            None => Ok(true),
         }
-        self.ask(cluster, query)
     }
 
-    /// Whether `known` implies one of `targets`, each a conjunction.
+    /// Whether `lits` imply one of `targets`, each a conjunction.
     pub(crate) fn covered(
         &mut self,
         cluster: Cluster,
-        known: &[Lit],
+        lits: &[Lit],
         targets: &[Vec<Lit>],
     ) -> Result<bool, Reason> {
         self.obligations += 1;
-        let mut query: Vec<Lit> = known.to_vec();
-        query.sort_unstable();
-        query.dedup();
-        if contradictory(&query) {
+        let Some(known) = self.known(lits) else {
             return Ok(true);
-        }
+        };
         let mut left: Vec<Vec<Lit>> = Vec::new();
         for target in targets {
-            match remaining(&query, target) {
+            match self.remaining(&known, target) {
                 Some(rest) if rest.is_empty() => return Ok(true),
                 Some(rest) => left.push(rest),
                 None => {}
             }
         }
+        let mut query = known.lits;
         for rest in left {
             let fails = self.negation(&rest);
             query.push(fails);
@@ -97,6 +114,87 @@ impl Judge {
         query.sort_unstable();
         query.dedup();
         self.ask(cluster, query)
+    }
+
+    /// The literals with the values that they fix; `None` if they contradict
+    /// each other by form or by evaluation.
+    fn known(&mut self, lits: &[Lit]) -> Option<Known> {
+        let mut lits = lits.to_vec();
+        lits.sort_unstable();
+        lits.dedup();
+        lits.retain(|lit| *lit != Lit::TRUE);
+        if contradictory(&lits) {
+            return None;
+        }
+        let mut values = Assignment::default();
+        let mut fixed = Vec::new();
+        for lit in lits.iter().filter(|lit| lit.is_positive()) {
+            if let Some((var, value)) = self.fact(*lit).equation {
+                values.set(var, value);
+                fixed.push(var);
+            }
+        }
+        fixed.sort_unstable();
+        let known = Known {
+            lits,
+            values,
+            fixed,
+        };
+        let fails = |lit: &Lit| self.evaluate(&known, *lit) == Some(false);
+        (!known.lits.iter().any(fails)).then_some(known)
+    }
+
+    /// The literals of `target` that follow from `known` neither by form nor by
+    /// evaluation; `None` if one of them contradicts it.
+    fn remaining(&mut self, known: &Known, target: &[Lit]) -> Option<Vec<Lit>> {
+        let mut rest = Vec::new();
+        for lit in target {
+            match self.decide(known, *lit) {
+                Some(true) => {}
+                Some(false) => return None,
+                None => rest.push(*lit),
+            }
+        }
+        Some(rest)
+    }
+
+    fn decide(&mut self, known: &Known, lit: Lit) -> Option<bool> {
+        if lit == Lit::TRUE || known.lits.binary_search(&lit).is_ok() {
+            return Some(true);
+        }
+        if lit == Lit::FALSE || known.lits.binary_search(&!lit).is_ok() {
+            return Some(false);
+        }
+        self.evaluate(known, lit)
+    }
+
+    /// The value of a literal whose variables are all fixed. Numbers that leave
+    /// the range decide nothing.
+    fn evaluate(&mut self, known: &Known, lit: Lit) -> Option<bool> {
+        let fact = self.fact(lit);
+        let is_fixed = |var: &Var| known.fixed.binary_search(var).is_ok();
+        if !fact.vars.iter().all(is_fixed) {
+            return None;
+        }
+        let value = fact.formula.eval(&known.values).ok()?;
+        Some(value == lit.is_positive())
+    }
+
+    fn fact(&mut self, lit: Lit) -> &Fact {
+        let index = lit.index();
+        if index >= self.facts.len() {
+            self.facts.resize_with(index + 1, || None);
+        }
+        let prover = &self.prover;
+        self.facts[index].get_or_insert_with(|| {
+            let base = if lit.is_positive() { lit } else { !lit };
+            let formula = prover.formula(base);
+            Box::new(Fact {
+                vars: formula.free_vars().into_iter().collect(),
+                equation: equation(&formula),
+                formula,
+            })
+        })
     }
 
     /// The literal that says that `lits` do not all hold.
@@ -134,12 +232,15 @@ fn contradictory(sorted: &[Lit]) -> bool {
     sorted.contains(&Lit::FALSE) || sorted.windows(2).any(opposite)
 }
 
-/// The literals of `target` that do not follow from the sorted `known` by form;
-/// `None` if one of them contradicts it.
-fn remaining(known: &[Lit], target: &[Lit]) -> Option<Vec<Lit>> {
-    let holds = |lit: Lit| lit == Lit::TRUE || known.binary_search(&lit).is_ok();
-    if target.iter().any(|lit| holds(!*lit)) {
+/// The variable and value of a formula of the form `x = 3`.
+fn equation(formula: &Formula) -> Option<(Var, Int)> {
+    let Formula::Literal(literal) = formula else {
         return None;
+    };
+    match (&**literal.atom.sum(), literal.atom.relation()) {
+        ([(Key::Var(var), 1)], Relation::Eq) if literal.positive => {
+            Some((*var, literal.atom.bound()))
+        }
+        _ => None,
     }
-    Some(target.iter().copied().filter(|lit| !holds(*lit)).collect())
 }
