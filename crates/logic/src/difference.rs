@@ -3,7 +3,7 @@
 //! equations and disequations of that form. Each bound is an edge of a graph
 //! whose shortest distances are a model; a cycle of negative length is a core
 //! (Bellman and Ford). A disequation that the model violates is split in two
-//! cases, up to a budget.
+//! cases, a disjunction of such conjunctions into its own, up to a budget.
 //!
 //! Queries may contain other literals. Then only `unsat` follows from the
 //! graph; the model is a candidate that the caller has to evaluate.
@@ -15,6 +15,7 @@ use crate::literals::{Lit, Literals};
 use crate::names::Var;
 use crate::term::{Int, Key};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Larger constants are left to the solver, so that distances cannot overflow.
 const MAX_CONSTANT: Int = 1 << 32;
@@ -22,12 +23,46 @@ const MAX_CONSTANT: Int = 1 << 32;
 /// Shortest-distance runs for one query; beyond, the solver decides.
 const MAX_RUNS: u32 = 64;
 
-/// `x - y <= c`, or as a gap `x - y != c`. `None` stands for the number 0.
+/// `x - y <= c`, or as a gap `x - y != c`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bound {
-    x: Option<Var>,
-    y: Option<Var>,
+    x: Place,
+    y: Place,
     c: i64,
+}
+
+/// A variable by its number among those in forms, or the number 0.
+type Place = u32;
+
+const ZERO: Place = 0;
+
+/// Dense numbers for the variables in forms, since users may number theirs
+/// sparsely.
+#[derive(Debug)]
+pub(crate) struct Places {
+    numbers: FxHashMap<Var, Place>,
+    /// The variable of each place; that of [`ZERO`] is not used.
+    vars: Vec<Var>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+            vars: vec![Var(0)],
+        }
+    }
+}
+
+impl Places {
+    fn of(&mut self, var: Var) -> Place {
+        let next = self.vars.len() as Place;
+        let place = *self.numbers.entry(var).or_insert(next);
+        if place == next {
+            self.vars.push(var);
+        }
+        place
+    }
 }
 
 /// What a formula says in difference bounds.
@@ -35,31 +70,72 @@ struct Bound {
 pub(crate) struct Form {
     bounds: Vec<Bound>,
     gaps: Vec<Bound>,
+    /// Disjunctions; each must have a form that holds.
+    choices: Vec<Arc<[Form]>>,
     /// Whether the formula says something else besides.
     more: bool,
 }
 
 impl Form {
-    pub(crate) fn of(formula: &Formula) -> Self {
+    pub(crate) fn of(formula: &Formula, places: &mut Places) -> Self {
         let mut form = Self::default();
-        form.add(formula);
+        form.add(formula, places);
         form
     }
 
-    fn add(&mut self, formula: &Formula) {
+    fn add(&mut self, formula: &Formula, places: &mut Places) {
         match formula {
             Formula::True => {}
-            Formula::And(parts) => parts.iter().for_each(|part| self.add(part)),
-            Formula::Literal(literal) => self.add_literal(literal),
-            Formula::False | Formula::Or(_) | Formula::Iff(_) => self.more = true,
+            Formula::False => self.bounds.push(Bound {
+                x: ZERO,
+                y: ZERO,
+                c: -1,
+            }),
+            Formula::And(parts) => parts.iter().for_each(|part| self.add(part, places)),
+            Formula::Literal(literal) => self.add_literal(literal, places),
+            Formula::Or(parts) => {
+                self.add_choice(parts.iter().map(|part| Self::of(part, places)).collect());
+            }
+            // Expanding nested equivalences would double with every level.
+            Formula::Iff(sides) if has_iff(&sides.0) || has_iff(&sides.1) => self.more = true,
+            Formula::Iff(sides) => {
+                let both = sides.0.and(&sides.1);
+                let neither = sides.0.negated().and(&sides.1.negated());
+                self.add_choice(
+                    [both, neither]
+                        .iter()
+                        .map(|f| Self::of(f, places))
+                        .collect(),
+                );
+            }
         }
     }
 
-    fn add_literal(&mut self, literal: &Literal) {
+    /// A disjunction counts only when all of it is understood: without one of
+    /// its parts it would say more than it does.
+    fn add_choice(&mut self, forms: Arc<[Form]>) {
+        if forms.iter().any(|form| form.more) {
+            self.more = true;
+        } else {
+            self.choices.push(forms);
+        }
+    }
+
+    fn for_each_place(&self, f: &mut dyn FnMut(Place)) {
+        for bound in self.bounds.iter().chain(&self.gaps) {
+            f(bound.x);
+            f(bound.y);
+        }
+        for form in self.choices.iter().flat_map(|forms| forms.iter()) {
+            form.for_each_place(f);
+        }
+    }
+
+    fn add_literal(&mut self, literal: &Literal, places: &mut Places) {
         let bound = literal.atom.bound();
         let (x, y) = match &**literal.atom.sum() {
-            [(Key::Var(x), 1)] => (Some(*x), None),
-            [(Key::Var(x), 1), (Key::Var(y), -1)] => (Some(*x), Some(*y)),
+            [(Key::Var(x), 1)] => (places.of(*x), ZERO),
+            [(Key::Var(x), 1), (Key::Var(y), -1)] => (places.of(*x), places.of(*y)),
             _ => {
                 self.more = true;
                 return;
@@ -87,6 +163,14 @@ impl Form {
     }
 }
 
+fn has_iff(formula: &Formula) -> bool {
+    match formula {
+        Formula::True | Formula::False | Formula::Literal(_) => false,
+        Formula::And(parts) | Formula::Or(parts) => parts.iter().any(has_iff),
+        Formula::Iff(_) => true,
+    }
+}
+
 /// An edge `from -> to` of length `c`: `to - from <= c`, said by `tag`.
 #[derive(Clone, Copy)]
 struct Edge {
@@ -103,12 +187,23 @@ enum Tag {
     Case(u32),
 }
 
+#[derive(Clone, Copy)]
 struct Gap {
     x: u32,
     y: u32,
     c: i64,
     tag: Tag,
 }
+
+/// How far the three lists of a query reached before a case was added.
+struct Mark {
+    edges: usize,
+    gaps: usize,
+    choices: usize,
+}
+
+/// Distances were found, or tags that contradict each other, or neither.
+type Found = Option<Result<(), Vec<Tag>>>;
 
 /// What the graph says about a query.
 pub(crate) enum Finding {
@@ -127,13 +222,14 @@ pub(crate) enum Finding {
 /// The graph; its buffers are kept from query to query.
 #[derive(Default)]
 pub(crate) struct Differences {
-    /// Variable to node, valid where `stamp` is the current one. A map, since
-    /// users may number their variables sparsely.
-    nodes: FxHashMap<Var, (u32, u32)>,
+    /// Place to node, valid where `stamp` is the current one.
+    nodes: Vec<(u32, u32)>,
     stamp: u32,
-    vars: Vec<Option<Var>>,
+    /// The place of each node; the first is [`ZERO`].
+    places: Vec<Place>,
     edges: Vec<Edge>,
     gaps: Vec<Gap>,
+    choices: Vec<(Arc<[Form]>, Tag)>,
     distance: Vec<i64>,
     by_edge: Vec<u32>,
     walk: Vec<u32>,
@@ -147,7 +243,7 @@ impl Differences {
     pub(crate) fn decide(&mut self, table: &Literals, query: &[Lit]) -> Finding {
         let whole = self.load(table, query);
         self.distance.clear();
-        self.distance.resize(self.vars.len(), 0);
+        self.distance.resize(self.places.len(), 0);
         match self.search(0) {
             None => Finding::Open,
             Some(Ok(())) => Finding::Sat { whole },
@@ -170,53 +266,80 @@ impl Differences {
         }
         self.edges.clear();
         self.gaps.clear();
-        self.vars.clear();
-        self.vars.push(None);
+        self.choices.clear();
+        self.places.clear();
         self.runs = 0;
         let mut whole = true;
+        self.node(ZERO);
         for (at, lit) in query.iter().enumerate() {
             let form = table.form(*lit);
-            let tag = Tag::Literal(at as u32);
             whole &= !form.more;
-            for Bound { x, y, c } in &form.bounds {
-                let (to, from) = (self.node(*x), self.node(*y));
-                self.edges.push(Edge {
-                    from,
-                    to,
-                    c: *c,
-                    tag,
-                });
-            }
-            for Bound { x, y, c } in &form.gaps {
-                let (x, y) = (self.node(*x), self.node(*y));
-                self.gaps.push(Gap { x, y, c: *c, tag });
-            }
+            form.for_each_place(&mut |place| {
+                self.node(place);
+            });
+            self.add(form, Tag::Literal(at as u32));
         }
         whole
     }
 
-    fn node(&mut self, var: Option<Var>) -> u32 {
-        let Some(var) = var else { return 0 };
-        let slot = self.nodes.entry(var).or_default();
-        if slot.0 != self.stamp {
-            *slot = (self.stamp, self.vars.len() as u32);
-            self.vars.push(Some(var));
+    /// Adds what `form` says; its variables have nodes already.
+    fn add(&mut self, form: &Form, tag: Tag) {
+        for Bound { x, y, c } in &form.bounds {
+            let (to, from) = (self.node(*x), self.node(*y));
+            self.edges.push(Edge {
+                from,
+                to,
+                c: *c,
+                tag,
+            });
         }
-        slot.1
+        for Bound { x, y, c } in &form.gaps {
+            let (x, y) = (self.node(*x), self.node(*y));
+            self.gaps.push(Gap { x, y, c: *c, tag });
+        }
+        self.choices
+            .extend(form.choices.iter().map(|forms| (Arc::clone(forms), tag)));
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            edges: self.edges.len(),
+            gaps: self.gaps.len(),
+            choices: self.choices.len(),
+        }
+    }
+
+    fn undo(&mut self, mark: &Mark) {
+        self.edges.truncate(mark.edges);
+        self.gaps.truncate(mark.gaps);
+        self.choices.truncate(mark.choices);
+    }
+
+    fn node(&mut self, place: Place) -> u32 {
+        let index = place as usize;
+        if index >= self.nodes.len() {
+            self.nodes.resize(index + 1, (0, 0));
+        }
+        if self.nodes[index].0 != self.stamp {
+            self.nodes[index] = (self.stamp, self.places.len() as u32);
+            self.places.push(place);
+        }
+        self.nodes[index].1
     }
 
     /// The values found by the last run, which was `Sat`.
-    pub(crate) fn model(&self) -> Assignment {
+    pub(crate) fn model(&self, table: &Literals) -> Assignment {
+        let vars = &table.places().vars;
         let zero = self.distance[0];
-        let values = self.vars.iter().zip(&self.distance);
+        let values = self.places.iter().zip(&self.distance).skip(1);
         values
-            .filter_map(|(var, d)| Some(((*var)?, Int::from(d - zero))))
+            .map(|(place, d)| (vars[*place as usize], Int::from(d - zero)))
             .collect()
     }
 
     /// Distances that respect all edges and gaps, or the tags that contradict
     /// each other, or nothing when the budget is used up.
-    fn search(&mut self, depth: u32) -> Option<Result<(), Vec<Tag>>> {
+    fn search(&mut self, depth: u32) -> Found {
         self.runs += 1;
         if self.runs > MAX_RUNS {
             return None;
@@ -224,11 +347,47 @@ impl Differences {
         if let Err(cycle) = self.relax()? {
             return Some(Err(cycle));
         }
-        let between = |gap: &Gap| self.distance[gap.x as usize] - self.distance[gap.y as usize];
-        let violated = self.gaps.iter().find(|gap| between(gap) == gap.c);
-        let Some(&Gap { x, y, c, tag: gap }) = violated else {
-            return Some(Ok(()));
-        };
+        let violated = self
+            .gaps
+            .iter()
+            .find(|gap| self.between(gap.x, gap.y) == gap.c);
+        if let Some(gap) = violated.copied() {
+            return self.split_gap(gap, depth);
+        }
+        let open = self
+            .choices
+            .iter()
+            .find(|(forms, _)| !forms.iter().any(|f| self.holds(f)));
+        if let Some((forms, tag)) = open.cloned() {
+            return self.split_choice(&forms, tag, depth);
+        }
+        Some(Ok(()))
+    }
+
+    fn between(&self, x: u32, y: u32) -> i64 {
+        self.distance[x as usize] - self.distance[y as usize]
+    }
+
+    /// Whether `form` holds under the present distances.
+    fn holds(&self, form: &Form) -> bool {
+        let node = |place: Place| self.nodes[place as usize].1;
+        let value = |bound: &Bound| self.between(node(bound.x), node(bound.y));
+        form.bounds.iter().all(|bound| value(bound) <= bound.c)
+            && form.gaps.iter().all(|gap| value(gap) != gap.c)
+            && form
+                .choices
+                .iter()
+                .all(|forms| forms.iter().any(|f| self.holds(f)))
+    }
+
+    /// `x - y != c` is `x - y <= c - 1` or `y - x <= -c - 1`.
+    fn split_gap(&mut self, gap: Gap, depth: u32) -> Found {
+        let Gap {
+            x,
+            y,
+            c,
+            tag: reason,
+        } = gap;
         let tag = Tag::Case(depth);
         let below = Edge {
             from: y,
@@ -242,14 +401,36 @@ impl Differences {
             c: -c - 1,
             tag,
         };
-        let mut core = vec![gap];
-        let before = self.distance.clone();
-        for case in [below, above] {
+        self.cases(&[below, above], reason, depth, |own, edge| {
+            own.edges.push(*edge);
+        })
+    }
+
+    fn split_choice(&mut self, forms: &[Form], reason: Tag, depth: u32) -> Found {
+        self.cases(forms, reason, depth, |own, form| {
+            own.add(form, Tag::Case(depth));
+        })
+    }
+
+    /// Tries the cases one by one. When all fail, the cores of all and the
+    /// reason for the split are the core; a core without the case itself is one
+    /// for the whole.
+    fn cases<T>(
+        &mut self,
+        cases: &[T],
+        reason: Tag,
+        depth: u32,
+        assume: impl Fn(&mut Self, &T),
+    ) -> Found {
+        let tag = Tag::Case(depth);
+        let (mark, before) = (self.mark(), self.distance.clone());
+        let mut core = vec![reason];
+        for case in cases {
             // Any start would do; the old distances keep models small.
             self.distance.clone_from(&before);
-            self.edges.push(case);
+            assume(self, case);
             let found = self.search(depth + 1);
-            self.edges.pop();
+            self.undo(&mark);
             match found? {
                 Ok(()) => return Some(Ok(())),
                 Err(tags) if !tags.contains(&tag) => return Some(Err(tags)),
@@ -263,10 +444,10 @@ impl Differences {
 
     /// Bellman-Ford from the present distances (any start will do). `None`
     /// should not occur: after as many rounds as nodes there is a cycle.
-    fn relax(&mut self) -> Option<Result<(), Vec<Tag>>> {
+    fn relax(&mut self) -> Found {
         self.by_edge.clear();
-        self.by_edge.resize(self.vars.len(), NO_EDGE);
-        for _ in 0..=self.vars.len() {
+        self.by_edge.resize(self.places.len(), NO_EDGE);
+        for _ in 0..=self.places.len() {
             let mut changed = false;
             for (i, edge) in self.edges.iter().enumerate() {
                 let reached = self.distance[edge.from as usize] + edge.c;
@@ -294,8 +475,8 @@ impl Differences {
     /// A node from which [`Self::back`] leads to itself.
     fn node_on_cycle(&mut self) -> Option<u32> {
         self.walk.clear();
-        self.walk.resize(self.vars.len(), NO_EDGE);
-        for start in 0..self.vars.len() as u32 {
+        self.walk.resize(self.places.len(), NO_EDGE);
+        for start in 0..self.places.len() as u32 {
             let mut at = start;
             while self.walk[at as usize] == NO_EDGE {
                 self.walk[at as usize] = start;

@@ -2,7 +2,7 @@
 //! table gives a formula and its negation the same number, so that queries are
 //! sets of small integers and can be compared, stored and looked up cheaply.
 
-use crate::difference::Form;
+use crate::difference::{Form, Places};
 use crate::eval::Assignment;
 use crate::formula::Formula;
 use crate::names::Var;
@@ -45,6 +45,7 @@ pub struct Literals {
     formulas: Vec<Formula>,
     vars: Vec<Box<[Var]>>,
     forms: Vec<[Form; 2]>,
+    places: Places,
     opaque: Vec<bool>,
     numbers: FxHashMap<Formula, u32>,
 }
@@ -52,10 +53,13 @@ pub struct Literals {
 impl Default for Literals {
     fn default() -> Self {
         let numbers = std::iter::once((Formula::True, 0)).collect();
+        let mut places = Places::default();
+        let forms = [Formula::True, Formula::False].map(|f| Form::of(&f, &mut places));
         Self {
             formulas: vec![Formula::True],
             vars: vec![Box::new([])],
-            forms: vec![[Form::of(&Formula::True), Form::of(&Formula::False)]],
+            forms: vec![forms],
+            places,
             opaque: vec![false],
             numbers,
         }
@@ -81,7 +85,8 @@ impl Literals {
             (formula.clone(), opposite)
         };
         self.opaque.push(kept.has_opaque_keys());
-        self.forms.push([Form::of(&kept), Form::of(&other)]);
+        self.forms
+            .push([&kept, &other].map(|f| Form::of(f, &mut self.places)));
         self.numbers.insert(kept.clone(), number);
         self.vars.push(kept.free_vars().into_iter().collect());
         self.formulas.push(kept);
@@ -121,6 +126,11 @@ impl Literals {
     /// What `lit` says in difference bounds.
     pub(crate) fn form(&self, lit: Lit) -> &Form {
         &self.forms[lit.index()][usize::from(!lit.is_positive())]
+    }
+
+    /// The variables in forms.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Whether `lit` contains divisions, remainders or choices.

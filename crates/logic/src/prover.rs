@@ -283,11 +283,11 @@ impl Prover {
         match self.differences.decide(&self.literals, query) {
             Finding::Unsat(core) => Some(Decision::Unsat(core)),
             Finding::Open => None,
-            Finding::Sat { whole: true } => {
-                Some(Decision::Sat(want_model.then(|| self.differences.model())))
-            }
+            Finding::Sat { whole: true } => Some(Decision::Sat(
+                want_model.then(|| self.differences.model(&self.literals)),
+            )),
             Finding::Sat { whole: false } => {
-                let model = self.differences.model();
+                let model = self.differences.model(&self.literals);
                 let holds = |lit: &Lit| self.literals.holds(*lit, &model) == Ok(true);
                 query
                     .iter()

@@ -72,6 +72,8 @@ impl Session {
         let mut params = Params::new();
         params.set_u32("arith.solver", arithmetic as u32);
         params.set_u32("rlimit", FIRST_SLICE);
+        // Ctrl-C belongs to the program, which sets the cancellation flag.
+        params.set_bool("ctrl_c", false);
         solver.set_params(&params);
         Self {
             solver,

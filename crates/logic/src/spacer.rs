@@ -141,6 +141,7 @@ fn to_bool(ast: &Dynamic) -> Bool {
 fn parameters(time: Duration) -> Params {
     let mut params = Params::new();
     params.set_symbol("engine", "spacer");
+    params.set_bool("ctrl_c", false);
     for option in ["xform.slice", "xform.inline_linear", "xform.inline_eager"] {
         params.set_bool(option, false);
     }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Raw, RawFormula, any_term, assignment, difference, formula_over, linear, small_box};
+use palisade_logic::stats::Source;
 use palisade_logic::{Answer, Cluster, Formula, Lit, Options, Outcome, Prover, Purpose};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -118,6 +119,15 @@ fn on_difference_bounds() {
 }
 
 #[test]
+fn on_formulas_over_difference_bounds() {
+    run(
+        200,
+        prop::collection::vec(formula_over(difference().boxed()), 1..5),
+        3,
+    );
+}
+
+#[test]
 fn on_linear_literals() {
     run(200, prop::collection::vec(comparison(linear()), 1..7), 3);
 }
@@ -139,6 +149,36 @@ fn on_arbitrary_formulas() {
         prop::collection::vec(formula_over(any_term().boxed()), 1..4),
         2,
     );
+}
+
+#[test]
+fn difference_bounds_need_no_solver() {
+    let mut prover = Prover::new(Options::default());
+    let (x, y, zero) = (Raw::Var(0).term(), Raw::Var(1).term(), Raw::Const(0).term());
+    let far = Formula::ne(&x, &y).unwrap();
+    let bounds = [
+        Formula::ge(&x, &zero),
+        Formula::le(&x, &y),
+        Formula::le(&y, &zero),
+    ];
+    let lits: Vec<Lit> = bounds
+        .into_iter()
+        .map(|f| prover.literal(&f.unwrap()))
+        .chain([prover.literal(&far)])
+        .collect();
+    assert_eq!(
+        prover.check(Cluster(0), &lits, Purpose::Other),
+        Answer::Unsat(vec![0, 1, 2, 3])
+    );
+    assert_eq!(
+        prover.check(Cluster(0), &lits[1..], Purpose::Other),
+        Answer::Sat
+    );
+    assert_eq!(
+        prover.stats().answers(Purpose::Other, Source::Difference),
+        2
+    );
+    assert_eq!(prover.stats().total_solver_calls(), 0);
 }
 
 #[test]
