@@ -161,37 +161,16 @@ impl TemplateBuilder {
         let entry = self.template.cfg.entry;
         let mut locs: Vec<LocId> = self.template.cfg.locs().collect();
         locs.push(exit);
-        let (cfg, renumbered) = self.builder.finish(entry, end);
-        assert!(
-            renumbered
-                .iter()
-                .enumerate()
-                .all(|(i, l)| *l == Some(LocId::from(i)))
-                || renumbered.contains(&None),
-            "locations keep their numbers unless some cannot be reached"
-        );
-        let kept: Vec<LocId> = renumbered
-            .iter()
-            .zip(&locs)
-            .filter_map(|(new, original)| new.map(|_| *original))
-            .collect();
-        // The builder sorts edges by source and keeps their order otherwise.
-        let mut meanings: Vec<(LocId, Meaning)> = self
-            .edges
-            .into_iter()
-            .filter_map(|(from, meaning)| Some((renumbered[from.index()]?, meaning)))
-            .collect();
-        meanings.sort_by_key(|(from, _)| *from);
         let mut template = self.template;
-        template.cfg = cfg;
-        for label in &mut template.labels {
-            label.loc = renumbered[label.loc.index()].unwrap_or(label.loc);
-        }
+        // Properties name locations by number: all are kept.
+        template.cfg = self.builder.finish_whole(entry, end);
+        // The builder sorts edges by source and keeps their order otherwise.
+        self.edges.sort_by_key(|(from, _)| *from);
         let parts = ReducedTemplate {
-            edges: meanings.into_iter().map(|(_, m)| m).collect(),
+            edges: self.edges.into_iter().map(|(_, m)| m).collect(),
             locals: self.locals,
             buffered,
-            locs: kept,
+            locs,
         };
         (template, parts)
     }

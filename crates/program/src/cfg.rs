@@ -341,6 +341,12 @@ impl CfgBuilder {
         });
     }
 
+    /// The graph from `entry` to `exit` with all its locations under their numbers,
+    /// also those that cannot be reached.
+    pub fn finish_whole(self, entry: LocId, exit: LocId) -> Cfg {
+        assemble(entry, exit, self.edges, self.locs)
+    }
+
     /// The graph from `entry` to `exit`. Locations that cannot be reached from the
     /// entry are removed (the exit is kept) and the others renumbered; the second
     /// result maps old locations to new.
@@ -368,7 +374,7 @@ impl CfgBuilder {
             }
         }
         let new = |old: LocId| renumbered[old.index()];
-        let mut edges: Vec<Edge> = self
+        let edges: Vec<Edge> = self
             .edges
             .into_iter()
             .filter_map(|e| {
@@ -379,18 +385,23 @@ impl CfgBuilder {
                 })
             })
             .collect();
-        edges.sort_by_key(|e| e.from);
-        let first = (0..=next)
-            .map(|loc| edges.partition_point(|e| e.from.0 < loc) as u32)
-            .collect();
         let kept = |old: LocId| new(old).expect("entry and exit are always kept");
-        let cfg = Cfg {
-            entry: kept(entry),
-            exit: kept(exit),
-            edges,
-            first,
-        };
+        let cfg = assemble(kept(entry), kept(exit), edges, next);
         (cfg, renumbered)
+    }
+}
+
+/// Sorts the edges by source, keeping their order otherwise.
+fn assemble(entry: LocId, exit: LocId, mut edges: Vec<Edge>, locs: u32) -> Cfg {
+    edges.sort_by_key(|e| e.from);
+    let first = (0..=locs)
+        .map(|loc| edges.partition_point(|e| e.from.0 < loc) as u32)
+        .collect();
+    Cfg {
+        entry,
+        exit,
+        edges,
+        first,
     }
 }
 
