@@ -15,9 +15,11 @@
 //! | [`cubes`] | cubes, covers, what is asked about them |
 //! | [`enumerate`], [`cores`] | two ways to find cubes |
 //! | [`tables`] | the strategies that build tables of cubes |
+//! | [`bp`] | Boolean broadcast programs |
 
 pub mod affected;
 pub mod bad;
+pub mod bp;
 pub mod command;
 pub mod cores;
 pub mod cubes;
