@@ -6,7 +6,7 @@
 mod support;
 
 use palisade_certify::*;
-use palisade_program::{Model, Program};
+use palisade_program::{BinOp, Expr, FenceKind, LocalExpr, Model, Program, Step};
 use std::collections::BTreeMap;
 use support::interpret::{Exploration, Interpreter};
 use support::invariant::{exact, exact_live};
@@ -17,7 +17,7 @@ const THREADS: u32 = 2;
 
 fn seeds() -> u64 {
     let soak = std::env::var("PALISADE_SOAK").ok();
-    soak.and_then(|count| count.parse().ok()).unwrap_or(40)
+    soak.and_then(|count| count.parse().ok()).unwrap_or(250)
 }
 
 fn explore(program: &Program, model: Model) -> Exploration {
@@ -83,4 +83,202 @@ fn reachable_states_certify_exactly_the_right_programs() {
             );
         }
     }
+}
+
+/// One small change of a certificate; `None` where it does not apply.
+fn mutated(certificate: &Certificate, rng: &mut Rng) -> Option<(&'static str, Certificate)> {
+    let mut changed = certificate.clone();
+    let at = rng.below(changed.entries.len().max(1));
+    let entry = changed.entries.get_mut(at)?;
+    let what = match rng.below(7) {
+        0 => {
+            changed.entries.remove(at);
+            "entry dropped"
+        }
+        1 => {
+            let cube = rng.below(entry.cubes.len().max(1));
+            if entry.cubes.len() <= cube {
+                return None;
+            }
+            entry.cubes.remove(cube);
+            "cube dropped"
+        }
+        2 => {
+            let values = &mut entry.control.values;
+            let i = rng.below(values.len().max(1));
+            let value = values.get_mut(i)?.as_mut()?;
+            *value += 1;
+            "value changed"
+        }
+        3 => {
+            let loc = rng.below(entry.control.locs.len());
+            let loc = &mut entry.control.locs[loc];
+            loc.0 = loc.0.checked_sub(1)?;
+            "location changed"
+        }
+        4 => {
+            let cube = entry.cubes.first_mut()?;
+            cube.0.pop()?;
+            "literal dropped"
+        }
+        5 => {
+            let cube = entry.cubes.first_mut()?;
+            let literal = cube.0.first_mut()?;
+            literal.1 = !literal.1;
+            "literal turned"
+        }
+        _ => {
+            let values = &mut entry.control.values;
+            let i = rng.below(values.len().max(1));
+            values.get_mut(i)?.take()?;
+            "value forgotten"
+        }
+    };
+    Some((what, changed))
+}
+
+/// Changes that take a reachable state out of an exact invariant, unless the
+/// result stands for the same states.
+fn loses_a_state(what: &str) -> bool {
+    !matches!(what, "literal dropped" | "value forgotten")
+}
+
+#[test]
+fn mutated_certificates_are_refused_when_they_must_be() {
+    let mut refused: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 0..seeds() {
+        let program = program_of(seed);
+        let model = MODELS[seed as usize % 3];
+        let found = explore(&program, model);
+        if found.bounded {
+            continue;
+        }
+        let mut rng = Rng::new(seed ^ 77);
+        let certificate = divided(&program, model, &found, seed / 3 % 3, seed);
+        for _ in 0..8 {
+            let Some((what, changed)) = mutated(&certificate, &mut rng) else {
+                continue;
+            };
+            let result = accepted(&program, &changed);
+            let must = found.violated || loses_a_state(what);
+            assert!(!must || result.is_err(), "seed {seed}, {model}: {what}");
+            *refused.entry(what).or_default() += u32::from(result.is_err());
+        }
+    }
+    println!("{refused:?}");
+    for what in [
+        "entry dropped",
+        "cube dropped",
+        "value changed",
+        "location changed",
+        "literal dropped",
+        "literal turned",
+        "value forgotten",
+    ] {
+        assert!(refused.contains_key(what), "never refused: {what}");
+    }
+}
+
+#[test]
+fn no_mutation_certifies_a_violated_program() {
+    let mut tried = 0;
+    for seed in 0..seeds() {
+        let program = program_of(seed);
+        let model = MODELS[seed as usize % 3];
+        let found = explore(&program, model);
+        if !found.violated || found.bounded {
+            continue;
+        }
+        let mut rng = Rng::new(seed ^ 1234);
+        let mut certificate = divided(&program, model, &found, seed / 3 % 3, seed);
+        // A walk of mutations: ever further from the reachable states.
+        for _ in 0..12 {
+            if let Some((_, changed)) = mutated(&certificate, &mut rng) {
+                certificate = changed;
+                tried += 1;
+                let result = accepted(&program, &certificate);
+                assert!(result.is_err(), "seed {seed}, {model}");
+            }
+        }
+    }
+    assert!(tried as u64 > seeds());
+}
+
+/// The program with one comparison turned or one constant changed.
+fn twin(program: &Program, rng: &mut Rng) -> Option<Program> {
+    let mut twin = program.clone();
+    let t = rng.below(twin.templates.len());
+    let edges = &mut twin.templates[t].cfg.edges;
+    let at = rng.below(edges.len());
+    change_step(&mut edges[at].step, rng).then_some(twin)
+}
+
+fn change_step(step: &mut Step, rng: &mut Rng) -> bool {
+    match step {
+        Step::Assume(e)
+        | Step::Assign { value: e, .. }
+        | Step::Store { value: e, .. }
+        | Step::Assert { cond: e, .. } => change_expr(e),
+        Step::Fence(kind) => {
+            let before = *kind;
+            *kind = FenceKind::Candidate;
+            before != *kind
+        }
+        Step::Load { dst, .. } => {
+            dst.0 = 1 - dst.0;
+            true
+        }
+        Step::Atomic(atomic) => {
+            let at = rng.below(atomic.body.edges.len());
+            change_step(&mut atomic.body.edges[at].step, rng)
+        }
+        Step::Skip | Step::Havoc { .. } | Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => {
+            false
+        }
+    }
+}
+
+fn change_expr(e: &mut LocalExpr) -> bool {
+    match e {
+        Expr::Binary(op @ BinOp::Eq, ..) => *op = BinOp::Ge,
+        Expr::Binary(op @ BinOp::Ne, ..) => *op = BinOp::Lt,
+        Expr::Binary(op @ BinOp::Lt, ..) => *op = BinOp::Le,
+        Expr::Binary(op @ BinOp::Ge, ..) => *op = BinOp::Gt,
+        Expr::Const(c) => *c += 1,
+        Expr::Binary(_, _, right) => return change_expr(right),
+        Expr::Atom(_) | Expr::Unary(..) | Expr::Cond(..) => return false,
+    }
+    true
+}
+
+#[test]
+fn certificates_of_another_program_are_refused() {
+    let (mut offered, mut refused) = (0, 0);
+    for seed in 0..seeds() {
+        let program = program_of(seed);
+        let model = MODELS[seed as usize % 3];
+        let found = explore(&program, model);
+        if found.bounded || found.violated {
+            continue;
+        }
+        let mut certificate = divided(&program, model, &found, seed / 3 % 4, seed);
+        let mut rng = Rng::new(seed ^ 99);
+        for _ in 0..4 {
+            let Some(twin) = twin(&program, &mut rng) else {
+                continue;
+            };
+            certificate.fingerprint = Fingerprint::of(&program, model, THREADS);
+            let reason = accepted(&twin, &certificate).map_err(|r| r.reason);
+            assert_eq!(reason, Err(Reason::Fingerprint), "seed {seed}, {model}");
+            // Even when the fingerprint is forged, the check finds the truth.
+            certificate.fingerprint = Fingerprint::of(&twin, model, THREADS);
+            let result = accepted(&twin, &certificate);
+            let violated = explore(&twin, model).violated;
+            assert!(!violated || result.is_err(), "seed {seed}, {model}");
+            offered += 1;
+            refused += u32::from(result.is_err());
+        }
+    }
+    println!("{refused} of {offered} forged certificates refused");
+    assert!(refused * 10 > offered);
 }
