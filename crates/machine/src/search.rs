@@ -14,7 +14,7 @@
 //! limits stop in the middle of a level; a violation lets its level finish.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use palisade_program::Broken;
@@ -142,16 +142,16 @@ struct Worker {
     canonical: crate::canonical::Scratch,
 }
 
-struct Receive<'a, 'p, 'g> {
+struct Receive<'a, 'p> {
     task: &'a Task<'a, 'p>,
-    shards: &'a [RwLockReadGuard<'g, Shard>],
+    shards: &'a [Shard],
     outbox: &'a mut Outbox,
     bytes: &'a mut Vec<u8>,
     scratch: &'a mut crate::canonical::Scratch,
     parent: StateId,
 }
 
-impl Sink for Receive<'_, '_, '_> {
+impl Sink for Receive<'_, '_> {
     fn next(&mut self, next: &State, _step: Move<'_>) {
         let machine = self.task.machine;
         self.task.pack(next, self.scratch, self.bytes);
@@ -328,53 +328,38 @@ impl Task<'_, '_> {
         while pool.outboxes.len() < block.len() {
             pool.outboxes.push(Mutex::default());
         }
-        let shards: Vec<RwLock<Shard>> = std::mem::take(&mut store.shards)
-            .into_iter()
-            .map(RwLock::new)
-            .collect();
-        let outboxes = &pool.outboxes;
+        let (shards, outboxes) = (&store.shards, &pool.outboxes);
         let next = AtomicUsize::new(0);
         in_parallel(&mut pool.workers[..workers], |worker| {
-            let guards: Vec<_> = shards
-                .iter()
-                .map(|s| s.read().unwrap_or_else(PoisonError::into_inner))
-                .collect();
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(chunk) = block.get(index) else {
                     return;
                 };
-                let mut outbox = outboxes[index]
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                self.expand_chunk(chunk, &guards, &mut outbox, worker);
+                let mut outbox = locked(&outboxes[index]);
+                self.expand_chunk(chunk, shards, &mut outbox, worker);
             }
         });
-        let next = AtomicUsize::new(0);
-        let guards: Vec<_> = outboxes[..block.len()]
-            .iter()
-            .map(|o| o.lock().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let guards: Vec<_> = outboxes[..block.len()].iter().map(locked).collect();
         let outboxes: Vec<&Outbox> = guards.iter().map(|g| &**g).collect();
+        let shards = Mutex::new(store.shards.iter_mut());
         in_parallel(&mut pool.workers[..workers], |_| {
-            while let Some(shard) = shards.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            loop {
+                let Some(shard) = locked(&shards).next() else {
+                    return;
+                };
                 for outbox in &outboxes {
-                    insert_all(&mut shard, outbox);
+                    insert_all(shard, outbox);
                 }
             }
         });
-        store.shards = shards
-            .into_iter()
-            .map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect();
     }
 
     /// Phase 1 for one chunk.
     fn expand_chunk(
         &self,
         chunk: &[Part],
-        shards: &[RwLockReadGuard<'_, Shard>],
+        shards: &[Shard],
         outbox: &mut Outbox,
         worker: &mut Worker,
     ) {
@@ -465,6 +450,12 @@ impl Pool {
             outboxes: Vec::new(),
         }
     }
+}
+
+/// A worker that panics takes the whole search with it, so a lock that such a
+/// worker left behind is never looked into.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `f` once for each worker, the first on this thread.

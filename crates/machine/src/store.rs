@@ -10,13 +10,13 @@
 //! table entry: 24 bits of the hash | 40 bits of offset + 1; 0 is free
 //! ```
 //!
-//! The arena consists of pieces of equal size, so it never moves; a record does
-//! not cross the end of a piece (a length of 0 marks unused space).
+//! The arena consists of pieces, so that growing it copies little; offsets go on
+//! as if all pieces were full. A record does not cross the end of a piece.
 
 use crate::pack::hash;
 
 /// Number of shards.
-pub(crate) const SHARDS: usize = 32;
+pub(crate) const SHARDS: usize = 16;
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const PIECE: usize = 1 << 16;
 const HEAD: usize = 7;
@@ -52,9 +52,9 @@ pub(crate) fn shard_of(hash: u64) -> usize {
 /// One shard.
 pub(crate) struct Shard {
     number: usize,
-    pieces: Vec<Box<[u8]>>,
-    /// Offset of the first unused byte.
-    end: u64,
+    pieces: Vec<Vec<u8>>,
+    /// Bytes of all pieces.
+    held: u64,
     table: Vec<u64>,
     count: u64,
     /// Offset at which each level begins.
@@ -71,7 +71,7 @@ impl Shard {
         Self {
             number,
             pieces: Vec::new(),
-            end: 0,
+            held: 0,
             table: vec![0; 64],
             count: 0,
             levels: vec![0],
@@ -136,22 +136,31 @@ impl Shard {
 
     fn append(&mut self, bytes: &[u8], parent: StateId) -> u64 {
         let len = HEAD + bytes.len();
-        let at = self.end as usize % PIECE;
-        if self.pieces.is_empty() || at == 0 || at + len > PIECE {
-            self.end = (self.pieces.len() * PIECE) as u64;
-            self.pieces.push(vec![0; PIECE].into_boxed_slice());
+        if self.pieces.last().is_none_or(|p| p.len() + len > PIECE) {
+            self.pieces.push(Vec::new());
         }
-        let offset = self.end;
-        let at = offset as usize % PIECE;
+        let offset = self.end();
         let piece = self
             .pieces
             .last_mut()
             .expect("a piece was just made sure of");
-        piece[at..at + 2].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
-        piece[at + 2..at + HEAD].copy_from_slice(&parent.0.to_le_bytes()[..5]);
-        piece[at + HEAD..at + len].copy_from_slice(bytes);
-        self.end += len as u64;
+        if piece.capacity() - piece.len() < len {
+            // Double, but not beyond a piece.
+            let more = piece.len().max(1024).min(PIECE - piece.len()).max(len);
+            let before = piece.capacity();
+            piece.reserve_exact(more);
+            self.held += (piece.capacity() - before) as u64;
+        }
+        piece.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+        piece.extend_from_slice(&parent.0.to_le_bytes()[..5]);
+        piece.extend_from_slice(bytes);
         offset
+    }
+
+    /// Offset of the next record, if it fits the last piece.
+    fn end(&self) -> u64 {
+        let last = self.pieces.last().map_or(0, Vec::len);
+        (self.pieces.len().saturating_sub(1) * PIECE + last) as u64
     }
 
     fn grow(&mut self) {
@@ -170,14 +179,13 @@ impl Shard {
         self.table = table;
     }
 
-    /// Calls `f` on the `count` records from `offset` on.
+    /// Calls `f` on the records of a part.
     pub(crate) fn for_each(&self, part: Part, mut f: impl FnMut(StateId, &[u8])) {
         let mut offset = part.offset;
         for _ in 0..part.count {
-            let at = offset as usize % PIECE;
-            let piece = &self.pieces[offset as usize / PIECE];
-            if at + 2 > PIECE || (piece[at] == 0 && piece[at + 1] == 0) {
-                offset = (offset / PIECE as u64 + 1) * PIECE as u64;
+            let piece = offset as usize / PIECE;
+            if offset as usize % PIECE == self.pieces[piece].len() {
+                offset = ((piece + 1) * PIECE) as u64;
             }
             let record = self.record(offset);
             f(StateId::new(self.number, offset), &record[HEAD..]);
@@ -194,7 +202,7 @@ impl Shard {
     pub(crate) fn next_level(&mut self) -> Vec<Part> {
         // The next record may start at the next piece; any offset in between
         // separates the levels as well.
-        self.levels.push(self.end);
+        self.levels.push(self.end());
         let parts = std::mem::take(&mut self.parts);
         let part = |(offset, count)| Part {
             shard: self.number,
@@ -205,7 +213,7 @@ impl Shard {
     }
 
     fn bytes(&self) -> u64 {
-        (self.pieces.len() * PIECE + self.table.len() * 8) as u64
+        self.held + self.table.len() as u64 * 8
     }
 }
 
