@@ -123,6 +123,11 @@ impl<'s> Commands<'s> {
         &self.branches[id]
     }
 
+    /// Positions of the explicit variables that an edge of `thread` reads.
+    pub fn explicit_reads(&self, thread: usize, edge: EdgeId) -> &[usize] {
+        &self.reads[thread][edge.index()]
+    }
+
     /// The space.
     pub fn space(&self) -> &'s Space<'s> {
         self.space

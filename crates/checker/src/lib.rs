@@ -2,6 +2,8 @@
 //!
 //! | file | term |
 //! |---|---|
+//! | [`broadcast`] | explicit search of Boolean broadcast programs |
 //! | [`search`] | 3-valued explicit search, breadth first, with covering |
 
+pub mod broadcast;
 pub mod search;

@@ -1,1 +1,753 @@
-//! x
+//! The Boolean program of a program and its predicates: every predicate becomes a
+//! shared variable (all threads are instances here; seed 003, section 1.1 calls
+//! that symmetry-oblivious), program counters become labels, explicit control
+//! variables one Boolean for each value. A branch with guard `g` becomes
+//!
+//! ```text
+//! b1, b2 = choose(F(wp1), F(!wp1)), choose(F(wp2), F(!wp2)) constrain !F(!g) && R
+//! ```
+//!
+//! `F` under the guard (seed 000, section 4.1; seed 003, section 2.2). `R`, left out
+//! when [`Options::cartesian`] is set, forbids combinations of new values that no
+//! concrete step gives: the minimal cubes over old and new values that contradict
+//! the guard. With it the Boolean program is the best that the predicates allow;
+//! without it, it is the Cartesian one of the papers.
+//!
+//! `never` and `finally` become `never` over labels and predicates. Predicates over
+//! locals that are dead get any value (`*`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use palisade_logic::{Cluster, Formula, Lit, Prover, Reason, Term, Var};
+use palisade_program::{EdgeId, LocId, PropAtom, PropertyKind, Span};
+
+use super::ast::{
+    At, BooleanProgram, Copies, Expr, ExprKind, Label, Property, Statement, StatementKind, Target,
+    Thread, Value, Variable,
+};
+use crate::affected::{Effect, effect};
+use crate::bad::BadStates;
+use crate::command::{Branch, Commands, End, Unsupported};
+use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict};
+use crate::predicates::Predicates;
+use crate::space::{Control, Space};
+use crate::valuation::{PredId, PredSet};
+
+/// The session for questions about states.
+const STATES: Cluster = Cluster(u32::MAX);
+
+/// Most combinations of explicit values that one edge or property may read.
+const MAX_COMBINATIONS: usize = 4096;
+
+/// How a Boolean program is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Largest cubes; no limit if none.
+    pub max_size: Option<usize>,
+    /// Leave out what relates new values to each other.
+    pub cartesian: bool,
+}
+
+/// Why there is no Boolean program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExportError {
+    /// Time or cancellation.
+    #[error("{0}")]
+    Limit(Reason),
+    /// Something that cannot be executed symbolically.
+    #[error("{0}")]
+    Unsupported(Unsupported),
+}
+
+impl From<Reason> for ExportError {
+    fn from(reason: Reason) -> Self {
+        Self::Limit(reason)
+    }
+}
+
+impl From<Unsupported> for ExportError {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::Unsupported(unsupported)
+    }
+}
+
+/// The Boolean program of `space` under `predicates`; `initial` is the condition on
+/// the data at the start.
+pub fn export(
+    space: &Space<'_>,
+    predicates: &Predicates,
+    initial: &Formula,
+    prover: &mut Prover,
+    search: &dyn CubeSearch,
+    options: Options,
+) -> Result<BooleanProgram, ExportError> {
+    let slots = (0..predicates.len()).map(|p| (p, prover.literal(&predicates.formula(p, true))));
+    let slots = slots.collect();
+    let mut exporter = Exporter {
+        space,
+        predicates,
+        prover,
+        search,
+        options,
+        slots,
+    };
+    let mut program = BooleanProgram::default();
+    exporter.variables(&mut program, initial)?;
+    let mut commands = Commands::new(space);
+    for thread in 0..space.threads.len() {
+        program
+            .threads
+            .push(exporter.thread(&mut commands, thread)?);
+    }
+    exporter.properties(&mut program)?;
+    Ok(program)
+}
+
+struct Exporter<'e, 's> {
+    space: &'e Space<'s>,
+    predicates: &'e Predicates,
+    prover: &'e mut Prover,
+    search: &'e dyn CubeSearch,
+    options: Options,
+    /// The literal of each predicate.
+    slots: Vec<(usize, Lit)>,
+}
+
+fn variable(p: PredId) -> String {
+    format!("b{p}")
+}
+
+/// A name made of letters and digits: `a[1]` gives `a_1`.
+fn plain(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = name.chars().map(letter).collect();
+    name.trim_matches('_').to_owned()
+}
+
+fn statement(labels: Vec<Label>, kind: StatementKind, note: Option<String>) -> Statement {
+    Statement {
+        labels,
+        kind,
+        note,
+        at: At::default(),
+    }
+}
+
+fn label(name: impl Into<String>) -> Label {
+    Label {
+        name: name.into(),
+        at: At::default(),
+    }
+}
+
+fn property(cond: Expr, note: Option<String>) -> Property {
+    Property {
+        cond,
+        note,
+        at: At::default(),
+    }
+}
+
+impl<'e, 's> Exporter<'e, 's> {
+    /// The literals of a cube; numbers from the count of predicates on are values
+    /// after the step.
+    fn cube(&self, cube: &Cube) -> Expr {
+        let count = self.predicates.len();
+        Expr::all(cube.known().map(|(slot, value)| {
+            let name = if slot < count {
+                Expr::name(variable(slot))
+            } else {
+                Expr::new(ExprKind::Next(variable(slot - count)))
+            };
+            if value { name } else { name.negated() }
+        }))
+    }
+
+    fn cover(&self, cover: &Cover) -> Expr {
+        let mut cubes = cover.cubes().to_vec();
+        cubes.sort();
+        Expr::any(cubes.iter().map(|cube| self.cube(cube)))
+    }
+
+    /// Minimal cubes over the predicates in `cone` that contradict `base`.
+    fn contradictions(
+        &mut self,
+        cluster: Cluster,
+        base: &[Lit],
+        cone: &PredSet,
+        ignored: &[&Cover],
+    ) -> Result<Cover, Reason> {
+        let slots: Vec<(usize, Lit)> = cone.iter().map(|p| self.slots[p]).collect();
+        let question = Question {
+            cluster,
+            base,
+            slots: &slots,
+            width: self.predicates.len(),
+            max_size: self.options.max_size,
+            ignored,
+        };
+        self.search.contradictions(self.prover, &question)
+    }
+
+    fn literals(&mut self, formula: &Formula) -> Vec<Lit> {
+        let parts = formula.conjuncts().iter();
+        parts.map(|f| self.prover.literal(f)).collect()
+    }
+
+    /// Explicit variables are one Boolean per value.
+    fn explicit_name(&self, position: usize, value: i64) -> String {
+        let slot = &self.space.slots[self.space.explicit[position]];
+        let sign = if value < 0 { "m" } else { "" };
+        format!("{}_is_{sign}{}", plain(&slot.name), value.unsigned_abs())
+    }
+
+    fn explicit_values(&self, position: usize) -> &'e [i64] {
+        let slot = &self.space.slots[self.space.explicit[position]];
+        slot.explicit.as_ref().map_or(&[], |e| &e.values)
+    }
+
+    /// The values that the Boolean variables of an explicit variable stand for:
+    /// its own, and 0, which dead locals have.
+    fn tracked_values(&self, position: usize) -> Vec<i64> {
+        let mut values = self.explicit_values(position).to_vec();
+        values.push(0);
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn variables(
+        &mut self,
+        program: &mut BooleanProgram,
+        initial: &Formula,
+    ) -> Result<(), ExportError> {
+        let facts = self.literals(initial);
+        for p in 0..self.predicates.len() {
+            let lit = self.slots[p].1;
+            let mut known = |lit: Lit| {
+                let mut lits = facts.clone();
+                lits.push(lit);
+                contradict(self.prover, STATES, &lits)
+            };
+            let init = if known(!lit)? {
+                Value::True
+            } else if known(lit)? {
+                Value::False
+            } else {
+                Value::Any
+            };
+            let predicate = self.predicates.formula(p, true);
+            program.shared.push(Variable {
+                name: variable(p),
+                init,
+                note: Some(predicate.display(self.space).to_string()),
+                at: At::default(),
+            });
+        }
+        self.explicit_variables(program);
+        let any = |v: &Variable| v.init == Value::Any;
+        let open: Vec<PredId> = (0..self.predicates.len())
+            .filter(|p| any(&program.shared[*p]))
+            .collect();
+        if open.len() > 1 && !self.options.cartesian {
+            let mut cone = PredSet::new(self.predicates.len());
+            for p in &open {
+                cone.insert(*p);
+            }
+            let impossible = self.contradictions(STATES, &facts, &cone, &[])?;
+            if !impossible.cubes().is_empty() {
+                let cond = self.cover(&impossible).negated();
+                program.initially.push(property(cond, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// One Boolean for each value; where several first values are possible, exactly
+    /// one of them holds.
+    fn explicit_variables(&self, program: &mut BooleanProgram) {
+        let controls = self.space.initial_controls();
+        for position in 0..self.space.explicit.len() {
+            let slot = &self.space.slots[self.space.explicit[position]];
+            let first = |v: i64| controls.iter().filter(|c| c.values[position] == v).count();
+            let mut choices = Vec::new();
+            for value in self.tracked_values(position) {
+                let init = match first(value) {
+                    0 => Value::False,
+                    n if n == controls.len() => Value::True,
+                    _ => Value::Any,
+                };
+                let name = self.explicit_name(position, value);
+                if init == Value::Any {
+                    choices.push(name.clone());
+                }
+                program.shared.push(Variable {
+                    name,
+                    init,
+                    note: Some(format!("{} = {value}", slot.name)),
+                    at: At::default(),
+                });
+            }
+            if !choices.is_empty() {
+                let one = |chosen: &String| {
+                    Expr::all(choices.iter().map(|other| {
+                        let name = Expr::name(other.clone());
+                        if other == chosen {
+                            name
+                        } else {
+                            name.negated()
+                        }
+                    }))
+                };
+                let cond = Expr::any(choices.iter().map(one));
+                program.initially.push(property(cond, None));
+            }
+        }
+    }
+
+    fn thread_name(&self, thread: usize) -> String {
+        let name = self.space.program.instance_name(self.space.threads[thread]);
+        plain(&name)
+    }
+
+    /// A location's label: the user's if there is one.
+    fn location(&self, thread: usize, loc: LocId) -> String {
+        let template = self
+            .space
+            .program
+            .template(self.space.threads[thread].template);
+        let numbered = format!("L{}", loc.0);
+        match template.label_at(loc) {
+            Some(user) => format!("{}_{numbered}", plain(&user.name)),
+            None => numbered,
+        }
+    }
+
+    fn thread(
+        &mut self,
+        commands: &mut Commands<'_>,
+        thread: usize,
+    ) -> Result<Thread, ExportError> {
+        let template = self.space.threads[thread].template;
+        let cfg = &self.space.program.template(template).cfg;
+        let mut code = Thread {
+            name: Some(self.thread_name(thread)),
+            copies: Copies::One,
+            locals: Vec::new(),
+            body: Vec::new(),
+            end: Vec::new(),
+            at: At::default(),
+        };
+        // The entry comes first, a location where nothing follows last.
+        let mut locs: Vec<LocId> = cfg.locs().collect();
+        let is_end = |l: &LocId| cfg.outgoing(*l).next().is_none();
+        locs.sort_by_key(|l| (*l != cfg.entry, is_end(l), *l));
+        if is_end(&cfg.entry) {
+            let only = label(self.location(thread, cfg.entry));
+            code.body
+                .push(statement(vec![only], StatementKind::Skip, None));
+            locs.retain(|l| *l != cfg.entry);
+        }
+        for loc in locs {
+            let name = self.location(thread, loc);
+            if is_end(&loc) {
+                code.end.push(label(name));
+                continue;
+            }
+            let mut branches = Vec::new();
+            for (edge, _) in cfg.outgoing(loc) {
+                self.edge(commands, thread, edge, &mut branches)?;
+            }
+            self.choice(&mut code, &name, branches);
+        }
+        Ok(code)
+    }
+
+    /// A location with its branches: `goto` to each of them.
+    fn choice(&self, code: &mut Thread, name: &str, branches: Vec<Vec<Statement>>) {
+        if branches.is_empty() {
+            let stuck = StatementKind::Assume(Expr::value(Value::False));
+            code.body.push(statement(vec![label(name)], stuck, None));
+            return;
+        }
+        let several = branches.len() > 1;
+        let alternative = |n: usize| label(format!("{name}_{}", n + 1));
+        if several {
+            let labels = (0..branches.len()).map(alternative).collect();
+            let goto = StatementKind::Goto(labels);
+            code.body.push(statement(vec![label(name)], goto, None));
+        }
+        for (number, mut statements) in branches.into_iter().enumerate() {
+            let first = if several {
+                alternative(number)
+            } else {
+                label(name)
+            };
+            if let Some(statement) = statements.first_mut() {
+                statement.labels.push(first);
+            }
+            code.body.append(&mut statements);
+        }
+    }
+
+    /// The branches of an edge for all explicit values that it reads.
+    fn edge(
+        &mut self,
+        commands: &mut Commands<'_>,
+        thread: usize,
+        edge: EdgeId,
+        branches: &mut Vec<Vec<Statement>>,
+    ) -> Result<(), ExportError> {
+        let template = self.space.threads[thread].template;
+        let code = self.space.program.template(template);
+        let span = code.cfg.edge(edge).span;
+        let reads = commands.explicit_reads(thread, edge).to_vec();
+        let note = self
+            .space
+            .program
+            .show_step(template, &code.cfg.edge(edge).step);
+        for control in self.controls(&reads, span)? {
+            let facts = self.explicit_facts(&reads, &control);
+            for &id in commands.execute(&control, thread, edge)?.iter() {
+                let branch = commands.branch(id).clone();
+                branches.push(self.branch(&branch, facts.clone(), &note)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Controls that differ in the explicit variables at `reads`.
+    fn controls(&self, reads: &[usize], span: Span) -> Result<Vec<Control>, Unsupported> {
+        let mut all = self.space.initial_controls();
+        all.truncate(1);
+        for &position in reads {
+            let values = self.tracked_values(position);
+            if all.len() * values.len() > MAX_COMBINATIONS {
+                let what = "too many combinations of explicit values".to_owned();
+                return Err(Unsupported { what, span });
+            }
+            let each = |control: &Control| {
+                let with = |v: &i64| {
+                    let mut control = control.clone();
+                    control.values[position] = *v;
+                    control
+                };
+                values.iter().map(with).collect::<Vec<Control>>()
+            };
+            all = all.iter().flat_map(each).collect();
+        }
+        Ok(all)
+    }
+
+    fn explicit_facts(&self, reads: &[usize], control: &Control) -> Expr {
+        let fact = |p: &usize| Expr::name(self.explicit_name(*p, control.values[*p]));
+        Expr::all(reads.iter().map(fact))
+    }
+
+    fn branch(
+        &mut self,
+        branch: &Branch,
+        facts: Expr,
+        note: &str,
+    ) -> Result<Vec<Statement>, ExportError> {
+        let effect = effect(self.predicates, branch, 1);
+        let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
+        let guard = self.literals(&branch.guard);
+        let refused = if guard.is_empty() {
+            Cover::default()
+        } else {
+            self.contradictions(cluster, &guard, &effect.guard_cone, &[])?
+        };
+        let passes = Expr::all([facts, self.cover(&refused).negated()]);
+        let note = Some(note.to_owned());
+        let to = match branch.end {
+            End::At(to) => to,
+            End::Failed(_) => {
+                let assert = StatementKind::Assert(passes.negated());
+                let stop = StatementKind::Assume(Expr::value(Value::False));
+                return Ok(vec![
+                    statement(vec![], assert, note),
+                    statement(vec![], stop, None),
+                ]);
+            }
+        };
+        let (targets, values) = self.updates(branch, &effect, cluster, &guard, &refused)?;
+        let related = self.relation(branch, &effect, cluster, &guard, &refused, &values)?;
+        let constrain = Expr::all([passes, related]);
+        let trivial = *constrain.kind == ExprKind::Value(Value::True);
+        let kind = match (targets.is_empty(), trivial) {
+            (true, true) => StatementKind::Skip,
+            (true, false) => StatementKind::Assume(constrain),
+            (false, _) => StatementKind::Assign {
+                targets: targets.into_iter().map(target).collect(),
+                values: values.into_iter().map(|(_, value)| value).collect(),
+                constrain: (!trivial).then_some(constrain),
+            },
+        };
+        let goto = StatementKind::Goto(vec![label(self.location(branch.thread, to))]);
+        Ok(vec![
+            statement(vec![], kind, note),
+            statement(vec![], goto, None),
+        ])
+    }
+
+    /// The targets of the assignment and their values; a value of a predicate
+    /// comes with its number.
+    #[allow(clippy::type_complexity)] // two parallel lists
+    fn updates(
+        &mut self,
+        branch: &Branch,
+        effect: &Effect,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+    ) -> Result<(Vec<String>, Vec<(Option<PredId>, Expr)>), ExportError> {
+        let mut targets = Vec::new();
+        let mut values = Vec::new();
+        for affected in effect.affected.iter().filter(|a| a.written) {
+            let wp = self.prover.literal(&affected.wp);
+            let base = |lit: Lit| guard.iter().copied().chain([lit]).collect::<Vec<Lit>>();
+            let yes = self.contradictions(cluster, &base(!wp), &affected.cone, &[refused])?;
+            let ignored = [refused, &yes];
+            let no = self.contradictions(cluster, &base(wp), &affected.cone, &ignored)?;
+            targets.push(variable(affected.pred));
+            values.push((Some(affected.pred), self.choose(&yes, &no)));
+        }
+        for p in effect.lost.iter() {
+            targets.push(variable(p));
+            values.push((Some(p), Expr::value(Value::Any)));
+        }
+        for (position, new) in &branch.explicit {
+            for value in self.tracked_values(*position) {
+                targets.push(self.explicit_name(*position, value));
+                let holds = if value == *new {
+                    Value::True
+                } else {
+                    Value::False
+                };
+                values.push((None, Expr::value(holds)));
+            }
+        }
+        Ok((targets, values))
+    }
+
+    /// `choose(F(wp), F(!wp))` in its simplest form.
+    fn choose(&self, yes: &Cover, no: &Cover) -> Expr {
+        let (yes, no) = (self.cover(yes), self.cover(no));
+        match (&*yes.kind, &*no.kind) {
+            (ExprKind::Value(Value::True), _) => Expr::value(Value::True),
+            (_, ExprKind::Value(Value::True)) => Expr::value(Value::False),
+            (ExprKind::Value(Value::False), ExprKind::Value(Value::False)) => {
+                Expr::value(Value::Any)
+            }
+            // Both say the same: no choice is left.
+            _ if yes.clone().negated() == no => yes,
+            _ => Expr::new(ExprKind::Choose(yes, no)),
+        }
+    }
+
+    /// What relates the new values that are not determined to each other.
+    fn relation(
+        &mut self,
+        branch: &Branch,
+        effect: &Effect,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+        values: &[(Option<PredId>, Expr)],
+    ) -> Result<Expr, ExportError> {
+        let none = Ok(Expr::value(Value::True));
+        if self.options.cartesian {
+            return none;
+        }
+        let open: Vec<PredId> = values
+            .iter()
+            .filter(|(_, e)| !is_determined(e))
+            .filter_map(|(p, _)| *p)
+            .collect();
+        if open.len() < 2 {
+            return none;
+        }
+        let count = self.predicates.len();
+        let mut cone = effect.guard_cone.clone();
+        let mut slots = Vec::new();
+        for p in open {
+            let Some(wp) = self.new_value(branch, p) else {
+                continue;
+            };
+            cone.extend(&self.predicates.cone(wp.free_vars(), 1));
+            slots.push((count + p, self.prover.literal(&wp)));
+        }
+        slots.extend(cone.iter().map(|p| self.slots[p]));
+        let wide = |cover: &Cover| -> Cover {
+            let widen = |cube: &Cube| {
+                let mut wide = Cube::unknown(2 * count);
+                cube.known().for_each(|(p, v)| wide.set(p, Some(v)));
+                wide
+            };
+            cover.cubes().iter().map(widen).collect()
+        };
+        let refused = wide(refused);
+        let question = Question {
+            cluster,
+            base: guard,
+            slots: &slots,
+            width: 2 * count,
+            max_size: self.options.max_size,
+            ignored: &[&refused],
+        };
+        let cover = self.search.contradictions(self.prover, &question)?;
+        // Cubes with one new value are in the choose expressions already.
+        let relates = |cube: &&Cube| cube.known().filter(|(s, _)| *s >= count).count() > 1;
+        let cubes: Cover = cover.cubes().iter().filter(relates).cloned().collect();
+        Ok(self.cover(&cubes).negated())
+    }
+
+    /// What a predicate's new value says of the variables before the step; locals
+    /// that are dead afterwards have any value.
+    fn new_value(&self, branch: &Branch, p: PredId) -> Option<Formula> {
+        let mut updates = branch.updates.clone();
+        // Fresh variables of the branch are numbered from `first_fresh` on.
+        let base = self.space.first_fresh() + branch.chosen.len() as u32;
+        for (i, var) in branch.forgotten.iter().enumerate() {
+            updates.set(*var, Term::var(Var(base + i as u32)));
+        }
+        self.predicates.formula(p, true).substitute(&updates).ok()
+    }
+
+    fn properties(&mut self, program: &mut BooleanProgram) -> Result<(), ExportError> {
+        let space = self.space;
+        let bad = BadStates::new(space);
+        let everywhere: Vec<usize> = (0..space.explicit.len()).collect();
+        for (index, item) in space.program.properties.iter().enumerate() {
+            let places = self.mentioned(index);
+            let note = space.program.show_property(item);
+            let reads = if space.explicit.is_empty() {
+                &[]
+            } else {
+                everywhere.as_slice()
+            };
+            for control in self.controls(reads, item.span)? {
+                for (pcs, located) in self.located(&places) {
+                    let mut control = control.clone();
+                    control.pcs = pcs;
+                    let facts = Expr::all([located, self.explicit_facts(reads, &control)]);
+                    for (number, formula) in bad.at(&control)? {
+                        if number == index {
+                            let cond = self.never(&formula, facts.clone())?;
+                            program.never.push(property(cond, Some(note.clone())));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn never(&mut self, formula: &Formula, facts: Expr) -> Result<Expr, ExportError> {
+        let base = self.literals(formula);
+        let cone = self.predicates.cone(formula.free_vars(), 1);
+        let refused = self.contradictions(STATES, &base, &cone, &[])?;
+        Ok(Expr::all([facts, self.cover(&refused).negated()]))
+    }
+
+    /// The locations of each thread on which a property may depend.
+    fn mentioned(&self, index: usize) -> BTreeMap<usize, Vec<LocId>> {
+        let space = self.space;
+        let item = &space.program.properties[index];
+        let mut places: BTreeMap<usize, Vec<LocId>> = BTreeMap::new();
+        let mut add = |thread: usize, loc: LocId| {
+            let locs = places.entry(thread).or_default();
+            if !locs.contains(&loc) {
+                locs.push(loc);
+            }
+        };
+        item.cond.for_each_atom(&mut |atom| {
+            if let PropAtom::At(var, loc) = atom {
+                let template = item.threads[var.index()].template;
+                for (thread, instance) in space.threads.iter().enumerate() {
+                    if instance.template == template {
+                        add(thread, *loc);
+                    }
+                }
+            }
+        });
+        if item.kind == PropertyKind::Finally {
+            for (thread, instance) in space.threads.iter().enumerate() {
+                add(thread, space.program.template(instance.template).cfg.exit);
+            }
+        }
+        places
+    }
+
+    /// All ways to be at the mentioned locations or elsewhere, with the condition
+    /// that says so.
+    fn located(&self, places: &BTreeMap<usize, Vec<LocId>>) -> Vec<(Box<[LocId]>, Expr)> {
+        let entries = self.space.threads.iter().map(|t| {
+            let cfg = &self.space.program.template(t.template).cfg;
+            cfg.entry
+        });
+        let mut all: Vec<(Box<[LocId]>, Expr)> =
+            vec![(entries.collect(), Expr::value(Value::True))];
+        for (&thread, locs) in places {
+            let name = self.thread_name(thread);
+            let at = |loc: LocId| {
+                let place = label(self.location(thread, loc));
+                Expr::new(ExprKind::Location(name.clone(), place))
+            };
+            let template = self.space.threads[thread].template;
+            let cfg = &self.space.program.template(template).cfg;
+            let mut choices: Vec<(LocId, Expr)> = locs.iter().map(|l| (*l, at(*l))).collect();
+            if let Some(other) = cfg.locs().find(|l| !locs.contains(l)) {
+                let nowhere = Expr::all(locs.iter().map(|l| at(*l).negated()));
+                choices.push((other, nowhere));
+            }
+            all = all
+                .iter()
+                .flat_map(|(pcs, cond)| {
+                    let with = |(loc, here): &(LocId, Expr)| {
+                        let mut pcs = pcs.clone();
+                        pcs[thread] = *loc;
+                        (pcs, Expr::all([cond.clone(), here.clone()]))
+                    };
+                    choices.iter().map(with).collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        all
+    }
+}
+
+fn target(name: String) -> Target {
+    Target {
+        name,
+        passive: None,
+        at: At::default(),
+    }
+}
+
+/// Whether a value leaves nothing open.
+fn is_determined(e: &Expr) -> bool {
+    match &*e.kind {
+        ExprKind::Value(Value::Any) | ExprKind::Choose(..) => false,
+        ExprKind::Value(Value::False | Value::True) | ExprKind::Name(_) => true,
+        ExprKind::Not(_) | ExprKind::Binary(..) => true,
+        ExprKind::Passive(..) | ExprKind::Next(_) | ExprKind::Location(..) => true,
+        ExprKind::Cond(..) => false,
+    }
+}
+
+/// A heading for an exported program: what it is the Boolean program of.
+pub fn heading(name: &str, strategy: &str, options: Options) -> String {
+    let mut text = format!("// Boolean program of {name}: strategy {strategy}");
+    if let Some(max) = options.max_size {
+        // Writing to a string does not fail.
+        let _ = write!(text, ", cubes of up to {max} literals");
+    }
+    if options.cartesian {
+        text.push_str(", Cartesian");
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,644 @@
+//! Explicit search of *Boolean broadcast programs* with a given number of
+//! threads: exactly the semantics of seed 003, appendix A. A state is a store and
+//! the threads' positions, packed into words.
+//!
+//! | paper | here |
+//! |---|---|
+//! | store sigma | [`State`] |
+//! | eval(phi, i, j, sigma), a subset of {0, 1} | [`Eval::eval`], a [`Set`] |
+//! | exec(assign, i, sigma) | [`Checker::assign`] |
+//!
+//! `goto` and `skip` change nothing but the position, so they are taken together
+//! with the statement that follows them: a step is an assignment, `assume` or
+//! `assert`. That hides no state that a property could see: positions which a
+//! `never` speaks of are not passed over. The search is breadth first; traces are
+//! shortest in steps.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use palisade_abstraction::bp::ast::{Copies, Value};
+use palisade_abstraction::bp::resolve::{Code, Place, Resolved, Step};
+use palisade_logic::{Limits, Reason};
+use palisade_program::Span;
+use rustc_hash::FxHashMap;
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Copies of threads that run in any number.
+    pub threads: u32,
+    /// Most states to keep.
+    pub max_states: Option<usize>,
+    /// Time and cancellation.
+    pub limits: Limits,
+}
+
+/// Why a search ended early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Time or cancellation.
+    Limit(Reason),
+    /// More states than allowed.
+    States(usize),
+    /// A step, or the start, that chooses this many bits freely.
+    Choices(usize),
+}
+
+/// What a trace violates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Its last step fails the assertion with this span.
+    Assert(Span),
+    /// Its last state satisfies the `never` with this number.
+    Never(usize),
+}
+
+/// One step of a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceStep {
+    /// The thread that acts.
+    pub thread: usize,
+    /// Its statement.
+    pub span: Span,
+    /// The state after the step.
+    pub after: State,
+}
+
+/// A run that violates a property.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// The first state.
+    pub start: State,
+    /// The steps.
+    pub steps: Vec<TraceStep>,
+    /// What is violated.
+    pub target: Target,
+}
+
+/// How a search ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// No property can be violated with this many threads.
+    Safe,
+    /// A shortest violating run.
+    Violated(Box<Trace>),
+}
+
+/// A store with the positions of the threads, in words.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct State(Box<[u64]>);
+
+/// Where the parts of a [`State`] are.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// First word of each thread: its position; its locals follow.
+    threads: Vec<usize>,
+    words: usize,
+}
+
+/// Bit `index` of the words from `base` on.
+fn bit(state: &State, base: usize, index: usize) -> bool {
+    state.0[base + index / 64] >> (index % 64) & 1 == 1
+}
+
+fn set_bit(state: &mut State, base: usize, index: usize, value: bool) {
+    let word = &mut state.0[base + index / 64];
+    *word = *word & !(1 << (index % 64)) | u64::from(value) << (index % 64);
+}
+
+/// A set of truth values: bit 0 for false, bit 1 for true.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Set(u8);
+
+impl Set {
+    const BOTH: Self = Self(3);
+
+    const fn of(value: bool) -> Self {
+        Self(1 << value as u8)
+    }
+
+    const fn has(self, value: bool) -> bool {
+        self.0 >> value as u8 & 1 == 1
+    }
+
+    fn values(self) -> impl Iterator<Item = bool> {
+        [false, true].into_iter().filter(move |v| self.has(*v))
+    }
+
+    /// All results of `f` on values of `a` and `b`.
+    fn map2(a: Self, b: Self, f: impl Fn(bool, bool) -> Self) -> Self {
+        let mut result = Self(0);
+        for x in a.values() {
+            for y in b.values() {
+                result.0 |= f(x, y).0;
+            }
+        }
+        result
+    }
+}
+
+/// What expressions are evaluated in.
+struct Eval<'e> {
+    state: &'e State,
+    /// The state after the assignment, in constraints.
+    next: &'e State,
+    layout: &'e Layout,
+    active: usize,
+    passive: usize,
+    /// The thread that runs each kind, for kinds that run once.
+    only: &'e [usize],
+}
+
+impl Eval<'_> {
+    fn local(&self, state: &State, thread: usize, index: usize) -> Set {
+        Set::of(bit(state, self.layout.threads[thread] + 1, index))
+    }
+
+    /// All values that an expression may have.
+    fn eval(&self, code: &Code) -> Set {
+        match code {
+            Code::Value(Value::False) => Set::of(false),
+            Code::Value(Value::True) => Set::of(true),
+            Code::Value(Value::Any) => Set::BOTH,
+            Code::Shared(i) => Set::of(bit(self.state, 0, *i)),
+            Code::Own(i) => self.local(self.state, self.active, *i),
+            Code::Passive(i) => self.local(self.state, self.passive, *i),
+            Code::NextShared(i) => Set::of(bit(self.next, 0, *i)),
+            Code::NextOwn(i) => self.local(self.next, self.active, *i),
+            Code::At(kind, position) => {
+                let thread = self.layout.threads[self.only[*kind]];
+                Set::of(self.state.0[thread] == *position as u64)
+            }
+            Code::Not(e) => {
+                let inner = self.eval(e).0;
+                Set(inner >> 1 & 1 | (inner & 1) << 1)
+            }
+            Code::Binary(op, parts) => {
+                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
+                Set::map2(a, b, |x, y| Set::of(op.apply(x, y)))
+            }
+            Code::Choose(parts) => {
+                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
+                Set::map2(a, b, |yes, no| match (yes, no) {
+                    (true, _) => Set::of(true),
+                    (false, true) => Set::of(false),
+                    (false, false) => Set::BOTH,
+                })
+            }
+            Code::Cond(parts) => {
+                let mut result = Set(0);
+                for choice in self.eval(&parts.0).values() {
+                    let part = if choice { &parts.1 } else { &parts.2 };
+                    result.0 |= self.eval(part).0;
+                }
+                result
+            }
+        }
+    }
+}
+
+/// What a thread can do next.
+#[derive(Clone, Copy)]
+enum Move {
+    /// Execute the statement at this position.
+    Execute(usize),
+    /// Get to this position, which a property speaks of, by the `goto` there.
+    Arrive(usize, Span),
+}
+
+/// The moves from each position, `goto` and `skip` passed over.
+type Closure = Vec<Vec<Move>>;
+
+/// A search.
+pub struct Checker<'p> {
+    program: &'p Resolved,
+    options: &'p Options,
+    /// The kind of each thread.
+    kinds: Vec<usize>,
+    /// The thread of each kind that runs once.
+    only: Vec<usize>,
+    layout: Layout,
+    closures: Vec<Closure>,
+    /// Where a thread really is when it gets to a position.
+    settled: Vec<Vec<usize>>,
+    states: Vec<(State, Option<(usize, usize, Span)>)>,
+    known: FxHashMap<State, usize>,
+    queue: VecDeque<usize>,
+    started: Instant,
+}
+
+/// A violation that was found: the state before, the failing step if it is an
+/// assertion.
+type Found = (usize, Option<(usize, Span)>, Target);
+
+impl<'p> Checker<'p> {
+    /// A search that has not begun.
+    pub fn new(program: &'p Resolved, options: &'p Options) -> Self {
+        let mut kinds = Vec::new();
+        let mut only = Vec::new();
+        for (kind, thread) in program.threads.iter().enumerate() {
+            only.push(kinds.len());
+            let copies = match thread.copies {
+                Copies::One => 1,
+                Copies::Fixed(n) => n,
+                Copies::Any => options.threads,
+            };
+            kinds.extend((0..copies).map(|_| kind));
+        }
+        let mut words = program.shared.len().div_ceil(64);
+        let mut threads = Vec::new();
+        for kind in &kinds {
+            threads.push(words);
+            words += 1 + program.threads[*kind].locals.len().div_ceil(64);
+        }
+        Self {
+            program,
+            options,
+            only,
+            layout: Layout { threads, words },
+            closures: (0..program.threads.len())
+                .map(|t| closure(program, t))
+                .collect(),
+            settled: (0..program.threads.len())
+                .map(|t| settled(program, t))
+                .collect(),
+            kinds,
+            states: Vec::new(),
+            known: FxHashMap::default(),
+            queue: VecDeque::new(),
+            started: Instant::now(),
+        }
+    }
+
+    /// How many states were reached.
+    pub fn state_count(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Names of the threads: `left`, or `t[1]` for one of several.
+    pub fn thread_names(&self) -> Vec<String> {
+        let name = |(thread, kind): (usize, &usize)| {
+            let code = &self.program.threads[*kind];
+            match code.copies {
+                Copies::One => code.name.clone(),
+                Copies::Fixed(_) | Copies::Any => {
+                    format!("{}[{}]", code.name, thread - self.only[*kind])
+                }
+            }
+        };
+        self.kinds.iter().enumerate().map(name).collect()
+    }
+
+    /// The shared variables with their values.
+    pub fn shared(&self, state: &State) -> Vec<(String, bool)> {
+        let names = self.program.shared.iter().enumerate();
+        names
+            .map(|(i, (name, _))| (name.clone(), bit(state, 0, i)))
+            .collect()
+    }
+
+    /// The locals of a thread with their values.
+    pub fn locals(&self, state: &State, thread: usize) -> Vec<(String, bool)> {
+        let locals = &self.program.threads[self.kinds[thread]].locals;
+        let base = self.layout.threads[thread] + 1;
+        let names = locals.iter().enumerate();
+        names
+            .map(|(i, (name, _))| (name.clone(), bit(state, base, i)))
+            .collect()
+    }
+
+    /// Runs it to the end.
+    pub fn run(&mut self) -> Result<Outcome, Stop> {
+        self.started = Instant::now();
+        let mut found = self.start()?;
+        while found.is_none()
+            && let Some(id) = self.queue.pop_front()
+        {
+            self.check_limits(id as u64)?;
+            found = self.expand(id)?;
+        }
+        Ok(found.map_or(Outcome::Safe, |found| {
+            Outcome::Violated(Box::new(self.trace(found)))
+        }))
+    }
+
+    /// Looks at the count of states, and now and then at the clock.
+    fn check_limits(&self, tick: u64) -> Result<(), Stop> {
+        let max = self.options.max_states.unwrap_or(usize::MAX);
+        if self.states.len() > max {
+            return Err(Stop::States(self.states.len()));
+        }
+        if tick.is_multiple_of(256)
+            && let Some(reason) = self.options.limits.exceeded(self.started)
+        {
+            return Err(Stop::Limit(reason));
+        }
+        Ok(())
+    }
+
+    /// All first states: every `*` has both values.
+    fn start(&mut self) -> Result<Option<Found>, Stop> {
+        let program = self.program;
+        let mut first = State(vec![0; self.layout.words].into());
+        let mut any = Vec::new();
+        let mut set = |base: usize, index: usize, value: Value| match value {
+            Value::False => {}
+            Value::True => set_bit(&mut first, base, index, true),
+            Value::Any => any.push((base, index, Set::BOTH)),
+        };
+        for (i, (_, value)) in program.shared.iter().enumerate() {
+            set(0, i, *value);
+        }
+        for (thread, kind) in self.kinds.iter().enumerate() {
+            let base = self.layout.threads[thread] + 1;
+            for (i, (_, value)) in program.threads[*kind].locals.iter().enumerate() {
+                set(base, i, *value);
+            }
+        }
+        for (thread, kind) in self.kinds.iter().enumerate() {
+            first.0[self.layout.threads[thread]] = self.settled[*kind][0] as u64;
+        }
+        let mut choices = Choices::new(first, any)?;
+        while let Some(state) = choices.next() {
+            let eval = self.eval_in(&state, &state, 0, 0);
+            let holds = |code: &Code| eval.eval(code).has(true);
+            if program.initially.iter().all(holds)
+                && let Some(found) = self.reach(state, None)
+            {
+                return Ok(Some(found));
+            }
+            self.check_limits(choices.number)?;
+        }
+        Ok(None)
+    }
+
+    fn eval_in<'e>(
+        &'e self,
+        state: &'e State,
+        next: &'e State,
+        active: usize,
+        passive: usize,
+    ) -> Eval<'e> {
+        Eval {
+            state,
+            next,
+            layout: &self.layout,
+            active,
+            passive,
+            only: &self.only,
+        }
+    }
+
+    fn expand(&mut self, id: usize) -> Result<Option<Found>, Stop> {
+        let program = self.program;
+        for thread in 0..self.kinds.len() {
+            let kind = self.kinds[thread];
+            let position = self.states[id].0.0[self.layout.threads[thread]] as usize;
+            for action in self.closures[kind][position].clone() {
+                let statement = match action {
+                    Move::Execute(statement) => statement,
+                    Move::Arrive(position, span) => {
+                        let mut state = self.states[id].0.clone();
+                        state.0[self.layout.threads[thread]] = position as u64;
+                        let found = self.reach(state, Some((id, thread, span)));
+                        if found.is_some() {
+                            return Ok(found);
+                        }
+                        continue;
+                    }
+                };
+                let (step, span) = &program.threads[kind].steps[statement];
+                let from = (id, thread, *span);
+                let found = match step {
+                    Step::Goto(_) => None,
+                    Step::Assume(code) => self.condition(from, statement, code).1,
+                    Step::Assert(code) => {
+                        let (may_fail, found) = self.condition(from, statement, code);
+                        if may_fail {
+                            let target = Target::Assert(*span);
+                            return Ok(Some((id, Some((thread, *span)), target)));
+                        }
+                        found
+                    }
+                    Step::Assign(parts, constrain) => {
+                        self.assign(from, statement, parts, constrain.as_ref())?
+                    }
+                };
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on where the condition may hold; tells whether it may also not.
+    fn condition(
+        &mut self,
+        from: (usize, usize, Span),
+        statement: usize,
+        code: &Code,
+    ) -> (bool, Option<Found>) {
+        let (id, thread, _) = from;
+        let state = self.states[id].0.clone();
+        let values = self.eval_in(&state, &state, thread, thread).eval(code);
+        let found = if values.has(true) {
+            self.step_to(state, from, statement)
+        } else {
+            None
+        };
+        (values.has(false), found)
+    }
+
+    /// exec(assign, i, sigma): every target gets any value of its expression.
+    fn assign(
+        &mut self,
+        from: (usize, usize, Span),
+        statement: usize,
+        parts: &[(Place, Code)],
+        constrain: Option<&Code>,
+    ) -> Result<Option<Found>, Stop> {
+        let (id, active, _) = from;
+        let state = self.states[id].0.clone();
+        let mut choices = Vec::new();
+        for (place, code) in parts {
+            let own = |passive| self.eval_in(&state, &state, active, passive).eval(code);
+            match place {
+                Place::Shared(i) => choices.push((0, *i, own(active))),
+                Place::Own(i) => {
+                    choices.push((self.layout.threads[active] + 1, *i, own(active)));
+                }
+                Place::Passive(kind, i) => {
+                    for (passive, its) in self.kinds.iter().enumerate() {
+                        if its == kind && passive != active {
+                            let base = self.layout.threads[passive] + 1;
+                            choices.push((base, *i, own(passive)));
+                        }
+                    }
+                }
+            }
+        }
+        let mut choices = Choices::new(state.clone(), choices)?;
+        while let Some(next) = choices.next() {
+            let allowed = constrain.is_none_or(|code| {
+                let eval = self.eval_in(&state, &next, active, active);
+                eval.eval(code).has(true)
+            });
+            if allowed && let Some(found) = self.step_to(next, from, statement) {
+                return Ok(Some(found));
+            }
+            self.check_limits(choices.number)?;
+        }
+        Ok(None)
+    }
+
+    /// The active thread is behind `statement` in `state`.
+    fn step_to(
+        &mut self,
+        mut state: State,
+        from: (usize, usize, Span),
+        statement: usize,
+    ) -> Option<Found> {
+        let thread = from.1;
+        let position = self.settled[self.kinds[thread]][statement + 1];
+        state.0[self.layout.threads[thread]] = position as u64;
+        self.reach(state, Some(from))
+    }
+
+    /// Adds a state unless it is known; tells if it is bad.
+    fn reach(&mut self, state: State, from: Option<(usize, usize, Span)>) -> Option<Found> {
+        if self.known.contains_key(&state) {
+            return None;
+        }
+        let id = self.states.len();
+        let eval = self.eval_in(&state, &state, 0, 0);
+        let mut never = self.program.never.iter();
+        let bad = never.position(|(code, _)| eval.eval(code).has(true));
+        self.known.insert(state.clone(), id);
+        self.states.push((state, from));
+        self.queue.push_back(id);
+        bad.map(|number| (id, None, Target::Never(number)))
+    }
+
+    fn trace(&self, (last, failing, target): Found) -> Trace {
+        let mut steps = Vec::new();
+        if let Some((thread, span)) = failing {
+            let after = self.states[last].0.clone();
+            steps.push(TraceStep {
+                thread,
+                span,
+                after,
+            });
+        }
+        let mut at = last;
+        while let (after, Some((before, thread, span))) = &self.states[at] {
+            steps.push(TraceStep {
+                thread: *thread,
+                span: *span,
+                after: after.clone(),
+            });
+            at = *before;
+        }
+        steps.reverse();
+        Trace {
+            start: self.states[at].0.clone(),
+            steps,
+            target,
+        }
+    }
+}
+
+/// All states that differ from a first one in some bits, each with a set of values.
+struct Choices {
+    state: State,
+    open: Vec<(usize, usize)>,
+    number: u64,
+    end: u64,
+}
+
+/// Most bits that one step may choose freely.
+const MAX_OPEN: usize = 30;
+
+impl Choices {
+    fn new(mut state: State, bits: Vec<(usize, usize, Set)>) -> Result<Self, Stop> {
+        let mut open = Vec::new();
+        for (base, index, values) in bits {
+            if values == Set::BOTH {
+                open.push((base, index));
+            } else {
+                set_bit(&mut state, base, index, values.has(true));
+            }
+        }
+        if open.len() > MAX_OPEN {
+            return Err(Stop::Choices(open.len()));
+        }
+        Ok(Self {
+            state,
+            number: 0,
+            end: 1 << open.len(),
+            open,
+        })
+    }
+
+    fn next(&mut self) -> Option<State> {
+        if self.number == self.end {
+            return None;
+        }
+        let mut state = self.state.clone();
+        for (at, (base, index)) in self.open.iter().enumerate() {
+            set_bit(&mut state, *base, *index, self.number >> at & 1 == 1);
+        }
+        self.number += 1;
+        Some(state)
+    }
+}
+
+/// For each position of a kind of thread what can be next. Positions that a
+/// property speaks of are stops of their own: passing them would hide a state.
+fn closure(program: &Resolved, t: usize) -> Closure {
+    let code = &program.threads[t];
+    let from = |start: usize| {
+        let mut seen = vec![false; code.steps.len() + 1];
+        let mut stack = vec![(start, Span::default())];
+        let mut found = Vec::new();
+        while let Some((position, by)) = stack.pop() {
+            if std::mem::replace(&mut seen[position], true) {
+                continue;
+            }
+            if position != start && code.observed.contains(&position) {
+                found.push(Move::Arrive(position, by));
+                continue;
+            }
+            match code.steps.get(position) {
+                Some((Step::Goto(next), span)) => {
+                    stack.extend(next.iter().rev().map(|to| (*to, *span)));
+                }
+                Some(_) => found.push(Move::Execute(position)),
+                None => {}
+            }
+        }
+        found
+    };
+    (0..=code.steps.len()).map(from).collect()
+}
+
+/// For each position where a thread is that gets there: single `goto` and `skip`
+/// are followed at once, up to positions that a property speaks of.
+fn settled(program: &Resolved, t: usize) -> Vec<usize> {
+    let code = &program.threads[t];
+    let from = |start: usize| {
+        let mut position = start;
+        for _ in 0..=code.steps.len() {
+            if code.observed.contains(&position) {
+                break;
+            }
+            match code.steps.get(position) {
+                Some((Step::Goto(next), _)) if next.len() == 1 => position = next[0],
+                _ => break,
+            }
+        }
+        position
+    };
+    (0..=code.steps.len()).map(from).collect()
+}
