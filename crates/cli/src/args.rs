@@ -268,7 +268,9 @@ fn parse_amount(number: &str) -> Result<f64, String> {
 
 /// A range of values such as `-8..8`, both ends included.
 fn parse_range(text: &str) -> Result<Domain, String> {
-    let parts = text.split_once("..").ok_or("expected LO..HI, such as -8..8");
+    let parts = text
+        .split_once("..")
+        .ok_or("expected LO..HI, such as -8..8");
     let (lo, hi) = parts.map_err(str::to_owned)?;
     let hi = hi.strip_prefix('=').unwrap_or(hi);
     let number = |part: &str| {
@@ -281,7 +283,10 @@ fn parse_range(text: &str) -> Result<Domain, String> {
         hi: number(hi)?,
     };
     if domain.lo > domain.hi {
-        return Err(format!("empty: {} is greater than {}", domain.lo, domain.hi));
+        return Err(format!(
+            "empty: {} is greater than {}",
+            domain.lo, domain.hi
+        ));
     }
     Ok(domain)
 }

@@ -73,14 +73,13 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
 /// Reads and parses a program. What is wrong with it has been printed when this
 /// returns an outcome.
 pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Outcome>> {
-    if path.extension().is_some_and(|extension| extension == "litmus") {
-        anyhow::bail!(
-            "{} is a litmus test\n  help: palisade litmus {0}",
-            path.display()
-        );
-    }
     let source = read(path)?;
-    Ok(match pal::parse(source) {
+    let parsed = if path == Path::new("-") {
+        pal::parse(source)
+    } else {
+        palisade_frontend::load(path, source.text())
+    };
+    Ok(match parsed {
         Ok(parsed) => {
             warn(context, &parsed.program.source, &parsed.warnings);
             Ok(parsed.program)

@@ -132,7 +132,10 @@ impl Limits {
         if self.deadline.is_some_and(|at| Instant::now() >= at) {
             return Some(OUT_OF_TIME);
         }
-        if self.memory.is_some_and(|limit| usage::resident_bytes() > limit) {
+        if self
+            .memory
+            .is_some_and(|limit| usage::resident_bytes() > limit)
+        {
             return Some(OUT_OF_MEMORY);
         }
         None

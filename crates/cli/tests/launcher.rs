@@ -111,7 +111,11 @@ fn builds_once_and_passes_everything_on() {
 
     let second = checkout.call(&root.join("palisade"), checkout.folder.path(), false);
     assert_eq!(text(&second.stdout), expected);
-    assert_eq!(text(&second.stderr), "", "a call with nothing to do is silent");
+    assert_eq!(
+        text(&second.stderr),
+        "",
+        "a call with nothing to do is silent"
+    );
     assert_eq!(checkout.builds(), 1);
 }
 
@@ -144,7 +148,11 @@ fn a_link_to_it_does() {
 #[test]
 fn a_moved_checkout_is_set_up_again() {
     let checkout = Checkout::new();
-    checkout.call(&checkout.root().join("palisade"), checkout.folder.path(), false);
+    checkout.call(
+        &checkout.root().join("palisade"),
+        checkout.folder.path(),
+        false,
+    );
     let moved = checkout.path("moved");
     fs::rename(checkout.root(), &moved).expect("move the checkout");
     let output = checkout.call(&moved.join("palisade"), checkout.folder.path(), false);

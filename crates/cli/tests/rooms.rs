@@ -130,8 +130,14 @@ fn libraries_have_typed_errors_and_one_crate_has_the_solver() {
             assert!(!uses.contains("clap"), "{name} is a library");
         }
         if name != "palisade-logic" {
-            assert!(!uses.contains("z3"), "{name} asks the solver by palisade-logic");
+            assert!(
+                !uses.contains("z3"),
+                "{name} asks the solver by palisade-logic"
+            );
         }
-        assert!(!uses.contains("palisade-arbitrary"), "{name}: for tests only");
+        assert!(
+            !uses.contains("palisade-arbitrary"),
+            "{name}: for tests only"
+        );
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! `~` marks what the memory system does for a thread.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use palisade_program::{Source, Trace, TraceStep};
@@ -42,7 +43,11 @@ type Buffers = BTreeMap<String, Vec<String>>;
 pub fn render(trace: &Trace, source: &Source, style: Style, cells: usize) -> String {
     let columns = Columns::new(trace);
     let rows = columns.rows(trace, source);
-    let widths = fit(&natural_widths(&columns.heads, &rows), cells);
+    let widths = fit(
+        &natural_widths(&columns.heads, &rows),
+        columns.threads,
+        cells,
+    );
     let mut text = head_line(&columns.heads, &widths, style);
     for row in &rows {
         push_row(&mut text, row, &widths, style);
@@ -137,11 +142,31 @@ fn step_lines(step: &TraceStep, source: &Source, repeats: bool) -> Vec<Line> {
     if !repeats {
         lines.push((format!("{number}{code}"), None));
     }
-    if repeats || !says_the_same(code, &step.text) {
+    let detail = without_temporary(&step.text);
+    // Which way control goes is seen by the next line; the test of a temporary
+    // would be a riddle.
+    let is_riddle = detail.starts_with("assume(") && detail.contains('$');
+    if !is_riddle && (repeats || !says_the_same(code, &detail)) {
         let indent = " ".repeat(width(&number));
-        lines.push((format!("{indent}{}", step.text), Some(Ink::Faint)));
+        lines.push((format!("{indent}{detail}"), Some(Ink::Faint)));
     }
     lines
+}
+
+/// A value put into a temporary, `$1 = x (0)`, as what it means to people: `x is 0`.
+fn without_temporary(text: &str) -> Cow<'_, str> {
+    let is_temporary = |name: &str| {
+        let number = name.strip_prefix('$');
+        number.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
+    };
+    let parts = text
+        .split_once(" = ")
+        .filter(|(name, _)| is_temporary(name));
+    let value = parts.and_then(|(_, rest)| rest.strip_suffix(')')?.rsplit_once(" ("));
+    match value {
+        Some((source, value)) => Cow::Owned(format!("{source} is {value}")),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// A line of code up to its `//` comment. Only for show: a `//` inside a string
@@ -181,7 +206,7 @@ fn buffer_lines(before: &Buffers, after: &Buffers) -> Vec<Line> {
     let changed = after
         .iter()
         .filter(|(name, entries)| before.get(*name) != Some(entries))
-        .map(|(name, entries)| (name, entries.join(" ")));
+        .map(|(name, entries)| (name, entries.join("; ").replace(" = ", "=")));
     let mut all: Vec<(&String, String)> = emptied.chain(changed).collect();
     all.sort();
     all.into_iter()
@@ -200,16 +225,22 @@ fn natural_widths(heads: &[String], rows: &[Row]) -> Vec<usize> {
     heads.iter().enumerate().map(widest).collect()
 }
 
-/// Narrows the widest columns until all fit into `cells`.
-fn fit(natural: &[usize], cells: usize) -> Vec<usize> {
+/// Narrows columns until all fit into `cells`: first memory and buffers, whose
+/// entries break well, then the threads; the widest first.
+fn fit(natural: &[usize], threads: usize, cells: usize) -> Vec<usize> {
     let available = cells.saturating_sub(GAP * natural.len());
-    let capped = |cap: usize| natural.iter().map(|&w| w.min(cap)).collect::<Vec<_>>();
-    let widest = natural.iter().copied().max().unwrap_or(0);
-    let mut cap = widest.max(NARROWEST);
-    while cap > NARROWEST && capped(cap).iter().sum::<usize>() > available {
-        cap -= 1;
+    let mut widths = natural.to_vec();
+    for part in [threads..natural.len(), 0..natural.len()] {
+        let widest = natural.iter().copied().max().unwrap_or(0);
+        let mut cap = widest.max(NARROWEST);
+        while cap > NARROWEST && widths.iter().sum::<usize>() > available {
+            cap -= 1;
+            for column in part.clone() {
+                widths[column] = widths[column].min(cap);
+            }
+        }
     }
-    capped(cap)
+    widths
 }
 
 fn head_line(heads: &[String], widths: &[usize], style: Style) -> String {
@@ -240,7 +271,10 @@ fn push_row(text: &mut String, row: &[Vec<Line>], widths: &[usize], style: Style
 fn break_cell(cell: &[Line], cells: usize) -> Vec<Line> {
     cell.iter()
         .flat_map(|(text, ink)| {
-            let indent = width(text) - width(text.trim_start()) + 2;
+            // Code goes on under itself, behind the line number.
+            let lead = text.len() - text.trim_start().len();
+            let number = text.find(" | ").map_or(0, |at| at + 3);
+            let indent = lead.max(number) + 2;
             let lines = wrap(text, cells, indent);
             lines.into_iter().map(|line| (line, *ink))
         })

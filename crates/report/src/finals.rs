@@ -30,7 +30,7 @@ pub fn named(names: &[Option<String>], values: &[i64]) -> Vec<(String, i64)> {
         .collect()
 }
 
-/// Final states as text, one a line, each once.
+/// Final states as text, one a line.
 pub fn render(states: &[Vec<(String, i64)>]) -> String {
     let line = |state: &Vec<(String, i64)>| {
         let values: Vec<String> = state
@@ -39,10 +39,9 @@ pub fn render(states: &[Vec<(String, i64)>]) -> String {
             .collect();
         format!("  {}\n", values.join(" "))
     };
-    let mut lines: Vec<String> = states.iter().map(line).collect();
-    // States that differ in temporaries only look alike.
-    lines.dedup();
-    format!("{} final states\n{}", lines.len(), lines.concat())
+    let lines: Vec<String> = states.iter().map(line).collect();
+    let noun = if lines.len() == 1 { "state" } else { "states" };
+    format!("{} final {noun}\n{}", lines.len(), lines.concat())
 }
 
 /// A final state for the JSON document.

@@ -87,7 +87,8 @@ pub fn line(verdict: &Verdict, source: &Source, style: Style) -> String {
     let mut line = style.paint(ink, word(verdict));
     if let Some(reason) = reason(verdict) {
         line.push_str(": ");
-        line.push_str(&reason);
+        // The machine's message for `never` and `finally` begins with the verdict.
+        line.push_str(reason.strip_prefix("violated: ").unwrap_or(&reason));
     }
     let span = match verdict {
         Verdict::Violated(violation) => Some(violation.span),

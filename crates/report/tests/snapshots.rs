@@ -59,7 +59,7 @@ fn store_buffering() -> Trace {
         locals: BTreeMap::new(),
         buffers,
     };
-    let (x1, y1): (&[&str], &[&str]) = (&["x=1"], &["y=1"]);
+    let (x1, y1): (&[&str], &[&str]) = (&["x = 1"], &["y = 1"]);
     let update = TraceStep {
         by_memory: true,
         ..step(

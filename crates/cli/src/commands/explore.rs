@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Exploration, Options, explore};
-use palisade_program::{Domain, Program, Trace, Verdict};
+use palisade_program::{Domain, Model, Program, Trace, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, columns, finals, verdict};
 use serde_json::{Value, json};
 
@@ -40,8 +40,11 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         }
     };
     result.verdict = context.limits.explain(result.verdict);
-    let text = text(args, context, &program, &options, &result);
-    let document = document(heading, args, &program, &options, &result);
+    let finals = args
+        .finals
+        .then(|| Finals::collect(&program, &options, &result));
+    let text = text(args, context, &program, &options, &result, finals.as_ref());
+    let document = document(heading, &program, &result, finals.as_ref());
     context.print(&text, &document);
     Ok(Outcome::from(&result.verdict))
 }
@@ -88,6 +91,7 @@ fn text(
     program: &Program,
     options: &Options,
     result: &Exploration,
+    finals: Option<&Finals>,
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
     if let Verdict::Violated(violation) = &result.verdict {
@@ -95,12 +99,14 @@ fn text(
     }
     if let Some(trace) = unasked_deadlock(result) {
         text.push_str("note: the program can deadlock (--check deadlock makes this a violation)\n");
-        if args.finals || matches!(result.verdict, Verdict::Holds) {
-            text.push_str(&shown_trace(context, program, trace));
-        }
+        text.push_str(&shown_trace(context, program, trace));
     }
-    if args.finals {
-        text.push_str(&finals::render(&named_finals(program, options, result)));
+    if let Some(finals) = finals {
+        text.push_str(&finals::render(&finals.states));
+        if !finals.are_all {
+            text.push_str(INCOMPLETE);
+            text.push('\n');
+        }
     }
     // Writing to a string does not fail.
     let _ = writeln!(
@@ -116,9 +122,18 @@ fn text(
 
 fn shown_trace(context: &Context, program: &Program, trace: &Trace) -> String {
     let table = columns::render(trace, &program.source, context.style, context.width);
-    let steps = trace.steps.len();
-    let switches = columns::context_switches(trace);
-    format!("\n{table}\n{steps} steps, {switches} context switches\n")
+    let steps = counted(trace.steps.len(), "step");
+    let switches = counted(columns::context_switches(trace), "context switch");
+    format!("\n{table}\n{steps}, {switches}\n")
+}
+
+/// A number with its noun.
+fn counted(number: usize, noun: &str) -> String {
+    match (number, noun.ends_with("ch")) {
+        (1, _) => format!("1 {noun}"),
+        (_, true) => format!("{number} {noun}es"),
+        (_, false) => format!("{number} {noun}s"),
+    }
 }
 
 /// A deadlock that is only worth a note.
@@ -132,10 +147,13 @@ fn unasked_deadlock(result: &Exploration) -> Option<&Trace> {
 /// Model, limits and size of the search in one line.
 fn summary(options: &Options, result: &Exploration) -> String {
     let mut parts = vec![format!("model {}", options.model)];
-    match options.buffer {
-        _ if options.model == palisade_program::Model::Sc => {}
-        Some(size) => parts.push(format!("buffers up to {size}")),
-        None => parts.push("buffers of any size".to_owned()),
+    let buffers = match options.model {
+        Model::Sc => None,
+        Model::Tso | Model::Pso => Some("buffers"),
+        Model::Rma => Some("pending operations"),
+    };
+    if let (Some(buffers), Some(size)) = (buffers, options.buffer) {
+        parts.push(format!("{buffers} up to {size}"));
     }
     if let Some(range) = options.range {
         parts.push(format!("values {}..{}", range.lo, range.hi));
@@ -161,30 +179,57 @@ fn shown_stats(result: &Exploration) -> String {
 }
 
 /// The final states with names: memory, then the locals that the user declared.
-fn named_finals(
-    program: &Program,
-    options: &Options,
-    result: &Exploration,
-) -> Vec<Vec<(String, i64)>> {
-    let names = finals::names(program, options.threads);
-    let values = |state: &palisade_machine::Final| {
-        let locals = state.locals.iter().flatten();
-        state.cells.iter().chain(locals).copied().collect::<Vec<_>>()
-    };
-    result
-        .finals
-        .iter()
-        .map(|state| finals::named(&names, &values(state)))
-        .collect()
+struct Finals {
+    states: Vec<Vec<(String, i64)>>,
+    /// Whether the search saw every run.
+    are_all: bool,
+}
+
+/// Said when the list may lack some.
+const INCOMPLETE: &str = "note: the list of final states may be incomplete";
+
+impl Finals {
+    fn collect(program: &Program, options: &Options, result: &Exploration) -> Self {
+        let rerun;
+        let result = match &result.verdict {
+            Verdict::Holds | Verdict::Unknown(_) => result,
+            // The search ended at the violation. Without `never` and `finally` it
+            // goes on; a failed assertion ends a run in any case.
+            Verdict::Violated(_) => {
+                let free = Program {
+                    properties: Vec::new(),
+                    ..program.clone()
+                };
+                let options = Options {
+                    check_deadlock: false,
+                    ..options.clone()
+                };
+                rerun = explore(&free, &options);
+                rerun.as_ref().unwrap_or(result)
+            }
+        };
+        let names = finals::names(program, options.threads);
+        let named = |state: &palisade_machine::Final| {
+            let locals = state.locals.iter().flatten();
+            let values: Vec<i64> = state.cells.iter().chain(locals).copied().collect();
+            finals::named(&names, &values)
+        };
+        let mut states: Vec<_> = result.finals.iter().map(named).collect();
+        // States that differ in temporaries only look alike.
+        states.dedup();
+        Self {
+            states,
+            are_all: matches!(result.verdict, Verdict::Holds),
+        }
+    }
 }
 
 /// The result for scripts.
 fn document(
     heading: Document,
-    args: &ExploreArgs,
     program: &Program,
-    options: &Options,
     result: &Exploration,
+    finals: Option<&Finals>,
 ) -> Document {
     let stats = &result.stats;
     let more = json!({
@@ -204,9 +249,12 @@ fn document(
     if unasked_deadlock(result).is_some() {
         document.notes.push("the program can deadlock".to_owned());
     }
-    if args.finals {
-        let finals = named_finals(program, options, result);
-        document.finals = Some(finals.into_iter().map(finals::value).collect());
+    if let Some(finals) = finals {
+        let states = finals.states.iter().cloned();
+        document.finals = Some(states.map(finals::value).collect());
+        if !finals.are_all {
+            document.notes.push(INCOMPLETE.to_owned());
+        }
     }
     document
 }

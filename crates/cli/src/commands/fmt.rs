@@ -82,8 +82,7 @@ fn format_file(args: &FmtArgs, context: &Context, file: &Path) -> Result<Formatt
         return Ok(Formatted::Unchanged);
     }
     if !args.check {
-        fs::write(file, formatted)
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        fs::write(file, formatted).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(Formatted::Different)
 }

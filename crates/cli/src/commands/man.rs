@@ -21,9 +21,18 @@ pub(super) fn run(context: &Context) -> CommandResult {
         let mut options = Vec::new();
         man.render_options_section(&mut options)
             .context("cannot make the manual page")?;
-        let title = format!(".SH \"PALISADE {}\"\n", subcommand.get_name().to_uppercase());
+        let title = format!(
+            ".SH \"PALISADE {}\"\n",
+            subcommand.get_name().to_uppercase()
+        );
         page.extend(title.into_bytes());
-        page.extend(subcommand.get_about().map(ToString::to_string).unwrap_or_default().into_bytes());
+        page.extend(
+            subcommand
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default()
+                .into_bytes(),
+        );
         page.push(b'\n');
         page.extend(options);
     }
