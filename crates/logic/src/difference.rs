@@ -8,184 +8,15 @@
 //! Queries may contain other literals. Then only `unsat` follows from the
 //! graph; the model is a candidate that the caller has to evaluate.
 
-use crate::atom::{Literal, Relation};
 use crate::eval::Assignment;
-use crate::formula::Formula;
+use crate::form::{Bound, Form, Place, ZERO};
 use crate::literals::{Lit, Literals};
-use crate::names::Var;
-use crate::term::{Int, Key};
-use rustc_hash::FxHashMap;
+use crate::refutation::{Edge, Refutation, Tag};
+use crate::term::Int;
 use std::sync::Arc;
-
-/// Larger constants are left to the solver, so that distances cannot overflow.
-const MAX_CONSTANT: Int = 1 << 32;
 
 /// Shortest-distance runs for one query; beyond, the solver decides.
 const MAX_RUNS: u32 = 64;
-
-/// `x - y <= c`, or as a gap `x - y != c`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Bound {
-    x: Place,
-    y: Place,
-    c: i64,
-}
-
-/// A variable by its number among those in forms, or the number 0.
-type Place = u32;
-
-const ZERO: Place = 0;
-
-/// Dense numbers for the variables in forms, since users may number theirs
-/// sparsely.
-#[derive(Debug)]
-pub(crate) struct Places {
-    numbers: FxHashMap<Var, Place>,
-    /// The variable of each place; that of [`ZERO`] is not used.
-    vars: Vec<Var>,
-}
-
-impl Default for Places {
-    fn default() -> Self {
-        Self {
-            numbers: FxHashMap::default(),
-            vars: vec![Var(0)],
-        }
-    }
-}
-
-impl Places {
-    fn of(&mut self, var: Var) -> Place {
-        let next = self.vars.len() as Place;
-        let place = *self.numbers.entry(var).or_insert(next);
-        if place == next {
-            self.vars.push(var);
-        }
-        place
-    }
-}
-
-/// What a formula says in difference bounds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Form {
-    bounds: Vec<Bound>,
-    gaps: Vec<Bound>,
-    /// Disjunctions; each must have a form that holds.
-    choices: Vec<Arc<[Form]>>,
-    /// Whether the formula says something else besides.
-    more: bool,
-}
-
-impl Form {
-    pub(crate) fn of(formula: &Formula, places: &mut Places) -> Self {
-        let mut form = Self::default();
-        form.add(formula, places);
-        form
-    }
-
-    fn add(&mut self, formula: &Formula, places: &mut Places) {
-        match formula {
-            Formula::True => {}
-            Formula::False => self.bounds.push(Bound {
-                x: ZERO,
-                y: ZERO,
-                c: -1,
-            }),
-            Formula::And(parts) => parts.iter().for_each(|part| self.add(part, places)),
-            Formula::Literal(literal) => self.add_literal(literal, places),
-            Formula::Or(parts) => {
-                self.add_choice(parts.iter().map(|part| Self::of(part, places)).collect());
-            }
-            // Expanding nested equivalences would double with every level.
-            Formula::Iff(sides) if has_iff(&sides.0) || has_iff(&sides.1) => self.more = true,
-            Formula::Iff(sides) => {
-                let both = sides.0.and(&sides.1);
-                let neither = sides.0.negated().and(&sides.1.negated());
-                self.add_choice(
-                    [both, neither]
-                        .iter()
-                        .map(|f| Self::of(f, places))
-                        .collect(),
-                );
-            }
-        }
-    }
-
-    /// A disjunction counts only when all of it is understood: without one of
-    /// its parts it would say more than it does.
-    fn add_choice(&mut self, forms: Arc<[Form]>) {
-        if forms.iter().any(|form| form.more) {
-            self.more = true;
-        } else {
-            self.choices.push(forms);
-        }
-    }
-
-    fn for_each_place(&self, f: &mut dyn FnMut(Place)) {
-        for bound in self.bounds.iter().chain(&self.gaps) {
-            f(bound.x);
-            f(bound.y);
-        }
-        for form in self.choices.iter().flat_map(|forms| forms.iter()) {
-            form.for_each_place(f);
-        }
-    }
-
-    fn add_literal(&mut self, literal: &Literal, places: &mut Places) {
-        let bound = literal.atom.bound();
-        let (x, y) = match &**literal.atom.sum() {
-            [(Key::Var(x), 1)] => (places.of(*x), ZERO),
-            [(Key::Var(x), 1), (Key::Var(y), -1)] => (places.of(*x), places.of(*y)),
-            _ => {
-                self.more = true;
-                return;
-            }
-        };
-        if bound.abs() > MAX_CONSTANT {
-            self.more = true;
-            return;
-        }
-        let c = bound as i64;
-        let at_most = Bound { x, y, c };
-        match (literal.atom.relation(), literal.positive) {
-            (Relation::Le, true) => self.bounds.push(at_most),
-            (Relation::Le, false) => self.bounds.push(Bound {
-                x: y,
-                y: x,
-                c: -c - 1,
-            }),
-            (Relation::Eq, true) => {
-                self.bounds.push(at_most);
-                self.bounds.push(Bound { x: y, y: x, c: -c });
-            }
-            (Relation::Eq, false) => self.gaps.push(at_most),
-        }
-    }
-}
-
-fn has_iff(formula: &Formula) -> bool {
-    match formula {
-        Formula::True | Formula::False | Formula::Literal(_) => false,
-        Formula::And(parts) | Formula::Or(parts) => parts.iter().any(has_iff),
-        Formula::Iff(_) => true,
-    }
-}
-
-/// An edge `from -> to` of length `c`: `to - from <= c`, said by `tag`.
-#[derive(Clone, Copy)]
-struct Edge {
-    from: u32,
-    to: u32,
-    c: i64,
-    tag: Tag,
-}
-
-/// The literal (position in the query) or the open case that an edge is from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tag {
-    Literal(u32),
-    Case(u32),
-}
 
 #[derive(Clone, Copy)]
 struct Gap {
@@ -202,13 +33,13 @@ struct Mark {
     choices: usize,
 }
 
-/// Distances were found, or tags that contradict each other, or neither.
-type Found = Option<Result<(), Vec<Tag>>>;
+/// Distances were found, or a refutation, or neither within the budget.
+type Found = Option<Result<(), Refutation>>;
 
 /// What the graph says about a query.
 pub(crate) enum Finding {
-    /// These positions of the query contradict each other.
-    Unsat(Vec<Lit>),
+    /// The bounds contradict each other.
+    Unsat(Refutation),
     /// All difference bounds hold under [`Differences::model`]. `whole` says
     /// whether there were no other literals, so that this decides the query.
     Sat {
@@ -247,14 +78,7 @@ impl Differences {
         match self.search(0) {
             None => Finding::Open,
             Some(Ok(())) => Finding::Sat { whole },
-            Some(Err(tags)) => Finding::Unsat(
-                tags.iter()
-                    .filter_map(|tag| match tag {
-                        Tag::Literal(at) => Some(query[*at as usize]),
-                        Tag::Case(_) => None,
-                    })
-                    .collect(),
-            ),
+            Some(Err(refutation)) => Finding::Unsat(refutation),
         }
     }
 
@@ -337,8 +161,8 @@ impl Differences {
             .collect()
     }
 
-    /// Distances that respect all edges and gaps, or the tags that contradict
-    /// each other, or nothing when the budget is used up.
+    /// Distances that respect all edges, gaps and choices, or a refutation, or
+    /// nothing when the budget is used up.
     fn search(&mut self, depth: u32) -> Found {
         self.runs += 1;
         if self.runs > MAX_RUNS {
@@ -412,9 +236,8 @@ impl Differences {
         })
     }
 
-    /// Tries the cases one by one. When all fail, the cores of all and the
-    /// reason for the split are the core; a core without the case itself is one
-    /// for the whole.
+    /// Tries the cases one by one. A refutation that does not use its case is
+    /// one for the whole.
     fn cases<T>(
         &mut self,
         cases: &[T],
@@ -424,7 +247,7 @@ impl Differences {
     ) -> Found {
         let tag = Tag::Case(depth);
         let (mark, before) = (self.mark(), self.distance.clone());
-        let mut core = vec![reason];
+        let mut parts = Vec::new();
         for case in cases {
             // Any start would do; the old distances keep models small.
             self.distance.clone_from(&before);
@@ -433,13 +256,15 @@ impl Differences {
             self.undo(&mark);
             match found? {
                 Ok(()) => return Some(Ok(())),
-                Err(tags) if !tags.contains(&tag) => return Some(Err(tags)),
-                Err(tags) => core.extend(tags.into_iter().filter(|t| *t != tag)),
+                Err(part) if !part.uses(tag) => return Some(Err(part)),
+                Err(part) => parts.push(part),
             }
         }
-        core.sort_unstable();
-        core.dedup();
-        Some(Err(core))
+        Some(Err(Refutation::Cases {
+            reason,
+            depth,
+            parts,
+        }))
     }
 
     /// Bellman-Ford from the present distances (any start will do). `None`
@@ -493,13 +318,18 @@ impl Differences {
         None
     }
 
-    /// The tags of the cycle through `node`; its length is negative.
-    fn cycle(&self, node: u32) -> Vec<Tag> {
-        let (mut at, mut tags, mut length) = (node, Vec::new(), 0);
+    /// The edges of the cycle through `node`, in its direction.
+    fn cycle(&self, node: u32) -> Refutation {
+        let (mut at, mut edges, mut length) = (node, Vec::new(), 0);
         while let Some(edge) = self.back(at) {
-            tags.push(edge.tag);
             length += edge.c;
             at = edge.from;
+            let place = |node: u32| self.places[node as usize];
+            edges.push(Edge {
+                from: place(edge.from),
+                to: place(edge.to),
+                ..*edge
+            });
             if at == node {
                 break;
             }
@@ -508,8 +338,7 @@ impl Differences {
             at == node && length < 0,
             "a cycle of predecessors has negative length"
         );
-        tags.sort_unstable();
-        tags.dedup();
-        tags
+        edges.reverse();
+        Refutation::Cycle(edges)
     }
 }

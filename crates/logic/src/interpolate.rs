@@ -9,6 +9,7 @@
 
 use crate::formula::Formula;
 use crate::limits::Reason;
+use crate::literals::Lit;
 use crate::names::Var;
 use crate::project;
 use crate::prover::{Outcome, Prover};
@@ -20,7 +21,11 @@ use std::collections::BTreeSet;
 /// How interpolants are found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Method {
-    /// Spacer on the whole chain: general atoms, some ten milliseconds.
+    /// From a refutation by difference bounds: general atoms, microseconds;
+    /// only where the unsat core consists of such bounds.
+    Cycle,
+    /// Spacer on the steps of an unsat core: general atoms, but tens of
+    /// milliseconds, and seconds on long chains.
     Spacer,
     /// Strongest postconditions of an unsat core, projected to the common
     /// variables.
@@ -44,6 +49,9 @@ pub enum InterpolateError {
         /// The cut, from 0.
         cut: usize,
     },
+    /// The contradiction is not one of difference bounds.
+    #[error("the contradiction is not one of difference bounds")]
+    NotDifferences,
     /// Spacer's answer uses something outside linear integer arithmetic.
     #[error("an interpolant cannot be read back: {0}")]
     Unreadable(String),
@@ -102,7 +110,8 @@ impl Prover {
     ) -> Result<Vec<Formula>, InterpolateError> {
         let core = self.core_of_chain(chain)?;
         let found = match method {
-            Method::Spacer => self.spacer_within(chain, &core)?,
+            Method::Cycle => self.from_cycle(&core)?,
+            Method::Spacer => self.from_spacer(&core)?,
             Method::Forward => project::forward(&Chain::new(&core))?,
             Method::Backward => project::backward(&Chain::new(&core))?,
         };
@@ -111,24 +120,41 @@ impl Prover {
         Ok(found)
     }
 
-    /// Spacer on the part of the chain from the first to the last step of the
-    /// core: `true` does before it and `false` after it. (Spacer's
-    /// preprocessing drops relations that it finds unreachable by itself, and
-    /// then has no cover for them.)
-    fn spacer_within(
-        &mut self,
-        chain: &[Formula],
-        core: &[Formula],
-    ) -> Result<Vec<Formula>, InterpolateError> {
-        let used = |formula: &Formula| *formula != Formula::True;
-        let (Some(first), Some(last)) = (core.iter().position(used), core.iter().rposition(used))
-        else {
-            return Err(InterpolateError::Satisfiable);
+    /// One refutation of the core by difference bounds, cut everywhere.
+    fn from_cycle(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
+        let mut query: Vec<Lit> = Vec::new();
+        let mut steps: Vec<usize> = Vec::new();
+        for (step, formula) in core.iter().enumerate() {
+            for part in formula.conjuncts() {
+                query.push(self.literal(part));
+                steps.push(step);
+            }
+        }
+        let refutation = self
+            .refute(&query)
+            .ok_or(InterpolateError::NotDifferences)?;
+        let places = self.table().places();
+        (0..core.len().saturating_sub(1))
+            .map(|cut| Ok(refutation.interpolant(&|at| steps[at as usize] <= cut, places)?))
+            .collect()
+    }
+
+    /// Spacer on the steps that the core uses: its work grows fast with the
+    /// length of the chain. What holds at a cut holds on over steps that are
+    /// not used; before the first `true` does, and after the last `false`.
+    /// (Spacer's preprocessing drops relations that it finds unreachable by
+    /// itself, and then has no cover for them.)
+    fn from_spacer(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
+        let used: Vec<usize> = (0..core.len())
+            .filter(|step| core[*step] != Formula::True)
+            .collect();
+        let chain: Vec<Formula> = used.iter().map(|step| core[*step].clone()).collect();
+        let inner = spacer::candidates(&Chain::new(&chain), self.limits())?;
+        let at_cut = |cut: usize| match used.iter().filter(|step| **step <= cut).count() {
+            0 => Formula::True,
+            before => inner.get(before - 1).cloned().unwrap_or(Formula::False),
         };
-        let inner = spacer::candidates(&Chain::new(&chain[first..=last]), self.limits())?;
-        let before = std::iter::repeat_n(Formula::True, first);
-        let after = std::iter::repeat_n(Formula::False, chain.len() - 1 - last);
-        Ok(before.chain(inner).chain(after).collect())
+        Ok((0..core.len().saturating_sub(1)).map(at_cut).collect())
     }
 
     /// The chain reduced to the conjuncts of an unsat core.

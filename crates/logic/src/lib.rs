@@ -20,7 +20,7 @@
 //! | [`literals`] | formulas as numbers |
 //! | [`limits`], [`stats`] | what bounds a query, what is counted |
 //! | [`prover`] | what engines ask; a pool of solver sessions, one per cluster of queries |
-//! | `memo`, `difference` | what answers before the solver does |
+//! | `memo`, `difference`, `form`, `refutation` | what answers before the solver does |
 //! | [`interpolate`] | sequence interpolants: from Spacer, or by projection |
 
 pub mod atom;
@@ -29,6 +29,7 @@ mod difference;
 pub mod display;
 mod encode;
 pub mod eval;
+mod form;
 pub mod formula;
 pub mod interpolate;
 pub mod limits;
@@ -38,6 +39,7 @@ mod memo;
 pub mod names;
 mod project;
 pub mod prover;
+mod refutation;
 mod session;
 mod spacer;
 pub mod stats;

@@ -2,8 +2,8 @@
 //! table gives a formula and its negation the same number, so that queries are
 //! sets of small integers and can be compared, stored and looked up cheaply.
 
-use crate::difference::{Form, Places};
 use crate::eval::Assignment;
+use crate::form::{Form, Places};
 use crate::formula::Formula;
 use crate::names::Var;
 use crate::term::Overflow;

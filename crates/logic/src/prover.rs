@@ -12,6 +12,7 @@ use crate::formula::Formula;
 use crate::limits::{Limits, Reason};
 use crate::literals::{Lit, Literals};
 use crate::memo::Memo;
+use crate::refutation::Refutation;
 use crate::session::{Decision, Session};
 use crate::stats::{Purpose, SolverStats, Source};
 use rustc_hash::FxHashMap;
@@ -82,10 +83,15 @@ impl Options {
 /// Definitions after which the session of one-shot queries is renewed.
 const SCRATCH_LIMIT: usize = 128;
 
+/// Sessions kept at a time; each holds more than a megabyte.
+const MAX_SESSIONS: usize = 24;
+
 /// The table of literals and the pool of sessions.
 pub struct Prover {
     literals: Literals,
-    sessions: FxHashMap<Cluster, Session>,
+    sessions: FxHashMap<Cluster, (Session, u64)>,
+    /// Counts queries, to know which session was used last.
+    clock: u64,
     scratch: Session,
     memos: FxHashMap<Cluster, Memo>,
     differences: Differences,
@@ -98,6 +104,7 @@ impl Prover {
         Self {
             literals: Literals::default(),
             sessions: FxHashMap::default(),
+            clock: 0,
             scratch: Session::new(),
             memos: FxHashMap::default(),
             differences: Differences::default(),
@@ -281,7 +288,7 @@ impl Prover {
     /// model only when every literal holds under it.
     fn decide_differences(&mut self, query: &[Lit], want_model: bool) -> Option<Decision> {
         match self.differences.decide(&self.literals, query) {
-            Finding::Unsat(core) => Some(Decision::Unsat(core)),
+            Finding::Unsat(refutation) => Some(Decision::Unsat(refutation.core(query))),
             Finding::Open => None,
             Finding::Sat { whole: true } => Some(Decision::Sat(
                 want_model.then(|| self.differences.model(&self.literals)),
@@ -297,6 +304,31 @@ impl Prover {
         }
     }
 
+    /// Drops the session that was not used for longest when `cluster` needs a
+    /// new one and there are many.
+    fn make_room(&mut self, cluster: Cluster) {
+        if self.sessions.len() < MAX_SESSIONS || self.sessions.contains_key(&cluster) {
+            return;
+        }
+        // The clock's values are distinct, so the choice is determined.
+        let oldest = self.sessions.iter().min_by_key(|(_, (_, used))| *used);
+        if let Some(oldest) = oldest.map(|(cluster, _)| *cluster) {
+            self.sessions.remove(&oldest);
+        }
+    }
+
+    /// The refutation of `query` by difference bounds, if there is one.
+    pub(crate) fn refute(&mut self, query: &[Lit]) -> Option<Refutation> {
+        match self.differences.decide(&self.literals, query) {
+            Finding::Unsat(refutation) => Some(refutation),
+            Finding::Sat { .. } | Finding::Open => None,
+        }
+    }
+
+    pub(crate) fn table(&self) -> &Literals {
+        &self.literals
+    }
+
     fn ask_solver(
         &mut self,
         cluster: Option<Cluster>,
@@ -304,8 +336,15 @@ impl Prover {
         want_model: bool,
         keep_model: bool,
     ) -> Result<Decision, Reason> {
+        self.clock += 1;
         let session = if let Some(cluster) = cluster {
-            self.sessions.entry(cluster).or_insert_with(Session::new)
+            self.make_room(cluster);
+            let entry = self
+                .sessions
+                .entry(cluster)
+                .or_insert_with(|| (Session::new(), 0));
+            entry.1 = self.clock;
+            &mut entry.0
         } else {
             if self.scratch.size() > SCRATCH_LIMIT {
                 self.scratch = Session::new();

@@ -7,7 +7,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const METHODS: [Method; 3] = [Method::Spacer, Method::Forward, Method::Backward];
+const METHODS: [Method; 4] = [
+    Method::Cycle,
+    Method::Spacer,
+    Method::Forward,
+    Method::Backward,
+];
 
 fn var(index: u32) -> Term {
     Term::var(Var(index))
@@ -143,7 +148,7 @@ fn random_paths_have_interpolants() {
     let paths = prop::collection::vec(step(), 4..12);
     let mut prover = Prover::new(Options::default());
     let mut found = [0_u32; METHODS.len()];
-    let mut infeasible = 0;
+    let (mut infeasible, mut by_differences) = (0, 0);
     for _ in 0..120 {
         let chain = ssa(&paths.new_tree(&mut runner).unwrap().current());
         match prover.solve_all(&chain, Purpose::Other) {
@@ -155,6 +160,7 @@ fn random_paths_have_interpolants() {
             match prover.interpolate(&chain, method) {
                 Ok(sequence) => {
                     *count += 1;
+                    by_differences += u32::from(method == Method::Cycle);
                     let mut other = Prover::new(Options::plain());
                     assert_eq!(
                         other.check_interpolants(&chain, &sequence),
@@ -162,12 +168,18 @@ fn random_paths_have_interpolants() {
                         "{method:?}"
                     );
                 }
+                // `a = a + b` is outside difference bounds.
+                Err(InterpolateError::NotDifferences) => *count += 1,
                 Err(InterpolateError::Satisfiable) => panic!("{method:?} on {chain:?}"),
                 Err(error) => println!("{method:?}: {error}"),
             }
         }
     }
-    println!("{infeasible} infeasible paths, {found:?} interpolated");
+    println!("{infeasible} infeasible paths, {found:?} interpolated, {by_differences} by cycles");
+    assert!(
+        by_differences * 2 >= infeasible,
+        "{by_differences} of {infeasible} by cycles"
+    );
     assert!(
         infeasible >= 40,
         "the generator makes too few infeasible paths: {infeasible}"
