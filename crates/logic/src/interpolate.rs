@@ -34,6 +34,11 @@ pub enum Method {
     Backward,
 }
 
+impl Method {
+    /// All methods, the cheapest first.
+    pub const ALL: [Self; 4] = [Self::Cycle, Self::Backward, Self::Forward, Self::Spacer];
+}
+
 /// Why there are no interpolants.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InterpolateError {
@@ -110,8 +115,8 @@ impl Prover {
     ) -> Result<Vec<Formula>, InterpolateError> {
         let core = self.core_of_chain(chain)?;
         let found = match method {
-            Method::Cycle => self.from_cycle(&core)?,
-            Method::Spacer => self.from_spacer(&core)?,
+            Method::Cycle => self.cycle_interpolants(&core)?,
+            Method::Spacer => self.spacer_interpolants(&core)?,
             Method::Forward => project::forward(&Chain::new(&core))?,
             Method::Backward => project::backward(&Chain::new(&core))?,
         };
@@ -121,7 +126,7 @@ impl Prover {
     }
 
     /// One refutation of the core by difference bounds, cut everywhere.
-    fn from_cycle(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
+    fn cycle_interpolants(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
         let mut query: Vec<Lit> = Vec::new();
         let mut steps: Vec<usize> = Vec::new();
         for (step, formula) in core.iter().enumerate() {
@@ -144,7 +149,7 @@ impl Prover {
     /// not used; before the first `true` does, and after the last `false`.
     /// (Spacer's preprocessing drops relations that it finds unreachable by
     /// itself, and then has no cover for them.)
-    fn from_spacer(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
+    fn spacer_interpolants(&mut self, core: &[Formula]) -> Result<Vec<Formula>, InterpolateError> {
         let used: Vec<usize> = (0..core.len())
             .filter(|step| core[*step] != Formula::True)
             .collect();

@@ -8,6 +8,20 @@
 //! nothing of threads, memory models or control flow of the program that is
 //! verified.
 //!
+//! ```
+//! use palisade_logic::{Answer, Cluster, Formula, Options, Prover, Purpose, Term, Var};
+//!
+//! let (x, y) = (Term::var(Var(0)), Term::var(Var(1)));
+//! let mut prover = Prover::new(Options::default());
+//! let below = prover.literal(&Formula::lt(&x, &y)?);
+//! let equal = prover.literal(&Formula::eq(&x, &y)?);
+//! assert_eq!(prover.literal(&Formula::le(&y, &x)?), !below, "one atom, two literals");
+//! let answer = prover.check(Cluster(0), &[below, equal], Purpose::Other);
+//! assert_eq!(answer, Answer::Unsat(vec![0, 1]));
+//! assert_eq!(prover.check(Cluster(0), &[!below, !equal], Purpose::Other), Answer::Sat);
+//! # Ok::<(), palisade_logic::Overflow>(())
+//! ```
+//!
 //! | file | term |
 //! |---|---|
 //! | [`names`] | variables and their names |

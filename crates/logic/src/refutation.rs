@@ -75,7 +75,9 @@ impl Refutation {
             Self::Cycle(edges) => edges.iter().for_each(|edge| f(edge.tag)),
             Self::Cases { reason, parts, .. } => {
                 f(*reason);
-                parts.iter().for_each(|part| part.for_each_tag(f));
+                for part in parts {
+                    part.for_each_tag(f);
+                }
             }
         }
     }

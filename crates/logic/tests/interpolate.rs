@@ -7,12 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const METHODS: [Method; 4] = [
-    Method::Cycle,
-    Method::Spacer,
-    Method::Forward,
-    Method::Backward,
-];
+const METHODS: [Method; 4] = Method::ALL;
 
 fn var(index: u32) -> Term {
     Term::var(Var(index))
