@@ -24,6 +24,7 @@ pub mod isomorphism;
 pub mod join;
 pub mod kleene;
 pub mod model;
+pub mod naive;
 pub mod print;
 pub mod rules;
 pub mod states;

@@ -7,6 +7,7 @@
 
 use crate::action::Action;
 use crate::coerce::RuleSet;
+use crate::rules::Axiom;
 use crate::update::Instrumentation;
 use crate::vocabulary::Vocabulary;
 
@@ -28,6 +29,8 @@ pub struct Model {
     pub vocabulary: Vocabulary,
     /// The consistency rules.
     pub rules: RuleSet,
+    /// What the rules were made of.
+    pub axioms: Vec<Axiom>,
     /// Compiled definitions.
     pub instrumentation: Instrumentation,
     /// Labels of the locations; the first is the entry.

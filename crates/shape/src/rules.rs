@@ -63,6 +63,7 @@ pub enum Source {
 }
 
 /// A source formula: what always holds.
+#[derive(Clone, Debug)]
 pub struct Axiom {
     /// A formula that holds for all values of its free variables.
     pub formula: Formula,

@@ -818,6 +818,7 @@ impl Elaborator<'_> {
         };
         Some(Model {
             rules: RuleSet::new(rules(&axioms)),
+            axioms,
             instrumentation,
             vocabulary: self.voc,
             locations,

@@ -1,0 +1,255 @@
+//! The naive evaluator: the textbook reading of formulas, structures and embeddings.
+//!
+//! Place: the second account of the logic, which checks the first. It shares nothing with
+//! [`crate::eval`], [`crate::coerce`], [`crate::update`] and [`crate::blur`]: values stand in
+//! plain tables, formulas are evaluated by recursion one assignment at a time, closures by
+//! walking, embeddings by search; nothing is cached. Paper: seed 001_9f3334838971d197,
+//! section 2.
+
+use crate::formula::{Formula, Var};
+use crate::kleene::Kleene;
+use crate::structure::Structure;
+use crate::vocabulary::{PredId, Vocabulary};
+
+/// A structure as plain tables. `sm` and `ac` are kept as predicates like any other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// Number of objects.
+    pub n: usize,
+    values: Vec<Vec<Kleene>>,
+}
+
+/// An assignment of objects to variables; later entries hide earlier ones.
+pub type Assignment = Vec<(Var, usize)>;
+
+impl World {
+    /// All predicates 0 but `ac`, which is 1.
+    pub fn new(voc: &Vocabulary, n: usize) -> Self {
+        let mut w = Self {
+            n,
+            values: voc
+                .ids()
+                .map(|p| vec![Kleene::False; n.pow(voc.get(p).arity as u32)])
+                .collect(),
+        };
+        for u in 0..n {
+            w.set(PredId::AC, &[u], Kleene::True);
+        }
+        w
+    }
+
+    /// Copies a structure value by value.
+    pub fn of(voc: &Vocabulary, s: &Structure) -> Self {
+        let mut w = Self::new(voc, s.len());
+        for p in voc.ids() {
+            for tuple in w.tuples(voc.get(p).arity) {
+                w.set(p, &tuple, s.get(voc, p, &tuple));
+            }
+        }
+        w
+    }
+
+    /// Copies back into a structure.
+    pub fn structure(&self, voc: &Vocabulary) -> Structure {
+        let mut s = Structure::new(voc, self.n);
+        for p in voc.ids() {
+            for tuple in self.tuples(voc.get(p).arity) {
+                s.set(voc, p, &tuple, self.get(p, &tuple));
+            }
+        }
+        s
+    }
+
+    fn index(&self, tuple: &[usize]) -> usize {
+        tuple.iter().fold(0, |acc, u| acc * self.n + u)
+    }
+
+    /// The value of a predicate.
+    pub fn get(&self, p: PredId, tuple: &[usize]) -> Kleene {
+        self.values[p.index()][self.index(tuple)]
+    }
+
+    /// Sets a value.
+    pub fn set(&mut self, p: PredId, tuple: &[usize], value: Kleene) {
+        let at = self.index(tuple);
+        self.values[p.index()][at] = value;
+    }
+
+    /// All tuples of a length.
+    pub fn tuples(&self, arity: usize) -> Vec<Vec<usize>> {
+        let mut out = vec![vec![]];
+        for _ in 0..arity {
+            out = out
+                .into_iter()
+                .flat_map(|t| {
+                    (0..self.n).map(move |u| {
+                        let mut t = t.clone();
+                        t.push(u);
+                        t
+                    })
+                })
+                .collect();
+        }
+        out
+    }
+
+    /// Whether all values are definite.
+    pub fn is_concrete(&self) -> bool {
+        self.values.iter().flatten().all(|k| *k != Kleene::Half)
+    }
+
+    fn equal(&self, u: usize, w: usize) -> Kleene {
+        if u != w {
+            Kleene::False
+        } else if self.get(PredId::SM, &[u]).may() {
+            Kleene::Half
+        } else {
+            Kleene::True
+        }
+    }
+
+    /// The value of a formula.
+    pub fn eval(&self, f: &Formula, at: &Assignment) -> Kleene {
+        let object = |v: &Var| {
+            at.iter()
+                .rev()
+                .find(|(w, _)| w == v)
+                .map(|(_, u)| *u)
+                .expect("every free variable is assigned")
+        };
+        match f {
+            Formula::Value(k) => *k,
+            // The same variable twice is one object, even inside a summary object.
+            Formula::Eq(a, b) if a == b => Kleene::True,
+            Formula::Eq(a, b) => self.equal(object(a), object(b)),
+            Formula::Atom(p, args) => {
+                let tuple: Vec<usize> = args.iter().map(object).collect();
+                self.get(*p, &tuple)
+            }
+            Formula::Not(f) => self.eval(f, at).not(),
+            Formula::And(fs) => fs
+                .iter()
+                .fold(Kleene::True, |acc, f| acc.and(self.eval(f, at))),
+            Formula::Or(fs) => fs
+                .iter()
+                .fold(Kleene::False, |acc, f| acc.or(self.eval(f, at))),
+            Formula::Ite(c, a, b) => match self.eval(c, at) {
+                Kleene::True => self.eval(a, at),
+                Kleene::False => self.eval(b, at),
+                Kleene::Half => self.eval(a, at).join(self.eval(b, at)),
+            },
+            Formula::Exists(v, f) => self.exists(*v, f, at),
+            Formula::Forall(v, f) => self.exists(*v, &f.as_ref().clone().not(), at).not(),
+            Formula::Tc(tc) => {
+                let (from, to) = (object(&tc.from), object(&tc.to));
+                let step = |u: usize, w: usize| {
+                    let mut inner = at.clone();
+                    inner.extend([(tc.a, u), (tc.b, w)]);
+                    self.eval(&tc.body, &inner)
+                };
+                self.path(from, to, &step)
+            }
+        }
+    }
+
+    fn exists(&self, v: Var, f: &Formula, at: &Assignment) -> Kleene {
+        (0..self.n).fold(Kleene::False, |acc, u| {
+            let mut inner = at.clone();
+            inner.push((v, u));
+            acc.or(self.get(PredId::AC, &[u]).and(self.eval(f, &inner)))
+        })
+    }
+
+    /// The best path: 1 if one of steps that are 1 leads there, 1/2 if one of steps not 0.
+    fn path(&self, from: usize, to: usize, step: &impl Fn(usize, usize) -> Kleene) -> Kleene {
+        for (least, value) in [(Kleene::True, Kleene::True), (Kleene::Half, Kleene::Half)] {
+            let mut seen = vec![false; self.n];
+            let mut stack = vec![from];
+            let mut first = true;
+            while let Some(u) = stack.pop() {
+                // Intermediate objects must exist; the ends are given.
+                if !first && self.get(PredId::AC, &[u]) < least {
+                    continue;
+                }
+                first = false;
+                for w in 0..self.n {
+                    if step(u, w) < least {
+                        continue;
+                    }
+                    if w == to {
+                        return value;
+                    }
+                    if !seen[w] {
+                        seen[w] = true;
+                        stack.push(w);
+                    }
+                }
+            }
+        }
+        Kleene::False
+    }
+
+    /// Whether a formula is not 0 for every assignment of its free variables.
+    pub fn satisfies(&self, f: &Formula) -> bool {
+        let free: Vec<Var> = f.free_vars().into_iter().collect();
+        self.tuples(free.len()).iter().all(|tuple| {
+            let at: Assignment = free.iter().copied().zip(tuple.iter().copied()).collect();
+            self.eval(f, &at).may()
+        })
+    }
+
+    /// Whether this embeds in `other`: some map of the objects onto those that must exist,
+    /// one-to-one on single objects, under which every value is below the other's.
+    pub fn embeds_in(&self, voc: &Vocabulary, other: &World) -> bool {
+        if self.n == 0 {
+            let empty = (0..other.n).all(|u| other.get(PredId::AC, &[u]) != Kleene::True);
+            return empty && self.below_on(voc, other, &[], 0);
+        }
+        let mut map = Vec::new();
+        self.extend_map(voc, other, &mut map)
+    }
+
+    fn extend_map(&self, voc: &Vocabulary, other: &World, map: &mut Vec<usize>) -> bool {
+        let u = map.len();
+        if u == self.n {
+            return (0..other.n)
+                .all(|t| other.get(PredId::AC, &[t]) != Kleene::True || map.contains(&t));
+        }
+        for t in 0..other.n {
+            let single = other.get(PredId::SM, &[t]) == Kleene::False;
+            if single && (map.contains(&t) || self.get(PredId::SM, &[u]).may()) {
+                continue;
+            }
+            map.push(t);
+            if self.below_on(voc, other, map, u + 1) && self.extend_map(voc, other, map) {
+                return true;
+            }
+            map.pop();
+        }
+        false
+    }
+
+    /// Whether all values on tuples that contain the last mapped object are below the other's.
+    fn below_on(&self, voc: &Vocabulary, other: &World, map: &[usize], mapped: usize) -> bool {
+        voc.ids().all(|p| {
+            if p == PredId::SM {
+                return true;
+            }
+            let arity = voc.get(p).arity;
+            if arity == 0 {
+                return self.get(p, &[]).below(other.get(p, &[]));
+            }
+            let small = World {
+                n: mapped,
+                values: vec![],
+            };
+            small.tuples(arity).iter().all(|tuple| {
+                if !tuple.contains(&(mapped - 1)) {
+                    return true;
+                }
+                let image: Vec<usize> = tuple.iter().map(|u| map[*u]).collect();
+                self.get(p, tuple).below(other.get(p, &image))
+            })
+        })
+    }
+}

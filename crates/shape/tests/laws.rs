@@ -1,0 +1,348 @@
+//! The laws of structures and formulas, on random ones: the bit-plane evaluation against the
+//! naive one, the Embedding Theorem, canonical abstraction, joins, coerce, focus, differencing.
+
+use palisade_shape::analysis::{Input, Options, read_program};
+use palisade_shape::blur::blur;
+use palisade_shape::coerce::Dirty;
+use palisade_shape::eval::Plan;
+use palisade_shape::focus::FocusPlan;
+use palisade_shape::formula::{Closure, Formula, Var};
+use palisade_shape::isomorphism::canonical;
+use palisade_shape::join::{Join, StructureSet};
+use palisade_shape::kleene::Kleene;
+use palisade_shape::model::Model;
+use palisade_shape::naive::World;
+use palisade_shape::structure::Structure;
+use palisade_shape::syntax::Diagnostics;
+use palisade_shape::vocabulary::{PredId, Properties, Vocabulary};
+use proptest::prelude::*;
+
+fn vocabulary() -> Vocabulary {
+    let mut v = Vocabulary::new();
+    let none = Properties::default();
+    v.add("flag", 0, true, none);
+    v.add("p", 1, true, none);
+    v.add("q", 1, true, none);
+    v.add("s", 1, false, none);
+    v.add("n", 2, false, none);
+    v.add("m", 2, false, none);
+    v.add("t", 3, false, none);
+    v
+}
+
+fn cases() -> ProptestConfig {
+    let soak = std::env::var("PALISADE_SOAK").ok().and_then(|s| s.parse().ok());
+    ProptestConfig {
+        cases: soak.unwrap_or(150),
+        ..ProptestConfig::default()
+    }
+}
+
+/// A structure from random digits: values 0, 1/2, 1; `ac` 1 mostly.
+fn structure(voc: &Vocabulary, n: usize, digits: &[u8], absent: bool) -> Structure {
+    let mut at = 0;
+    let mut next = || {
+        at += 1;
+        digits[at % digits.len()].wrapping_add((at / digits.len()) as u8)
+    };
+    let mut s = Structure::new(voc, n);
+    for p in voc.ids() {
+        let arity = voc.get(p).arity;
+        for tuple in World::new(voc, n).tuples(arity) {
+            let d = next();
+            let value = match p {
+                PredId::SM if d % 3 == 0 => Kleene::Half,
+                PredId::SM => Kleene::False,
+                PredId::AC if absent && d % 7 == 0 => Kleene::Half,
+                PredId::AC => Kleene::True,
+                _ => [Kleene::False, Kleene::False, Kleene::Half, Kleene::True][d as usize % 4],
+            };
+            s.set(voc, p, &tuple, value);
+        }
+    }
+    s
+}
+
+fn arb_structure(absent: bool) -> impl Strategy<Value = Structure> {
+    (0..5usize, proptest::collection::vec(any::<u8>(), 40..200))
+        .prop_map(move |(n, d)| structure(&vocabulary(), n, &d, absent))
+}
+
+fn var() -> impl Strategy<Value = Var> {
+    (0..4u32).prop_map(Var)
+}
+
+fn arb_formula() -> impl Strategy<Value = Formula> {
+    let leaf = prop_oneof![
+        (0..3usize).prop_map(|k| Formula::Value(Kleene::ALL[k])),
+        (var(), var()).prop_map(|(a, b)| Formula::Eq(a, b)),
+        Just(Formula::Atom(PredId(2), vec![])),
+        (3..6u32, var()).prop_map(|(p, v)| Formula::Atom(PredId(p), vec![v])),
+        (6..8u32, var(), var()).prop_map(|(p, a, b)| Formula::Atom(PredId(p), vec![a, b])),
+        (var(), var(), var()).prop_map(|(a, b, c)| Formula::Atom(PredId(8), vec![a, b, c])),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(Formula::not),
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::And),
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::Or),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(c, a, b)| Formula::Ite(Box::new(c), Box::new(a), Box::new(b))),
+            (var(), inner.clone()).prop_map(|(v, f)| Formula::Exists(v, Box::new(f))),
+            (var(), inner.clone()).prop_map(|(v, f)| Formula::Forall(v, Box::new(f))),
+            (var(), var(), inner).prop_map(|(from, to, body)| Formula::Tc(Box::new(Closure {
+                from,
+                to,
+                a: Var(0),
+                b: Var(1),
+                body
+            }))),
+        ]
+    })
+}
+
+/// Every value of a formula, by plan and naively, with some variables fixed.
+fn agree(voc: &Vocabulary, s: &Structure, f: &Formula) -> Result<(), TestCaseError> {
+    let vars: Vec<Var> = (0..4).map(Var).collect();
+    let world = World::of(voc, s);
+    let (free, fixed) = vars.split_at(2);
+    let plan = Plan::new(f, free, fixed).expect("small");
+    for outer in world.tuples(2) {
+        let table = plan.eval(voc, s, &outer);
+        for inner in world.tuples(2) {
+            let at = free
+                .iter()
+                .chain(fixed)
+                .copied()
+                .zip(inner.iter().chain(&outer).copied())
+                .collect();
+            let expected = world.eval(f, &at);
+            let bit = |w: &[u64]| w[inner[0]] >> inner[1] & 1 == 1;
+            let found = Kleene::from_bits(bit(&table.may), bit(&table.must));
+            prop_assert_eq!(found, expected, "{:?} at {:?} {:?}", f, inner, outer);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn evaluation_is_the_textbook_one(s in arb_structure(true), f in arb_formula()) {
+        agree(&vocabulary(), &s, &f)?;
+    }
+
+    #[test]
+    fn blur_is_idempotent_and_covers(s in arb_structure(false)) {
+        let voc = vocabulary();
+        let b = blur(&voc, &s);
+        prop_assert_eq!(blur(&voc, &b).clone(), b.clone());
+        prop_assert!(World::of(&voc, &s).embeds_in(&voc, &World::of(&voc, &b)));
+    }
+
+    #[test]
+    fn isomorphic_structures_have_equal_blurs(s in arb_structure(false), seed in any::<u64>()) {
+        let voc = vocabulary();
+        let mut order: Vec<usize> = (0..s.len()).collect();
+        order.sort_by_key(|u| seed.rotate_left(11 * *u as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let t = s.select(&voc, &order);
+        prop_assert_eq!(blur(&voc, &s), blur(&voc, &t));
+        prop_assert_eq!(canonical(&voc, &s), canonical(&voc, &t));
+    }
+
+    /// The Embedding Theorem, for the embedding of a structure in its blur: a formula's value
+    /// (closed, so that no map of objects is needed) is below its value on the blur.
+    #[test]
+    fn embedding_theorem(s in arb_structure(false), f in arb_formula()) {
+        let voc = vocabulary();
+        let closed = Formula::exists(&[Var(0), Var(1), Var(2), Var(3)], f);
+        let plan = Plan::new(&closed, &[], &[]).expect("small");
+        let b = blur(&voc, &s);
+        let (x, y) = (plan.value(&voc, &s, &[]), plan.value(&voc, &b, &[]));
+        prop_assert!(x.below(y), "{x} is not below {y}");
+    }
+
+    #[test]
+    fn joins_are_upper_bounds(a in arb_structure(false), b in arb_structure(false)) {
+        let voc = vocabulary();
+        let (a, b) = (blur(&voc, &a), blur(&voc, &b));
+        for join in [Join::Rel, Join::Part, Join::Ind, Join::Conc] {
+            let mut set = StructureSet::new(join);
+            set.insert(&voc, a.clone());
+            set.insert(&voc, b.clone());
+            for s in [&a, &b] {
+                let covered = set.structures().iter().any(|t| {
+                    World::of(&voc, s).embeds_in(&voc, &World::of(&voc, t))
+                });
+                prop_assert!(covered, "{join:?} lost a structure");
+            }
+            // inserting again changes nothing
+            let before = set.structures().to_vec();
+            set.insert(&voc, a.clone());
+            set.insert(&voc, b.clone());
+            prop_assert_eq!(&before, &set.structures().to_vec());
+        }
+    }
+
+    /// The pointwise join is the least: below every structure above both.
+    #[test]
+    fn join_is_least(a in arb_structure(false), b in arb_structure(false), c in arb_structure(false)) {
+        let voc = vocabulary();
+        if a.len() == b.len() && b.len() == c.len() {
+            let (ab, above) = (a.join(&voc, &b), a.join(&voc, &b).join(&voc, &c));
+            prop_assert!(a.below(&voc, &ab) && b.below(&voc, &ab) && ab.below(&voc, &above));
+            prop_assert_eq!(a.join(&voc, &b), b.join(&voc, &a));
+            prop_assert_eq!(a.join(&voc, &a), a.clone());
+        }
+    }
+}
+
+const LISTS: &str = r"
+%s Vars {x, y}
+foreach (z in Vars) { %p z(v) unique }
+%p n(v, w) function acyclic
+%i t(v, w) = n*(v, w) reflexive transitive
+%i shared(v) = E(a, b) a != b & n(a, v) & n(b, v)
+foreach (z in Vars) { %i r[z](v) = E(w) z(w) & t(w, v) }
+%i onx(v) = A(w) x(w) -> n(w, v)
+%r x(v) & y(w) & n(v, w) ==> !n(w, v)
+%%
+%action none() { }
+%%
+a none() b
+";
+
+/// Like [`LISTS`], with cycles allowed and a closure of more than an atom.
+const GRAPHS: &str = r"
+%s Vars {x, y}
+foreach (z in Vars) { %p z(v) unique }
+%p n(v, w)
+%i t(v, w) = n+(v, w)
+%i cyc(v) = E(w) n(w, v) & n*(v, w)
+foreach (z in Vars) { %i r[z](v) = E(w) z(w) & n*(w, v) }
+%i avoid(v) = E(w) x(w) & TC (w, v)(a, b) (n(a, b) & !y(a))
+%i many() = E(a, b) a != b & x(a) & n(a, b)
+%%
+%action none() { }
+%%
+a none() b
+";
+
+fn model(text: &str) -> Model {
+    let mut errors = Diagnostics::default();
+    let input = Input { name: "laws.tvp", text };
+    let model = read_program(input, &Options::default(), &mut errors);
+    model.unwrap_or_else(|| panic!("{errors}"))
+}
+
+/// A concrete world of a model: random core values, functions and uniqueness respected,
+/// definitions evaluated naively. `None` when a rule is broken.
+fn world(model: &Model, n: usize, digits: &[u8]) -> Option<World> {
+    let voc = &model.vocabulary;
+    let mut w = World::new(voc, n);
+    let mut at = 0;
+    let mut next = |m: usize| {
+        at += 1;
+        digits[at % digits.len()] as usize % m.max(1)
+    };
+    for p in voc.ids().skip(2) {
+        let pred = voc.get(p);
+        if pred.definition.is_some() {
+            continue;
+        }
+        match pred.arity {
+            1 => {
+                let u = next(n + 1);
+                if u < n {
+                    w.set(p, &[u], Kleene::True);
+                }
+            }
+            _ => {
+                for u in 0..n {
+                    let t = next(n + 1);
+                    if t < n && (!pred.properties.acyclic || t > u) {
+                        w.set(p, &[u, t], Kleene::True);
+                    }
+                }
+            }
+        }
+    }
+    define(voc, &mut w);
+    model.axioms.iter().all(|a| w.satisfies(&a.formula)).then_some(w)
+}
+
+fn define(voc: &Vocabulary, w: &mut World) {
+    for p in voc.instrumentation().collect::<Vec<_>>() {
+        let def = voc.get(p).definition.clone().expect("defined");
+        for tuple in w.tuples(def.args.len()) {
+            let at = def.args.iter().copied().zip(tuple.iter().copied()).collect();
+            let value = w.eval(&def.formula, &at);
+            w.set(p, &tuple, value);
+        }
+    }
+}
+
+/// Loses information: blurs, and makes some values unknown.
+fn abstraction(voc: &Vocabulary, w: &World, digits: &[u8]) -> Structure {
+    let mut s = blur(voc, &w.structure(voc));
+    let n = s.len();
+    for (i, d) in digits.iter().enumerate() {
+        let p = PredId(2 + (*d as u32 % (voc.len() as u32 - 2)));
+        let tuple: Vec<usize> = (0..voc.get(p).arity)
+            .map(|k| digits[(i + k + 1) % digits.len()] as usize % n.max(1))
+            .collect();
+        if n > 0 && d % 3 == 0 {
+            s.set(voc, p, &tuple, Kleene::Half);
+        }
+    }
+    s
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Coerce keeps every consistent concrete structure, and only sharpens.
+    #[test]
+    fn coerce_is_sound(n in 0..5usize, d in proptest::collection::vec(any::<u8>(), 20..60), e in proptest::collection::vec(any::<u8>(), 0..20)) {
+        for text in [LISTS, GRAPHS] {
+            let m = model(text);
+            let voc = &m.vocabulary;
+            let Some(w) = world(&m, n, &d) else { continue };
+            let s = abstraction(voc, &w, &e);
+            let mut c = s.clone();
+            prop_assert!(m.rules.coerce(voc, &mut c, Dirty::all(voc)).is_ok(), "discarded");
+            prop_assert!(w.embeds_in(voc, &World::of(voc, &c)), "lost the concrete structure");
+            prop_assert!(World::of(voc, &c).embeds_in(voc, &World::of(voc, &s)));
+            let mut again = c.clone();
+            prop_assert!(m.rules.coerce(voc, &mut again, Dirty::all(voc)).is_ok());
+            prop_assert_eq!(c, again);
+        }
+    }
+
+    /// Focus keeps every concrete structure, and makes the formula definite or says so.
+    #[test]
+    fn focus_is_sound(n in 0..5usize, d in proptest::collection::vec(any::<u8>(), 20..60), e in proptest::collection::vec(any::<u8>(), 0..20), which in 0..5usize) {
+        let m = model(LISTS);
+        let voc = &m.vocabulary;
+        let pred = |n: &str| voc.find(n).expect("declared");
+        let (a, b) = (Var(100), Var(101));
+        let x = Formula::Atom(pred("x"), vec![a]);
+        let formulas = [
+            x.clone(),
+            Formula::and([x.clone(), Formula::Atom(pred("n"), vec![a, b])]),
+            Formula::or([x.not(), Formula::Atom(pred("shared"), vec![b])]),
+            Formula::Atom(pred("r[y]"), vec![a]),
+            Formula::Atom(pred("n"), vec![a, b]),
+        ];
+        let f = &formulas[which];
+        if let Some(w) = world(&m, n, &d) {
+            let s = abstraction(voc, &w, &e);
+            let plan = FocusPlan::new(voc, f).expect("small");
+            let out = plan.focus(voc, s, Dirty::none(voc));
+            let covered = out.structures.iter().any(|(t, _)| w.embeds_in(voc, &World::of(voc, t)));
+            prop_assert!(covered, "lost the concrete structure");
+            prop_assert!(!out.too_large);
+        }
+    }
+}
