@@ -7,6 +7,7 @@
 //! | `ast`, `parser` | the syntax tree, from words |
 //! | `lower` | the Program, from the tree |
 //! | `format` | the same program with the white space of the house |
+//! | `print` | text, from any Program |
 //! | `suggest` | did you mean |
 
 mod ast;
@@ -14,10 +15,12 @@ mod format;
 mod lexer;
 mod lower;
 mod parser;
+mod print;
 mod suggest;
 mod token;
 
 pub use format::format;
+pub use print::print;
 
 use palisade_program::{Program, Source};
 

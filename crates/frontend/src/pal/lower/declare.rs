@@ -188,10 +188,7 @@ impl<'a> Context<'a> {
         let len = self.array_len(decl, copies);
         let domain = self.domain(decl);
         let cells = len.map_or(1, |n| n as usize);
-        let mut init = self.initial_values(decl, copies.map_or(cells, |_| 1), domain);
-        if copies.is_some() {
-            init = vec![init[0]; cells];
-        }
+        let init = self.initial_values(decl, cells, len.is_some(), domain);
         let total: usize = self.globals.iter().map(Global::cell_count).sum();
         if total + cells > MAX_CELLS {
             self.report(
@@ -273,7 +270,13 @@ impl<'a> Context<'a> {
     }
 
     /// Initial values of `cells` cells.
-    fn initial_values(&mut self, decl: &Decl, cells: usize, domain: Option<Domain>) -> Vec<Init> {
+    fn initial_values(
+        &mut self,
+        decl: &Decl,
+        cells: usize,
+        is_array: bool,
+        domain: Option<Domain>,
+    ) -> Vec<Init> {
         match &decl.init {
             DeclInit::None => {
                 let init = self.initial_in_domain(0, domain, decl.name.span);
@@ -288,10 +291,10 @@ impl<'a> Context<'a> {
                     .iter()
                     .map(|value| self.initial_value(value, domain))
                     .collect();
-                if decl.len.is_none() {
+                if !is_array {
                     self.report(
                         Diagnostic::error(*span, "a list of values for a single variable")
-                            .label("only arrays take a list")
+                            .label("only arrays (and variables of processes with copies) take a list")
                             .help(format!("declare `{}[{}]`", decl.name.text, init.len())),
                     );
                 } else if init.len() != cells {

@@ -221,7 +221,10 @@ impl Code<'_, '_> {
 
     fn is_shared_read(&self, e: &Expr) -> bool {
         match &e.kind {
-            ExprKind::Place(place) => self.lookup(&place.name.text).is_none(),
+            ExprKind::Place(place) => {
+                self.lookup(&place.name.text).is_none()
+                    && !self.context.constants.contains_key(&place.name.text)
+            }
             _ => false,
         }
     }

@@ -45,13 +45,21 @@ impl Code<'_, '_> {
         self.warn_if_dead(stmt);
         let label = self.define_labels(stmt);
         self.with_temporaries(|code| code.unlabelled(stmt));
-        // A labelled statement keeps a location of its own even if it does nothing.
+        // A labelled statement keeps a location of its own even if it does nothing. A
+        // label at the very end of a thread is the place where the thread has ended.
         if let Some(label) = label
             && self.atomic_depth == 0
+            && !self.is_last_of_thread(stmt)
             && self.graph.same(label, self.here)
         {
             self.emit(Step::Skip, stmt.span);
         }
+    }
+
+    fn is_last_of_thread(&self, stmt: &Stmt) -> bool {
+        let Some(unit) = self.unit else { return false };
+        let last = self.context.units[unit].ast.body.last();
+        matches!(stmt.kind, StmtKind::Empty) && last.is_some_and(|last| std::ptr::eq(last, stmt))
     }
 
     fn unlabelled(&mut self, stmt: &Stmt) {
