@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use palisade_frontend::litmus::observe::Slot;
 use palisade_frontend::litmus::{LitmusTest, Outcome, parse};
@@ -25,6 +26,7 @@ fn test(name: &str, text: &str) -> LitmusTest {
 fn explored(test: &LitmusTest, model: Model) -> Result<Outcome, Verdict> {
     let options = Options {
         collect_finals: true,
+        max_states: Some(20_000),
         workers: 1,
         ..Options::new(model)
     };
@@ -282,7 +284,12 @@ fn deep_nesting_is_refused_without_overflow() {
     assert_eq!(outcome(&test("t", &text), Model::Sc).answer.word(), "No");
 }
 
-fn corpus() -> Vec<String> {
+fn corpus() -> &'static [String] {
+    static CORPUS: OnceLock<Vec<String>> = OnceLock::new();
+    CORPUS.get_or_init(read_corpus)
+}
+
+fn read_corpus() -> Vec<String> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder())
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path())

@@ -151,13 +151,17 @@ fn run_test(
     }
 }
 
-/// Without loops the number of stores bounds the buffers; with loops the
-/// explorer's own bound does, and touching it makes the test unknown.
+/// States to store at most for a test with loops, which may count for ever.
+const MAX_STATES: u64 = 5_000_000;
+
+/// Without loops every run ends and the number of stores bounds the buffers;
+/// with loops there are bounds, and touching one makes the test unknown.
 fn options(program: &Program, model: Model, context: &Context) -> Options {
     let defaults = Options::new(model);
     let loops = program.templates.iter().any(|t| t.cfg.has_cycle());
     Options {
         buffer: if loops { defaults.buffer } else { None },
+        max_states: loops.then_some(MAX_STATES),
         max_memory: context.limits.memory,
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),
