@@ -109,8 +109,7 @@ impl Evidence<'_, '_> {
             }
         }
         let run = run.or_else(|| best_run(self.task, found));
-        let stuck = found.stuck.is_some();
-        let violation = run.and_then(|run| self.violation(&run, stuck));
+        let violation = run.and_then(|run| self.violation(&run));
         found.stats.seconds += start.elapsed().as_secs_f64();
         match violation {
             Some(violation) => Verdict::Violated(Box::new(violation)),
@@ -120,9 +119,9 @@ impl Evidence<'_, '_> {
         }
     }
 
-    fn violation(&self, run: &Run, may_be_stuck: bool) -> Option<Violation> {
+    fn violation(&self, run: &Run) -> Option<Violation> {
         self.replayed(run, |recorder| {
-            let stuck = may_be_stuck && recorder.is_stuck();
+            let stuck = self.task.options.check_deadlock && recorder.is_stuck();
             let violation = recorder.violation();
             violation.or_else(|| stuck.then(|| recorder.deadlock()))
         })

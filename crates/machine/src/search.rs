@@ -35,14 +35,21 @@ const BLOCK: usize = 16;
 const MOST_TARGETS: usize = 1000;
 
 /// Where a violation happens.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     /// A step from this state fails an assertion.
     Fails(StateId),
-    /// The state with these bytes breaks a property.
-    State(Box<[u8]>),
-    /// This state is a deadlock.
-    Stuck(StateId),
+    /// This state breaks a property, or is a deadlock that counts.
+    State(StateId),
+}
+
+impl Target {
+    /// The last state of a run there.
+    pub(crate) fn state(self) -> StateId {
+        match self {
+            Self::Fails(id) | Self::State(id) => id,
+        }
+    }
 }
 
 /// Why a search ended.
@@ -107,13 +114,12 @@ impl Found {
     }
 }
 
-/// The successors of one chunk, and what was seen on the way.
+/// The new successors of one chunk, and what was seen on the way.
 #[derive(Default)]
 struct Outbox {
-    /// For each shard: hash (8 bytes), parent (8), length (2), state; repeated.
-    shards: Vec<Vec<u8>>,
+    shards: Vec<Batch>,
     fails: Vec<StateId>,
-    broken: Vec<Box<[u8]>>,
+    broken: Vec<StateId>,
     stuck: Vec<StateId>,
     finals: Vec<Final>,
     transitions: u64,
@@ -122,8 +128,8 @@ struct Outbox {
 
 impl Outbox {
     fn clear(&mut self) {
-        self.shards.resize_with(SHARDS, Vec::new);
-        self.shards.iter_mut().for_each(Vec::clear);
+        self.shards.resize_with(SHARDS, Batch::default);
+        self.shards.iter_mut().for_each(Batch::clear);
         self.fails.clear();
         self.broken.clear();
         self.stuck.clear();
@@ -133,6 +139,45 @@ impl Outbox {
     }
 }
 
+/// Packed states with hash and parent.
+#[derive(Default)]
+struct Batch {
+    heads: Vec<Head>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Head {
+    hash: u64,
+    parent: StateId,
+    start: u32,
+    len: u32,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.heads.clear();
+        self.bytes.clear();
+    }
+
+    fn push(&mut self, hash: u64, parent: StateId, bytes: &[u8]) {
+        self.heads.push(Head {
+            hash,
+            parent,
+            start: self.bytes.len() as u32,
+            len: bytes.len() as u32,
+        });
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn state(&self, head: &Head) -> &[u8] {
+        &self.bytes[head.start as usize..][..head.len as usize]
+    }
+}
+
+/// Successors are looked up this many at a time, see [`Worker::look_up`].
+const LOOK_UPS: usize = 128;
+
 /// What a worker keeps from state to state.
 #[derive(Default)]
 struct Worker {
@@ -140,39 +185,57 @@ struct Worker {
     scratch: Scratch,
     bytes: Vec<u8>,
     canonical: crate::canonical::Scratch,
+    /// Successors that were not yet looked up.
+    batch: Batch,
+}
+
+impl Worker {
+    /// Moves the successors that the store does not hold to the outbox.
+    ///
+    /// Nearly every look-up misses the caches twice. Touching first all table
+    /// entries and then all records, before comparing, lets the processor wait
+    /// for many of them at once.
+    fn look_up(&mut self, shards: &[Shard], outbox: &mut Outbox) {
+        let heads = &self.batch.heads;
+        // One state's successors may exceed the number a little: those at the
+        // end are not touched beforehand.
+        let mut entries = [0; LOOK_UPS];
+        for (entry, head) in entries.iter_mut().zip(heads) {
+            *entry = shards[shard_of(head.hash)].entry(head.hash);
+        }
+        let mut touched = 0_u8;
+        for (entry, head) in entries.iter().zip(heads) {
+            touched ^= shards[shard_of(head.hash)].touch(*entry, head.hash);
+        }
+        std::hint::black_box(touched);
+        for head in heads {
+            let bytes = self.batch.state(head);
+            let shard = shard_of(head.hash);
+            if shards[shard].find(head.hash, bytes).is_none() {
+                outbox.shards[shard].push(head.hash, head.parent, bytes);
+            }
+        }
+        self.batch.clear();
+    }
 }
 
 struct Receive<'a, 'p> {
     task: &'a Task<'a, 'p>,
-    shards: &'a [Shard],
     outbox: &'a mut Outbox,
     bytes: &'a mut Vec<u8>,
     scratch: &'a mut crate::canonical::Scratch,
+    batch: &'a mut Batch,
     parent: StateId,
 }
 
 impl Sink for Receive<'_, '_> {
     fn next(&mut self, next: &State, _step: Move<'_>) {
-        let machine = self.task.machine;
         self.task.pack(next, self.scratch, self.bytes);
-        let hash = hash(self.bytes);
-        let shard = shard_of(hash);
-        if self.shards[shard].find(hash, self.bytes).is_some() {
-            return;
-        }
         if self.bytes.len() > MOST_BYTES {
             self.outbox.bounds.touch(Bound::StateSize);
-            return;
+        } else {
+            self.batch.push(hash(self.bytes), self.parent, self.bytes);
         }
-        let bounds = &mut self.outbox.bounds;
-        if machine.checks.broken(machine, next, bounds).is_some() {
-            self.outbox.broken.push(self.bytes.as_slice().into());
-        }
-        let out = &mut self.outbox.shards[shard];
-        out.extend_from_slice(&hash.to_le_bytes());
-        out.extend_from_slice(&self.parent.0.to_le_bytes());
-        out.extend_from_slice(&(self.bytes.len() as u16).to_le_bytes());
-        out.extend_from_slice(self.bytes);
     }
 
     fn fails(&mut self, _step: Move<'_>) {
@@ -226,35 +289,26 @@ impl Task<'_, '_> {
         found
     }
 
-    /// Inserts the initial states and checks them.
+    /// Inserts the initial states.
     fn begin(&self, found: &mut Found) -> Vec<Part> {
-        let machine = self.machine;
         let (mut bytes, mut scratch) = (Vec::new(), crate::canonical::Scratch::default());
-        let mut broken = Vec::new();
         let mut bounds = Bounds::default();
         let store = &mut found.store;
         let most = self.options.max_states.unwrap_or(u64::MAX);
         let mut inserted = 0_u64;
-        machine.for_each_initial(&mut bounds, |state, bounds| {
+        self.machine.for_each_initial(&mut bounds, |state, bounds| {
             self.pack(state, &mut scratch, &mut bytes);
             if bytes.len() > MOST_BYTES {
                 bounds.touch(Bound::StateSize);
                 return true;
             }
             let hash = hash(&bytes);
-            if store.shards[shard_of(hash)].insert(hash, &bytes, StateId::NONE) {
-                inserted += 1;
-                if machine.checks.broken(machine, state, bounds).is_some() {
-                    broken.push(Target::State(bytes.as_slice().into()));
-                }
-            }
+            let shard = &mut store.shards[shard_of(hash)];
+            inserted += u64::from(shard.insert(hash, &bytes, StateId::NONE));
             inserted <= most
         });
         found.bounds.merge(bounds);
-        if !broken.is_empty() {
-            found.end = End::Violated;
-            found.targets = broken;
-        } else if inserted > most {
+        if inserted > most {
             found.end = End::States;
         }
         let shards = &mut found.store.shards;
@@ -266,8 +320,7 @@ impl Task<'_, '_> {
         let parts = found.levels.last().expect("a level was just pushed");
         let chunks = chunks(parts);
         let length = found.levels.len() as u32;
-        let mut targets = Vec::new();
-        let mut stuck_targets = Vec::new();
+        let (mut fails, mut states) = (Vec::new(), Vec::new());
         for block in chunks.chunks(BLOCK) {
             self.block(pool, &mut found.store, block);
             for outbox in &mut pool.outboxes[..block.len()] {
@@ -276,26 +329,27 @@ impl Task<'_, '_> {
                 found.bounds.merge(outbox.bounds);
                 found.finals.append(&mut outbox.finals);
                 found.stuck = found.stuck.or(outbox.stuck.first().copied());
+                fails.extend(outbox.fails.iter().map(|&id| Target::Fails(id)));
+                states.extend(outbox.broken.iter().map(|&id| Target::State(id)));
                 if self.options.check_deadlock {
-                    stuck_targets.extend(outbox.stuck.iter().map(|&id| Target::Stuck(id)));
+                    states.extend(outbox.stuck.iter().map(|&id| Target::State(id)));
                 }
-                targets.extend(outbox.fails.iter().map(|&id| Target::Fails(id)));
-                targets.extend(outbox.broken.drain(..).map(Target::State));
-                targets.truncate(MOST_TARGETS);
-                stuck_targets.truncate(MOST_TARGETS);
+                fails.truncate(MOST_TARGETS);
+                states.truncate(MOST_TARGETS);
             }
             if let Some(end) = self.limit(&found.store) {
                 found.end = end;
                 break;
             }
         }
-        // A violation counts even if a limit ended its level.
-        if !stuck_targets.is_empty() {
-            found.targets = stuck_targets;
+        // A violation counts even if a limit ended its level. A state of this
+        // level is one step nearer than a step from it.
+        if !states.is_empty() {
+            found.targets = states;
             found.length = length - 1;
             found.end = End::Violated;
-        } else if !targets.is_empty() {
-            found.targets = targets;
+        } else if !fails.is_empty() {
+            found.targets = fails;
             found.length = length;
             found.end = End::Violated;
         }
@@ -369,23 +423,39 @@ impl Task<'_, '_> {
         }
         for part in chunk {
             shards[part.shard].for_each(*part, |id, bytes| {
-                self.machine.unpack(bytes, &mut worker.state);
-                let mut receive = Receive {
-                    task: self,
-                    shards,
-                    outbox,
-                    bytes: &mut worker.bytes,
-                    scratch: &mut worker.canonical,
-                    parent: id,
-                };
-                let scratch = &mut worker.scratch;
-                let reduce = self.partial_order;
-                let outcome = self
-                    .machine
-                    .expand(&worker.state, reduce, scratch, &mut receive);
-                self.note(outcome, id, &worker.state, outbox);
+                self.expand_state(id, bytes, outbox, worker);
+                if worker.batch.heads.len() >= LOOK_UPS {
+                    worker.look_up(shards, outbox);
+                }
             });
         }
+        worker.look_up(shards, outbox);
+    }
+
+    fn expand_state(&self, id: StateId, bytes: &[u8], outbox: &mut Outbox, worker: &mut Worker) {
+        let machine = self.machine;
+        machine.unpack(bytes, &mut worker.state);
+        let state = &worker.state;
+        if machine
+            .checks
+            .broken(machine, state, &mut outbox.bounds)
+            .is_some()
+        {
+            // What comes after a violation does not matter.
+            outbox.broken.push(id);
+            return;
+        }
+        let mut receive = Receive {
+            task: self,
+            outbox,
+            bytes: &mut worker.bytes,
+            scratch: &mut worker.canonical,
+            batch: &mut worker.batch,
+            parent: id,
+        };
+        let scratch = &mut worker.scratch;
+        let outcome = machine.expand(state, self.partial_order, scratch, &mut receive);
+        self.note(outcome, id, state, outbox);
     }
 
     fn note(&self, outcome: Outcome, id: StateId, state: &State, outbox: &mut Outbox) {
@@ -407,15 +477,12 @@ impl Task<'_, '_> {
 }
 
 fn insert_all(shard: &mut Shard, outbox: &Outbox) {
-    let mut rest = outbox.shards[shard.number()].as_slice();
-    while let Some((head, tail)) = rest.split_first_chunk::<18>() {
-        let (hash, head) = head.split_first_chunk::<8>().expect("18 bytes are enough");
-        let (parent, len) = head.split_first_chunk::<8>().expect("10 bytes are enough");
-        let len = usize::from(u16::from_le_bytes([len[0], len[1]]));
-        let (bytes, tail) = tail.split_at(len);
-        let parent = StateId(u64::from_le_bytes(*parent));
-        shard.insert(u64::from_le_bytes(*hash), bytes, parent);
-        rest = tail;
+    let batch = &outbox.shards[shard.number()];
+    // As in `look_up`: touch the table's entries first.
+    let touched = batch.heads.iter().fold(0, |t, h| t ^ shard.entry(h.hash));
+    std::hint::black_box(touched);
+    for head in &batch.heads {
+        shard.insert(head.hash, batch.state(head), head.parent);
     }
 }
 

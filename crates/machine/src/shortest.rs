@@ -40,26 +40,23 @@ pub(crate) fn best_run(task: &Task<'_, '_>, found: &Found) -> Option<Run> {
     } else {
         mark_chain(found)
     };
-    Forward { task, found, marks }.run()
+    let fails = matches!(found.targets.first(), Some(Target::Fails(_)));
+    Forward { task, found, marks }.run(found.length as usize, fails)
 }
 
 /// A run to one state, by the way it was found.
 pub(crate) fn run_to(task: &Task<'_, '_>, found: &Found, id: StateId) -> Option<Run> {
-    let targets = vec![Target::Stuck(id)];
-    let length = found.store.level(id) as u32;
+    let length = found.store.level(id);
     let marks = chain(found, id);
-    let view = View { targets, length };
-    Forward { task, found, marks }.run_with(&view)
+    let forward = Forward { task, found, marks };
+    forward.run(length, false)
 }
 
 type Marks = Vec<HashSet<StateId>>;
 
 fn mark_chain(found: &Found) -> Marks {
-    let id = found.targets.first().and_then(|t| match t {
-        Target::Fails(id) | Target::Stuck(id) => Some(*id),
-        Target::State(bytes) => found.store.find(bytes),
-    });
-    id.map_or_else(Vec::new, |id| chain(found, id))
+    let target = found.targets.first();
+    target.map_or_else(Vec::new, |target| chain(found, target.state()))
 }
 
 fn chain(found: &Found, id: StateId) -> Marks {
@@ -74,13 +71,8 @@ fn chain(found: &Found, id: StateId) -> Marks {
 fn mark_all(task: &Task<'_, '_>, found: &Found) -> Marks {
     let mut marks: Marks = vec![HashSet::new(); found.length as usize + 1];
     for target in &found.targets {
-        let id = match target {
-            Target::Fails(id) | Target::Stuck(id) => Some(*id),
-            Target::State(bytes) => found.store.find(bytes),
-        };
-        if let Some(id) = id {
-            marks[found.store.level(id)].insert(id);
-        }
+        let id = target.state();
+        marks[found.store.level(id)].insert(id);
     }
     for level in (0..found.length as usize).rev() {
         let reached = &marks[level + 1];
@@ -166,11 +158,6 @@ struct Node {
     action: Option<Action>,
 }
 
-struct View {
-    targets: Vec<Target>,
-    length: u32,
-}
-
 struct Forward<'a, 'p> {
     task: &'a Task<'a, 'p>,
     found: &'a Found,
@@ -178,21 +165,23 @@ struct Forward<'a, 'p> {
 }
 
 impl Forward<'_, '_> {
-    fn run(&self) -> Option<Run> {
-        self.run_with(&View {
-            targets: self.found.targets.clone(),
-            length: self.found.length,
-        })
-    }
-
-    fn run_with(&self, view: &View) -> Option<Run> {
+    /// The best run of this length; `fails`: its last step fails an assertion
+    /// and leads to no state, else it ends in a marked state.
+    fn run(&self, length: usize, fails: bool) -> Option<Run> {
         let mut layers = vec![self.start()];
-        // The last step of a run to a failing assertion leads to no state.
         for level in 1..self.marks.len() {
             let next = self.layer(&layers[level - 1], level);
             layers.push(next);
         }
-        let (level, index, last) = self.end(&layers, view)?;
+        let (level, index, last) = if fails {
+            let before = layers.get(length.checked_sub(1)?)?;
+            let (index, action) = self.failing_step(before)?;
+            (length - 1, index, Some(action))
+        } else {
+            let ends = layers.get(length)?.iter().enumerate();
+            let (index, _) = ends.min_by_key(|(_, node)| node.cost)?;
+            (length, index, None)
+        };
         Some(collect(layers, level, index, last))
     }
 
@@ -223,17 +212,7 @@ impl Forward<'_, '_> {
     }
 
     fn layer(&self, before: &[Node], level: usize) -> Vec<Node> {
-        let mut step = Step {
-            forward: self,
-            level,
-            from: &before[..0],
-            index: 0,
-            nodes: Vec::new(),
-            known: HashMap::new(),
-            failing: None,
-            bytes: Vec::new(),
-        };
-        step.from = before;
+        let mut step = Step::new(self, Some(level), before);
         let mut scratch = Scratch::default();
         for (index, node) in before.iter().enumerate() {
             step.index = index;
@@ -248,49 +227,29 @@ impl Forward<'_, '_> {
         nodes
     }
 
-    /// The best end: its layer, its node, and the failing step if there is one.
-    fn end(&self, layers: &[Vec<Node>], view: &View) -> Option<(usize, usize, Option<Action>)> {
-        let length = view.length as usize;
-        let stuck = view.targets.iter().any(|t| matches!(t, Target::Stuck(_)));
-        let mut best: Option<(u32, usize, usize, Option<Action>)> = None;
-        let mut offer = |cost: u32, level, index, action| {
-            if best.as_ref().is_none_or(|b| cost < b.0) {
-                best = Some((cost, level, index, action));
-            }
-        };
-        for (index, node) in layers.get(length).into_iter().flatten().enumerate() {
-            // Marked states at the last level are targets.
-            if stuck || self.task.machine.broken(&node.state).is_some() {
-                offer(node.cost, length, index, None);
-            }
-        }
-        if !stuck && length > 0 {
-            let mut scratch = Scratch::default();
-            for (index, node) in layers.get(length - 1).into_iter().flatten().enumerate() {
-                let mut step = Step {
-                    forward: self,
-                    level: usize::MAX,
-                    from: &layers[length - 1],
-                    index,
-                    nodes: Vec::new(),
-                    known: HashMap::new(),
-                    failing: None,
-                    bytes: Vec::new(),
-                };
-                let machine = self.task.machine;
-                machine.expand(&node.state, false, &mut scratch, &mut step);
-                if let Some((cost, action)) = step.failing {
-                    offer(cost, length - 1, index, Some(action));
-                }
+    /// The node from which a failing step costs least, and the step.
+    fn failing_step(&self, before: &[Node]) -> Option<(usize, Action)> {
+        let mut best: Option<(u32, usize, Action)> = None;
+        let mut scratch = Scratch::default();
+        for (index, node) in before.iter().enumerate() {
+            let mut step = Step::new(self, None, before);
+            step.index = index;
+            let machine = self.task.machine;
+            machine.expand(&node.state, false, &mut scratch, &mut step);
+            if let Some((cost, action)) = step.failing
+                && best.as_ref().is_none_or(|b| cost < b.0)
+            {
+                best = Some((cost, index, action));
             }
         }
-        best.map(|(_, level, index, action)| (level, index, action))
+        best.map(|(_, index, action)| (index, action))
     }
 }
 
 struct Step<'a, 'p> {
     forward: &'a Forward<'a, 'p>,
-    level: usize,
+    /// The layer that is built; none if only failing steps are looked for.
+    level: Option<usize>,
     from: &'a [Node],
     index: usize,
     nodes: Vec<Node>,
@@ -299,7 +258,20 @@ struct Step<'a, 'p> {
     bytes: Vec<u8>,
 }
 
-impl Step<'_, '_> {
+impl<'a, 'p> Step<'a, 'p> {
+    fn new(forward: &'a Forward<'a, 'p>, level: Option<usize>, from: &'a [Node]) -> Self {
+        Self {
+            forward,
+            level,
+            from,
+            index: 0,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+            failing: None,
+            bytes: Vec::new(),
+        }
+    }
+
     /// Number of switches after the step, and who ran last.
     fn cost(&self, step: &Move<'_>) -> (u32, usize) {
         let node = &self.from[self.index];
@@ -316,7 +288,8 @@ impl Step<'_, '_> {
 impl Sink for Step<'_, '_> {
     fn next(&mut self, next: &State, step: Move<'_>) {
         let forward = self.forward;
-        if self.level == usize::MAX || !forward.is_marked(next, self.level, &mut self.bytes) {
+        let marked = |level| forward.is_marked(next, level, &mut self.bytes);
+        if !self.level.is_some_and(marked) {
             return;
         }
         let (cost, last) = self.cost(&step);

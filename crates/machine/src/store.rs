@@ -108,6 +108,22 @@ impl Shard {
         }
     }
 
+    /// The table's entry at which a look-up begins.
+    #[inline]
+    pub(crate) fn entry(&self, hash: u64) -> u64 {
+        self.table[hash as usize & (self.table.len() - 1)]
+    }
+
+    /// Some byte of the record that `entry` names, if it may be that of `hash`.
+    #[inline]
+    pub(crate) fn touch(&self, entry: u64, hash: u64) -> u8 {
+        if entry == 0 || entry >> 40 != hash << SHARD_BITS >> 40 {
+            return 0;
+        }
+        let offset = (entry & OFFSET_MASK) as usize - 1;
+        self.pieces[offset / PIECE][offset % PIECE]
+    }
+
     /// The state with these bytes.
     #[inline]
     pub(crate) fn find(&self, hash: u64, bytes: &[u8]) -> Option<StateId> {
