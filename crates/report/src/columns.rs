@@ -153,19 +153,25 @@ fn step_lines(step: &TraceStep, source: &Source, repeats: bool) -> Vec<Line> {
     lines
 }
 
-/// A value put into a temporary, `$1 = x (0)`, as what it means to people: `x is 0`.
+/// Without the temporaries of the front end, which mean nothing to people:
+/// `$1 = x (0)` becomes `x is 0`, and `x = $1 + 1 (5)` becomes `x = 5`.
 fn without_temporary(text: &str) -> Cow<'_, str> {
     let is_temporary = |name: &str| {
         let number = name.strip_prefix('$');
         number.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
     };
-    let parts = text
-        .split_once(" = ")
-        .filter(|(name, _)| is_temporary(name));
-    let value = parts.and_then(|(_, rest)| rest.strip_suffix(')')?.rsplit_once(" ("));
-    match value {
-        Some((source, value)) => Cow::Owned(format!("{source} is {value}")),
-        None => Cow::Borrowed(text),
+    let parts = text.split_once(" = ").and_then(|(target, rest)| {
+        let (source, value) = rest.strip_suffix(')')?.rsplit_once(" (")?;
+        Some((target, source, value))
+    });
+    match parts {
+        Some((target, source, value)) if is_temporary(target) && !source.contains('$') => {
+            Cow::Owned(format!("{source} is {value}"))
+        }
+        Some((target, source, value)) if source.contains('$') => {
+            Cow::Owned(format!("{target} = {value}"))
+        }
+        Some(_) | None => Cow::Borrowed(text),
     }
 }
 

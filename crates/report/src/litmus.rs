@@ -1,14 +1,16 @@
 //! Results of *litmus tests* in the form of herd's logs, which other tools read:
 //!
-//!     Test SB Allowed
-//!     States 4
-//!     0:EAX=0; 1:EAX=0;
-//!     ...
-//!     Ok
-//!     Witnesses
-//!     Positive: 1 Negative: 3
-//!     Condition exists (0:EAX=0 /\ 1:EAX=0)
-//!     Observation SB Sometimes 1 3
+//! ```text
+//! Test SB Allowed
+//! States 4
+//! 0:EAX=0; 1:EAX=0;
+//! ...
+//! Ok
+//! Witnesses
+//! Positive: 1 Negative: 3
+//! Condition exists (0:EAX=0 /\ 1:EAX=0)
+//! Observation SB Sometimes 1 3
+//! ```
 //!
 //! Witnesses are counted in states; herd counts executions.
 

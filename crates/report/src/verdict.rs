@@ -64,7 +64,16 @@ pub const fn word(verdict: &Verdict) -> &'static str {
 pub fn reason(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Holds => None,
-        Verdict::Violated(violation) => Some(violation.message.clone()),
+        Verdict::Violated(violation) => {
+            // The machine's message for `never` and `finally` repeats the verdict.
+            let message = &violation.message;
+            Some(
+                message
+                    .strip_prefix("violated: ")
+                    .unwrap_or(message)
+                    .to_owned(),
+            )
+        }
         Verdict::Unknown(why) => Some(why.to_string()),
     }
 }
@@ -87,8 +96,7 @@ pub fn line(verdict: &Verdict, source: &Source, style: Style) -> String {
     let mut line = style.paint(ink, word(verdict));
     if let Some(reason) = reason(verdict) {
         line.push_str(": ");
-        // The machine's message for `never` and `finally` begins with the verdict.
-        line.push_str(reason.strip_prefix("violated: ").unwrap_or(&reason));
+        line.push_str(&reason);
     }
     let span = match verdict {
         Verdict::Violated(violation) => Some(violation.span),

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_machine::{Exploration, Options, explore};
-use palisade_program::{Domain, Model, Program, Trace, Verdict};
+use palisade_machine::{Bound, Exploration, Options, explore};
+use palisade_program::{Domain, Model, Program, Trace, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, columns, finals, verdict};
 use serde_json::{Value, json};
 
@@ -97,6 +97,12 @@ fn text(
     if let Verdict::Violated(violation) = &result.verdict {
         text.push_str(&shown_trace(context, program, &violation.trace));
     }
+    if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
+        for remedy in result.bounds.iter().filter_map(remedy) {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "  help: {remedy}");
+        }
+    }
     if let Some(trace) = unasked_deadlock(result) {
         text.push_str("note: the program can deadlock (--check deadlock makes this a violation)\n");
         text.push_str(&shown_trace(context, program, trace));
@@ -125,6 +131,18 @@ fn shown_trace(context: &Context, program: &Program, trace: &Trace) -> String {
     let steps = counted(trace.steps.len(), "step");
     let switches = counted(columns::context_switches(trace), "context switch");
     format!("\n{table}\n{steps}, {switches}\n")
+}
+
+/// What to do about a touched bound.
+const fn remedy(bound: Bound) -> Option<&'static str> {
+    match bound {
+        Bound::Buffer => Some("--buffer N lets buffers hold more; a loop that stores fills any"),
+        Bound::Range => Some("--range LO..HI admits more values"),
+        Bound::Choice => Some("--range LO..HI tries more values, a declared range all of them"),
+        Bound::Threads => Some("--copies N tries more threads; no number proves all"),
+        Bound::States => Some("--max-states N stores more"),
+        Bound::Overflow | Bound::Undefined | Bound::Index | Bound::Block | Bound::StateSize => None,
+    }
 }
 
 /// A number with its noun.
