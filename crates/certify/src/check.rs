@@ -11,7 +11,7 @@ use crate::certificate::Certificate;
 use crate::context::Context;
 use crate::fingerprint::Fingerprint;
 use crate::judge::Judge;
-use crate::refusal::{Place, Reason, Refusal};
+use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
@@ -183,9 +183,9 @@ fn work(
 fn located(context: &Context<'_>, reason: Reason, span: Span) -> Refusal {
     let position = context.program.source.position(span.start);
     let span = (span != Span::default()).then_some((span, position));
-    let place = Place {
+    let site = Site {
         span,
-        ..Place::default()
+        ..Site::default()
     };
-    Refusal { reason, place }
+    Refusal { reason, site }
 }

@@ -12,15 +12,28 @@
 use palisade_logic::limits::{Limits, Reason};
 use palisade_logic::prover::{Answer, Cluster, Options, Prover};
 use palisade_logic::{Assignment, Formula, Int, Key, Lit, Purpose, Relation, SolverStats, Var};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Queries of a step that go to the common session before the step gets one of
+/// its own: a session costs as much as some tens of queries.
+const YOUNG: u32 = 24;
+
+/// Queries after which the common session is renewed: one that holds too many
+/// definitions slows down.
+const RENEW: u32 = 256;
+
+/// The session for queries of steps that ask rarely.
+const COMMON: Cluster = Cluster(0);
 
 /// Decides obligations for one worker.
 pub(crate) struct Judge {
     prover: Prover,
     proved: FxHashSet<Box<[Lit]>>,
     facts: Vec<Option<Box<Fact>>>,
+    asked: FxHashMap<Cluster, u32>,
+    common: u32,
     limits: Limits,
     /// Queries that went to the solver.
     pub(crate) calls: u64,
@@ -53,6 +66,8 @@ impl Judge {
             prover: Prover::new(options),
             proved: FxHashSet::default(),
             facts: Vec::new(),
+            asked: FxHashMap::default(),
+            common: 0,
             limits: limits.clone(),
             calls: 0,
             obligations: 0,
@@ -214,6 +229,7 @@ impl Judge {
             return Ok(true);
         }
         self.calls += 1;
+        let cluster = self.session(cluster);
         match self.prover.check(cluster, &query, Purpose::Certify) {
             Answer::Sat => Ok(false),
             Answer::Unsat(_) => {
@@ -222,6 +238,22 @@ impl Judge {
             }
             Answer::Unknown(reason) => Err(reason),
         }
+    }
+}
+
+impl Judge {
+    /// The session that a query of `step` goes to.
+    fn session(&mut self, step: Cluster) -> Cluster {
+        let asked = self.asked.entry(step).or_default();
+        *asked += 1;
+        if *asked > YOUNG && step != COMMON {
+            return step;
+        }
+        self.common += 1;
+        if self.common.is_multiple_of(RENEW) {
+            self.prover.forget(COMMON);
+        }
+        COMMON
     }
 }
 

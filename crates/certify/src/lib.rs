@@ -47,5 +47,5 @@ pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;
 pub use parse::{ParseError, parse};
 pub use print::print;
-pub use refusal::{Place, Reason, Refusal};
+pub use refusal::{Reason, Refusal, Site};
 pub use state::StateVar;

@@ -39,7 +39,7 @@ pub enum Reason {
 
 /// Where in the certificate and the program the check failed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct Site {
     /// The entry that the failing step starts from, as text.
     pub control: Option<String>,
     /// The thread and its step, as text.
@@ -54,27 +54,27 @@ pub struct Refusal {
     /// Why.
     pub reason: Reason,
     /// Where.
-    pub place: Place,
+    pub site: Site,
 }
 
 impl Refusal {
     /// A refusal of the certificate as a whole.
     pub(crate) fn whole(reason: Reason) -> Self {
-        let place = Place::default();
-        Self { reason, place }
+        let site = Site::default();
+        Self { reason, site }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.reason)?;
-        if let Some((_, position)) = self.place.span {
+        if let Some((_, position)) = self.site.span {
             write!(f, " at {position}")?;
         }
-        if let Some(step) = &self.place.step {
+        if let Some(step) = &self.site.step {
             write!(f, ", step {step}")?;
         }
-        if let Some(control) = &self.place.control {
+        if let Some(control) = &self.site.control {
             write!(f, ", from {control}")?;
         }
         Ok(())

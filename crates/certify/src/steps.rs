@@ -40,6 +40,10 @@ use std::collections::BTreeMap;
 /// Symbolic states that one step may pass through.
 pub(crate) const MAX_FRAMES: usize = 20_000;
 
+/// Conjuncts of a guard inside an atomic block: a loop whose condition is data
+/// adds one in every round.
+const MAX_GUARD: usize = 100;
+
 /// Domains up to this size are enumerated where the chosen value is explicit.
 pub(crate) const MAX_ENUMERATED: i128 = 256;
 
@@ -190,7 +194,7 @@ impl<'a> Runner<'a> {
             if !seen.insert((loc, frame.clone())) {
                 continue;
             }
-            self.count_frame(span)?;
+            self.count_frame(&frame, span)?;
             if loc == body.exit {
                 done.push(frame);
                 continue;
@@ -204,9 +208,9 @@ impl<'a> Runner<'a> {
         Ok(done)
     }
 
-    fn count_frame(&mut self, span: Span) -> Result<(), Trouble> {
+    fn count_frame(&mut self, frame: &Frame, span: Span) -> Result<(), Trouble> {
         self.frames += 1;
-        if self.frames <= MAX_FRAMES {
+        if self.frames <= MAX_FRAMES && frame.guard.conjuncts().len() <= MAX_GUARD {
             return Ok(());
         }
         let what = "an atomic block with too many runs, or with a loop over data";

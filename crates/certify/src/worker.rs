@@ -14,7 +14,7 @@ use crate::certificate::{Control, Entry};
 use crate::context::{At, Context};
 use crate::index::After;
 use crate::judge::Judge;
-use crate::refusal::{Place, Reason, Refusal};
+use crate::refusal::{Reason, Refusal, Site};
 use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departure};
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Term};
@@ -397,7 +397,7 @@ impl<'a> Worker<'a> {
         let source = &self.context.program.source;
         Refusal {
             reason,
-            place: Place {
+            site: Site {
                 control: Some(text),
                 step,
                 span: span.map(|span| (span, source.position(span.start))),

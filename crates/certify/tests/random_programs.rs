@@ -17,7 +17,7 @@ const THREADS: u32 = 2;
 
 fn seeds() -> u64 {
     let soak = std::env::var("PALISADE_SOAK").ok();
-    soak.and_then(|count| count.parse().ok()).unwrap_or(250)
+    soak.and_then(|count| count.parse().ok()).unwrap_or(100)
 }
 
 fn explore(program: &Program, model: Model) -> Exploration {

@@ -284,7 +284,7 @@ fn the_text_is_read_back() {
     for line in [
         "model tso\n",
         ": next < t[0].buf[0]\n",
-        "at t[0]@0 t[1]@0 buffers t[0](serving): p",
+        "at t[0]@0 t[1]@0 buffers t[0](serving): !p1 & p2\n",
         ": t[0].r = t[1].r\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
