@@ -1,5 +1,6 @@
 //! A small driver: `shape PROGRAM.tvp STATES.tvs [-join rel] [-D X=1] [-workers N] [-tvs]`.
 use palisade_shape::analysis::{Input, Options, analyse};
+use palisade_shape::verdict::Verdict;
 use std::path::Path;
 
 fn load(path: &str, from: &str) -> Option<(String, String)> {
@@ -65,7 +66,22 @@ fn main() -> std::process::ExitCode {
             for (r, n) in &f.discarded {
                 println!("discarded after update {n} times by {}", a.model.rules.rules()[*r].origin);
             }
-            std::process::ExitCode::SUCCESS
+            match &a.verdict {
+                Verdict::Holds { worlds, steps } => {
+                    println!("holds, confirmed on {worlds} worlds and {steps} steps");
+                }
+                Verdict::Violated(run) => {
+                    println!("violated by a run of {} steps", run.steps.len());
+                    for s in &run.steps {
+                        let e = &a.model.edges[s.edge];
+                        println!("  {} {}", a.model.locations[e.source], a.model.actions[e.action].title.replace('\n', " "));
+                    }
+                }
+                Verdict::Unknown(reason) => {
+                    println!("unknown: {}", palisade_shape::verdict::explain(&a.model, reason));
+                }
+            }
+            std::process::ExitCode::from(a.verdict.exit_code())
         }
     }
 }

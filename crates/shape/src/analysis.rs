@@ -2,13 +2,15 @@
 //!
 //! Place: above everything else in this crate; the command line calls [`analyse`].
 
-use crate::engine::{Fixpoint, Limits, Stop, run};
+use crate::engine::{Fixpoint, Limits, run};
+use crate::explore::Bounds;
 use crate::model::Model;
 use crate::states;
 use crate::structure::Structure;
 use crate::syntax::parser::Parser;
 use crate::syntax::preprocess::{Loader, preprocess};
 use crate::syntax::program::{Language, program};
+use crate::verdict::{Verdict, decide};
 use crate::syntax::{Diagnostics, Span, elaborate, lexer, tvs};
 use std::sync::atomic::AtomicBool;
 
@@ -25,6 +27,8 @@ pub struct Input<'a> {
 pub struct Options<'a> {
     /// Join and limits.
     pub limits: Limits,
+    /// Bounds of the concrete exploration behind the verdict.
+    pub bounds: Bounds,
     /// Macros, as (name, value).
     pub defines: Vec<(String, String)>,
     /// How included files are found.
@@ -41,6 +45,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
+            bounds: Bounds::default(),
             defines: Vec::new(),
             loader: &no_files,
             cancel: None,
@@ -55,6 +60,8 @@ pub struct Analysis {
     pub model: Model,
     /// The input structures.
     pub initial: Vec<Structure>,
+    /// The verdict.
+    pub verdict: Verdict,
     /// What the engine found.
     pub fixpoint: Fixpoint,
     /// File names by index, for spans.
@@ -133,8 +140,9 @@ pub fn analyse(
         }
         return Err(errors);
     }
-    let _ = Stop::Finished;
+    let verdict = decide(&model, &initial, &fixpoint, &options.bounds);
     Ok(Analysis {
+        verdict,
         model,
         initial,
         fixpoint,

@@ -1,0 +1,140 @@
+//! Verdict: what an analysis says about the model, and on what grounds.
+//!
+//! Place: the last step. `holds` needs a finished fixed point without messages and the
+//! confirmation of [`crate::explore`]; `violated` needs a concrete run; all else is `unknown`
+//! with a typed reason.
+
+use crate::engine::{Fixpoint, Stop};
+use crate::explore::{Bounds, Objection, Run, confirm, search};
+use crate::model::Model;
+use crate::structure::Structure;
+
+/// The verdict.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// No message can be given.
+    Holds {
+        /// Worlds on which the naive evaluator confirmed it.
+        worlds: usize,
+        /// Steps it checked.
+        steps: usize,
+    },
+    /// A message can be given; this run does.
+    Violated(Box<Run>),
+    /// Neither is known.
+    Unknown(Reason),
+}
+
+/// Why nothing is known.
+#[derive(Clone, Debug)]
+pub enum Reason {
+    /// Messages were given, but no small concrete run gives one.
+    Messages,
+    /// The analysis did not finish.
+    Stopped(Stop),
+    /// A message that counts only when definite was unknown.
+    Doubtful(String),
+    /// The naive evaluator disagrees, or the model assumes too much.
+    Objection(Box<Objection>),
+}
+
+impl Verdict {
+    /// Exit code of the command line.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Holds { .. } => 0,
+            Self::Violated(_) => 1,
+            Self::Unknown(_) => 3,
+        }
+    }
+
+    /// `holds`, `violated` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Holds { .. } => "holds",
+            Self::Violated(_) => "violated",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+}
+
+/// Decides.
+pub fn decide(
+    model: &Model,
+    initial: &[Structure],
+    fixpoint: &Fixpoint,
+    bounds: &Bounds,
+) -> Verdict {
+    let found = search(model, initial, fixpoint, bounds);
+    if let Some(run) = found.run {
+        return Verdict::Violated(Box::new(run));
+    }
+    if !fixpoint.messages.is_empty() {
+        return Verdict::Unknown(Reason::Messages);
+    }
+    if fixpoint.stop != Stop::Finished {
+        return Verdict::Unknown(Reason::Stopped(fixpoint.stop));
+    }
+    if let Some(text) = &fixpoint.doubtful {
+        return Verdict::Unknown(Reason::Doubtful(text.clone()));
+    }
+    let checked = confirm(model, fixpoint, bounds);
+    let objection = found.objection.or(checked.objection);
+    if let Some(o) = objection {
+        return Verdict::Unknown(Reason::Objection(Box::new(o)));
+    }
+    Verdict::Holds {
+        worlds: found.worlds + checked.worlds,
+        steps: found.steps + checked.steps,
+    }
+}
+
+/// A reason as a sentence.
+pub fn explain(model: &Model, reason: &Reason) -> String {
+    let title = |edge: usize| {
+        let e = &model.edges[edge];
+        format!(
+            "`{}` from {}",
+            model.actions[e.action].title.replace('\n', " "),
+            model.locations[e.source]
+        )
+    };
+    match reason {
+        Reason::Messages => {
+            "messages were given, but no small concrete run that gives one was found".to_owned()
+        }
+        Reason::Stopped(stop) => match stop {
+            Stop::Finished => "finished".to_owned(),
+            Stop::Structures => "the limit on structures was reached".to_owned(),
+            Stop::Messages => "the limit on messages was reached".to_owned(),
+            Stop::Time => "the time limit was reached".to_owned(),
+            Stop::Memory => "the memory limit was reached".to_owned(),
+            Stop::TooLarge => "a structure would need more than 64 objects".to_owned(),
+            Stop::Halted => "a %halt condition held".to_owned(),
+            Stop::Cancelled => "the run was cancelled".to_owned(),
+        },
+        Reason::Doubtful(text) => {
+            format!("the message \"{text}\" counts only when definite, and was unknown")
+        }
+        Reason::Objection(o) => match &**o {
+            Objection::NotCovered { location, .. } => format!(
+                "the naive evaluator found a state at {} that no stored structure covers",
+                model.locations[*location]
+            ),
+            Objection::MessageMissed { edge } => format!(
+                "the naive evaluator found a message of {} that the analysis did not give",
+                title(*edge)
+            ),
+            Objection::AxiomBroken { edge, axiom } => format!(
+                "a run breaks {} by {}: what the model assumes does not hold",
+                model.axioms[*axiom].origin,
+                title(*edge)
+            ),
+            Objection::UpdateWrong { edge, predicate } => format!(
+                "the update of {} by {} contradicts its definition on a run",
+                model.vocabulary.get(*predicate).name,
+                title(*edge)
+            ),
+        },
+    }
+}
