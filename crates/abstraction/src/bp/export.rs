@@ -609,7 +609,8 @@ impl<'e, 's> Exporter<'e, 's> {
     fn new_value(&self, branch: &Branch, p: PredId) -> Option<Formula> {
         let mut updates = branch.updates.clone();
         // Fresh variables of the branch are numbered from `first_fresh` on.
-        let base = self.space.first_fresh() + branch.chosen.len() as u32;
+        let base = self.space.first_fresh()
+            + branch.moves.iter().map(|m| m.chosen.len()).sum::<usize>() as u32;
         for (i, var) in branch.forgotten.iter().enumerate() {
             updates.set(*var, Term::var(Var(base + i as u32)));
         }
@@ -619,15 +620,10 @@ impl<'e, 's> Exporter<'e, 's> {
     fn properties(&mut self, program: &mut BooleanProgram) -> Result<(), ExportError> {
         let space = self.space;
         let bad = BadStates::new(space);
-        let everywhere: Vec<usize> = (0..space.explicit.len()).collect();
         for (index, item) in space.program.properties.iter().enumerate() {
             let places = self.mentioned(index);
             let note = space.program.show_property(item);
-            let reads = if space.explicit.is_empty() {
-                &[]
-            } else {
-                everywhere.as_slice()
-            };
+            let reads = &self.property_reads(index);
             for control in self.controls(reads, item.span)? {
                 for (pcs, located) in self.located(&places) {
                     let mut control = control.clone();
@@ -650,6 +646,31 @@ impl<'e, 's> Exporter<'e, 's> {
         let cone = self.predicates.cone(formula.free_vars(), 1);
         let refused = self.contradictions(STATES, &base, &cone, &[])?;
         Ok(Expr::all([facts, self.cover(&refused).negated()]))
+    }
+
+    /// Positions of the explicit variables that a property may read.
+    fn property_reads(&self, index: usize) -> Vec<usize> {
+        let space = self.space;
+        let item = &space.program.properties[index];
+        let mut slots = Vec::new();
+        item.cond.for_each_atom(&mut |atom| match atom {
+            PropAtom::Global(var, element) => {
+                let cell = space.program.cell(*var, element.unwrap_or(0));
+                slots.push(space.cell_slot(cell));
+            }
+            PropAtom::Local(var, local) => {
+                let template = item.threads[var.index()].template;
+                let threads = space.threads.iter().enumerate();
+                let of_template = threads.filter(|(_, i)| i.template == template);
+                slots.extend(of_template.map(|(thread, _)| space.local_slot(thread, *local)));
+            }
+            PropAtom::SelfOf(_) | PropAtom::At(..) => {}
+        });
+        let explicit = |slot: usize| space.slots[slot].explicit.as_ref().map(|e| e.position);
+        let mut positions: Vec<usize> = slots.into_iter().filter_map(explicit).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 
     /// The locations of each thread on which a property may depend.
