@@ -225,7 +225,7 @@ fn malformed_tests_give_located_errors() {
     refused(&code("jmp L"), "4:2", "unknown label `L`");
     refused(&code("L: nop ; L: nop"), "4:11", "defined twice");
     refused(&code("movl %gs:4(%rax),%eax"), "4:7", "segment registers");
-    refused(&code("movl (%rax),%eax"), "4:7", "names no location");
+    refused(&code("movl (%rbx),%eax"), "4:7", "names no location");
     refused(&code("movl (%rax,%rbx,3),%eax"), "4:7", "scale");
     refused(
         &code("movl $1,(x) ; movw $1,(q) ; @"),

@@ -55,24 +55,20 @@ pub(super) struct Layout {
 /// Addresses of two variables differ by at least this; the longest array of the
 /// widest type is shorter.
 const STRIDE: i64 = 0x4000;
-const REGIONS: [i64; 5] = [
-    0x4000_0000,
-    0x5000_0000,
-    0x2000_0000,
-    0x3000_0000,
-    0x1000_0000,
-];
-const REGION_SIZE: i64 = 0x1000_0000;
 const MAX_VARS: usize = 4096;
+const REGION_SIZE: i64 = STRIDE * MAX_VARS as i64;
+/// Addresses have 31 bits, so that a register of 32 holds them.
+const REGIONS: std::ops::Range<i64> = 4..31;
 
 impl Layout {
     /// An empty layout; `literals` are the numbers that the test writes.
     pub(super) fn new(pointer_bits: u8, literals: &BTreeSet<i128>) -> Result<Self, Failure> {
-        let free = |base: &&i64| {
-            let range = i128::from(**base)..i128::from(**base + REGION_SIZE);
+        let free = |base: &i64| {
+            let range = i128::from(*base)..i128::from(*base + REGION_SIZE);
             literals.range(range).next().is_none()
         };
-        let Some(base) = REGIONS.iter().find(free) else {
+        let mut bases = REGIONS.map(|region| region * REGION_SIZE);
+        let Some(base) = bases.find(free) else {
             return Err(Diagnostic::error(
                 Span::default(),
                 "the test's numbers leave no room for addresses",
@@ -82,7 +78,7 @@ impl Layout {
         Ok(Self {
             vars: Vec::new(),
             pointer_bits,
-            base: *base,
+            base,
         })
     }
 
@@ -140,21 +136,9 @@ impl Layout {
         variable.len = item.len;
         variable.values.clone_from(&item.values);
         for value in &item.values {
-            self.check_fits(value, ty, item.span)?;
+            check_fits(value, ty, item.span)?;
         }
         Ok(())
-    }
-
-    fn check_fits(&self, value: &Literal, ty: Option<Ty>, span: Span) -> Result<(), Failure> {
-        match value {
-            Literal::Number(n) if !ty.unwrap_or(Ty::INT).fits(*n) => Err(Diagnostic::error(
-                span,
-                format!("{n} does not fit the location's type"),
-            )
-            .help("declare a wider type: `int64_t x = ...`")
-            .into()),
-            Literal::Number(_) | Literal::Address(..) => Ok(()),
-        }
     }
 
     /// Gives every variable without a declared type the width of its accesses.
@@ -273,5 +257,17 @@ impl Layout {
     /// The program's id of a variable.
     pub(super) fn global_id(var: usize) -> GlobalId {
         GlobalId::from(var)
+    }
+}
+
+fn check_fits(value: &Literal, ty: Option<Ty>, span: Span) -> Result<(), Failure> {
+    match value {
+        Literal::Number(n) if !ty.unwrap_or(Ty::INT).fits(*n) => Err(Diagnostic::error(
+            span,
+            format!("{n} does not fit the location's type"),
+        )
+        .help("declare a wider type: `int64_t x = ...`")
+        .into()),
+        Literal::Number(_) | Literal::Address(..) => Ok(()),
     }
 }

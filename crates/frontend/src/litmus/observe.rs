@@ -305,12 +305,12 @@ impl Tie<'_> {
         let (left, at) = self.position(&equation.left, span)?;
         match &equation.right {
             Right::Value(literal) if !left.is_array => {
-                let text = format!("{}={}", left.label, self.show(literal, left.ty));
+                let text = format!("{}={}", left.label, show(literal, left.ty));
                 Ok(Prop::Atom(self.is(at, left.ty, literal, text, span)?))
             }
             Right::Array(list) if left.is_array && list.len() == left.slots.len() => {
                 let parts = list.iter().enumerate().map(|(i, literal)| {
-                    let text = format!("{}[{i}]={}", left.label, self.show(literal, left.ty));
+                    let text = format!("{}[{i}]={}", left.label, show(literal, left.ty));
                     Ok(Prop::Atom(self.is(at + i, left.ty, literal, text, span)?))
                 });
                 Ok(Prop::And(parts.collect::<Result<_, Failure>>()?))
@@ -342,23 +342,24 @@ impl Tie<'_> {
         span: Span,
     ) -> Result<Atom, Failure> {
         let value = self.layout.value(literal, span)?;
-        if !ty.fits(value) {
-            // No value of the type equals it.
-            let message = format!("{value} is not a value of {} bits", ty.bits);
-            return Err(Diagnostic::error(span, message)
-                .help("declare the type in the initial state: `int64_t 0:rax;`")
-                .into());
-        }
-        let value = ty.canonical(value);
+        // A number that the type does not have equals none of its values. Narrow
+        // canonical values are not negative, and 64 bits hold every number that
+        // the lexer accepts.
+        let value = if ty.fits(value) {
+            ty.canonical(value)
+        } else {
+            i64::MIN
+        };
         Ok(Atom::Is { at, value, text })
     }
+}
 
-    fn show(&self, literal: &Literal, ty: Ty) -> String {
-        match literal {
-            Literal::Number(n) => ty.shown(ty.canonical(*n)).to_string(),
-            Literal::Address(name, 0) => name.clone(),
-            Literal::Address(name, index) => format!("{name}[{index}]"),
-        }
+fn show(literal: &Literal, ty: Ty) -> String {
+    match literal {
+        Literal::Number(n) if ty.fits(*n) => ty.shown(ty.canonical(*n)).to_string(),
+        Literal::Number(n) => n.to_string(),
+        Literal::Address(name, 0) => name.clone(),
+        Literal::Address(name, index) => format!("{name}[{index}]"),
     }
 }
 

@@ -70,7 +70,7 @@ impl Ty {
             (Some(ty), 0) => ty,
             (None, 0) if unsigned || words.contains(&"signed") => Self::INT,
             (None, _) if words.contains(&"_Atomic") || words.contains(&"volatile") => Self::INT,
-            (None, _) | (Some(_), _) => return None,
+            (None | Some(_), _) => return None,
         };
         Some(if unsigned {
             Self {

@@ -111,9 +111,11 @@ impl Thread<'_> {
             let (address, ty) = self.pointer(pointer)?;
             return self.load(&address, ty, None, span).map(Some);
         }
-        let count = |n: usize| match args.len() == n {
-            true => Ok(()),
-            false => error(span, format!("`{name}` takes {n} arguments")),
+        let count = |n: usize| {
+            if args.len() == n {
+                return Ok(());
+            }
+            error(span, format!("`{name}` takes {n} arguments"))
         };
         match name {
             "smp_mb" | "mb" | "__sync_synchronize" => {

@@ -162,7 +162,7 @@ impl Thread<'_> {
                 (Some(Var::Local(dst, ty)), None) => self.assign_local(dst, ty, value, span),
                 (Some(Var::Local(dst, ty)), Some(op)) => {
                     let right = self.value(value)?;
-                    let (e, from) = self.arithmetic(op, (read(dst), ty), right, span)?;
+                    let (e, from) = arithmetic(op, (read(dst), ty), right, span)?;
                     self.emitter
                         .assign(dst, convert(e, from.ty(), ty.ty()), span);
                     Ok(())
@@ -180,7 +180,7 @@ impl Thread<'_> {
                     Some(op) => {
                         let old = self.load(&address, ty, None, span)?;
                         let right = self.value(value)?;
-                        self.arithmetic(op, old, right, span)?
+                        arithmetic(op, old, right, span)?
                     }
                 };
                 let order = if ty.atomic {
@@ -289,7 +289,7 @@ impl Thread<'_> {
             ExprKind::Binary(op, a, b) => {
                 let left = self.value(a)?;
                 let right = self.value(b)?;
-                self.arithmetic(*op, left, right, span)
+                arithmetic(*op, left, right, span)
             }
             ExprKind::Cond(c, a, b) => self.choice(c, a, b),
             ExprKind::Deref(pointer) => {
@@ -355,48 +355,6 @@ impl Thread<'_> {
                 a.span.to(b.span),
                 "both sides of `:` must have the same type",
             ),
-        }
-    }
-
-    /// `left op right` with C's conversions.
-    pub(super) fn arithmetic(
-        &self,
-        op: BinOp,
-        (a, a_ty): Value,
-        (b, b_ty): Value,
-        span: Span,
-    ) -> Result<Value, Failure> {
-        let ty = promoted(a_ty.ty(), b_ty.ty());
-        let pointers = a_ty.stars > 0 || b_ty.stars > 0;
-        let (a, b) = (convert(a, a_ty.ty(), ty), convert(b, b_ty.ty(), ty));
-        match op {
-            BinOp::Eq | BinOp::Ne => Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT))),
-            _ if pointers => error(span, "arithmetic on pointers is not supported"),
-            BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
-                // 64-bit unsigned values are kept as signed ones.
-                let order = |e| match (ty.bits, ty.signed) {
-                    (64, false) => LocalExpr::binary(BinOp::BitXor, e, LocalExpr::Const(i64::MIN)),
-                    _ => e,
-                };
-                let (a, b) = (order(a), order(b));
-                Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT)))
-            }
-            BinOp::Add | BinOp::Sub | BinOp::Mul => {
-                Ok((wrapped(LocalExpr::binary(op, a, b), ty), CTy::value(ty)))
-            }
-            BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => {
-                Ok((LocalExpr::binary(op, a, b), CTy::value(ty)))
-            }
-            BinOp::Shl | BinOp::Shr => {
-                let in_range =
-                    matches!(b, LocalExpr::Const(c) if (0..i64::from(ty.bits)).contains(&c));
-                if !in_range || (op == BinOp::Shr && ty.bits == 64 && !ty.signed) {
-                    return error(span, "only shifts by a constant are supported");
-                }
-                Ok((wrapped(LocalExpr::binary(op, a, b), ty), CTy::value(ty)))
-            }
-            BinOp::Div | BinOp::Mod => error(span, "division is not supported"),
-            BinOp::And | BinOp::Or => Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT))),
         }
     }
 
@@ -470,6 +428,46 @@ impl Thread<'_> {
         })?;
         order.after_store(&mut self.emitter, span);
         Ok(())
+    }
+}
+
+/// `left op right` with C's conversions.
+pub(super) fn arithmetic(
+    op: BinOp,
+    (a, a_ty): Value,
+    (b, b_ty): Value,
+    span: Span,
+) -> Result<Value, Failure> {
+    let ty = promoted(a_ty.ty(), b_ty.ty());
+    let pointers = a_ty.stars > 0 || b_ty.stars > 0;
+    let (a, b) = (convert(a, a_ty.ty(), ty), convert(b, b_ty.ty(), ty));
+    match op {
+        BinOp::Eq | BinOp::Ne => Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT))),
+        _ if pointers => error(span, "arithmetic on pointers is not supported"),
+        BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+            // 64-bit unsigned values are kept as signed ones.
+            let order = |e| match (ty.bits, ty.signed) {
+                (64, false) => LocalExpr::binary(BinOp::BitXor, e, LocalExpr::Const(i64::MIN)),
+                _ => e,
+            };
+            let (a, b) = (order(a), order(b));
+            Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT)))
+        }
+        BinOp::Add | BinOp::Sub | BinOp::Mul => {
+            Ok((wrapped(LocalExpr::binary(op, a, b), ty), CTy::value(ty)))
+        }
+        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => {
+            Ok((LocalExpr::binary(op, a, b), CTy::value(ty)))
+        }
+        BinOp::Shl | BinOp::Shr => {
+            let in_range = matches!(b, LocalExpr::Const(c) if (0..i64::from(ty.bits)).contains(&c));
+            if !in_range || (op == BinOp::Shr && ty.bits == 64 && !ty.signed) {
+                return error(span, "only shifts by a constant are supported");
+            }
+            Ok((wrapped(LocalExpr::binary(op, a, b), ty), CTy::value(ty)))
+        }
+        BinOp::Div | BinOp::Mod => error(span, "division is not supported"),
+        BinOp::And | BinOp::Or => Ok((LocalExpr::binary(op, a, b), CTy::value(Ty::INT))),
     }
 }
 

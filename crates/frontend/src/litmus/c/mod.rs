@@ -98,7 +98,9 @@ fn take_in_body(body: &[Stmt], layout: &mut Layout) {
     for stmt in body {
         match &stmt.kind {
             StmtKind::Declare { value, .. } => {
-                value.iter().for_each(|e| take_in(e, layout));
+                if let Some(e) = value {
+                    take_in(e, layout);
+                }
             }
             StmtKind::Assign { target, value, .. } => {
                 take_in(target, layout);

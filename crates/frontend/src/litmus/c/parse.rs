@@ -33,6 +33,22 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Vec<Function>, Failure> {
     Ok(functions)
 }
 
+/// `=`, or `+=` and its like.
+#[derive(Clone, Copy)]
+enum Sign {
+    Plain,
+    With(BinOp),
+}
+
+impl Sign {
+    const fn operator(self) -> Option<BinOp> {
+        match self {
+            Self::Plain => None,
+            Self::With(op) => Some(op),
+        }
+    }
+}
+
 struct Parser<'a> {
     cursor: Cursor<'a>,
     depth: usize,
@@ -217,8 +233,9 @@ impl Parser<'_> {
             increment(target, BinOp::Add)
         } else if self.cursor.eat("--") {
             increment(target, BinOp::Sub)
-        } else if let Some(op) = self.assignment() {
+        } else if let Some(sign) = self.assignment() {
             let value = self.expr()?;
+            let op = sign.operator();
             StmtKind::Assign { target, op, value }
         } else if matches!(target.kind, ExprKind::Call(..)) {
             StmtKind::Call(target)
@@ -262,19 +279,18 @@ impl Parser<'_> {
         }
     }
 
-    /// `=`, or the operator of `+=` and its like.
-    fn assignment(&mut self) -> Option<Option<BinOp>> {
+    fn assignment(&mut self) -> Option<Sign> {
         let found = [
-            ("=", None),
-            ("+=", Some(BinOp::Add)),
-            ("-=", Some(BinOp::Sub)),
-            ("*=", Some(BinOp::Mul)),
-            ("|=", Some(BinOp::BitOr)),
-            ("&=", Some(BinOp::BitAnd)),
-            ("^=", Some(BinOp::BitXor)),
+            ("=", Sign::Plain),
+            ("+=", Sign::With(BinOp::Add)),
+            ("-=", Sign::With(BinOp::Sub)),
+            ("*=", Sign::With(BinOp::Mul)),
+            ("|=", Sign::With(BinOp::BitOr)),
+            ("&=", Sign::With(BinOp::BitAnd)),
+            ("^=", Sign::With(BinOp::BitXor)),
         ];
-        let (_, op) = found.into_iter().find(|(p, _)| self.cursor.eat(p))?;
-        Some(op)
+        let (_, sign) = found.into_iter().find(|(p, _)| self.cursor.eat(p))?;
+        Some(sign)
     }
 
     fn parenthesised(&mut self) -> Result<Expr, Failure> {

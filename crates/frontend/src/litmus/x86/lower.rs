@@ -404,6 +404,8 @@ impl Thread<'_> {
                 let count = self.count(instr, bits)?;
                 let keeps_flags = !self.flags.is_empty();
                 match super::shift::shift(*op, bits, &a, &count, keeps_flags, span)? {
+                    // Also a shift by 0 clears the upper half of a register.
+                    None if cell.is_none() => self.write(instr, 0, bits, None, a),
                     None => Ok(()),
                     Some((result, cause)) => {
                         self.set_flags(bits, &cause, span);

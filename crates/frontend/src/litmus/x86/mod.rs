@@ -1,4 +1,4 @@
-//! Litmus tests in X86 and X86_64 assembly: the table of code is parsed
+//! Litmus tests in X86 and `X86_64` assembly: the table of code is parsed
 //! ([`parse`], [`operand`], [`mnemonic`]), its registers and memory accesses are
 //! surveyed, and each column is lowered to a thread ([`lower`]).
 

@@ -4,7 +4,7 @@
 //!      P0          | P1           ;
 //!      movl $1,(x) | movl (y),%eax ;
 //!
-//! X86 writes the destination first, X86_64 last; both accept either form of a
+//! X86 writes the destination first, `X86_64` last; both accept either form of a
 //! memory operand, `(x)` and `[x]`, with or without `%` and `$`, as herd does.
 
 use palisade_program::Span;

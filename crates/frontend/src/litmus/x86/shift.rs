@@ -1,5 +1,5 @@
 //! *Shifts* by a constant or by `cl` (Intel SDM vol. 2, SAL/SAR/SHL/SHR). A count
-//! of 0 changes nothing. After a shift by `cl` the flags depend on the count,
+//! of 0 leaves value and flags as they are. After a shift by `cl` the flags depend on the count,
 //! which may be 0; a test that reads them is refused.
 
 use palisade_program::{BinOp, LocalExpr, Span};
