@@ -203,9 +203,9 @@ impl<'a> Interpreter<'a> {
             }
             Step::Load { dst, src } => {
                 let cell = self.cell(state, thread, src)?;
-                let own = state.buffers[thread].iter().filter(|b| b.1 == cell);
+                let mut own = state.buffers[thread].iter().filter(|b| b.1 == cell);
                 // Within one cell the order of issue is the order of the list.
-                let newest = own.last().map(|b| b.2);
+                let newest = own.next_back().map(|b| b.2);
                 next.locals[thread][dst.index()] = newest.unwrap_or(state.cells[cell.index()]);
             }
             Step::Store { dst, value } => {

@@ -29,6 +29,9 @@ impl Rng {
 pub(crate) fn program_of(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let rng = &mut rng;
+    if rng.chance(30) {
+        return litmus(rng);
+    }
     let first = match rng.below(4) {
         0 => {
             let domain = Some(Domain { lo: 0, hi: 1 });
@@ -53,7 +56,7 @@ pub(crate) fn program_of(seed: u64) -> Program {
             random_thread(rng, "right", Count::Once),
         ]
     };
-    let properties = (0..1 + rng.below(2))
+    let properties = (0..=rng.below(2))
         .map(|_| random_property(rng, &templates))
         .collect();
     program(globals, templates, properties)
@@ -212,17 +215,71 @@ fn random_property(rng: &mut Rng, templates: &[Template]) -> Property {
         1 => Expr::Atom(PropAtom::Global(GlobalId(2), Some(rng.below(2) as u32))),
         _ => prop_local(rng.below(2) as u32, rng.below(2) as u32),
     };
-    let value = Expr::Const(rng.below(3) as i64);
-    let a = pbin(BinOp::Eq, atom(rng), value);
+    let a = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(3) as i64));
     let b = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(3) as i64));
     if rng.chance(50) {
-        let c = pbin(BinOp::Ne, atom(rng), Expr::Const(0));
-        finally(
-            threads,
-            pbin(BinOp::Or, pbin(BinOp::Or, a.negate(), b.negate()), c),
-        )
+        finally(threads, pbin(BinOp::Or, a.negate(), b.negate()))
     } else {
         let place = at(rng.below(2) as u32, rng.below(exit as usize + 1) as u32);
-        never(threads, pbin(BinOp::And, pbin(BinOp::And, a, b), place))
+        let other = if rng.chance(50) { b } else { Expr::TRUE };
+        never(threads, pbin(BinOp::And, pbin(BinOp::And, a, other), place))
     }
+}
+
+/// The shapes in which the models differ, with a random step put in: store
+/// buffering (seen under TSO and PSO) and message passing (PSO only).
+fn litmus(rng: &mut Rng) -> Program {
+    let fence = |rng: &mut Rng| match rng.below(6) {
+        0 => Step::Fence(FenceKind::Full),
+        1 => Step::Fence(FenceKind::StoreStore),
+        2 => random_step(rng),
+        3 => store(1, k(1)),
+        _ => Step::Skip,
+    };
+    let buffering = rng.chance(50);
+    let (left, right) = if buffering {
+        (
+            vec![
+                (0, store(0, k(1)), 1),
+                (1, fence(rng), 2),
+                (2, load(0, 1), 3),
+            ],
+            vec![
+                (0, store(1, k(1)), 1),
+                (1, fence(rng), 2),
+                (2, load(0, 0), 3),
+            ],
+        )
+    } else {
+        (
+            vec![
+                (0, store(0, k(1)), 1),
+                (1, fence(rng), 2),
+                (2, store(1, k(1)), 3),
+            ],
+            vec![(0, load(0, 1), 1), (1, fence(rng), 2), (2, load(1, 0), 3)],
+        )
+    };
+    let bad = if buffering {
+        let r = |t| pbin(BinOp::Eq, prop_local(t, 0), Expr::Const(0));
+        pbin(BinOp::And, r(0), r(1))
+    } else {
+        let seen = pbin(BinOp::Eq, prop_local(1, 0), Expr::Const(1));
+        pbin(
+            BinOp::And,
+            seen,
+            pbin(BinOp::Eq, prop_local(1, 1), Expr::Const(0)),
+        )
+    };
+    let globals = vec![
+        global("x", Init::Value(0)),
+        global("y", Init::Value(0)),
+        array("a", &[0, 1]),
+    ];
+    let templates = vec![
+        thread("left", Count::Once, &["r", "s"], 4, left),
+        thread("right", Count::Once, &["r", "s"], 4, right),
+    ];
+    let ended = finally(vec![only(0), only(1)], bad.negate());
+    program(globals, templates, vec![ended])
 }
