@@ -9,7 +9,8 @@
 //!
 //! A step of memory does not change which thread runs; it counts as one switch
 //! if it is for another thread than the running one, so that a buffered store of
-//! `left` that reaches memory while `right` runs is not counted twice.
+//! `left` that reaches memory while `right` runs is not counted twice. Among runs
+//! with equally many switches, one that changes columns rarely is taken.
 
 use std::collections::{HashMap, HashSet};
 
@@ -149,11 +150,16 @@ impl Sink for Back<'_, '_> {
     fn fails(&mut self, _step: Move<'_>) {}
 }
 
+/// The thread that ran last, and the one in whose column the last step stands.
+type Last = (usize, usize);
+/// Switches, then changes of column.
+type Cost = (u32, u32);
+
 /// A state with the thread that ran last, and how it was reached best.
 struct Node {
     state: State,
-    last: usize,
-    cost: u32,
+    last: Last,
+    cost: Cost,
     back: usize,
     action: Option<Action>,
 }
@@ -200,8 +206,8 @@ impl Forward<'_, '_> {
             if !self.marks.is_empty() && self.is_marked(state, 0, &mut bytes) {
                 nodes.push(Node {
                     state: state.clone(),
-                    last: NOBODY,
-                    cost: 0,
+                    last: (NOBODY, NOBODY),
+                    cost: (0, 0),
                     back: 0,
                     action: None,
                 });
@@ -229,7 +235,7 @@ impl Forward<'_, '_> {
 
     /// The node from which a failing step costs least, and the step.
     fn failing_step(&self, before: &[Node]) -> Option<(usize, Action)> {
-        let mut best: Option<(u32, usize, Action)> = None;
+        let mut best: Option<(Cost, usize, Action)> = None;
         let mut scratch = Scratch::default();
         for (index, node) in before.iter().enumerate() {
             let mut step = Step::new(self, None, before);
@@ -253,8 +259,8 @@ struct Step<'a, 'p> {
     from: &'a [Node],
     index: usize,
     nodes: Vec<Node>,
-    known: HashMap<(Vec<u8>, usize), usize>,
-    failing: Option<(u32, Action)>,
+    known: HashMap<(Vec<u8>, Last), usize>,
+    failing: Option<(Cost, Action)>,
     bytes: Vec<u8>,
 }
 
@@ -272,16 +278,18 @@ impl<'a, 'p> Step<'a, 'p> {
         }
     }
 
-    /// Number of switches after the step, and who ran last.
-    fn cost(&self, step: &Move<'_>) -> (u32, usize) {
+    /// The cost after the step, and who was last.
+    fn cost(&self, step: &Move<'_>) -> (Cost, Last) {
         let node = &self.from[self.index];
-        let other = node.last != NOBODY && node.last != step.thread;
-        let cost = node.cost + u32::from(other);
-        if step.by_memory() {
-            (cost, node.last)
+        let (runner, column) = node.last;
+        let differs = |other: usize| u32::from(other != NOBODY && other != step.thread);
+        let cost = (node.cost.0 + differs(runner), node.cost.1 + differs(column));
+        let runner = if step.by_memory() {
+            runner
         } else {
-            (cost, step.thread)
-        }
+            step.thread
+        };
+        (cost, (runner, step.thread))
     }
 }
 

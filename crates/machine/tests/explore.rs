@@ -1,0 +1,222 @@
+//! What `explore` promises beside the models: bounds, deadlocks, final states,
+//! traces, RMA.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{parse, run, word};
+use palisade_machine::{Bound, Options, explore};
+use palisade_program::{Broken, Domain, Model, Unknown, Verdict};
+
+const FIGURE_2: &str = "
+process a { shared X = 1; shared r = 0; }
+process b { shared Y = 2; put(X, a, Y); Y = 3; }";
+
+#[test]
+fn buffers_without_bound_are_a_touched_bound() {
+    let text = "shared x = 0; thread t { while (1) { x = 1; } } never x == 2;";
+    let found = run(text, Model::Tso);
+    assert_eq!(word(&found.verdict), "unknown");
+    assert!(found.bounds.contains(Bound::Buffer));
+    assert_eq!(word(&run(text, Model::Sc).verdict), "holds");
+    let bug = "shared x = 0; thread t { while (1) { x = 1; } } never x == 1;";
+    assert_eq!(word(&run(bug, Model::Tso).verdict), "violated");
+}
+
+#[test]
+fn ranges_and_overflow_are_touched_bounds() {
+    let text = "shared x = 0; thread t { local r = 0; while (1) { r = r + 1; } } never x == 1;";
+    let mut options = Options::new(Model::Sc);
+    options.range = Some(Domain { lo: -5, hi: 5 });
+    let found = explore(&parse(text), &options).unwrap();
+    assert_eq!(
+        found.verdict,
+        Verdict::Unknown(Unknown::Bound(vec!["value range".to_owned()]))
+    );
+    assert!(found.deadlock.is_none(), "a bound is no deadlock");
+    let big = "shared x = 0; thread t { local r = 9223372036854775807; r = r + 1; x = r; }";
+    let found = run(big, Model::Sc);
+    assert!(found.bounds.contains(Bound::Overflow));
+    assert_eq!(word(&found.verdict), "unknown");
+}
+
+#[test]
+fn choices_among_all_integers_are_a_touched_bound() {
+    let text = "shared x = 0; thread t { local r = 0; r = *; x = r; } never x == 9;";
+    assert_eq!(word(&run(text, Model::Sc).verdict), "unknown");
+    let small = "shared x = 0; thread t { local r = 0; r = *; x = r; } never x == 3;";
+    assert_eq!(word(&run(small, Model::Sc).verdict), "violated");
+    let domain = "shared x in 0..3 = *; thread t { skip; } never x == 4;";
+    assert_eq!(word(&run(domain, Model::Sc).verdict), "holds");
+    let start = "shared x in 0..3 = *; thread t { skip; } never x == 2;";
+    let Verdict::Violated(violation) = run(start, Model::Sc).verdict else {
+        panic!("2 is a possible start");
+    };
+    assert!(violation.trace.steps.is_empty());
+    assert_eq!(violation.trace.initial["x"], 2);
+}
+
+#[test]
+fn limits_end_as_unknown() {
+    let text = "shared x = 0; thread t { local r = 0; while (1) { r = (r + 1) % 1000; x = r; } }
+                thread u { local r = 0; while (1) { r = (r + 1) % 1000; } } never x == -1;";
+    let program = parse(text);
+    let mut options = Options::new(Model::Sc);
+    options.max_states = Some(1000);
+    let found = explore(&program, &options).unwrap();
+    assert!(found.bounds.contains(Bound::States));
+    assert!(matches!(found.verdict, Verdict::Unknown(Unknown::Bound(_))));
+    let mut options = Options::new(Model::Sc);
+    options.max_memory = Some(10_000);
+    let found = explore(&program, &options).unwrap();
+    assert_eq!(found.verdict, Verdict::Unknown(Unknown::Memory));
+    let options = Options::new(Model::Sc);
+    options
+        .cancel
+        .store(true, std::sync::atomic::Ordering::Relaxed);
+    let found = explore(&program, &options).unwrap();
+    assert_eq!(found.verdict, Verdict::Unknown(Unknown::Interrupted));
+    let mut options = Options::new(Model::Sc);
+    options.deadline = Some(std::time::Instant::now());
+    let found = explore(&program, &options).unwrap();
+    assert_eq!(found.verdict, Verdict::Unknown(Unknown::Time));
+}
+
+#[test]
+fn any_number_of_threads_never_holds() {
+    let text = "shared x = 0; thread t[*] { x = 1; } never x == 2;";
+    let found = run(text, Model::Sc);
+    assert!(found.bounds.contains(Bound::Threads));
+    assert_eq!(word(&found.verdict), "unknown");
+    let two = "shared x = 0; thread t[*] { l: skip; } never t#1@l && t#2@l;";
+    assert_eq!(word(&run(two, Model::Sc).verdict), "violated");
+}
+
+#[test]
+fn deadlocks_are_reported_and_violations_only_when_asked_for() {
+    let text = "shared m = 0; shared n = 0;
+                thread a { lock(m); lock(n); unlock(n); unlock(m); }
+                thread b { lock(n); lock(m); unlock(m); unlock(n); }";
+    let found = run(text, Model::Tso);
+    assert_eq!(word(&found.verdict), "holds");
+    let trace = found.deadlock.expect("both may wait for each other");
+    assert_eq!(trace.steps.len(), 2);
+    let mut options = Options::new(Model::Tso);
+    options.check_deadlock = true;
+    let Verdict::Violated(violation) = explore(&parse(text), &options).unwrap().verdict else {
+        panic!("asked for");
+    };
+    assert_eq!(violation.broken, Broken::Deadlock);
+    assert_eq!(violation.trace.steps.len(), 2);
+    let fine = "shared x = 0; thread a { x = 1; } thread b { while (x != 1) { } }";
+    assert!(run(fine, Model::Tso).deadlock.is_none());
+}
+
+#[test]
+fn atomic_blocks_happen_as_a_whole_or_not_at_all() {
+    let text = "shared x = 0; shared y = 0;
+                thread a { atomic { x = 1; assume(y == 1); x = 2; } }
+                thread b { y = 1; }
+                never x == 1;";
+    assert_eq!(word(&run(text, Model::Sc).verdict), "holds");
+    // A block with a loop that comes back to where it was adds nothing.
+    let loops = "shared x = 0;
+                 thread a { atomic { while (x != 1) { skip; } } }
+                 thread b { x = 1; }
+                 finally (x == 1);";
+    assert_eq!(word(&run(loops, Model::Pso).verdict), "holds");
+    let endless = "shared x = 0; thread a { local r = 0; atomic { while (1) { r = r + 1; } } }";
+    let found = run(endless, Model::Sc);
+    assert!(found.bounds.contains(Bound::Block));
+    let fails = "shared x = 0;
+                 thread a { local r = 0; atomic { r = x; assert(r == 0); } }
+                 thread b { x = 1; }";
+    let Verdict::Violated(violation) = run(fails, Model::Tso).verdict else {
+        panic!("b may come first");
+    };
+    assert_eq!(violation.broken, Broken::Assert);
+    assert_eq!(violation.trace.steps.len(), 3, "store, update, block");
+}
+
+#[test]
+fn traces_show_memory_and_buffers_and_switch_rarely() {
+    let text = "shared x = 0; shared y = 0;
+                thread left { local r = 0; x = 1; r = y; }
+                thread right { local r = 0; y = 1; r = x; }
+                finally (!(left.r == 0 && right.r == 0));";
+    let Verdict::Violated(violation) = run(text, Model::Tso).verdict else {
+        panic!("store buffering");
+    };
+    let trace = &violation.trace;
+    assert_eq!(trace.threads, ["left", "right"]);
+    let shown: Vec<String> = trace
+        .steps
+        .iter()
+        .map(|s| {
+            let who = &trace.threads[s.thread];
+            let memory = if s.by_memory { " memory" } else { "" };
+            format!("{who}{memory}: {} | {:?}", s.text, s.buffers)
+        })
+        .collect();
+    assert!(trace.steps.len() >= 6, "{shown:#?}");
+    let mut switches = 0;
+    for pair in trace.steps.windows(2) {
+        switches += usize::from(pair[0].thread != pair[1].thread);
+    }
+    assert!(switches <= 2, "{shown:#?}");
+    assert!(
+        shown.iter().any(|s| s.contains("x = 1 reaches memory")),
+        "{shown:#?}"
+    );
+    assert!(
+        shown.iter().any(|s| s.contains(r#"{"left": ["x = 1"]}"#)),
+        "{shown:#?}"
+    );
+    let last = trace.steps.last().unwrap();
+    assert_eq!(last.memory["x"], 1);
+    assert!(violation.message.contains("finally"));
+}
+
+#[test]
+fn final_states_are_collected() {
+    let text = "shared x = 0; shared y = 0;
+                thread p { local r = 0; x = 1; r = y; }
+                thread q { local r = 0; y = 1; r = x; }";
+    let mut counts = Vec::new();
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        let mut options = Options::new(model);
+        options.collect_finals = true;
+        let found = explore(&parse(text), &options).unwrap();
+        counts.push(found.finals.len());
+    }
+    assert_eq!(counts, [3, 4, 4]);
+}
+
+#[test]
+fn remote_operations_are_done_in_halves_at_any_time() {
+    // The put may read Y before or after the store, and its write may come at any
+    // time: X ends as 2 or 3.
+    let values = |model| -> BTreeSet<i64> {
+        let mut options = Options::new(model);
+        options.collect_finals = true;
+        let found = explore(&parse(FIGURE_2), &options).unwrap();
+        found.finals.iter().map(|f| f.cells[0]).collect()
+    };
+    assert_eq!(values(Model::Sc), BTreeSet::from([2]));
+    assert_eq!(values(Model::Rma), BTreeSet::from([2, 3]));
+    let flushed = "
+        process a { shared X = 1; }
+        process b { shared Y = 2; put(X, a, Y); flush(a); Y = 3; }
+        finally (X == 2);";
+    assert_eq!(word(&run(flushed, Model::Rma).verdict), "holds");
+    let unflushed = flushed.replace("flush(a);", "");
+    assert_eq!(word(&run(&unflushed, Model::Rma).verdict), "violated");
+}
+
+#[test]
+fn store_buffer_models_refuse_processes() {
+    let error = explore(&parse(FIGURE_2), &Options::new(Model::Tso)).unwrap_err();
+    assert!(error.message.contains("tso"), "{error}");
+    assert_ne!(error.span.start, error.span.end);
+}
