@@ -20,8 +20,8 @@ use std::time::Instant;
 use z3::ast::{Ast, Bool};
 use z3::{Params, SatResult, Solver};
 
-/// Resource units of the first slice; roughly a tenth of a second.
-const FIRST_SLICE: u32 = 1_000_000;
+/// Resource units of the first slice; some ten milliseconds.
+const FIRST_SLICE: u32 = 200_000;
 
 /// Every so many queries a session looks at which definitions were used since,
 /// and how many unused ones it bears besides.
