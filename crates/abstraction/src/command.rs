@@ -4,25 +4,27 @@
 //! it as terms over the data before. Choices (paths through an atomic block,
 //! elements of an array under a computed index, values of an explicit variable
 //! that gets data) become several branches. Since the explicit values are
-//! constants here, branches that they exclude never arise.
+//! constants here, branches that they exclude never arise. A command may go on
+//! over interior locations ([`crate::interior`]): several edges as one.
 //!
 //! Executed under SC: fences do nothing, put and get are synchronous (seed 004,
 //! section 2.2). Other models reach this file as reduced programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use palisade_logic::lower::{LowerError, formula_of, term_of};
 use palisade_logic::substitute::Substitution;
 use palisade_logic::{Formula, Term, Var};
 use palisade_program::cfg::{Cfg, Edge, Place, Step};
-use palisade_program::{Cell, EdgeId, LocId, LocalAtom, LocalExpr, LocalId, Span};
+use palisade_program::{Cell, EdgeId, Instance, LocId, LocalAtom, LocalExpr, LocalId, Span};
 use rustc_hash::FxHashMap;
 
+use crate::interior::interior;
 use crate::space::{Control, Space};
 
-/// Most steps executed inside one atomic block, over all its paths.
-const MAX_BLOCK_STEPS: usize = 20_000;
+/// Most steps executed for one command, over all its paths.
+const MAX_STEPS: usize = 20_000;
 
 /// Number of a branch in [`Commands`].
 pub type BranchId = usize;
@@ -56,6 +58,17 @@ pub enum Chosen {
     Fresh(Var),
 }
 
+/// An edge that a branch goes over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// The edge.
+    pub edge: EdgeId,
+    /// Inside an atomic block: the edges of its body.
+    pub path: Vec<EdgeId>,
+    /// Non-deterministic values, in the order of the steps that choose.
+    pub chosen: Vec<Chosen>,
+}
+
 /// How a branch ends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum End {
@@ -70,12 +83,10 @@ pub enum End {
 pub struct Branch {
     /// The thread that acts.
     pub thread: usize,
-    /// The edge it takes.
+    /// The edge that it starts with.
     pub edge: EdgeId,
-    /// Inside an atomic block: the edges of its body.
-    pub path: Vec<EdgeId>,
-    /// Non-deterministic values, in the order of the steps that choose.
-    pub chosen: Vec<Chosen>,
+    /// The edges that it goes over: that one, and interior ones after it.
+    pub moves: Vec<Move>,
     /// Condition on the data before the step (with fresh variables for `*`).
     pub guard: Formula,
     /// New values of data variables, over the data before the step.
@@ -94,6 +105,8 @@ pub struct Branch {
 #[derive(Debug)]
 pub struct Commands<'s> {
     space: &'s Space<'s>,
+    /// For each thread and location whether it is interior.
+    interior: Vec<Vec<bool>>,
     /// For each thread and edge: positions of the explicit variables it reads.
     reads: Vec<Vec<Vec<usize>>>,
     memo: FxHashMap<(usize, EdgeId, Vec<i64>), Rc<[BranchId]>>,
@@ -101,18 +114,30 @@ pub struct Commands<'s> {
 }
 
 impl<'s> Commands<'s> {
-    /// The commands of a space.
+    /// The commands of a space, one per edge.
     pub fn new(space: &'s Space<'s>) -> Self {
+        let none = |t: &Instance| vec![false; space.program.template(t.template).cfg.loc_count()];
+        Self::with_interior(space, space.threads.iter().map(none).collect())
+    }
+
+    /// The commands of a space; a command goes on over interior locations.
+    pub fn compressed(space: &'s Space<'s>) -> Self {
+        let of = |t: &Instance| interior(space.program, t.template);
+        Self::with_interior(space, space.threads.iter().map(of).collect())
+    }
+
+    fn with_interior(space: &'s Space<'s>, interior: Vec<Vec<bool>>) -> Self {
         let reads = (0..space.threads.len()).map(|thread| {
             let cfg = &space.program.template(space.threads[thread].template).cfg;
             cfg.edges
                 .iter()
-                .map(|edge| explicit_reads(space, thread, edge))
+                .map(|edge| explicit_reads(space, thread, cfg, edge, &interior[thread]))
                 .collect()
         });
         Self {
             space,
             reads: reads.collect(),
+            interior,
             memo: FxHashMap::default(),
             branches: Vec::new(),
         }
@@ -150,7 +175,8 @@ impl<'s> Commands<'s> {
             return Ok(Rc::clone(known));
         }
         let first = self.branches.len();
-        let made = Executor::new(self.space, control, thread, edge).run()?;
+        let made =
+            Executor::new(self.space, control, thread, edge, &self.interior[thread]).run()?;
         self.branches.extend(made.into_iter().map(Rc::new));
         let ids: Rc<[BranchId]> = (first..self.branches.len()).collect();
         self.memo.insert(key, Rc::clone(&ids));
@@ -158,11 +184,24 @@ impl<'s> Commands<'s> {
     }
 }
 
-/// Positions of the explicit variables that a step may read: the thread's
+/// Positions of the explicit variables that a command may read: the thread's
 /// explicit locals in its expressions, explicit cells of the arrays it reads.
-fn explicit_reads(space: &Space<'_>, thread: usize, edge: &Edge) -> Vec<usize> {
+fn explicit_reads(
+    space: &Space<'_>,
+    thread: usize,
+    cfg: &Cfg,
+    edge: &Edge,
+    interior: &[bool],
+) -> Vec<usize> {
     let mut slots = Vec::new();
-    collect_reads(space, thread, &edge.step, &mut slots);
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![edge];
+    while let Some(edge) = stack.pop() {
+        collect_reads(space, thread, &edge.step, &mut slots);
+        if interior[edge.to.index()] && seen.insert(edge.to) {
+            stack.extend(onward(cfg, edge.to).map(|(_, e)| e));
+        }
+    }
     let mut positions: Vec<usize> = slots
         .into_iter()
         .filter_map(|slot| space.slots[slot].explicit.as_ref().map(|e| e.position))
@@ -170,6 +209,11 @@ fn explicit_reads(space: &Space<'_>, thread: usize, edge: &Edge) -> Vec<usize> {
     positions.sort_unstable();
     positions.dedup();
     positions
+}
+
+/// The edges that leave a location: self-loops of the memory system stay behind.
+fn onward(cfg: &Cfg, loc: LocId) -> impl Iterator<Item = (EdgeId, &Edge)> {
+    cfg.outgoing(loc).filter(move |(_, e)| e.to != loc)
 }
 
 fn collect_reads(space: &Space<'_>, thread: usize, step: &Step, slots: &mut Vec<usize>) {
@@ -204,9 +248,24 @@ struct Run {
     guard: Vec<Formula>,
     data: BTreeMap<usize, Term>,
     explicit: BTreeMap<usize, i64>,
-    path: Vec<EdgeId>,
-    chosen: Vec<Chosen>,
+    moves: Vec<Move>,
     failed: Option<Span>,
+}
+
+impl Run {
+    fn enter(&mut self, edge: EdgeId) {
+        self.moves.push(Move {
+            edge,
+            path: Vec::new(),
+            chosen: Vec::new(),
+        });
+    }
+
+    fn last(&mut self) -> &mut Move {
+        self.moves
+            .last_mut()
+            .expect("a run enters an edge before it steps")
+    }
 }
 
 struct Executor<'s> {
@@ -214,18 +273,27 @@ struct Executor<'s> {
     control: &'s Control,
     thread: usize,
     edge: EdgeId,
+    interior: &'s [bool],
     fresh: u32,
     steps: usize,
 }
 
 impl<'s> Executor<'s> {
-    fn new(space: &'s Space<'s>, control: &'s Control, thread: usize, edge: EdgeId) -> Self {
+    fn new(
+        space: &'s Space<'s>,
+        control: &'s Control,
+        thread: usize,
+        edge: EdgeId,
+        interior: &'s [bool],
+    ) -> Self {
+        let fresh = space.first_fresh();
         Self {
             space,
             control,
             thread,
             edge,
-            fresh: space.first_fresh(),
+            interior,
+            fresh,
             steps: 0,
         }
     }
@@ -235,23 +303,43 @@ impl<'s> Executor<'s> {
             .space
             .program
             .template(self.space.threads[self.thread].template);
-        let edge = template.cfg.edge(self.edge);
+        let cfg = &template.cfg;
         let start = Run {
             guard: Vec::new(),
             data: BTreeMap::new(),
             explicit: BTreeMap::new(),
-            path: Vec::new(),
-            chosen: Vec::new(),
+            moves: Vec::new(),
             failed: None,
         };
-        let runs = match &edge.step {
-            Step::Atomic(atomic) => self.block(&atomic.body, start)?,
-            step => self.step(step, edge.span, start)?,
-        };
-        Ok(runs
-            .into_iter()
-            .map(|run| self.branch(run, edge.to))
-            .collect())
+        let mut done = Vec::new();
+        let mut stack = vec![(self.edge, start)];
+        while let Some((id, mut run)) = stack.pop() {
+            let edge = cfg.edge(id);
+            run.enter(id);
+            let runs = match &edge.step {
+                Step::Atomic(atomic) => self.block(&atomic.body, run)?,
+                step => self.step(step, edge.span, run)?,
+            };
+            for run in runs {
+                if run.failed.is_none() && self.interior[edge.to.index()] {
+                    stack.extend(onward(cfg, edge.to).map(|(next, _)| (next, run.clone())));
+                } else {
+                    done.push(self.branch(run, edge.to));
+                }
+            }
+            self.count(edge.span)?;
+        }
+        Ok(done)
+    }
+
+    /// Counts a step inside one command; too many are refused.
+    fn count(&mut self, span: Span) -> Result<(), Unsupported> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            let what = "an atomic block with too many paths or an unbounded loop".into();
+            return Err(Unsupported { what, span });
+        }
+        Ok(())
     }
 
     fn branch(&self, run: Run, to: LocId) -> Branch {
@@ -278,8 +366,7 @@ impl<'s> Executor<'s> {
         Branch {
             thread: self.thread,
             edge: self.edge,
-            path: run.path,
-            chosen: run.chosen,
+            moves: run.moves,
             guard: Formula::all(run.guard),
             updates,
             written,
@@ -304,16 +391,9 @@ impl<'s> Executor<'s> {
             }
             let mut next = Vec::new();
             for (id, edge) in body.outgoing(loc) {
-                self.steps += 1;
-                if self.steps > MAX_BLOCK_STEPS {
-                    let what = "an atomic block with too many paths or an unbounded loop".into();
-                    return Err(Unsupported {
-                        what,
-                        span: edge.span,
-                    });
-                }
+                self.count(edge.span)?;
                 for mut run in self.step(&edge.step, edge.span, run.clone())? {
-                    run.path.push(id);
+                    run.last().path.push(id);
                     match run.failed {
                         Some(_) => done.push(run),
                         None => next.push((edge.to, run)),
@@ -353,7 +433,7 @@ impl<'s> Executor<'s> {
                     let inside = |v: &&i64| domain.is_none_or(|d| d.contains(**v));
                     let runs = explicit.values.iter().filter(inside).map(|&v| {
                         let mut run = run.clone();
-                        run.chosen.push(Chosen::Value(v));
+                        run.last().chosen.push(Chosen::Value(v));
                         run.explicit.insert(slot, v);
                         run
                     });
@@ -368,7 +448,7 @@ impl<'s> Executor<'s> {
                     run.guard.push(fits(low, span)?);
                     run.guard.push(fits(high, span)?);
                 }
-                run.chosen.push(Chosen::Fresh(fresh));
+                run.last().chosen.push(Chosen::Fresh(fresh));
                 run.data.insert(slot, value);
                 Ok(vec![run])
             }

@@ -2,18 +2,21 @@
 //! program does. The checker keeps their values explicit, as it does program
 //! counters (DESIGN idea 2); predicates are needed only for the others.
 //!
-//! The analysis is flow-insensitive: the values of a variable are its initial
-//! values and all that any step may assign to it, where an expression takes the
-//! values that it has over all combinations of its operands' values. It starts
-//! from the initial values and adds until nothing changes; a variable with more
-//! than [`MAX_VALUES`] values, or assigned something unknown, becomes unbounded.
-//! The result over-approximates the values under every interleaving and, since a
-//! buffered value was assigned too, under every memory model.
+//! The analysis knows for each location of a thread the values that its locals
+//! can have there, and for each memory cell all values that it can ever have. An
+//! expression takes the values that it has over all combinations of its operands'
+//! values; an `assume` keeps the values for which some combination satisfies it.
+//! It starts from the initial values and adds until nothing changes; more than
+//! [`MAX_VALUES`] values, or an unknown one, become unbounded. The result
+//! over-approximates the values under every interleaving and, since a buffered
+//! value was stored too, under every memory model.
 
 use std::collections::BTreeSet;
 
 use palisade_program::cfg::{Cfg, FlushTarget, Place, Step};
-use palisade_program::{Cell, Domain, Init, Instance, LocalAtom, LocalExpr, LocalId, Program};
+use palisade_program::{
+    BinOp, Cell, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, LocalId, Program,
+};
 
 /// Most values of a finite variable.
 pub const MAX_VALUES: usize = 16;
@@ -41,24 +44,20 @@ impl Finite {
                 .map(|init| initial(*init, g.domain))
                 .collect::<Vec<_>>()
         });
-        let locals = threads.iter().map(|t| {
-            let locals = &program.template(t.template).locals;
-            locals.iter().map(|l| initial(l.init, l.domain)).collect()
-        });
         let mut analysis = Analysis {
             program,
-            values: Self {
-                cells: cells.collect(),
-                locals: locals.collect(),
-            },
+            cells: cells.collect(),
+            assigned: Vec::new(),
             changed: true,
         };
+        let mut locals = Vec::new();
         while std::mem::take(&mut analysis.changed) {
-            for (index, thread) in threads.iter().enumerate() {
-                analysis.graph(index, *thread, &program.template(thread.template).cfg);
-            }
+            locals = threads.iter().map(|t| analysis.thread(*t)).collect();
         }
-        analysis.values
+        Self {
+            cells: analysis.cells,
+            locals,
+        }
     }
 }
 
@@ -91,68 +90,121 @@ fn add(old: &mut Values, new: &Values) -> bool {
     grew
 }
 
+/// The values of a thread's locals at one location.
+type Locals = Vec<Values>;
+
 struct Analysis<'p> {
     program: &'p Program,
-    values: Finite,
+    cells: Vec<Values>,
+    /// All values that each local of the thread at hand has or was given.
+    assigned: Locals,
+    /// Whether a cell has got new values.
     changed: bool,
 }
 
 impl Analysis<'_> {
-    fn graph(&mut self, index: usize, thread: Instance, cfg: &Cfg) {
-        for edge in &cfg.edges {
-            match &edge.step {
-                Step::Assign { dst, value } => {
-                    let new = self.evaluate(index, thread, value);
-                    self.assign(index, *dst, &new);
-                }
-                Step::Havoc { dst, domain } => {
-                    let new = domain.and_then(range);
-                    self.assign(index, *dst, &new);
-                }
-                Step::Load { dst, src } => {
-                    for cell in self.cells(index, thread, src) {
-                        let new = self.values.cells[cell.index()].clone();
-                        self.assign(index, *dst, &new);
-                    }
-                }
-                Step::Store { dst, value } => {
-                    let new = self.evaluate(index, thread, value);
-                    for cell in self.cells(index, thread, dst) {
-                        self.changed |= add(&mut self.values.cells[cell.index()], &new);
-                    }
-                }
-                Step::Put {
-                    remote: to,
-                    local: from,
-                }
-                | Step::Get {
-                    local: to,
-                    remote: from,
-                } => {
-                    for source in self.cells(index, thread, from) {
-                        let new = self.values.cells[source.index()].clone();
-                        for target in self.cells(index, thread, to) {
-                            self.changed |= add(&mut self.values.cells[target.index()], &new);
-                        }
-                    }
-                }
-                Step::Atomic(atomic) => self.graph(index, thread, &atomic.body),
-                Step::Skip | Step::Assume(_) | Step::Assert { .. } | Step::Fence(_) => {}
-                Step::Flush(FlushTarget::All | FlushTarget::Process { .. }) => {}
-            }
-        }
+    /// All values that each local of a thread can have.
+    fn thread(&mut self, thread: Instance) -> Locals {
+        let template = self.program.template(thread.template);
+        let start: Locals = template
+            .locals
+            .iter()
+            .map(|l| initial(l.init, l.domain))
+            .collect();
+        self.assigned.clone_from(&start);
+        self.graph(thread, &template.cfg, start);
+        std::mem::take(&mut self.assigned)
     }
 
-    fn assign(&mut self, index: usize, dst: LocalId, new: &Values) {
-        self.changed |= add(&mut self.values.locals[index][dst.index()], new);
+    /// The locals' values at each location; `None` where the thread never is.
+    fn graph(&mut self, thread: Instance, cfg: &Cfg, start: Locals) -> Vec<Option<Locals>> {
+        let mut at: Vec<Option<Locals>> = vec![None; cfg.loc_count()];
+        at[cfg.entry.index()] = Some(start);
+        let mut queue = BTreeSet::from([cfg.entry]);
+        while let Some(loc) = queue.pop_first() {
+            for (_, edge) in cfg.outgoing(loc) {
+                let Some(before) = &at[loc.index()] else {
+                    break;
+                };
+                let Some(after) = self.step(thread, &edge.step, before.clone()) else {
+                    continue;
+                };
+                let grew = match &mut at[edge.to.index()] {
+                    Some(known) => {
+                        let mut grew = false;
+                        for (old, new) in known.iter_mut().zip(&after) {
+                            grew |= add(old, new);
+                        }
+                        grew
+                    }
+                    slot @ None => {
+                        *slot = Some(after);
+                        true
+                    }
+                };
+                if grew {
+                    queue.insert(edge.to);
+                }
+            }
+        }
+        at
+    }
+
+    /// The locals after a step; `None` if it cannot be taken.
+    fn step(&mut self, thread: Instance, step: &Step, mut locals: Locals) -> Option<Locals> {
+        match step {
+            Step::Assume(e) | Step::Assert { cond: e, .. } => return restrict(thread, locals, e),
+            Step::Assign { dst, value } => {
+                locals[dst.index()] = evaluate(thread, &locals, value);
+            }
+            Step::Havoc { dst, domain } => locals[dst.index()] = domain.and_then(range),
+            Step::Load { dst, src } => {
+                let mut values = Some(BTreeSet::new());
+                for cell in self.named(thread, &locals, src) {
+                    add(&mut values, &self.cells[cell.index()]);
+                }
+                locals[dst.index()] = values;
+            }
+            Step::Store { dst, value } => {
+                let new = evaluate(thread, &locals, value);
+                for cell in self.named(thread, &locals, dst) {
+                    self.changed |= add(&mut self.cells[cell.index()], &new);
+                }
+            }
+            Step::Put {
+                remote: to,
+                local: from,
+            }
+            | Step::Get {
+                local: to,
+                remote: from,
+            } => {
+                for source in self.named(thread, &locals, from) {
+                    let new = self.cells[source.index()].clone();
+                    for target in self.named(thread, &locals, to) {
+                        self.changed |= add(&mut self.cells[target.index()], &new);
+                    }
+                }
+            }
+            Step::Atomic(atomic) => {
+                let mut at = self.graph(thread, &atomic.body, locals);
+                return at.swap_remove(atomic.body.exit.index());
+            }
+            Step::Skip | Step::Fence(_) => {}
+            Step::Flush(FlushTarget::All | FlushTarget::Process { .. }) => {}
+        }
+        if let Some(dst) = step.written_local() {
+            add(&mut self.assigned[dst.index()], &locals[dst.index()]);
+        }
+        Some(locals)
     }
 
     /// The cells that a place may name.
-    fn cells(&self, index: usize, thread: Instance, place: &Place) -> Vec<Cell> {
+    fn named(&self, thread: Instance, locals: &Locals, place: &Place) -> Vec<Cell> {
         let len = self.program.global(place.var).cell_count() as i64;
         let numbers = match &place.index {
             None => Some(BTreeSet::from([0])),
-            Some(e) => self.evaluate(index, thread, e),
+            Some(e) => evaluate(thread, locals, e),
         };
         let all = || (0..len).collect();
         let numbers: Vec<i64> = numbers.map_or_else(all, |set| set.into_iter().collect());
@@ -162,70 +214,102 @@ impl Analysis<'_> {
             .map(|n| self.program.cell(place.var, n as u32))
             .collect()
     }
+}
 
-    fn evaluate(&self, index: usize, thread: Instance, e: &LocalExpr) -> Values {
-        if e.is_boolean() {
-            return Some(
-                self.combinations(index, thread, e)
-                    .unwrap_or(BTreeSet::from([0, 1])),
-            );
-        }
-        self.combinations(index, thread, e)
+/// The values of an expression.
+fn evaluate(thread: Instance, locals: &Locals, e: &LocalExpr) -> Values {
+    let mut result = BTreeSet::new();
+    let complete = combinations(thread, locals, e, |_, value| {
+        result.insert(value);
+        result.len() <= MAX_VALUES
+    });
+    match complete {
+        Some(()) => Some(result),
+        None if e.is_boolean() => Some(BTreeSet::from([0, 1])),
+        // `x % 4` is finite although x is not.
+        None => modulus(e),
     }
+}
 
-    /// The values of `e` over all combinations of its locals' values.
-    fn combinations(&self, index: usize, thread: Instance, e: &LocalExpr) -> Values {
-        let mut locals: Vec<LocalId> = Vec::new();
-        e.for_each_atom(&mut |atom| {
-            if let LocalAtom::Local(id) = atom
-                && !locals.contains(id)
-            {
-                locals.push(*id);
+/// The locals where `e` holds; `None` if it cannot.
+fn restrict(thread: Instance, mut locals: Locals, e: &LocalExpr) -> Option<Locals> {
+    let mut kept: Vec<(LocalId, BTreeSet<i64>)> = Vec::new();
+    let mut possible = false;
+    let complete = combinations(thread, &locals, e, |chosen, value| {
+        if value != 0 {
+            possible = true;
+            for (id, value) in chosen {
+                match kept.iter_mut().find(|(known, _)| known == id) {
+                    Some((_, set)) => drop(set.insert(*value)),
+                    None => kept.push((*id, BTreeSet::from([*value]))),
+                }
             }
+        }
+        true
+    });
+    match complete {
+        Some(()) => {
+            for (id, set) in kept {
+                locals[id.index()] = Some(set);
+            }
+            possible.then_some(locals)
+        }
+        // A conjunction restricts by each side.
+        None => match e {
+            Expr::Binary(BinOp::And, a, b) => restrict(thread, restrict(thread, locals, a)?, b),
+            Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) => Some(locals),
+            Expr::Cond(..) => Some(locals),
+        },
+    }
+}
+
+/// Calls `f` with every combination of the values of `e`'s locals and the value of
+/// `e`, as long as it returns true. `None` if not all combinations were seen: some
+/// local is unbounded, there are too many, or `f` stopped.
+fn combinations(
+    thread: Instance,
+    values: &Locals,
+    e: &LocalExpr,
+    mut f: impl FnMut(&[(LocalId, i64)], i64) -> bool,
+) -> Option<()> {
+    let mut locals: Vec<LocalId> = Vec::new();
+    e.for_each_atom(&mut |atom| {
+        if let LocalAtom::Local(id) = atom
+            && !locals.contains(id)
+        {
+            locals.push(*id);
+        }
+    });
+    let mut sets: Vec<Vec<i64>> = Vec::new();
+    let mut count = 1_usize;
+    for id in &locals {
+        let set = values[id.index()].as_ref()?;
+        count = count.saturating_mul(set.len());
+        sets.push(set.iter().copied().collect());
+    }
+    if count > MAX_COMBINATIONS {
+        return None;
+    }
+    for combination in 0..count {
+        let mut rest = combination;
+        let mut chosen = Vec::with_capacity(locals.len());
+        for (id, set) in locals.iter().zip(&sets) {
+            chosen.push((*id, set[rest % set.len()]));
+            rest /= set.len();
+        }
+        let value = e.eval(&|atom| match atom {
+            LocalAtom::SelfId => i64::from(thread.copy),
+            LocalAtom::Local(id) => chosen.iter().find(|(l, _)| l == id).map_or(0, |(_, v)| *v),
         });
-        let mut sets: Vec<Vec<i64>> = Vec::new();
-        let mut count = 1_usize;
-        for id in &locals {
-            let set = self.values.locals[index][id.index()].as_ref();
-            match set {
-                Some(set) => {
-                    count = count.saturating_mul(set.len());
-                    sets.push(set.iter().copied().collect());
-                }
-                // `x % 4` is finite although x is not.
-                None => return modulus(e),
-            }
+        if !f(&chosen, value.ok()?) {
+            return None;
         }
-        if count > MAX_COMBINATIONS {
-            return modulus(e);
-        }
-        let mut result = BTreeSet::new();
-        for combination in 0..count {
-            let mut rest = combination;
-            let mut chosen = vec![0; locals.len()];
-            for (slot, set) in chosen.iter_mut().zip(&sets) {
-                *slot = set[rest % set.len()];
-                rest /= set.len();
-            }
-            let value = e.eval(&|atom| match atom {
-                LocalAtom::SelfId => i64::from(thread.copy),
-                LocalAtom::Local(id) => {
-                    chosen[locals.iter().position(|l| l == id).unwrap_or_default()]
-                }
-            });
-            // A combination without a value cannot be assigned.
-            result.extend(value.ok());
-            if result.len() > MAX_VALUES {
-                return None;
-            }
-        }
-        Some(result)
     }
+    Some(())
 }
 
 /// The values of `e % c` by its form.
 fn modulus(e: &LocalExpr) -> Values {
-    use palisade_program::{BinOp, Expr};
     match e {
         Expr::Binary(BinOp::Mod, _, d) => match **d {
             Expr::Const(c) if c > 0 => range(Domain { lo: 0, hi: c - 1 }),
@@ -242,7 +326,7 @@ fn modulus(e: &LocalExpr) -> Values {
 
 fn constant_or_modulus(e: &LocalExpr) -> Values {
     match e {
-        palisade_program::Expr::Const(c) => Some(BTreeSet::from([*c])),
+        Expr::Const(c) => Some(BTreeSet::from([*c])),
         e => modulus(e),
     }
 }

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`finite`] | variables with few values |
 //! | [`space`] | threads, variables, explicit control against data |
+//! | [`interior`] | locations where a thread need not be interrupted |
 //! | [`command`] | edges as guarded parallel assignments |
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
+//! | [`hints`] | the predicates that the user gives |
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`transformer`] | the interface of the strategies |
 //! | [`lazy`] | the strategy that asks only about what the search meets |
@@ -25,6 +27,8 @@ pub mod cores;
 pub mod cubes;
 pub mod enumerate;
 pub mod finite;
+pub mod hints;
+pub mod interior;
 pub mod lazy;
 pub mod predicates;
 pub mod space;

@@ -71,16 +71,17 @@ impl<'p> Space<'p> {
     /// The space of `program` with these threads. If `promote` is set, finite
     /// variables are explicit; control variables always are.
     pub fn new(program: &'p Program, threads: Vec<Instance>, promote: bool) -> Self {
+        let liveness: Vec<Liveness> = program
+            .template_ids()
+            .map(|t| Liveness::of(program, t))
+            .collect();
         let finite = Finite::of(program, &threads);
         let mut space = Self {
             program,
             slots: Vec::new(),
             explicit: Vec::new(),
             first_local: Vec::new(),
-            liveness: program
-                .template_ids()
-                .map(|t| Liveness::of(program, t))
-                .collect(),
+            liveness,
             threads,
         };
         for (index, init) in program.initial_cells().into_iter().enumerate() {

@@ -28,7 +28,7 @@ use crate::state::StateVar;
 use palisade_logic::Formula;
 use palisade_program::{LocId, Model};
 
-/// What sort of argument a certificate makes. One so far; planned are
+/// What sort of argument a certificate makes. Planned are
 /// invariants over abstract buffers (seed 002: beyond the exact slots a set of
 /// cells with the last value of each), symmetric invariants over m of any number
 /// of threads (seed 003, checked with m + 1), and value sets of pending remote
@@ -38,6 +38,10 @@ pub enum Kind {
     /// An inductive invariant over the states of a fixed number of threads.
     #[default]
     Inductive,
+    /// The same for the states in which every thread is at a stop: between stops
+    /// a thread works on its own locals only, and is not interrupted (the module
+    /// `stops` has the argument).
+    Stops,
 }
 
 /// An inductive invariant; see the module's header for its meaning.

@@ -1,11 +1,12 @@
 //! What all workers of one check share: the program's threads, names, and for
 //! each step the explicit variables that it may read.
 
-use crate::certificate::{Certificate, Control};
+use crate::certificate::{Certificate, Control, Kind};
 use crate::index::Index;
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::steps::Explicit;
+use crate::stops::{stops, until_stop};
 use palisade_logic::Var;
 use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,6 +23,9 @@ pub(crate) struct Context<'a> {
     position: FxHashMap<Var, usize>,
     /// Explicit variables that occur in atoms.
     pub(crate) mixed: Vec<usize>,
+    /// For each thread and location whether it is a stop; all are unless the
+    /// certificate's kind says otherwise.
+    pub(crate) stops: Vec<Vec<bool>>,
     /// For each thread and edge the explicit variables that the step may read.
     reads: Vec<Vec<Vec<usize>>>,
     /// For each thread its explicit slots.
@@ -79,6 +83,7 @@ impl<'a> Context<'a> {
             explicit,
             position,
             mixed,
+            stops: Vec::new(),
             reads: Vec::new(),
             slots: Vec::new(),
             first_cluster: Vec::new(),
@@ -92,9 +97,23 @@ impl<'a> Context<'a> {
         for (thread, instance) in self.instances.iter().enumerate() {
             let thread = thread as u32;
             let slots = self.slots_of(thread);
-            let edges = &self.program.template(instance.template).cfg.edges;
-            let reads = edges.iter().map(|e| self.reads_of(thread, &e.step, &slots));
+            let cfg = &self.program.template(instance.template).cfg;
+            let stops = match self.certificate.kind {
+                Kind::Inductive => vec![true; cfg.loc_count()],
+                Kind::Stops => stops(self.program, instance.template),
+            };
+            let edges = &cfg.edges;
+            let reads = edges.iter().map(|e| {
+                let mut all = self.reads_of(thread, &e.step, &slots);
+                for next in until_stop(cfg, e, &stops) {
+                    all.extend(self.reads_of(thread, &next.step, &slots));
+                }
+                all.sort_unstable();
+                all.dedup();
+                all
+            });
             let reads = reads.collect();
+            self.stops.push(stops);
             self.first_cluster.push(cluster);
             cluster += edges.len() as u32 + 1;
             self.reads.push(reads);

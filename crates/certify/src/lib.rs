@@ -13,6 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`fingerprint`] | which program a certificate is for |
+//! | `stops` | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `worker`, `judge` | obligations and how they are proved |
@@ -37,6 +38,7 @@ mod property;
 pub mod refusal;
 pub mod state;
 mod steps;
+mod stops;
 mod token;
 mod wellformed;
 mod worker;

@@ -101,6 +101,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
     let mut line = lines.expect("kind")?;
     let kind = match line.name()?.as_str() {
         "inductive" => Kind::Inductive,
+        "stops" => Kind::Stops,
         _ => return Err(line.error_before("this kind of certificate is not known")),
     };
     line.end()?;

@@ -51,6 +51,7 @@ fn write_header(
 ) -> std::fmt::Result {
     let kind = match certificate.kind {
         Kind::Inductive => "inductive",
+        Kind::Stops => "stops",
     };
     writeln!(out, "palisade certificate 1")?;
     writeln!(out, "fingerprint {}", certificate.fingerprint)?;

@@ -31,8 +31,8 @@ use crate::state::{StateVar, fresh};
 use palisade_logic::lower::{formula_of, term_of};
 use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
 use palisade_program::{
-    Atomic, Cell, Domain, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model, Place,
-    Program, Span, Step,
+    Atomic, Cell, Cfg, Domain, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model,
+    Place, Program, Span, Step,
 };
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -151,12 +151,13 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs `step`, which leads to `to`, with the thread's buffers as in `buffer`.
+    /// Runs edge number `edge` of `cfg`, and on to the next stop, with the thread's
+    /// buffers as in `buffer`.
     pub(crate) fn run(
         mut self,
-        step: &Step,
-        to: LocId,
-        span: Span,
+        cfg: &Cfg,
+        edge: usize,
+        stops: &[bool],
         buffer: &Buffer,
     ) -> Result<Outcome, Trouble> {
         let start = Frame {
@@ -164,20 +165,33 @@ impl<'a> Runner<'a> {
             values: BTreeMap::new(),
             buffer: buffer.clone(),
         };
-        let frames = match step {
-            Step::Atomic(atomic) if buffer.is_empty() => self.block(start, atomic, span)?,
-            Step::Atomic(_) => Vec::new(),
-            step => self.step(start, step, span, Memory::of(self.model), false)?,
-        };
-        let effects = frames.into_iter().map(|frame| Effect {
-            guard: frame.guard,
-            written: frame.values.keys().copied().collect(),
-            updates: frame.values.into_iter().collect(),
-            to: Some(to),
-            buffer: frame.buffer,
-        });
+        let mut effects = Vec::new();
+        let mut open = vec![(&cfg.edges[edge], start)];
+        while let Some((edge, frame)) = open.pop() {
+            self.count_frame(&frame, edge.span)?;
+            let frames = match &edge.step {
+                Step::Atomic(atomic) if buffer.is_empty() => {
+                    self.block(frame, atomic, edge.span)?
+                }
+                Step::Atomic(_) => Vec::new(),
+                step => self.step(frame, step, edge.span, Memory::of(self.model), false)?,
+            };
+            for frame in frames {
+                if stops[edge.to.index()] {
+                    effects.push(Effect {
+                        guard: frame.guard,
+                        written: frame.values.keys().copied().collect(),
+                        updates: frame.values.into_iter().collect(),
+                        to: Some(edge.to),
+                        buffer: frame.buffer,
+                    });
+                } else {
+                    open.extend(cfg.outgoing(edge.to).map(|(_, next)| (next, frame.clone())));
+                }
+            }
+        }
         Ok(Outcome {
-            effects: effects.collect(),
+            effects,
             faults: self.faults,
         })
     }

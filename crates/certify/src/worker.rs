@@ -228,9 +228,8 @@ impl<'a> Worker<'a> {
                 faults: Vec::new(),
             });
         };
-        let edge = &template.cfg.edges[edge];
         let runner = Runner::new(context.program, model, (thread as u32, instance), &at);
-        runner.run(&edge.step, edge.to, edge.span, buffer)
+        runner.run(&template.cfg, edge, &context.stops[thread], buffer)
     }
 
     fn compile(&mut self, outcome: Outcome) -> Result<Compiled, Overflow> {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use palisade_abstraction::bad::choices;
 use palisade_abstraction::space::Space;
+use palisade_certify::Kind;
 use palisade_logic::lower::formula_of;
 use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats, Term, Var};
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
@@ -23,6 +24,8 @@ use crate::options::{Buffers, Options, Promote, Report, Stats};
 const EXPLICIT_STATES: usize = 300_000;
 /// Copies of `[*]` templates when none are asked for.
 const DEFAULT_COPIES: u32 = 2;
+/// Buffers up to this size are modelled at their full need at once.
+const EXACT_CELLS: u32 = 6;
 /// Cells per buffer when stores without bound rule out every bound.
 const HUNTING_CELLS: u32 = 2;
 
@@ -126,21 +129,26 @@ impl Driver<'_> {
                 let needs: Option<Vec<u32>> = (0..self.program.cell_count())
                     .map(|c| need(Cell::from(c)))
                     .collect();
+                let bounded = |k: u32, full: Full| Task {
+                    reduced: Some(reduce(&|_| k, full)),
+                    partial: full == Full::Blocks,
+                };
                 Ok(match needs {
-                    Some(needs) => {
+                    Some(needs) if needs.iter().all(|n| *n <= EXACT_CELLS) => {
                         let size = |cell: Cell| needs.get(cell.index()).copied().unwrap_or(0);
                         vec![Task {
                             reduced: Some(reduce(&size, Full::Fails)),
                             partial: false,
                         }]
                     }
-                    None => {
-                        let reduced = reduce(&|_| HUNTING_CELLS, Full::Blocks);
-                        vec![Task {
-                            reduced: Some(reduced),
-                            partial: true,
-                        }]
-                    }
+                    // A buffer of k cells may do although control flow alone does not
+                    // show it; bugs are looked for early, before a bound hides them.
+                    Some(_) | None => vec![
+                        bounded(1, Full::Fails),
+                        bounded(HUNTING_CELLS, Full::Blocks),
+                        bounded(2, Full::Fails),
+                        bounded(3, Full::Fails),
+                    ],
                 })
             }
         }
@@ -232,7 +240,13 @@ impl Driver<'_> {
             End::Proved(nodes) => {
                 let started = Instant::now();
                 let reduced = task.reduced.as_ref();
-                let translator = Translator::new(space, self.program, reduced, self.options.model);
+                let kind = if self.options.compress {
+                    Kind::Stops
+                } else {
+                    Kind::Inductive
+                };
+                let translator =
+                    Translator::new(space, self.program, reduced, self.options.model, kind);
                 let verdict = match translator.certificate(&nodes, &predicates, self.copies()) {
                     Err(overflow) => Verdict::Unknown(Unknown::GaveUp(overflow.to_string())),
                     Ok(certificate) => self.certify(certificate),

@@ -81,7 +81,11 @@ impl<'a> Engine<'a> {
             max_states: Some(max_states),
             limits: limits.clone(),
         };
-        let mut commands = Commands::new(self.space);
+        let mut commands = if self.options.compress {
+            Commands::compressed(self.space)
+        } else {
+            Commands::new(self.space)
+        };
         let bad = BadStates::new(self.space);
         let mut lazy = Lazy::new(prover);
         let end = loop {

@@ -34,6 +34,7 @@ pub struct Translator<'a> {
     reduced: Option<&'a Reduced>,
     original: &'a Program,
     model: Model,
+    kind: Kind,
     slots: Vec<Slot>,
 }
 
@@ -44,8 +45,10 @@ impl<'a> Translator<'a> {
         original: &'a Program,
         reduced: Option<&'a Reduced>,
         model: Model,
+        kind: Kind,
     ) -> Self {
         let mut translator = Self {
+            kind,
             space,
             reduced,
             original,
@@ -247,7 +250,7 @@ impl<'a> Translator<'a> {
         };
         Ok(Certificate {
             fingerprint: Fingerprint::of(self.original, self.model, threads),
-            kind: Kind::Inductive,
+            kind: self.kind,
             model: self.model,
             threads,
             explicit: explicit.iter().filter_map(name).collect(),

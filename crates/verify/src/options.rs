@@ -77,6 +77,8 @@ pub struct Options {
     pub buffers: Buffers,
     /// Explicit finite variables.
     pub promote: Promote,
+    /// Run a thread's local steps together with the step before them.
+    pub compress: bool,
     /// Join states at one control.
     pub merge: bool,
     /// Find new predicates; otherwise exactly those given are used.
@@ -106,6 +108,7 @@ impl Default for Options {
             cube_size: 3,
             buffers: Buffers::default(),
             promote: Promote::default(),
+            compress: true,
             merge: false,
             refine: true,
             hints: true,

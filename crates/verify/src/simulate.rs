@@ -139,7 +139,7 @@ impl State {
     /// Goes over a branch: its guard, and the variables of its choices.
     fn step(&mut self, branch: &Branch) -> Result<(Formula, BTreeMap<Var, Var>), Overflow> {
         let mut choices = BTreeMap::new();
-        for chosen in &branch.chosen {
+        for chosen in branch.moves.iter().flat_map(|m| &m.chosen) {
             if let Chosen::Fresh(var) = chosen {
                 debug_assert!(
                     var.0 >= self.first_fresh,
@@ -192,21 +192,24 @@ fn run(
             SlotKind::Local(thread, _) => locals[thread].push(value),
         }
     }
-    let steps = branches.iter().zip(chosen).map(|(branch, choices)| {
-        let values = branch.chosen.iter().map(|c| match c {
-            Chosen::Value(v) => Some(*v),
-            Chosen::Fresh(var) => narrow(model.value(choices[var])),
-        });
-        Some(RunStep {
-            thread: branch.thread,
-            edge: branch.edge,
-            path: branch.path.clone(),
-            chosen: values.collect::<Option<_>>()?,
-        })
-    });
+    let mut steps = Vec::new();
+    for (branch, choices) in branches.iter().zip(chosen) {
+        for moved in &branch.moves {
+            let values = moved.chosen.iter().map(|c| match c {
+                Chosen::Value(v) => Some(*v),
+                Chosen::Fresh(var) => narrow(model.value(choices[var])),
+            });
+            steps.push(RunStep {
+                thread: branch.thread,
+                edge: moved.edge,
+                path: moved.path.clone(),
+                chosen: values.collect::<Option<_>>()?,
+            });
+        }
+    }
     Some(Run {
         cells,
         locals,
-        steps: steps.collect::<Option<_>>()?,
+        steps,
     })
 }
