@@ -17,6 +17,7 @@ use crate::spacer;
 use crate::stats::Purpose;
 use crate::term::Overflow;
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// How interpolants are found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -154,7 +155,11 @@ impl Prover {
             .filter(|step| core[*step] != Formula::True)
             .collect();
         let chain: Vec<Formula> = used.iter().map(|step| core[*step].clone()).collect();
-        let inner = spacer::candidates(&Chain::new(&chain), self.limits())?;
+        let started = Instant::now();
+        let inner = spacer::candidates(&Chain::new(&chain), self.limits());
+        self.stats()
+            .count_call(Purpose::Interpolate, started.elapsed());
+        let inner = inner?;
         let at_cut = |cut: usize| match used.iter().filter(|step| **step <= cut).count() {
             0 => Formula::True,
             before => inner.get(before - 1).cloned().unwrap_or(Formula::False),

@@ -273,7 +273,7 @@ impl Prover {
         let keep_model =
             memo.is_some_and(|cluster| self.memos.entry(cluster).or_default().wants_model());
         let decision = self.ask_solver(cluster, query, want_model, keep_model);
-        self.options.stats.add_time(purpose, started.elapsed());
+        self.options.stats.count_call(purpose, started.elapsed());
         let decision = decision?;
         if let Some(cluster) = memo {
             self.memos

@@ -95,6 +95,7 @@ impl Source {
 pub struct SolverStats {
     answers: [[AtomicU64; Source::ALL.len()]; Purpose::ALL.len()],
     unknown: [AtomicU64; Purpose::ALL.len()],
+    calls: [AtomicU64; Purpose::ALL.len()],
     nanoseconds: [AtomicU64; Purpose::ALL.len()],
 }
 
@@ -109,8 +110,9 @@ impl SolverStats {
         self.unknown[purpose as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds time spent in Z3.
-    pub fn add_time(&self, purpose: Purpose, time: Duration) {
+    /// Counts one call of Z3, answered or not, and its time.
+    pub fn count_call(&self, purpose: Purpose, time: Duration) {
+        self.calls[purpose as usize].fetch_add(1, Ordering::Relaxed);
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds[purpose as usize].fetch_add(nanoseconds, Ordering::Relaxed);
     }
@@ -132,7 +134,7 @@ impl SolverStats {
 
     /// Calls of Z3 for `purpose`, answered or not.
     pub fn solver_calls(&self, purpose: Purpose) -> u64 {
-        self.answers(purpose, Source::Solver)
+        self.calls[purpose as usize].load(Ordering::Relaxed)
     }
 
     /// Calls of Z3 for all purposes.
