@@ -76,7 +76,13 @@ fn write_expr<A>(
                 UnOp::BitNot => '~',
                 UnOp::Not | UnOp::Wrap { .. } => '!',
             })?;
-            write_expr(out, arg, 11, atom)
+            // `- -x` would read as `--x`.
+            let again = *op == UnOp::Neg && matches!(**arg, Expr::Unary(UnOp::Neg, _));
+            if again {
+                out.write_char('(')?;
+            }
+            write_expr(out, arg, 11, atom)?;
+            if again { out.write_char(')') } else { Ok(()) }
         }
         Expr::Binary(op, a, b) => {
             let own = strength(*op);

@@ -145,6 +145,8 @@ struct Line {
     trailing: Option<String>,
 }
 
+// Each is a fact about the piece before; together they are no state machine.
+#[allow(clippy::struct_excessive_bools)]
 struct Writer {
     lines: Vec<Line>,
     open: Vec<Open>,

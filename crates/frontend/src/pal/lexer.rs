@@ -147,22 +147,24 @@ impl Lexer<'_> {
 
     fn unknown(&mut self) {
         let length = self.run(|c| {
-            !c.is_ascii_whitespace()
-                && !is_name_start(c)
-                && !c.is_ascii_digit()
-                && !(c.is_ascii() && symbol_at(&[c as u8]).is_some())
+            let symbol = c.is_ascii() && symbol_at(&[c as u8]).is_some();
+            !(symbol || c.is_ascii_whitespace() || is_name_start(c) || c.is_ascii_digit())
         });
         let length = length.max(1);
         let shown: String = self.rest().chars().take(8).collect();
         let shown = &shown[..shown.len().min(length)];
         let span = Span::new(self.at, self.at + length);
+        let shown: String = shown
+            .chars()
+            .flat_map(|c| match c {
+                '"' | '\'' => c.to_string().chars().collect::<Vec<_>>(),
+                _ => c.escape_debug().collect(),
+            })
+            .collect();
         self.out.errors.push(
-            Diagnostic::error(
-                span,
-                format!("unknown character `{}`", shown.escape_debug()),
-            )
-            .label("not part of the language")
-            .help("remove it; names are made of letters, digits and `_`"),
+            Diagnostic::error(span, format!("unknown character `{shown}`"))
+                .label("not part of the language")
+                .help("remove it; names are made of letters, digits and `_`"),
         );
         self.at += length;
     }

@@ -24,7 +24,7 @@ pub use print::print;
 
 use palisade_program::{Program, Source};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 
 /// A program that was read without error.
 #[derive(Clone, Debug)]
@@ -35,22 +35,21 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads a `.pal` program. On failure all errors found are returned, with the
-/// warnings.
+/// Reads a `.pal` program. On failure all errors found are returned.
 pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
     let lexed = lexer::lex(&source);
     let first_temporary = lexer::first_temporary(&source, &lexed);
     let parsed = parser::parse(&source, lexed);
     let lowered = lower::lower(source.clone(), &parsed, first_temporary);
-    match lowered.program {
-        Some(program) => Ok(Parsed {
+    if let Some(program) = lowered.program {
+        return Ok(Parsed {
             program,
             warnings: lowered.diagnostics,
-        }),
-        None => {
-            let mut items = parsed.errors;
-            items.extend(lowered.diagnostics);
-            Err(Diagnostics::new(source, items))
-        }
+        });
     }
+    let mut items = parsed.errors;
+    // Warnings are about programs that are otherwise right.
+    let errors = lowered.diagnostics.into_iter();
+    items.extend(errors.filter(|d| d.severity == Severity::Error));
+    Err(Diagnostics::new(source, items))
 }

@@ -46,7 +46,7 @@ fn graph(out: &mut String, program: &Program, id: TemplateId, cfg: &Cfg, indent:
     writeln!(out, "{indent}entry {} exit {}", cfg.entry.0, cfg.exit.0).unwrap();
     for e in &cfg.edges {
         let text = match &e.step {
-            Step::Atomic(a) => format!("{:?} {:?}:", a.kind, program.source.slice(e.span)),
+            Step::Atomic(a) => format!("{:?}:", a.kind),
             Step::Assert { kind, .. } => {
                 format!("{} [{kind:?}]", program.show_step(id, &e.step))
             }

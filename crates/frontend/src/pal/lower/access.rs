@@ -28,6 +28,11 @@ fn between(e: &LocalExpr, lo: i64, hi: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::And, low, high)
 }
 
+/// Whether values of `range` always lie in `domain`.
+pub(super) fn fits(domain: Option<Domain>, range: Option<Range>) -> bool {
+    domain.is_none_or(|d| range.is_some_and(|r| r.inside(d.lo, d.hi)))
+}
+
 impl Code<'_, '_> {
     /// The shared variable that `name` means in this thread's own code.
     pub(super) fn shared_variable(&self, name: &str) -> Option<GlobalId> {
@@ -46,22 +51,28 @@ impl Code<'_, '_> {
                 Some(Target::Local(local))
             }
             Some(Binding::Array(elements)) => {
-                elements.iter().for_each(|e| self.mark_used(*e));
+                for element in &elements {
+                    self.mark_used(*element);
+                }
                 let index = self.index(place, elements.len())?;
-                // The index occurs once per element: keep it small.
-                let index = match index {
-                    Value::Const(_) | Value::Atom(_) => index,
-                    other => {
-                        let range = self.range(&other);
-                        let local = self.temporary(range);
-                        let value = other;
-                        self.emit(Step::Assign { dst: local, value }, place.span);
-                        read_local(local)
-                    }
-                };
+                // The index occurs once per element.
+                let index = self.small(index, place.span);
                 Some(Target::Element(elements, index))
             }
             None => self.shared_place(place).map(Target::Shared),
+        }
+    }
+
+    /// The value as a constant or variable, so that copies of it cost little.
+    fn small(&mut self, value: LocalExpr, span: Span) -> LocalExpr {
+        match value {
+            Value::Const(_) | Value::Atom(_) => value,
+            Value::Unary(..) | Value::Binary(..) | Value::Cond(..) => {
+                let range = self.range(&value);
+                let dst = self.temporary(range);
+                self.emit(Step::Assign { dst, value }, span);
+                read_local(dst)
+            }
         }
     }
 
@@ -191,15 +202,10 @@ impl Code<'_, '_> {
         self.context.globals[var.index()].domain.map(Range::from)
     }
 
-    /// Whether values of `range` always lie in `domain`.
-    pub(super) fn fits(&self, domain: Option<Domain>, range: Option<Range>) -> bool {
-        domain.is_none_or(|d| range.is_some_and(|r| r.inside(d.lo, d.hi)))
-    }
-
     /// Emits a check that `value` lies in `domain`, unless its form shows it.
     pub(super) fn check_domain(&mut self, value: &LocalExpr, domain: Option<Domain>, span: Span) {
         if let Some(d) = domain
-            && !self.fits(domain, self.range(value))
+            && !fits(domain, self.range(value))
         {
             self.emit_check(between(value, d.lo, d.hi), AssertKind::Domain, span);
         }
@@ -243,16 +249,17 @@ impl Code<'_, '_> {
     pub(super) fn store_element(
         &mut self,
         elements: &[LocalId],
-        index: LocalExpr,
+        index: &LocalExpr,
         value: LocalExpr,
         span: Span,
     ) {
         if let Value::Const(c) = index {
-            self.assign_value(elements[c as usize], value, span);
+            self.assign_value(elements[*c as usize], value, span);
             return;
         }
         let domain = self.locals[elements[0].index()].domain;
         self.check_domain(&value, domain, span);
+        let value = self.small(value, span);
         let (start, join) = (self.here, self.graph.loc());
         for (i, element) in elements.iter().enumerate() {
             self.here = start;

@@ -264,7 +264,7 @@ fn returns_value(stmt: &Stmt) -> bool {
         StmtKind::Return(value) => value.is_some(),
         kind => {
             let mut found = false;
-            super::control::for_each_child(kind, &mut |s| found = found || returns_value(s));
+            super::walk::for_each_child(kind, &mut |s| found = found || returns_value(s));
             found
         }
     }

@@ -14,8 +14,9 @@ use palisade_program::{
     Role, Span, Step, Template,
 };
 
-use super::control::{LabelInfo, Loop};
 use super::graph::Graph;
+use super::jump::LabelInfo;
+use super::loops::Loop;
 use super::range::{Range, range_of};
 use super::{Context, Finished, is_private, unused_variable};
 use crate::diagnostic::Diagnostic;

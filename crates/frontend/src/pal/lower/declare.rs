@@ -294,7 +294,9 @@ impl<'a> Context<'a> {
                 if !is_array {
                     self.report(
                         Diagnostic::error(*span, "a list of values for a single variable")
-                            .label("only arrays (and variables of processes with copies) take a list")
+                            .label(
+                                "only arrays (and variables of processes with copies) take a list",
+                            )
                             .help(format!("declare `{}[{}]`", decl.name.text, init.len())),
                     );
                 } else if init.len() != cells {

@@ -5,7 +5,7 @@
 
 use palisade_program::{BinOp, Domain, Expr as Value, LocalAtom, LocalExpr, LocalId, Span, Step};
 
-use super::access::Target;
+use super::access::{Target, fits};
 use super::code::{Binding, Code};
 use super::range::Range;
 use crate::diagnostic::Diagnostic;
@@ -200,7 +200,7 @@ impl Code<'_, '_> {
                 self.here = join;
             }
             ExprKind::Place(place) if self.is_shared_read(e) => match self.target(place) {
-                Some(Target::Shared(src)) if self.fits(domain, self.shared_range(src.var)) => {
+                Some(Target::Shared(src)) if fits(domain, self.shared_range(src.var)) => {
                     self.emit(Step::Load { dst: local, src }, span);
                 }
                 Some(target) => {

@@ -8,11 +8,13 @@
 //! | `declare` | constants, shared variables, threads: what the whole file knows |
 //! | `graph` | a control-flow graph under construction |
 //! | `code` | one thread under construction: locals, scopes, temporaries |
-//! | `stmt`, `control` | statements; branches, loops, jumps and labels |
+//! | `stmt` | declarations, assignments, and the other plain statements |
+//! | `control`, `loops`, `jump` | branches; loops; labels and jumps |
 //! | `expr`, `access` | expressions; places in memory, index and domain checks |
 //! | `rmw`, `remote`, `call` | atomic operations; put, get, flush; inlined functions |
 //! | `property` | `never`, `finally`, `predicate` |
 //! | `range` | intervals, to leave out checks that cannot fail |
+//! | `walk` | questions about the syntax tree |
 
 mod access;
 mod call;
@@ -21,11 +23,14 @@ mod control;
 mod declare;
 mod expr;
 mod graph;
+mod jump;
+mod loops;
 mod property;
 mod range;
 mod remote;
 mod rmw;
 mod stmt;
+mod walk;
 
 use std::collections::{HashMap, HashSet};
 

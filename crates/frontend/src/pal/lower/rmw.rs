@@ -91,17 +91,15 @@ impl Code<'_, '_> {
 
     /// The place that is the first argument of an atomic operation.
     fn first_argument(&mut self, args: &[Expr]) -> Option<Memory> {
-        match &args[0].kind {
-            ExprKind::Place(place) => self.operand_place(place),
-            _ => {
-                self.report(
-                    Diagnostic::error(args[0].span, "expected a shared variable")
-                        .label("not a variable")
-                        .help("atomic operations work on shared memory"),
-                );
-                None
-            }
+        if let ExprKind::Place(place) = &args[0].kind {
+            return self.operand_place(place);
         }
+        self.report(
+            Diagnostic::error(args[0].span, "expected a shared variable")
+                .label("not a variable")
+                .help("atomic operations work on shared memory"),
+        );
+        None
     }
 
     /// A local that receives a result while `uses` are still needed: `wanted`

@@ -67,7 +67,7 @@ impl Code<'_, '_> {
         match &stmt.kind {
             StmtKind::Empty => {}
             StmtKind::Block(body) => self.block(body),
-            StmtKind::Local(decls) => decls.iter().for_each(|d| self.declare_local(d)),
+            StmtKind::Local(decls) => self.declare_locals(decls),
             StmtKind::Shared(_) => self.check_shared_place(stmt),
             StmtKind::Assign { place, value } => self.assign(place, value, span),
             StmtKind::Update { place, op, value } => self.update(place, *op, value, span),
@@ -127,6 +127,12 @@ impl Code<'_, '_> {
                     .label("not at the top level of a process")
                     .help("move it to the start of the process, or use `local`"),
             );
+        }
+    }
+
+    fn declare_locals(&mut self, decls: &[Decl]) {
+        for decl in decls {
+            self.declare_local(decl);
         }
     }
 
@@ -267,9 +273,12 @@ impl Code<'_, '_> {
                 self.value(value);
             }
             Some(Target::Local(local)) => self.assign_local(local, value, span),
+            Some(Target::Element(elements, Value::Const(c))) => {
+                self.assign_local(elements[c as usize], value, span);
+            }
             Some(Target::Element(elements, index)) => {
                 let value = self.value(value);
-                self.store_element(&elements, index, value, span);
+                self.store_element(&elements, &index, value, span);
             }
             Some(Target::Shared(dst)) => {
                 let domain = self.context.globals[dst.var.index()].domain;
@@ -290,7 +299,7 @@ impl Code<'_, '_> {
         let new = LocalExpr::binary(op, old, value);
         match target {
             Target::Local(local) => self.assign_value(local, new, span),
-            Target::Element(elements, index) => self.store_element(&elements, index, new, span),
+            Target::Element(elements, index) => self.store_element(&elements, &index, new, span),
             Target::Shared(dst) => self.store(dst, new, span),
         }
     }

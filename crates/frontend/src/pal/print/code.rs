@@ -95,13 +95,17 @@ impl Code<'_> {
     fn location(&mut self, cfg: &Cfg, loc: LocId, next: Option<LocId>, labels: &mut Labels) {
         let edges: Vec<&Edge> = cfg.outgoing(loc).map(|(_, edge)| edge).collect();
         match edges.as_slice() {
-            [] => self.out.push_str("assume(false); // no step leads on from here\n"),
+            [] => self
+                .out
+                .push_str("assume(false); // no step leads on from here\n"),
             [edge] => {
                 self.step(edge);
                 self.jump(cfg, edge.to, next, labels);
             }
             [yes, no] if is_branch(yes, no) => {
-                let Step::Assume(cond) = &yes.step else { return };
+                let Step::Assume(cond) = &yes.step else {
+                    return;
+                };
                 self.comment(yes.span);
                 let cond = self.expr(cond);
                 let _ = write!(self.out, "if ({cond}) ");
@@ -110,7 +114,8 @@ impl Code<'_> {
             }
             many => {
                 for (i, edge) in many.iter().enumerate() {
-                    self.out.push_str(if i == 0 { "choose {\n" } else { "or {\n" });
+                    self.out
+                        .push_str(if i == 0 { "choose {\n" } else { "or {\n" });
                     self.step(edge);
                     self.jump(cfg, edge.to, None, labels);
                     self.out.push_str("}\n");
@@ -164,7 +169,8 @@ impl Code<'_> {
 
     fn simple_step(&self, step: &Step) -> String {
         let e = |e: &LocalExpr| self.expr(e);
-        let name = |id: LocalId| self.names.templates[self.template.index()].locals[id.index()].clone();
+        let name =
+            |id: LocalId| self.names.templates[self.template.index()].locals[id.index()].clone();
         match step {
             Step::Skip | Step::Atomic(_) => "skip".to_owned(),
             Step::Assume(c) => format!("assume({})", e(c)),
@@ -277,7 +283,10 @@ fn layout(cfg: &Cfg) -> Vec<LocId> {
 fn jumps(cfg: &Cfg, loc: LocId, next: Option<LocId>) -> Vec<LocId> {
     let edges: Vec<&Edge> = cfg.outgoing(loc).map(|(_, edge)| edge).collect();
     match edges.as_slice() {
-        [edge] => (Some(edge.to) != next).then_some(edge.to).into_iter().collect(),
+        [edge] => (Some(edge.to) != next)
+            .then_some(edge.to)
+            .into_iter()
+            .collect(),
         [yes, no] if is_branch(yes, no) => {
             let other = (Some(no.to) != next).then_some(no.to);
             std::iter::once(yes.to).chain(other).collect()

@@ -108,14 +108,26 @@ fn unit(program: &Program, id: TemplateId, names: &mut Names) -> String {
         Count::Any => "[*]".to_owned(),
     };
     let mut out = String::new();
-    let _ = writeln!(out, "{word} {}{copies} {{", names.templates[id.index()].name);
+    let _ = writeln!(
+        out,
+        "{word} {}{copies} {{",
+        names.templates[id.index()].name
+    );
     for global in program.global_ids() {
         let home = program.global(global).home;
         if home.is_some_and(|h| h.template == id) {
-            declare_global(&mut out, program.global(global), &names.globals[global.index()]);
+            declare_global(
+                &mut out,
+                program.global(global),
+                &names.globals[global.index()],
+            );
         }
     }
-    for (local, name) in template.locals.iter().zip(&names.templates[id.index()].locals) {
+    for (local, name) in template
+        .locals
+        .iter()
+        .zip(&names.templates[id.index()].locals)
+    {
         let control = if local.role == Role::Control {
             "control "
         } else {

@@ -65,11 +65,7 @@ impl Names {
     }
 }
 
-fn template_names(
-    template: &Template,
-    name: String,
-    mut taken: HashSet<String>,
-) -> TemplateNames {
+fn template_names(template: &Template, name: String, mut taken: HashSet<String>) -> TemplateNames {
     let locals = template
         .locals
         .iter()
