@@ -72,7 +72,7 @@ impl Shard {
             number,
             pieces: Vec::new(),
             held: 0,
-            table: vec![0; 64],
+            table: vec![0; 16],
             count: 0,
             levels: vec![0],
             parts: Vec::new(),
@@ -162,7 +162,7 @@ impl Shard {
             .expect("a piece was just made sure of");
         if piece.capacity() - piece.len() < len {
             // Double, but not beyond a piece.
-            let more = piece.len().max(1024).min(PIECE - piece.len()).max(len);
+            let more = piece.len().max(256).min(PIECE - piece.len()).max(len);
             let before = piece.capacity();
             piece.reserve_exact(more);
             self.held += (piece.capacity() - before) as u64;

@@ -9,9 +9,19 @@ use common::{parse, run, word};
 use palisade_machine::{Bound, Options, explore};
 use palisade_program::{Broken, Domain, Model, Unknown, Verdict};
 
+/// Seed 004, Figure 2.
 const FIGURE_2: &str = "
-process a { shared X = 1; shared r = 0; }
-process b { shared Y = 2; put(X, a, Y); Y = 3; }";
+process one { shared Y = 1; }
+process two {
+    shared X = 2;
+    shared R = 0;
+    local r = 0;
+    put(Y, one, X);
+    X = 3;
+    R = get(Y, one);
+    r = R;
+}
+finally (two.r != 3);";
 
 #[test]
 fn buffers_without_bound_are_a_touched_bound() {
@@ -193,25 +203,45 @@ fn final_states_are_collected() {
     assert_eq!(counts, [3, 4, 4]);
 }
 
+/// The final values of `two`'s local.
+fn final_values(text: &str, model: Model) -> BTreeSet<i64> {
+    let mut program = parse(text);
+    program.properties.clear();
+    let mut options = Options::new(model);
+    options.collect_finals = true;
+    let found = explore(&program, &options).unwrap();
+    found.finals.iter().map(|f| f.locals[1][0]).collect()
+}
+
 #[test]
 fn remote_operations_are_done_in_halves_at_any_time() {
-    // The put may read Y before or after the store, and its write may come at any
-    // time: X ends as 2 or 3.
-    let values = |model| -> BTreeSet<i64> {
-        let mut options = Options::new(model);
-        options.collect_finals = true;
-        let found = explore(&parse(FIGURE_2), &options).unwrap();
-        found.finals.iter().map(|f| f.cells[0]).collect()
-    };
-    assert_eq!(values(Model::Sc), BTreeSet::from([2]));
-    assert_eq!(values(Model::Rma), BTreeSet::from([2, 3]));
-    let flushed = "
-        process a { shared X = 1; }
-        process b { shared Y = 2; put(X, a, Y); flush(a); Y = 3; }
-        finally (X == 2);";
-    assert_eq!(word(&run(flushed, Model::Rma).verdict), "holds");
-    let unflushed = flushed.replace("flush(a);", "");
-    assert_eq!(word(&run(&unflushed, Model::Rma).verdict), "violated");
+    assert_eq!(final_values(FIGURE_2, Model::Sc), BTreeSet::from([2]));
+    assert_eq!(
+        final_values(FIGURE_2, Model::Rma),
+        BTreeSet::from([0, 1, 2, 3])
+    );
+    assert_eq!(word(&run(FIGURE_2, Model::Sc).verdict), "holds");
+    assert_eq!(word(&run(FIGURE_2, Model::Rma).verdict), "violated");
+}
+
+#[test]
+fn a_flush_waits_for_both_halves_of_operations_with_its_process_only() {
+    let put = FIGURE_2.replace("put(Y, one, X);", "put(Y, one, X); flush(one);");
+    assert_eq!(word(&run(&put, Model::Rma).verdict), "holds");
+    assert_eq!(final_values(&put, Model::Rma), BTreeSet::from([0, 2]));
+    let both = put.replace("R = get(Y, one);", "R = get(Y, one); flush(one);");
+    assert_eq!(final_values(&both, Model::Rma), BTreeSet::from([2]));
+    let get = FIGURE_2.replace("R = get(Y, one);", "R = get(Y, one); flush(one);");
+    assert_eq!(word(&run(&get, Model::Rma).verdict), "violated");
+    let other = FIGURE_2
+        .replace(
+            "process two",
+            "process three { shared Z = 0; }\nprocess two",
+        )
+        .replace("put(Y, one, X);", "put(Y, one, X); flush(three);");
+    assert_eq!(word(&run(&other, Model::Rma).verdict), "violated");
+    let all = FIGURE_2.replace("put(Y, one, X);", "put(Y, one, X); flush(all);");
+    assert_eq!(word(&run(&all, Model::Rma).verdict), "holds");
 }
 
 #[test]
