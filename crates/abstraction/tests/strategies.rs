@@ -116,7 +116,7 @@ impl Random {
                 .plus(&Term::var(Var(self.below(SLOTS as u64) as u32)))
                 .ok()?,
         };
-        term = term.plus_constant(self.below(4) as i128 - 2).ok()?;
+        term = term.plus_constant(i128::from(self.below(4)) - 2).ok()?;
         let relation = if self.flip() {
             Relation::Le
         } else {
@@ -312,7 +312,7 @@ fn check_branch(
     branch: &Branch,
     count: &mut Counts,
 ) {
-    let points = points(!branch.chosen.is_empty());
+    let points = points(branch.moves.iter().any(|m| !m.chosen.is_empty()));
     let [mut a, mut b, mut c, mut d] = [(); 4].map(|()| Prover::new(Options::default()));
     let mut lazy = Lazy::new(&mut a);
     let mut enumerate = Tables::enumerate(&mut b, None);
@@ -349,7 +349,7 @@ fn check_branch(
     }
 }
 
-/// How many random branches; more with PALISADE_SOAK.
+/// How many random branches; more with `PALISADE_SOAK`.
 fn rounds() -> u64 {
     let soak = std::env::var("PALISADE_SOAK").ok();
     soak.and_then(|n| n.parse().ok()).unwrap_or(300)
