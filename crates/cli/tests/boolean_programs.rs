@@ -1,0 +1,152 @@
+//! The programs of docs/boolean-programs.md do what it says, `abstract` and `check`
+//! fit together, and errors have their exit code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder of our own for this test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn palisade(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the command runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// `key=value` of the comment above a program.
+fn announced<'t>(prose: &'t str, key: &str) -> Option<&'t str> {
+    let line = prose.lines().rev().find(|l| l.starts_with("<!--"))?;
+    let mut words = line.split_whitespace();
+    words.find_map(|w| w.strip_prefix(key)?.strip_prefix('='))
+}
+
+#[test]
+fn the_documented_programs() {
+    let folder = folder("documented");
+    let text = fs::read_to_string(repository().join("docs/boolean-programs.md"));
+    let text = text.expect("readable");
+    let mut pieces = text.split("```");
+    let mut checked = 0;
+    while let (Some(prose), Some(code)) = (pieces.next(), pieces.next()) {
+        let expected = announced(prose, "expect").expect("announced above the program");
+        let output = if let Some(program) = code.strip_prefix("bp\n") {
+            fs::write(folder.join("p.bp"), program).expect("written");
+            let threads = announced(prose, "threads").expect("announced");
+            palisade(&folder, &["check", "p.bp", "--threads", threads])
+        } else {
+            let program = code.strip_prefix("pal\n").expect("a program");
+            fs::write(folder.join("p.pal"), program).expect("written");
+            let made = palisade(&folder, &["abstract", "p.pal"]);
+            assert_eq!(made.status.code(), Some(0), "{made:?}");
+            fs::write(folder.join("p.bp"), &made.stdout).expect("written");
+            palisade(&folder, &["check", "p.bp"])
+        };
+        assert!(stdout(&output).starts_with(expected), "{code}\n{output:?}");
+        let exit = if expected == "holds" { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(exit), "{code}\n{output:?}");
+        checked += 1;
+    }
+    assert!(checked >= 5, "only {checked} programs found");
+}
+
+#[test]
+fn predicates_from_a_file() {
+    let folder = folder("predicates");
+    let program = "shared x = 0;\nthread t { while (1) { atomic { int r = x; x = r + 2; } } }\n\
+                   never x == 1;\n";
+    let program = program.replace("int r", "local r");
+    fs::write(folder.join("p.pal"), program).expect("written");
+    fs::write(folder.join("weak"), "predicate x == 1;\n").expect("written");
+    fs::write(
+        folder.join("good"),
+        "predicate x == 1;\npredicate x >= 0;\npredicate x < 2;\npredicate x == 0;\n",
+    )
+    .expect("written");
+    for (file, strategy, expected) in [
+        ("weak", "cores", "violated"),
+        ("good", "cores", "holds"),
+        ("good", "enumerate", "holds"),
+    ] {
+        let arguments = [
+            "abstract",
+            "p.pal",
+            "--predicates",
+            file,
+            "--strategy",
+            strategy,
+        ];
+        let made = palisade(&folder, &arguments);
+        assert_eq!(made.status.code(), Some(0), "{made:?}");
+        assert!(stdout(&made).contains("// x = 1"), "{}", stdout(&made));
+        fs::write(folder.join("p.bp"), &made.stdout).expect("written");
+        let checked = palisade(&folder, &["check", "p.bp", "--json"]);
+        let document: serde_json::Value =
+            serde_json::from_slice(&checked.stdout).expect("one document");
+        assert_eq!(document["verdict"], expected, "{}", stdout(&made));
+        assert_eq!(document["command"], "check");
+        assert!(document["stats"]["states"].as_u64() > Some(0));
+    }
+}
+
+#[test]
+fn wrong_input_is_located() {
+    let folder = folder("wrong");
+    fs::write(folder.join("p.bp"), "shared a = 0;\n1: a = b;\n").expect("written");
+    let output = palisade(&folder, &["check", "p.bp", "--threads", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        complaint.contains("p.bp:2:8") && complaint.contains("no variable `b`"),
+        "{complaint}"
+    );
+    fs::write(folder.join("p.bp"), "shared a = 0;\n1: a = 1;\n").expect("written");
+    let output = palisade(&folder, &["check", "p.bp"]);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "the number of threads is missing"
+    );
+    let output = palisade(
+        &folder,
+        &["check", "p.bp", "--threads", "2", "--max-states", "1"],
+    );
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(
+        stdout(&output).starts_with("unknown: bound touched"),
+        "{output:?}"
+    );
+}
+
+/// One small program of the suite, all strategies: the same verdict.
+#[test]
+fn a_suite_runs() {
+    let folder = folder("suite");
+    let arguments = ["bench", "cupex", "--program", "peterson", "--json"];
+    let output = palisade(&folder, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = document["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert_eq!(row["verdict"], "holds", "{row}");
+        assert_eq!(row["certified"], true, "{row}");
+        assert_eq!(row["stats"]["predicates"], 7, "{row}");
+        assert_eq!(row["paper"]["predicates"], 7, "{row}");
+    }
+}
