@@ -31,8 +31,8 @@ struct Group {
     arrays: Vec<(usize, bool)>,
     /// Cells outside those arrays that hold numbers.
     scalars: Vec<usize>,
-    /// For each thread, by local: whether it holds numbers.
-    locals: Vec<Vec<bool>>,
+    /// For each thread, by location and local: whether it holds numbers.
+    locals: Vec<Vec<Vec<bool>>>,
 }
 
 /// How to find representatives.
@@ -114,8 +114,11 @@ impl Group {
         let locals = machine.threads.iter().map(|thread| {
             let t = thread.instance.template;
             let count = program.template(t).locals.len();
-            let local = |l| symmetry.names_in_local(t, LocalId::from(l)) == Some(template);
-            (0..count).map(local).collect()
+            let at = |loc| {
+                let local = |l| symmetry.names_in_local(t, loc, LocalId::from(l));
+                (0..count).map(|l| local(l) == Some(template)).collect()
+            };
+            program.template(t).cfg.locs().map(at).collect()
         });
         Some(Self {
             first,
@@ -170,9 +173,10 @@ impl Group {
             // The order of cells depends on how copies are numbered.
             key[stores..].sort_unstable();
         }
-        for &slot in &thread.live[state.pcs[t] as usize] {
+        let pc = state.pcs[t] as usize;
+        for &slot in &thread.live[pc] {
             let value = state.slots[slot as usize];
-            let is_name = self.locals[t][(slot - thread.base) as usize];
+            let is_name = self.locals[t][pc][(slot - thread.base) as usize];
             key.push(self.anonymous(value, is_name, own));
         }
         for &(base, is_name) in &self.arrays {
@@ -252,9 +256,9 @@ impl Group {
             to.pcs[new] = from.pcs[old];
             to.queues[new].clone_from(&from.queues[old]);
             let (a, b) = (&machine.threads[old], &machine.threads[new]);
-            for l in 0..self.locals[old].len() {
-                to.slots[b.base as usize + l] = from.slots[a.base as usize + l];
-            }
+            let count = self.locals[old][0].len();
+            let values = &from.slots[a.base as usize..][..count];
+            to.slots[b.base as usize..][..count].copy_from_slice(values);
             for &(base, _) in &self.arrays {
                 to.slots[base + place] = from.slots[base + copy];
             }
@@ -264,8 +268,9 @@ impl Group {
         }
         for (t, thread) in machine.threads.iter().enumerate() {
             // Dead locals are not packed: they need no care.
-            for &slot in &thread.live[to.pcs[t] as usize] {
-                if self.locals[t][(slot - thread.base) as usize] {
+            let pc = to.pcs[t] as usize;
+            for &slot in &thread.live[pc] {
+                if self.locals[t][pc][(slot - thread.base) as usize] {
                     let slot = slot as usize;
                     to.slots[slot] = rename(to.slots[slot]);
                 }

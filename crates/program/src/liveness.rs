@@ -99,6 +99,12 @@ fn before_step(step: &Step, after: Vec<bool>) -> Vec<bool> {
 }
 
 fn before_block(body: &Cfg, after: &[bool]) -> Vec<bool> {
+    inside_block(body, after).swap_remove(body.entry.index())
+}
+
+/// The live locals at each location of an atomic block, where `after` are live
+/// behind it.
+pub(crate) fn inside_block(body: &Cfg, after: &[bool]) -> Vec<Vec<bool>> {
     let mut live = vec![vec![false; after.len()]; body.loc_count()];
     live[body.exit.index()] = after.to_vec();
     let mut changed = true;
@@ -112,5 +118,5 @@ fn before_block(body: &Cfg, after: &[bool]) -> Vec<bool> {
             }
         }
     }
-    live.swap_remove(body.entry.index())
+    live
 }

@@ -5,8 +5,9 @@
 //! if `self` is used as a *name* only: compared for (in)equality, stored, passed
 //! on, and used to index arrays whose elements then change places too. The
 //! analysis gives every variable's values, every array's indices and every `self`
-//! a class by unification, and collects what each class is used for. T is
-//! symmetric if in every class that holds its `self`
+//! a class by unification, and collects what each class is used for. Locals have a
+//! class at each location where they are live, since front ends use one temporary
+//! for many things. T is symmetric if in every class that holds its `self`
 //!
 //! - no other template's `self` occurs,
 //! - no value is computed with (`self + 1`), ordered (`self < j`), or comes from
@@ -28,7 +29,8 @@ use std::collections::BTreeSet;
 
 use crate::cfg::{Cfg, FlushTarget, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
-use crate::ids::{GlobalId, LocalId, TemplateId};
+use crate::ids::{GlobalId, LocId, LocalId, TemplateId};
+use crate::liveness::{Liveness, inside_block};
 use crate::program::{Count, Domain, LocalAtom, Program};
 use crate::property::{Pick, PropAtom};
 use crate::source::Span;
@@ -48,7 +50,8 @@ pub struct Symmetry {
     asymmetries: Vec<Option<Asymmetry>>,
     values: Vec<Option<TemplateId>>,
     indices: Vec<Option<TemplateId>>,
-    locals: Vec<Vec<Option<TemplateId>>>,
+    /// By template, location, local.
+    locals: Vec<Vec<Vec<Option<TemplateId>>>>,
 }
 
 impl Symmetry {
@@ -78,9 +81,14 @@ impl Symmetry {
         self.indices[var.index()]
     }
 
-    /// The symmetric template whose numbers a local of `template` holds.
-    pub fn names_in_local(&self, template: TemplateId, local: LocalId) -> Option<TemplateId> {
-        self.locals[template.index()][local.index()]
+    /// The symmetric template whose numbers a local of `template` holds at `loc`.
+    pub fn names_in_local(
+        &self,
+        template: TemplateId,
+        loc: LocId,
+        local: LocalId,
+    ) -> Option<TemplateId> {
+        self.locals[template.index()][loc.index()][local.index()]
     }
 }
 
@@ -117,7 +125,9 @@ enum Use {
 struct Analysis<'p> {
     program: &'p Program,
     parent: Vec<usize>,
+    sizes: Vec<usize>,
     classes: Vec<Class>,
+    /// By template: the node of local 0 at location 0.
     first_local: Vec<usize>,
     named: Vec<Option<Asymmetry>>,
 }
@@ -129,11 +139,12 @@ impl<'p> Analysis<'p> {
         let mut first_local = Vec::new();
         for template in &program.templates {
             first_local.push(count);
-            count += template.locals.len();
+            count += template.locals.len() * template.cfg.loc_count();
         }
         let mut analysis = Self {
             program,
             parent: (0..count).collect(),
+            sizes: vec![1; count],
             classes: vec![Class::default(); count],
             first_local,
             named: vec![None; program.templates.len()],
@@ -154,8 +165,10 @@ impl<'p> Analysis<'p> {
         2 * self.program.globals.len() + template.index()
     }
 
-    fn local(&self, template: TemplateId, local: LocalId) -> usize {
-        self.first_local[template.index()] + local.index()
+    /// The node of local 0 at `loc`; the others follow.
+    fn locals_at(&self, template: TemplateId, loc: LocId) -> usize {
+        let count = self.program.template(template).locals.len();
+        self.first_local[template.index()] + loc.index() * count
     }
 
     fn find(&self, mut node: usize) -> usize {
@@ -166,8 +179,13 @@ impl<'p> Analysis<'p> {
     }
 
     fn unite(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
+        let (mut a, mut b) = (self.find(a), self.find(b));
         if a != b {
+            // The larger tree stays the root: paths stay short.
+            if self.sizes[a] < self.sizes[b] {
+                std::mem::swap(&mut a, &mut b);
+            }
+            self.sizes[a] += self.sizes[b];
             let other = std::mem::take(&mut self.classes[b]);
             self.parent[b] = a;
             self.classes[a].merge(other);
@@ -181,6 +199,7 @@ impl<'p> Analysis<'p> {
 
     fn fresh(&mut self) -> usize {
         self.parent.push(self.parent.len());
+        self.sizes.push(1);
         self.classes.push(Class::default());
         self.parent.len() - 1
     }
@@ -203,7 +222,13 @@ impl<'p> Analysis<'p> {
                 let number = self.number(id);
                 self.class(number).names.insert(id);
             }
-            self.graph(id, &template.cfg);
+            let liveness = Liveness::of(program, id);
+            let live = |loc| {
+                let locals = (0..template.locals.len()).map(LocalId::from);
+                locals.map(|l| liveness.is_live(loc, l)).collect()
+            };
+            let live: Vec<Vec<bool>> = template.cfg.locs().map(live).collect();
+            self.graph(id, &template.cfg, self.first_local[id.index()], &live);
         }
         for property in &program.properties {
             for thread in &property.threads {
@@ -220,11 +245,21 @@ impl<'p> Analysis<'p> {
     }
 
     fn property(&mut self, property: &crate::property::Property) {
-        property.cond.for_each_atom(&mut |atom| {
-            if let PropAtom::Global(var, Some(element)) = atom {
+        property.cond.for_each_atom(&mut |atom| match atom {
+            PropAtom::Global(var, Some(element)) => {
                 let constant = (i64::from(*element), property.span);
                 self.class(Self::index(*var)).constants.push(constant);
             }
+            // A property may read a local anywhere.
+            PropAtom::Local(t, local) => {
+                let template = property.threads[t.index()].template;
+                let first = self.locals_at(template, LocId(0)) + local.index();
+                for loc in self.program.template(template).cfg.locs() {
+                    let here = self.locals_at(template, loc) + local.index();
+                    self.unite(first, here);
+                }
+            }
+            PropAtom::Global(_, None) | PropAtom::SelfOf(_) | PropAtom::At(..) => {}
         });
         let numbers = 2 * self.program.globals.len();
         let firsts = self.first_local.clone();
@@ -242,18 +277,57 @@ impl<'p> Analysis<'p> {
         self.truth(&property.cond, property.span, &using);
     }
 
-    fn graph(&mut self, template: TemplateId, cfg: &Cfg) {
+    /// All edges of a graph whose locals have their nodes from `first` on.
+    fn graph(&mut self, template: TemplateId, cfg: &Cfg, first: usize, live: &[Vec<bool>]) {
+        let count = self.program.template(template).locals.len();
         for edge in &cfg.edges {
-            self.step(template, &edge.step, edge.span);
+            let before = first + edge.from.index() * count;
+            let after = first + edge.to.index() * count;
+            let live = &live[edge.to.index()];
+            if let Step::Atomic(atomic) = &edge.step {
+                self.block(template, &atomic.body, before, after, live);
+                continue;
+            }
+            let written = edge.step.written_local();
+            for local in (0..count).filter(|&l| live[l]) {
+                if written != Some(LocalId::from(local)) {
+                    self.unite(before + local, after + local);
+                }
+            }
+            self.step(template, &edge.step, edge.span, before, after);
         }
     }
 
-    fn step(&mut self, template: TemplateId, step: &Step, span: Span) {
+    fn block(
+        &mut self,
+        template: TemplateId,
+        body: &Cfg,
+        before: usize,
+        after: usize,
+        live: &[bool],
+    ) {
+        let count = live.len();
+        let first = self.parent.len();
+        for _ in 0..count * body.loc_count() {
+            self.fresh();
+        }
+        let inside = inside_block(body, live);
+        for local in 0..count {
+            if inside[body.entry.index()][local] {
+                self.unite(before + local, first + body.entry.index() * count + local);
+            }
+            if live[local] {
+                self.unite(after + local, first + body.exit.index() * count + local);
+            }
+        }
+        self.graph(template, body, first, &inside);
+    }
+
+    fn step(&mut self, template: TemplateId, step: &Step, span: Span, before: usize, after: usize) {
         let once = self.program.template(template).count == Count::Once;
         let number = self.number(template);
-        let first = self.first_local[template.index()];
         let using = |atom: &LocalAtom| match atom {
-            LocalAtom::Local(local) => Use::Node(first + local.index()),
+            LocalAtom::Local(local) => Use::Node(before + local.index()),
             LocalAtom::SelfId if once => Use::Constant(0),
             LocalAtom::SelfId => Use::Node(number),
         };
@@ -261,23 +335,21 @@ impl<'p> Analysis<'p> {
             Step::Skip | Step::Fence(_) | Step::Flush(FlushTarget::All) => {}
             Step::Assume(e) | Step::Assert { cond: e, .. } => self.truth(e, span, &using),
             Step::Assign { dst, value } => {
-                let dst = self.local(template, *dst);
-                self.flow(value, dst, span, &using);
+                self.flow(value, after + dst.index(), span, &using);
             }
             Step::Havoc { dst, domain } => {
-                let dst = self.local(template, *dst);
-                self.class(dst).choices.push((*domain, span));
+                let choice = (*domain, span);
+                self.class(after + dst.index()).choices.push(choice);
             }
             Step::Load { dst, src } => {
-                let dst = self.local(template, *dst);
-                self.unite(dst, Self::value(src.var));
+                self.unite(after + dst.index(), Self::value(src.var));
                 self.place(src, span, &using);
             }
             Step::Store { dst, value } => {
                 self.flow(value, Self::value(dst.var), span, &using);
                 self.place(dst, span, &using);
             }
-            Step::Atomic(atomic) => self.graph(template, &atomic.body),
+            Step::Atomic(_) => {} // see `block`
             Step::Put { remote, local } | Step::Get { local, remote } => {
                 self.unite(Self::value(remote.var), Self::value(local.var));
                 self.place(remote, span, &using);
@@ -473,9 +545,12 @@ impl<'p> Analysis<'p> {
             names.iter().find(symmetric).copied()
         };
         let locals = |id: TemplateId| {
-            let count = program.template(id).locals.len();
-            let local = |l| of(self.local(id, LocalId::from(l)));
-            (0..count).map(local).collect()
+            let template = program.template(id);
+            let at = |loc| {
+                let first = self.locals_at(id, loc);
+                (first..first + template.locals.len()).map(of).collect()
+            };
+            template.cfg.locs().map(at).collect()
         };
         Symmetry {
             values: program.global_ids().map(|v| of(Self::value(v))).collect(),
