@@ -152,7 +152,7 @@ fn run_test(
 }
 
 /// States to store at most for a test with loops, which may count for ever.
-const MAX_STATES: u64 = 5_000_000;
+const MAX_STATES: u64 = 1_000_000;
 
 /// Without loops every run ends and the number of stores bounds the buffers;
 /// with loops there are bounds, and touching one makes the test unknown.

@@ -158,11 +158,10 @@ fn instruction(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Instr, Failure> {
         (name, name_span) = cursor.name("the locked instruction")?;
     }
     let Some((mut op, width)) = decode(name) else {
-        return Err(Diagnostic::error(
-            name_span,
-            format!("unknown or unsupported instruction `{name}`"),
-        )
-        .into());
+        let message = format!("unknown or unsupported instruction `{name}`");
+        return Err(Diagnostic::error(name_span, message)
+            .help("moves, integer arithmetic, jumps, fences and locked instructions are supported")
+            .into());
     };
     let mut operands = Vec::new();
     match (shape(&op), &mut op) {
