@@ -313,7 +313,6 @@ mod tests {
         store.shards[3] = shard;
         for i in (0..20_000).step_by(7) {
             let shard = &store.shards[3];
-            assert!(!store.shards[3].find(hash(&bytes(i)), &bytes(i)).is_none());
             let id = shard.find(hash(&bytes(i)), &bytes(i)).unwrap();
             assert_eq!(store.parent(id), Some(StateId(u64::from(i))));
             assert_eq!(store.level(id), usize::from(i >= 5000));

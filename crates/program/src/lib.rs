@@ -12,12 +12,12 @@
 //! | [`source`] | source text, spans, line and column |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | [`ids`] | index types |
-//! | [`cfg`] | steps, edges, control-flow graphs, atomic blocks |
+//! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
 //! | [`program`] | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | [`symmetry`] | which copies of a template are interchangeable |
-//! | [`print`] | steps and properties as text |
+//! | [`mod@print`] | steps and properties as text |
 //! | [`verdict`] | verdicts, traces, names of the memory models |
 
 pub mod cfg;

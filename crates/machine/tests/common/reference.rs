@@ -255,7 +255,7 @@ impl Reference<'_> {
         matches!(self.model, Model::Tso | Model::Pso)
     }
 
-    fn load(&self, state: &State, t: usize, cell: usize) -> i64 {
+    fn load(state: &State, t: usize, cell: usize) -> i64 {
         // The newest own entry for the variable, else memory.
         let own = state.threads[t]
             .buffer
@@ -294,7 +294,7 @@ impl Reference<'_> {
             }
             Step::Load { dst, src } => {
                 let cell = self.cell(state, t, src);
-                next.threads[t].locals[dst.index()] = self.load(state, t, cell);
+                next.threads[t].locals[dst.index()] = Self::load(state, t, cell);
             }
             Step::Store { dst, value } => {
                 let (cell, value) = (self.cell(state, t, dst), self.eval(state, t, value));
