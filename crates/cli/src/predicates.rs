@@ -1,0 +1,106 @@
+//! *Predicate files* (`--predicates FILE`): `predicate ...;` declarations that are
+//! added to those of the program. They are read together with the program's text,
+//! since they speak of its variables and threads; errors are shown in the file
+//! that they stand in.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use palisade_frontend::{Diagnostic, Diagnostics, pal};
+use palisade_program::{Program, Source, Span};
+use palisade_report::Outcome;
+
+use crate::context::Context;
+use crate::input;
+
+/// Reads a program, with the predicates of another file if one is given. What is
+/// wrong has been printed when this returns an outcome.
+pub(crate) fn load(
+    context: &Context,
+    file: &Path,
+    predicates: Option<&Path>,
+) -> Result<Result<Program, Outcome>> {
+    let program = match input::load(context, file)? {
+        Ok(program) => program,
+        Err(outcome) => return Ok(Err(outcome)),
+    };
+    let Some(path) = predicates else {
+        return Ok(Ok(program));
+    };
+    match add(&program, &input::read(path)?)? {
+        Ok(program) => Ok(Ok(program)),
+        Err(diagnostics) => Ok(Err(input::refuse(context, &diagnostics))),
+    }
+}
+
+/// The program with the predicates of `extra` added.
+pub(crate) fn add(program: &Program, extra: &Source) -> Result<Result<Program, Diagnostics>> {
+    let text = program.source.text();
+    let whole = Source::new(program.source.name(), format!("{text}\n{}", extra.text()));
+    let shift = text.len() as u32 + 1;
+    let parsed = match pal::parse(whole) {
+        Ok(parsed) => parsed.program,
+        Err(diagnostics) => {
+            let items = diagnostics.items.into_iter();
+            let items: Vec<Diagnostic> = items.filter_map(|item| moved(item, shift)).collect();
+            if items.is_empty() {
+                bail!("predicates can only be added to .pal programs");
+            }
+            return Ok(Err(Diagnostics::new(extra.clone(), items)));
+        }
+    };
+    let same = parsed.globals == program.globals
+        && parsed.templates == program.templates
+        && parsed.properties == program.properties;
+    if !same {
+        bail!("{}: only `predicate ...;` may stand here", extra.name());
+    }
+    Ok(Ok(parsed))
+}
+
+/// A diagnostic of the whole text in terms of its second part.
+fn moved(mut item: Diagnostic, shift: u32) -> Option<Diagnostic> {
+    let start = item.span.start.checked_sub(shift)?;
+    item.span = Span {
+        start,
+        end: item.span.end - shift,
+    };
+    Some(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program() -> Program {
+        let text = "shared x = 0;\nthread t { x = 1; }\npredicate x == 0;\n";
+        let parsed = pal::parse(Source::new("p.pal", text));
+        parsed.expect("right").program
+    }
+
+    #[test]
+    fn predicates_are_added() {
+        let extra = Source::new(
+            "p.predicates",
+            "// two\npredicate x == 1;\npredicate x > 2;\n",
+        );
+        let added = add(&program(), &extra).expect("only predicates");
+        assert_eq!(added.expect("right").hints.len(), 3);
+    }
+
+    #[test]
+    fn errors_are_those_of_the_file() {
+        let extra = Source::new("p.predicates", "predicate x == 1;\npredicate y == 1;\n");
+        let added = add(&program(), &extra).expect("only predicates");
+        let diagnostics = added.expect_err("there is no y");
+        let place = diagnostics.source.position(diagnostics.items[0].span.start);
+        assert_eq!(diagnostics.source.name(), "p.predicates");
+        assert_eq!(place.line, 2);
+    }
+
+    #[test]
+    fn nothing_but_predicates() {
+        let extra = Source::new("p.predicates", "never x == 1;\n");
+        assert!(add(&program(), &extra).is_err());
+    }
+}
