@@ -2,7 +2,8 @@
 //! counterexample is found, simulate it; a run is a bug, an infeasible path gives
 //! new predicates, and so on. Refinement escalates (shared/ref/lessons.md, 1):
 //!
-//! 1. new atoms from weakest preconditions and interpolants;
+//! 1. new atoms from weakest preconditions and interpolants, those of Spacer
+//!    (general but dear) only when the cheap ones bring nothing new;
 //! 2. no new atom: the path's atoms are marked for case splitting, since what is
 //!    missing is a disjunction of what is known;
 //! 3. all marked: the cone of influence is widened;
@@ -38,6 +39,8 @@ pub enum End {
     Unknown(Unknown),
 }
 
+/// Interpolation methods that cost next to nothing, best first.
+const CHEAP: [Method; 3] = [Method::Cycle, Method::Backward, Method::Forward];
 /// Deepest cone of influence.
 const MAX_DEPTH: usize = 4;
 
@@ -179,13 +182,10 @@ impl<'a> Engine<'a> {
     ) -> bool {
         let infeasible = Infeasible::new(commands, path, core);
         let mut atoms = BTreeSet::new();
-        for method in [Method::Spacer, Method::Backward] {
-            match infeasible.interpolant_atoms(lazy.prover(), method) {
-                Ok(found) => {
-                    atoms = found;
-                    break;
-                }
-                Err(why) => self.notes.push(format!("no interpolants: {why}")),
+        for method in CHEAP {
+            if let Ok(found) = infeasible.interpolant_atoms(lazy.prover(), method) {
+                atoms = found;
+                break;
             }
         }
         if let Ok(wp) = infeasible.wp_atoms() {
@@ -197,6 +197,12 @@ impl<'a> Engine<'a> {
             path,
             &self.predicates,
         ));
+        if atoms.iter().all(|a| self.predicates.find(a).is_some()) {
+            match infeasible.interpolant_atoms(lazy.prover(), Method::Spacer) {
+                Ok(found) => atoms.extend(found),
+                Err(why) => self.notes.push(format!("no interpolants: {why}")),
+            }
+        }
         let atoms = generalise(self.space, atoms);
         lazy.predicates_changed();
         let mut grown = false;
