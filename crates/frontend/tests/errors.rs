@@ -184,9 +184,10 @@ fn limits() {
         "shared x; thread t {{ {} skip; }}",
         "if (x) skip; else ".repeat(20_000)
     );
-    let doubling: String = (1..25)
+    let doubling: Vec<String> = (1..25)
         .map(|i| format!("fn f{i}() {{ f{0}(); f{0}(); }}\n", i - 1))
         .collect();
+    let doubling = doubling.concat();
     let calls = format!("shared x; fn f0() {{ x = 1; }}\n{doubling}thread t {{ f24(); }}");
     for (text, expected) in [
         (deep, "nests too deeply"),
@@ -210,4 +211,12 @@ fn warnings() {
     let shown =
         palisade_frontend::diagnostic::render(&parsed.program.source, &parsed.warnings, false);
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn values_sent_over_the_network_stay_in_their_range() {
+    insta::assert_snapshot!(all(&[
+        "process p { shared Y in 0..1; } process q { shared X; put(Y, p, X); X = get(Y, p); }",
+        "process p { shared Y in 0..9; } process q { shared X in 0..5; put(Y, p, X); X = get(Y, p); }",
+    ]));
 }

@@ -128,20 +128,24 @@ impl Code<'_, '_> {
             );
             return;
         }
-        let mut names: Vec<String> = self.context.global_names.keys().cloned().collect();
-        names.extend(self.context.constants.keys().cloned());
-        if let Some(unit) = self.unit {
-            names.extend(self.context.units[unit].variables.keys().cloned());
-        }
-        for scope in &self.frame().scopes {
-            names.extend(scope.keys().cloned());
-        }
+        let names = self.context.candidates(|context| {
+            let mut names: Vec<String> = context.global_names.keys().cloned().collect();
+            names.extend(context.constants.keys().cloned());
+            if let Some(unit) = self.unit {
+                names.extend(context.units[unit].variables.keys().cloned());
+            }
+            for scope in self.frames.iter().flat_map(|f| &f.scopes) {
+                names.extend(scope.keys().cloned());
+            }
+            names
+        });
         let known = names.iter().map(String::as_str);
         let help = format!(
             "declare it: `shared {0} = 0;` or `local {0} = 0;`",
             name.text
         );
-        self.context.unknown("variable", name, known, &help);
+        let message = format!("unknown variable `{}`", name.text);
+        self.context.unknown(message, name, known, &help);
     }
 
     /// Reports an index on something that is no array.
@@ -186,7 +190,7 @@ impl Code<'_, '_> {
             self.report(
                 Diagnostic::error(index.span, format!("index {c} is out of range"))
                     .label(format!("expected 0 to {last}"))
-                    .help("arrays are indexed from 0"),
+                    .help("numbering starts at 0"),
             );
             return None;
         }

@@ -165,11 +165,14 @@ impl Code<'_, '_> {
     }
 
     fn unknown_function(&mut self, name: &Name) {
-        let mut names: Vec<String> = self.context.functions.keys().cloned().collect();
-        names.extend(BUILTINS.iter().map(|b| (*b).to_owned()));
+        let names = self.context.candidates(|context| {
+            let mut names: Vec<String> = context.functions.keys().cloned().collect();
+            names.extend(BUILTINS.iter().map(|b| (*b).to_owned()));
+            names
+        });
         let known = names.iter().map(String::as_str);
         self.context.unknown(
-            "function",
+            format!("unknown function `{}`", name.text),
             name,
             known,
             "define it: `fn name(a, b) { ... }`",

@@ -223,6 +223,10 @@ impl<'c, 'a> Code<'c, 'a> {
         if !continues {
             self.just_asserted.1.clear();
         }
+        // A handful is all that printed programs need.
+        if self.just_asserted.1.len() >= 8 {
+            self.just_asserted.1.remove(0);
+        }
         let edge = self.graph.edge_count();
         self.just_asserted.1.push((cond.clone(), edge));
         self.emit(Step::Assert { cond, kind }, span);

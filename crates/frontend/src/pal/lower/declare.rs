@@ -186,17 +186,10 @@ impl<'a> Context<'a> {
 
     fn add_global(&mut self, decl: &Decl, home: Option<Home>, copies: Option<u32>) -> GlobalId {
         let len = self.array_len(decl, copies);
+        let len = self.fits_memory(decl, len);
         let domain = self.domain(decl);
         let cells = len.map_or(1, |n| n as usize);
         let init = self.initial_values(decl, cells, len.is_some(), domain);
-        let total: usize = self.globals.iter().map(Global::cell_count).sum();
-        if total + cells > MAX_CELLS {
-            self.report(
-                Diagnostic::error(decl.span, "the program has too much shared memory")
-                    .label(format!("more than {MAX_CELLS} cells in all"))
-                    .help("make the arrays smaller"),
-            );
-        }
         self.globals.push(Global {
             name: decl.name.text.clone(),
             len,
@@ -208,6 +201,21 @@ impl<'a> Context<'a> {
         });
         self.used_globals.push(false);
         GlobalId::from(self.globals.len() - 1)
+    }
+
+    /// The length, or a small one if memory would grow beyond the limit.
+    fn fits_memory(&mut self, decl: &Decl, len: Option<u32>) -> Option<u32> {
+        let cells = len.map_or(1, |n| n as usize);
+        if self.cell_count + cells <= MAX_CELLS {
+            self.cell_count += cells;
+            return len;
+        }
+        self.report(
+            Diagnostic::error(decl.span, "the program has too much shared memory")
+                .label(format!("more than {MAX_CELLS} cells in all"))
+                .help("make the arrays smaller"),
+        );
+        len.map(|_| 1)
     }
 
     fn array_len(&mut self, decl: &Decl, copies: Option<u32>) -> Option<u32> {
@@ -361,10 +369,11 @@ impl<'a> Context<'a> {
                 if let Some(constant) = self.constants.get(&place.name.text) {
                     return Some(Value::Const(constant.value));
                 }
-                let names: Vec<String> = self.constants.keys().cloned().collect();
-                let help = "a constant is needed here: a number or the name of a `const`";
+                let names = self.candidates(|c| c.constants.keys().cloned().collect());
+                let help = "use a number or the name of a `const`";
                 let known = names.iter().map(String::as_str);
-                self.unknown("constant", &place.name, known, help);
+                let message = format!("expected a constant, found `{}`", place.name.text);
+                self.unknown(message, &place.name, known, help);
                 return None;
             }
             ExprKind::Unary(op, arg) => Value::unary(*op, self.fold(arg)?),
@@ -402,7 +411,7 @@ impl<'a> Context<'a> {
     /// Threads and processes do not mix, and with processes every shared variable
     /// has a home.
     fn check_kinds_of_units(&mut self) {
-        if self.units.is_empty() && self.skipped.is_empty() && self.error_count == 0 {
+        if self.units.is_empty() && !self.has_syntax_errors && self.error_count == 0 {
             self.report(
                 Diagnostic::error(Span::default(), "the program has no thread")
                     .label("nothing runs")

@@ -37,6 +37,10 @@ impl Code<'_, '_> {
     }
 
     fn collect_from(&mut self, stmt: &Stmt, region: u32, labels: &mut HashMap<String, LabelInfo>) {
+        if !self.active.is_empty() {
+            // Inlining takes time for statements without steps, too.
+            self.context.inlined_steps += 1;
+        }
         for label in &stmt.labels {
             if labels.contains_key(&label.text) {
                 self.report(
@@ -111,10 +115,13 @@ impl Code<'_, '_> {
         let region = self.frame().region;
         let declared = self.frame().declared;
         let Some(info) = self.frame().labels.get_mut(&label.text) else {
-            let names: Vec<String> = self.frame().labels.keys().cloned().collect();
+            let names: Vec<String> = self.context.candidates(|_| {
+                let labels = self.frames.iter().flat_map(|f| f.labels.keys());
+                labels.cloned().collect()
+            });
             let known = names.iter().map(String::as_str);
             self.context.unknown(
-                "label",
+                format!("unknown label `{}`", label.text),
                 label,
                 known,
                 "put the label before a statement of this thread: `name: ...`",

@@ -95,9 +95,13 @@ pub(super) struct Context<'a> {
     diagnostics: Vec<Diagnostic>,
     error_count: usize,
     skipped: &'a HashSet<String>,
+    /// Whether the syntax was wrong somewhere.
+    has_syntax_errors: bool,
     first_temporary: u32,
     constants: HashMap<String, Constant>,
     globals: Vec<Global>,
+    /// Cells of all globals.
+    cell_count: usize,
     used_globals: Vec<bool>,
     /// Shared variables declared at the top level.
     global_names: HashMap<String, GlobalId>,
@@ -115,9 +119,11 @@ impl<'a> Context<'a> {
             diagnostics: Vec::new(),
             error_count: 0,
             skipped: &parsed.skipped,
+            has_syntax_errors: !parsed.errors.is_empty(),
             first_temporary,
             constants: HashMap::new(),
             globals: Vec::new(),
+            cell_count: 0,
             used_globals: Vec::new(),
             global_names: HashMap::new(),
             units: Vec::new(),
@@ -138,14 +144,32 @@ impl<'a> Context<'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// Whether no more errors are collected.
+    pub(super) fn is_full(&self) -> bool {
+        self.error_count >= MAX_ERRORS
+    }
+
+    /// Names to choose the nearest from; none when errors are no longer shown.
+    pub(super) fn candidates(&self, names: impl FnOnce(&Self) -> Vec<String>) -> Vec<String> {
+        if self.is_full() {
+            return Vec::new();
+        }
+        names(self)
+    }
+
     /// Reports a name that is not known, unless it was lost to a syntax error.
     pub(super) fn unknown<'n>(
         &mut self,
-        what: &str,
+        message: String,
         name: &Name,
         known: impl IntoIterator<Item = &'n str>,
         help: &str,
     ) {
+        if self.is_full() {
+            // Looking for the nearest name takes time; nobody will see it.
+            self.error_count += 1;
+            return;
+        }
         if self.skipped.contains(&name.text) {
             // Its declaration may stand in the text that was skipped; the syntax
             // error is reported already, so no Program comes out.
@@ -154,7 +178,7 @@ impl<'a> Context<'a> {
         let help = suggest::nearest(&name.text, known)
             .map_or_else(|| help.to_owned(), |near| format!("did you mean `{near}`?"));
         self.report(
-            Diagnostic::error(name.span, format!("unknown {what} `{}`", name.text))
+            Diagnostic::error(name.span, message)
                 .label("not declared")
                 .help(help),
         );

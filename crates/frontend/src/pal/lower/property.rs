@@ -13,6 +13,9 @@ use super::{Context, Finished};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, File, Item, Name, Place, Thread, ThreadPick};
 
+/// Largest array that a property may read by a computed index.
+const MAX_CASES: usize = 256;
+
 impl Context<'_> {
     /// Lowers all properties and hints; then all uses of locals are known.
     pub(super) fn properties(
@@ -189,13 +192,17 @@ impl Lowering<'_, '_> {
             );
             return;
         }
-        let mut names: Vec<String> = self.context.global_names.keys().cloned().collect();
-        for unit in &self.context.units {
-            names.extend(unit.variables.keys().cloned());
-        }
+        let names = self.context.candidates(|context| {
+            let mut names: Vec<String> = context.global_names.keys().cloned().collect();
+            for unit in &context.units {
+                names.extend(unit.variables.keys().cloned());
+            }
+            names
+        });
         let known = names.iter().map(String::as_str);
         let help = "properties speak of shared variables, `thread.local` and `thread@label`";
-        self.context.unknown("variable", name, known, help);
+        let message = format!("unknown variable `{}`", name.text);
+        self.context.unknown(message, name, known, help);
     }
 
     fn element(&mut self, var: GlobalId, index: Option<&Expr>, place: &Place) -> Option<PropExpr> {
@@ -238,6 +245,11 @@ impl Lowering<'_, '_> {
         element: impl Fn(usize) -> PropExpr,
     ) -> Option<PropExpr> {
         let last = len as i64 - 1;
+        if let Value::Const(c) = index
+            && (0..=last).contains(c)
+        {
+            return Some(element(*c as usize));
+        }
         let range = range_of(index, &|atom| match atom {
             PropAtom::SelfOf(t) => {
                 match self.threads[self.vars[t.index()].template.index()]
@@ -257,16 +269,13 @@ impl Lowering<'_, '_> {
             }
             PropAtom::At(..) => Some(Range::new(0, 1)),
         });
-        if !range.is_some_and(|r| r.inside(0, last)) || len > 256 {
+        if !range.is_some_and(|r| r.inside(0, last)) || len > MAX_CASES {
             self.context.report(
                 Diagnostic::error(at.span, "the index may be out of range")
                     .label(format!("expected 0 to {last}"))
                     .help("use a constant, `t#1.self`, or a variable with a declared range"),
             );
             return None;
-        }
-        if let Value::Const(c) = index {
-            return Some(element(*c as usize));
         }
         Some((0..len - 1).rev().fold(element(len - 1), |rest, i| {
             let here = PropExpr::binary(BinOp::Eq, index.clone(), Value::Const(i as i64));
@@ -280,10 +289,12 @@ impl Lowering<'_, '_> {
         if let Some(unit) = self.context.unit_names.get(&name.text) {
             return Some(*unit);
         }
-        let names: Vec<String> = self.context.unit_names.keys().cloned().collect();
+        let names = self
+            .context
+            .candidates(|c| c.unit_names.keys().cloned().collect());
         let known = names.iter().map(String::as_str);
         self.context.unknown(
-            "thread",
+            format!("unknown thread `{}`", name.text),
             name,
             known,
             "properties name threads of this program",
@@ -382,9 +393,9 @@ impl Lowering<'_, '_> {
             return None;
         }
         let known = labels.iter().map(|l| l.name.as_str());
-        let what = format!("label of `{}`", thread.name.text);
+        let message = format!("`{}` has no label `{}`", thread.name.text, label.text);
         let help = "put it before a statement: `name: ...`";
-        self.context.unknown(&what, label, known, help);
+        self.context.unknown(message, label, known, help);
         None
     }
 
@@ -430,9 +441,9 @@ impl Lowering<'_, '_> {
             return None;
         }
         let known = locals.iter().map(|l| l.name.as_str());
-        let what = format!("local of `{}`", thread.name.text);
+        let message = format!("`{}` has no local `{}`", thread.name.text, name.text);
         self.context.unknown(
-            &what,
+            message,
             name,
             known,
             "properties name locals that the thread declares",

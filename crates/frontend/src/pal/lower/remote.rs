@@ -4,6 +4,7 @@
 
 use palisade_program::{Count, FlushTarget, LocalExpr, Place as Memory, Span, Step, TemplateId};
 
+use super::access::fits;
 use super::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Name, Place, Process};
@@ -12,6 +13,7 @@ impl Code<'_, '_> {
     pub(super) fn put(&mut self, remote: &Place, process: &Process, local: &Place, span: Span) {
         let places = self.both_sides(remote, process, local, span);
         if let Some((remote, local)) = places {
+            self.check_sent(&local, &remote, span);
             self.emit(Step::Put { remote, local }, span);
         }
     }
@@ -19,7 +21,21 @@ impl Code<'_, '_> {
     pub(super) fn get(&mut self, local: &Place, remote: &Place, process: &Process, span: Span) {
         let places = self.both_sides(remote, process, local, span);
         if let Some((remote, local)) = places {
+            self.check_sent(&remote, &local, span);
             self.emit(Step::Get { local, remote }, span);
+        }
+    }
+
+    /// The network copies values without a check, so a declared range of the
+    /// variable it writes must contain that of the variable it reads.
+    fn check_sent(&mut self, from: &Memory, to: &Memory, span: Span) {
+        let domain = self.context.globals[to.var.index()].domain;
+        if !fits(domain, self.shared_range(from.var)) {
+            let name = &self.context.globals[to.var.index()].name;
+            let error = Diagnostic::error(span, format!("values outside the range of `{name}`"))
+                .label("the network would write them unchecked")
+                .help("declare both variables with the same range, or neither");
+            self.report(error);
         }
     }
 
@@ -94,10 +110,13 @@ impl Code<'_, '_> {
         let owner = &self.context.units[template.index()];
         let Some(&var) = owner.variables.get(&place.name.text) else {
             let names: Vec<String> = owner.variables.keys().cloned().collect();
-            let what = format!("variable of process `{}`", process.name.text);
+            let message = format!(
+                "process `{}` has no variable `{}`",
+                process.name.text, place.name.text
+            );
             let known = names.iter().map(String::as_str);
             self.context.unknown(
-                &what,
+                message,
                 &place.name,
                 known,
                 "declare it there: `shared Y = 0;`",
@@ -178,8 +197,9 @@ impl Code<'_, '_> {
             .map(|u| u.ast.name.text.clone())
             .collect();
         let known = names.iter().map(String::as_str);
+        let message = format!("unknown process `{}`", name.text);
         self.context
-            .unknown("process", name, known, "declare it: `process name { ... }`");
+            .unknown(message, name, known, "declare it: `process name { ... }`");
         None
     }
 }

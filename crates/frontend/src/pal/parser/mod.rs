@@ -202,6 +202,8 @@ impl<'a> Parser<'a> {
             let error = Diagnostic::error(self.span(), message)
                 .label("this word is reserved")
                 .help(format!("choose another name, such as `{word}_`"));
+            // Recovery must not take the word for the start of a statement.
+            self.advance();
             return Err(self.error(error));
         }
         let text = word.to_owned();

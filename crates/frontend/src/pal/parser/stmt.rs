@@ -144,10 +144,31 @@ impl Parser<'_> {
             }
             _ => {
                 let kind = self.simple()?;
+                if let StmtKind::Call(call) = &kind
+                    && self.is_sym("{")
+                {
+                    return Err(self.mistyped_keyword(call));
+                }
                 self.need_sym(";", SEMICOLON)?;
                 Ok(kind)
             }
         }
+    }
+
+    /// `whlie (x) { ... }` looks like a call.
+    fn mistyped_keyword(&mut self, call: &Expr) -> super::Failed {
+        let ExprKind::Call(name, _) = &call.kind else {
+            return super::Failed;
+        };
+        let near = crate::pal::suggest::nearest(&name.text, ["if", "while", "for"]);
+        let help = near.map_or_else(
+            || "a block cannot follow a call; end the call with `;`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let error = Diagnostic::error(name.span, format!("unknown statement `{}`", name.text))
+            .label("followed by a block")
+            .help(help);
+        self.error(error)
     }
 
     /// Statements of one keyword and perhaps an operand.
@@ -432,6 +453,9 @@ impl Parser<'_> {
         self.need_sym(",", FORM)?;
         let process = self.process()?;
         self.need_sym(")", FORM)?;
+        if !self.is_sym(";") {
+            return Err(self.expected("`;`", FORM));
+        }
         Ok(StmtKind::Get {
             local,
             remote,
