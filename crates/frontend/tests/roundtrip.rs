@@ -71,3 +71,42 @@ fn examples_survive_printing() {
         );
     }
 }
+
+/// What a reduction makes: names that the language has not, control variables,
+/// several edges from one place, branching atomic blocks with a way back.
+#[test]
+fn machine_made_programs_survive_printing() {
+    let text = "
+        shared x, y, log in 0..2;
+        shared control c in 0..2 = 0;
+        thread t[2] {
+            local control n in 0..1 = 0;
+            local r = *, s;
+            top: choose { assume(n == 0); n = 1; goto top; }
+            or { atomic { assume(n == 1); r = x; again: if (r > 0) { r--; goto again; } else { n = 0; } y = r; } }
+            or { x = 1; log = s % 2; }
+            or { s = choose(0..2); atomic { assume(c < 2); c = s; } }
+            if (s == 1) goto top;
+            mid: assert(y <= 0 || r <= 0);
+        }
+        never t#1@mid && t#2@mid && t#1.n == 1;
+        finally (x == 1 || t#1.s == 0);
+        predicate t#1.r < y;";
+    let parsed = pal::parse(Source::new("t", text)).unwrap_or_else(|errors| panic!("{errors}"));
+    let mut program = parsed.program;
+    let plain = common::dump(&program);
+    let outcomes = |p: &Program| [Model::Sc, Model::Tso, Model::Pso].map(|m| outcome(p, m));
+    let expected = outcomes(&program);
+    assert_eq!(outcomes(&again(&program)), expected);
+    program.globals[0].name = "while".to_owned();
+    program.globals[1].name = "x.t[0]".to_owned();
+    program.globals[2].name = "1st of all".to_owned();
+    program.templates[0].name = "thread".to_owned();
+    program.templates[0].locals[0].name = "x_t_0".to_owned();
+    program.templates[0].locals[1].name = "x.t[1]".to_owned();
+    program.templates[0].labels[0].name = "if".to_owned();
+    assert_ne!(common::dump(&program), plain);
+    let printed = pal::print(&program);
+    assert_eq!(outcomes(&again(&program)), expected, "{printed}");
+    insta::assert_snapshot!(printed);
+}

@@ -49,7 +49,7 @@ impl Code<'_> {
         let order = layout(cfg);
         // Labels first: a jump may lead to a place that is written before it.
         for (i, &loc) in order.iter().enumerate() {
-            let next = order.get(i + 1).copied();
+            let next = order.get(i + 1).copied().or(Some(cfg.exit));
             for target in jumps(cfg, loc, next) {
                 if target != cfg.exit || matches!(labels, Labels::Block(_)) {
                     self.label(target, labels);
@@ -58,7 +58,9 @@ impl Code<'_> {
         }
         for (i, &loc) in order.iter().enumerate() {
             self.write_labels(loc, labels);
-            self.location(cfg, loc, order.get(i + 1).copied(), labels);
+            // The last one may fall off the end: that is the exit.
+            let next = order.get(i + 1).copied().or(Some(cfg.exit));
+            self.location(cfg, loc, next, labels);
         }
         if let Labels::Block(all) = labels
             && let Some(label) = &all[cfg.exit.index()]
@@ -163,6 +165,14 @@ impl Code<'_> {
             self.out.push_str("}\n");
             return;
         }
+        if let Step::Assert { kind, .. } = &edge.step {
+            self.out.push_str(match kind {
+                AssertKind::User => "",
+                AssertKind::Index => "// the index is in range\n",
+                AssertKind::Domain => "// the value is in the declared range\n",
+                AssertKind::Other(_) => "// a check of the front end\n",
+            });
+        }
         let text = self.simple_step(&edge.step);
         let _ = writeln!(self.out, "{text};");
     }
@@ -185,15 +195,7 @@ impl Code<'_> {
             Step::Fence(FenceKind::Full) => "fence".to_owned(),
             Step::Fence(FenceKind::StoreStore) => "fence(ss)".to_owned(),
             Step::Fence(FenceKind::Candidate) => "fence?".to_owned(),
-            Step::Assert { cond, kind } => {
-                let about = match kind {
-                    AssertKind::User => "",
-                    AssertKind::Index => " /* index in range */",
-                    AssertKind::Domain => " /* value in the declared range */",
-                    AssertKind::Other(_) => " /* check of the front end */",
-                };
-                format!("assert({}){about}", e(cond))
-            }
+            Step::Assert { cond, .. } => format!("assert({})", e(cond)),
             Step::Put { remote, local } => {
                 let (remote, process) = self.remote(remote);
                 format!("put({remote}, {process}, {})", self.place(local))
