@@ -1,4 +1,4 @@
-//! A small driver: `shape PROGRAM.tvp STATES.tvs [-join rel] [-D X=1] [-workers N] [-tvs]`.
+//! A small driver: `shape PROGRAM.tvp STATES.tvs [-join rel] [-D X=1] [-workers N] [-dump FOLDER]`.
 use palisade_shape::analysis::{Input, Options, analyse};
 use palisade_shape::verdict::Verdict;
 use std::path::Path;
@@ -15,6 +15,7 @@ fn main() -> std::process::ExitCode {
         loader: &load,
         ..Options::default()
     };
+    let mut dump = None;
     let mut i = 2;
     while i < args.len() {
         let value = args.get(i + 1).cloned().unwrap_or_default();
@@ -23,6 +24,7 @@ fn main() -> std::process::ExitCode {
             "-workers" => options.limits.workers = value.parse().expect("a number"),
             "-ms" => options.limits.structures = value.parse().ok(),
             "-mm" => options.limits.messages = value.parse().ok(),
+            "-dump" => dump = Some(value),
             "-D" => {
                 let (n, v) = value.split_once('=').unwrap_or((&value, "1"));
                 options.defines.push((n.to_owned(), v.to_owned()));
@@ -53,10 +55,10 @@ fn main() -> std::process::ExitCode {
             let f = &a.fixpoint;
             for (l, at) in a.model.locations.iter().zip(&f.locations) {
                 println!("{l}: {}", at.set.structures().len());
-                if std::env::var("SHOW").is_ok_and(|w| w == *l) {
-                    for s in at.set.structures() {
-                        println!("{}", palisade_shape::print::tvs(&a.model.vocabulary, s));
-                    }
+                if let Some(folder) = &dump {
+                    let file = Path::new(folder).join(format!("{l}.html"));
+                    let page = palisade_shape::draw::page(&a.model.vocabulary, l, at.set.structures());
+                    std::fs::write(file, page).expect("a folder that can be written");
                 }
             }
             println!("kept {} total {} stop {:?}", f.kept(), f.total, f.stop);

@@ -17,6 +17,7 @@ pub mod blur;
 pub mod coerce;
 mod differencing;
 pub mod concrete;
+pub mod draw;
 pub mod engine;
 pub mod eval;
 pub mod explore;

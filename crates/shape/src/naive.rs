@@ -231,25 +231,25 @@ impl World {
 
     /// Whether all values on tuples that contain the last mapped object are below the other's.
     fn below_on(&self, voc: &Vocabulary, other: &World, map: &[usize], mapped: usize) -> bool {
-        voc.ids().all(|p| {
-            if p == PredId::SM {
-                return true;
-            }
-            let arity = voc.get(p).arity;
-            if arity == 0 {
-                return self.get(p, &[]).below(other.get(p, &[]));
-            }
-            let small = World {
-                n: mapped,
-                values: vec![],
-            };
-            small.tuples(arity).iter().all(|tuple| {
-                if !tuple.contains(&(mapped - 1)) {
-                    return true;
-                }
-                let image: Vec<usize> = tuple.iter().map(|u| map[*u]).collect();
-                self.get(p, tuple).below(other.get(p, &image))
-            })
-        })
+        let fits = |p: PredId, tuple: &[usize]| {
+            let image: Vec<usize> = tuple.iter().map(|u| map[*u]).collect();
+            self.get(p, tuple).below(other.get(p, &image))
+        };
+        // Small arities first: they tell objects apart at least cost.
+        (0..=2).all(|arity| {
+            voc.ids()
+                .filter(|p| *p != PredId::SM && voc.get(*p).arity == arity)
+                .all(|p| match (arity, mapped.checked_sub(1)) {
+                    (0, _) => self.get(p, &[]).below(other.get(p, &[])),
+                    (_, None) => true,
+                    (1, Some(last)) => fits(p, &[last]),
+                    (_, Some(last)) => {
+                        (0..mapped).all(|u| fits(p, &[u, last]) && fits(p, &[last, u]))
+                    }
+                })
+        }) && voc
+            .ids()
+            .filter(|p| voc.get(*p).arity > 2)
+            .all(|p| mapped < self.n || self.tuples(voc.get(p).arity).iter().all(|t| fits(p, t)))
     }
 }

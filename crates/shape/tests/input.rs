@@ -1,0 +1,137 @@
+//! The front end: located errors with a remedy, and no panic on any input.
+
+use palisade_shape::analysis::{Input, Options, analyse};
+use palisade_shape::verdict::Verdict;
+use proptest::prelude::*;
+
+const PROGRAM: &str = "%s Vars {x, y}\n\
+foreach (z in Vars) { %p z(v) unique pointer }\n\
+%p n(v, w) function acyclic\n\
+%i shared(v) = E(a, b) a != b & n(a, v) & n(b, v)\n\
+%r n(v, w) ==> v != w\n\
+#define MOVE(p, q) p(v) = q(v)\n\
+%%\n\
+%action copy(p, q) { %t p + \" = \" + q %f { q(v) } { MOVE(p, q) } }\n\
+%action check() { %message (E(v) x(v) & shared(v)) -> \"shared \" + x }\n\
+%%\n\
+a copy(y, x) b\n\
+b check() c\n";
+
+const STATES: &str = "%n = {u, w}\n%p = { sm = {w:1/2} x = {u} n = {u->w:1/2, w->w:1/2} }\n";
+
+fn run(program: &str, states: &str) -> Result<&'static str, String> {
+    let options = Options::default();
+    let p = Input { name: "p.tvp", text: program };
+    let s = Input { name: "s.tvs", text: states };
+    match analyse(p, s, &options) {
+        Ok(a) => Ok(a.verdict.word()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Replaces one part of the program and expects an error that contains the texts.
+fn broken(from: &str, to: &str, place: &str, message: &str) {
+    assert!(PROGRAM.contains(from), "{from}");
+    let error = run(&PROGRAM.replacen(from, to, 1), STATES).expect_err("must be refused");
+    assert!(error.contains(place) && error.contains(message), "{error}");
+    assert!(error.contains("help:"), "{error}");
+}
+
+#[test]
+fn the_unbroken_program_holds() {
+    assert_eq!(run(PROGRAM, STATES), Ok("holds"));
+}
+
+#[test]
+fn errors_point_at_their_place() {
+    broken("%p n(v, w)", "%p n(v, w", "p.tvp:3", "expected `,`");
+    broken("n(b, v)", "m(b, v)", "p.tvp:4:", "`m` is not declared");
+    broken("n(a, v) &", "n(a) &", "p.tvp:4:", "takes 2 arguments");
+    broken("E(a, b)", "E(a)", "p.tvp:4", "free variable `b`");
+    broken("function", "funktion", "p.tvp:3:", "unknown property `funktion`");
+    broken("unique", "function", "p.tvp:2:", "arity 2");
+    broken("%%\n%action", "%action", "p.tvp:7:", "expected `%%`");
+    broken("b check()", "b chek()", "p.tvp:11:", "`chek` is not defined");
+    broken("copy(y, x)", "copy(y)", "p.tvp:10:", "takes 2 arguments");
+    broken("-> \"shared", "\"shared", "p.tvp:8:", "expected `->`");
+    broken("z in Vars", "z in Wars", "p.tvp:2:", "set `Wars` is not declared");
+    broken("#define MOVE", "#defin MOVE", "p.tvp:6", "unknown directive");
+    broken("%p z(v)", "%dname z(v)", "p.tvp:2:", "decomposition");
+}
+
+#[test]
+fn errors_in_structures() {
+    let with = |s: &str| run(PROGRAM, s).expect_err("must be refused");
+    assert!(with("%n = {u} %p = { q = {u} }").contains("`q` is not declared"));
+    assert!(with("%n = {u} %p = { x = {w} }").contains("`w` is not listed"));
+    assert!(with("%n = {u} %p = { n = {u} }").contains("arity 2"));
+    assert!(with("%n = {u} %p = { sm = {u} }").contains("`sm` cannot be 1"));
+    assert!(with("").contains("no structure"));
+    // Two objects for a unique predicate: nothing consistent, so an error, not a success.
+    let error = with("%n = {u, w} %p = { x = {u, w} }");
+    assert!(error.contains("x is unique") && error.contains("nothing was analysed"), "{error}");
+}
+
+#[test]
+fn a_message_without_a_run_is_unknown() {
+    // The summary list may be shared only abstractly: is[n] is 1/2 but no rule allows it.
+    let states = "%n = {u, w}\n%p = { sm = {w:1/2} x = {u} n = {u->w:1/2, w->w:1/2} shared = {u:1/2} }\n";
+    let program = PROGRAM.replace("%r n(v, w) ==> v != w", "%r n(v, w) ==> !x(w)");
+    assert_eq!(run(&program, states), Ok("holds"));
+}
+
+#[test]
+fn property_violations_on_runs_are_not_hidden() {
+    // The update makes n no function: the abstract engine drops the state, the verdict must not
+    // say that all is well.
+    let program = "%p x(v) unique\n%p n(v, w) function\n%%\n\
+        %action link() { { n(v, w) = n(v, w) | x(v) } }\n%%\na link() b\n";
+    let states = "%n = {u, w} %p = { x = {u} n = {u->w} }";
+    let p = Input { name: "p.tvp", text: program };
+    let s = Input { name: "s.tvs", text: states };
+    let a = analyse(p, s, &Options::default()).expect("readable");
+    assert!(matches!(a.verdict, Verdict::Unknown(_)), "{:?}", a.verdict);
+}
+
+#[test]
+fn wrong_update_formulas_are_not_trusted() {
+    let program = "%p x(v) unique\n%p n(v, w) function\n%i has(v) = E(w) n(v, w)\n%%\n\
+        %action link() { { n(v, w) = n(v, w) | x(v) & !x(w) has(v) = has(v) } }\n\
+        %action bad() { %message (E(v, w) x(v) & n(v, w) & !has(v)) -> \"no\" }\n%%\n\
+        a link() b\nb bad() c\n";
+    assert_eq!(run(program, "%n = {u, w} %p = { x = {u} }"), Ok("unknown"));
+}
+
+#[test]
+fn deep_and_long_inputs_end() {
+    let deep = format!("%i p() = {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(run(&deep, "").is_err());
+    let macros = "#define A B B\n#define B C C\n#define C A A\nA A A\n".repeat(20);
+    assert!(run(&macros, "").is_err());
+    let long = format!("%s S {{{}}}\n", "a, ".repeat(1_000_000));
+    assert!(run(&long, "").is_err());
+    assert!(run("#include \"p.tvp\"", "").is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes_never_panic(text in "\\PC{0,200}", states in "\\PC{0,80}") {
+        let _ = run(&text, &states);
+        let _ = run(PROGRAM, &states);
+    }
+
+    #[test]
+    fn mutated_programs_never_panic(
+        at in 0..PROGRAM.len(), cut in 0..12usize, put in "[-%a-z(){}!&|=,.+*/:\\[\\]01\" \n#]{0,6}",
+        s_at in 0..STATES.len(), s_cut in 0..6usize,
+    ) {
+        let splice = |text: &str, at: usize, cut: usize, put: &str| {
+            let end = (at + cut).min(text.len());
+            format!("{}{put}{}", &text[..at], &text[end..])
+        };
+        let _ = run(&splice(PROGRAM, at, cut, &put), STATES);
+        let _ = run(PROGRAM, &splice(STATES, s_at, s_cut, &put));
+    }
+}
