@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
             let cfg = &self.program.template(instance.template).cfg;
             let stops = match self.certificate.kind {
                 Kind::Inductive => vec![true; cfg.loc_count()],
-                Kind::Stops => stops(self.program, instance.template),
+                Kind::Stops => stops(self.program, self.certificate.model, instance.template),
             };
             let edges = &cfg.edges;
             let reads = edges.iter().map(|e| {

@@ -13,7 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`fingerprint`] | which program a certificate is for |
-//! | `stops` | where a thread can be interrupted |
+//! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `worker`, `judge` | obligations and how they are proved |
@@ -38,7 +38,7 @@ mod property;
 pub mod refusal;
 pub mod state;
 mod steps;
-mod stops;
+pub mod stops;
 mod token;
 mod wellformed;
 mod worker;

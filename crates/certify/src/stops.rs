@@ -24,13 +24,13 @@
 //! - `finally` speaks of ended threads, and the exit is a stop.
 
 use palisade_program::{
-    BinOp, Cfg, Edge, Expr, LocId, LocalId, Program, PropAtom, PropExpr, Property, PropertyKind,
-    Step, TemplateId, UnOp,
+    BinOp, Cfg, Edge, Expr, FenceKind, LocId, LocalId, Model, Program, PropAtom, PropExpr,
+    Property, PropertyKind, Step, TemplateId, UnOp,
 };
 use rustc_hash::FxHashSet;
 
-/// For each location of a template whether it is a stop.
-pub(crate) fn stops(program: &Program, template: TemplateId) -> Vec<bool> {
+/// For each location of a template whether it is a stop under `model`.
+pub fn stops(program: &Program, model: Model, template: TemplateId) -> Vec<bool> {
     let cfg = &program.template(template).cfg;
     let mut watched = Watched::default();
     for property in &program.properties {
@@ -42,7 +42,8 @@ pub(crate) fn stops(program: &Program, template: TemplateId) -> Vec<bool> {
     }
     for loc in cfg.locs() {
         let at_end = loc == cfg.entry || loc == cfg.exit;
-        stop[loc.index()] = at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, &watched);
+        stop[loc.index()] =
+            at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, model, &watched);
     }
     // A cycle of quiet locations gets a stop: the target of each edge that goes
     // back to a location not yet left. Numbers decide what "back" means, which
@@ -117,13 +118,17 @@ fn only_under_and_or(e: &PropExpr, is_at: &dyn Fn(&PropAtom) -> bool) -> bool {
 }
 
 /// Whether all steps at `loc` are local and unwatched, and one is always enabled.
-fn is_quiet(cfg: &Cfg, loc: LocId, watched: &Watched) -> bool {
+fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
     let edges: Vec<&Edge> = cfg.outgoing(loc).map(|(_, edge)| edge).collect();
     let unwatched = |step: &Step| match step {
         Step::Skip | Step::Assume(_) | Step::Assert { .. } => true,
         Step::Assign { dst, .. } | Step::Havoc { dst, .. } => !watched.locals.contains(dst),
-        Step::Fence(palisade_program::FenceKind::Candidate) => true,
-        Step::Fence(_) | Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
+        Step::Fence(FenceKind::Candidate) => true,
+        // Without effect under TSO. (Under SC as well, but stops are stops of
+        // the engine too, and it looks at fences there.)
+        Step::Fence(FenceKind::StoreStore) => model == Model::Tso,
+        Step::Fence(FenceKind::Full) => false,
+        Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
         Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
     };
     let always = |step: &Step| match step {

@@ -291,3 +291,42 @@ fn certificates_of_another_program_are_refused() {
     println!("{refused} of {offered} forged certificates refused");
     assert!(refused * 10 > offered);
 }
+
+#[test]
+fn stops_lose_no_violation() {
+    let (mut fewer, mut violated) = (0, 0);
+    for seed in 0..seeds() {
+        let program = program_of(seed);
+        for model in MODELS {
+            let all = explore(&program, model);
+            let mut interpreter = Interpreter::new(&program, model, THREADS);
+            let templates = interpreter.instances.iter().map(|i| i.template);
+            let stops = templates.map(|t| stops::stops(&program, model, t));
+            interpreter.stops = Some(stops.collect());
+            let found = interpreter.explore();
+            if all.bounded || found.bounded {
+                continue;
+            }
+            assert_eq!(all.violated, found.violated, "seed {seed}, {model}");
+            assert!(found.states.is_subset(&all.states));
+            fewer += u32::from(found.states.len() < all.states.len());
+            violated += u32::from(found.violated);
+            let way = seed % 3;
+            let mut certificate = divided(&program, model, &found, way, seed);
+            certificate.kind = Kind::Stops;
+            let result = accepted(&program, &certificate);
+            let context = format!("seed {seed}, {model}, division {way}");
+            match &result {
+                Ok(_) => assert!(!all.violated, "accepted a violated program: {context}"),
+                Err(refusal) => assert!(all.violated, "{context}: {refusal}"),
+            }
+            // As an invariant of all states it would not do.
+            if found.states.len() < all.states.len() {
+                certificate.kind = Kind::Inductive;
+                assert!(accepted(&program, &certificate).is_err(), "{context}");
+            }
+        }
+    }
+    println!("{fewer} with fewer states, {violated} violated");
+    assert!(u64::from(fewer) * 2 >= seeds() && u64::from(violated) * 2 >= seeds());
+}

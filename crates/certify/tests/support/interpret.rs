@@ -34,6 +34,9 @@ pub(crate) struct Interpreter<'a> {
     pub(crate) max_states: usize,
     pub(crate) max_value: i64,
     pub(crate) max_buffer: usize,
+    /// For each thread its stops: a thread elsewhere is not interrupted, and
+    /// states in which one is elsewhere are not looked at.
+    pub(crate) stops: Option<Vec<Vec<bool>>>,
     out: Exploration,
 }
 
@@ -49,19 +52,25 @@ impl<'a> Interpreter<'a> {
             max_states: 600,
             max_value: 50,
             max_buffer: 3,
+            stops: None,
             out: Exploration::default(),
         }
     }
 
     pub(crate) fn explore(mut self) -> Exploration {
         let mut open = self.initial();
+        let mut seen = BTreeSet::new();
         while let Some(state) = open.pop() {
-            if !self.out.states.insert(state.clone()) {
+            if !seen.insert(state.clone()) {
                 continue;
             }
-            if self.out.states.len() > self.max_states {
+            if seen.len() > self.max_states {
                 self.out.bounded = true;
                 break;
+            }
+            if let Some(thread) = self.between_stops(&state) {
+                open.extend(self.thread_steps(&state, thread));
+                continue;
             }
             if self.violates(&state) {
                 self.out.violated = true;
@@ -70,8 +79,15 @@ impl<'a> Interpreter<'a> {
                 open.extend(self.thread_steps(&state, thread));
                 open.extend(self.departures(&state, thread));
             }
+            self.out.states.insert(state);
         }
         self.out
+    }
+
+    fn between_stops(&self, state: &State) -> Option<usize> {
+        let stops = self.stops.as_ref()?;
+        let at_stop = |thread: usize| stops[thread][state.locs[thread].index()];
+        (0..self.instances.len()).find(|thread| !at_stop(*thread))
     }
 
     fn template(&self, thread: usize) -> &'a Template {

@@ -25,7 +25,8 @@ impl Rng {
     }
 }
 
-/// Global 0 and 1 are scalars, 2 is an array of two; each thread has two locals.
+/// Global 0 and 1 are scalars, 2 is an array of two; each thread has the
+/// locals `r` and `s`, which properties may read, and `u`, which none reads.
 pub(crate) fn program_of(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let rng = &mut rng;
@@ -85,11 +86,11 @@ fn random_thread(rng: &mut Rng, name: &str, count: Count) -> Template {
             _ => code.push((at, random_step(rng), at + 1)),
         }
     }
-    thread(name, count, &["r", "s"], length + 1, code)
+    thread(name, count, &["r", "s", "u"], length + 1, code)
 }
 
 fn random_step(rng: &mut Rng) -> Step {
-    match rng.below(22) {
+    match rng.below(25) {
         0..=5 => Step::Load {
             dst: LocalId(rng.below(2) as u32),
             src: random_place(rng),
@@ -98,7 +99,7 @@ fn random_step(rng: &mut Rng) -> Step {
             dst: random_place(rng),
             value: random_value(rng),
         },
-        13 => assign(rng.below(2) as u32, random_value(rng)),
+        13 => assign(rng.below(3) as u32, random_value(rng)),
         14 => Step::Fence(FenceKind::Full),
         15 | 16 => Step::Fence(FenceKind::StoreStore),
         17 | 18 => random_block(rng),
@@ -107,6 +108,7 @@ fn random_step(rng: &mut Rng) -> Step {
             domain: Some(Domain { lo: 0, hi: 1 }),
         },
         20 => assert(random_cond(rng).or(bin(BinOp::Lt, r(0), k(2)))),
+        21..=23 => assign(2, random_value(rng)),
         _ => Step::Skip,
     }
 }
@@ -183,7 +185,7 @@ fn random_place(rng: &mut Rng) -> Place {
 }
 
 fn random_value(rng: &mut Rng) -> LocalExpr {
-    let local = r(rng.below(2) as u32);
+    let local = r(rng.below(3) as u32);
     match rng.below(5) {
         0 => local,
         1 => bin(BinOp::Mod, bin(BinOp::Add, local, k(1)), k(3)),
@@ -277,8 +279,8 @@ fn litmus(rng: &mut Rng) -> Program {
         array("a", &[0, 1]),
     ];
     let templates = vec![
-        thread("left", Count::Once, &["r", "s"], 4, left),
-        thread("right", Count::Once, &["r", "s"], 4, right),
+        thread("left", Count::Once, &["r", "s", "u"], 4, left),
+        thread("right", Count::Once, &["r", "s", "u"], 4, right),
     ];
     let ended = finally(vec![only(0), only(1)], bad.negate());
     program(globals, templates, vec![ended])
