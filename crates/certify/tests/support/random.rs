@@ -217,13 +217,16 @@ fn random_property(rng: &mut Rng, templates: &[Template]) -> Property {
         1 => Expr::Atom(PropAtom::Global(GlobalId(2), Some(rng.below(2) as u32))),
         _ => prop_local(rng.below(2) as u32, rng.below(2) as u32),
     };
-    let a = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(3) as i64));
-    let b = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(3) as i64));
+    let a = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(2) as i64));
+    let b = pbin(BinOp::Eq, atom(rng), Expr::Const(rng.below(2) as i64));
+    let other = if rng.chance(50) { b } else { Expr::TRUE };
     if rng.chance(50) {
-        finally(threads, pbin(BinOp::Or, a.negate(), b.negate()))
+        finally(threads, pbin(BinOp::Or, a.negate(), other.negate()))
     } else {
-        let place = at(rng.below(2) as u32, rng.below(exit as usize + 1) as u32);
-        let other = if rng.chance(50) { b } else { Expr::TRUE };
+        let place = at(
+            rng.below(2) as u32,
+            exit.saturating_sub(rng.below(3) as u32),
+        );
         never(threads, pbin(BinOp::And, pbin(BinOp::And, a, other), place))
     }
 }
