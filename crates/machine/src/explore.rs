@@ -91,12 +91,15 @@ impl Evidence<'_, '_> {
     /// The violation with a replayed trace.
     fn violated(&self, found: &mut Found) -> Verdict {
         let start = std::time::Instant::now();
-        found.stats.shortest = !self.task.partial_order;
+        found.stats.shortest = !self.task.partial_order && !found.cut;
         let mut run = None;
         if self.task.partial_order && found.length > 0 {
+            let mut options = self.task.options.clone();
+            let used = found.stats.bytes;
+            options.max_memory = options.max_memory.map(|most| most.saturating_sub(used));
             let again = Task {
                 machine: self.task.machine,
-                options: self.task.options,
+                options: &options,
                 canonical: self.task.canonical,
                 partial_order: false,
                 last_level: Some(found.length),
@@ -105,7 +108,7 @@ impl Evidence<'_, '_> {
             found.stats.trace_states = second.stats.states;
             if second.end == End::Violated {
                 run = best_run(&again, &second);
-                found.stats.shortest = run.is_some();
+                found.stats.shortest = run.is_some() && !second.cut;
             }
         }
         let run = run.or_else(|| best_run(self.task, found));

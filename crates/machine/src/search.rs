@@ -93,6 +93,8 @@ pub(crate) struct Found {
     pub(crate) finals: Vec<Final>,
     pub(crate) bounds: Bounds,
     pub(crate) stats: Stats,
+    /// Whether a limit ended the last level before its end.
+    pub(crate) cut: bool,
     /// Parts of each level, for a second look.
     pub(crate) levels: Vec<Vec<Part>>,
 }
@@ -109,6 +111,7 @@ impl Found {
             finals: Vec::new(),
             bounds,
             stats: Stats::default(),
+            cut: false,
             levels: Vec::new(),
         }
     }
@@ -295,7 +298,7 @@ impl Task<'_, '_> {
         let mut bounds = Bounds::default();
         let store = &mut found.store;
         let most = self.options.max_states.unwrap_or(u64::MAX);
-        let mut inserted = 0_u64;
+        let (mut inserted, mut tried, mut stopped) = (0_u64, 0_u64, None);
         self.machine.for_each_initial(&mut bounds, |state, bounds| {
             self.pack(state, &mut scratch, &mut bytes);
             if bytes.len() > MOST_BYTES {
@@ -305,12 +308,19 @@ impl Task<'_, '_> {
             let hash = hash(&bytes);
             let shard = &mut store.shards[shard_of(hash)];
             inserted += u64::from(shard.insert(hash, &bytes, StateId::NONE));
-            inserted <= most
+            // Many variables that start with any value make many states.
+            tried += 1;
+            stopped = if inserted > most {
+                Some(End::States)
+            } else if tried % 4096 == 0 {
+                self.limit(store)
+            } else {
+                None
+            };
+            stopped.is_none()
         });
         found.bounds.merge(bounds);
-        if inserted > most {
-            found.end = End::States;
-        }
+        found.end = stopped.unwrap_or(End::Complete);
         let shards = &mut found.store.shards;
         shards.iter_mut().flat_map(Shard::next_level).collect()
     }
@@ -339,6 +349,7 @@ impl Task<'_, '_> {
             }
             if let Some(end) = self.limit(&found.store) {
                 found.end = end;
+                found.cut = true;
                 break;
             }
         }
@@ -355,12 +366,21 @@ impl Task<'_, '_> {
         }
     }
 
+    /// Whether the user or the clock ends the search.
+    pub(crate) fn stopped(&self) -> Option<End> {
+        if self.options.cancel.load(Ordering::Relaxed) {
+            Some(End::Cancelled)
+        } else if self.options.deadline.is_some_and(|d| Instant::now() >= d) {
+            Some(End::Time)
+        } else {
+            None
+        }
+    }
+
     fn limit(&self, store: &Store) -> Option<End> {
         let options = self.options;
-        if options.cancel.load(Ordering::Relaxed) {
-            Some(End::Cancelled)
-        } else if options.deadline.is_some_and(|d| Instant::now() >= d) {
-            Some(End::Time)
+        if let Some(end) = self.stopped() {
+            Some(end)
         } else if options.max_states.is_some_and(|most| store.len() > most) {
             Some(End::States)
         } else if options.max_memory.is_some_and(|most| store.bytes() > most) {
@@ -418,10 +438,11 @@ impl Task<'_, '_> {
         worker: &mut Worker,
     ) {
         outbox.clear();
-        if self.options.cancel.load(Ordering::Relaxed) {
-            return;
-        }
         for part in chunk {
+            if self.stopped().is_some() {
+                worker.batch.clear();
+                return; // the level will not be finished
+            }
             shards[part.shard].for_each(*part, |id, bytes| {
                 self.expand_state(id, bytes, outbox, worker);
                 if worker.batch.heads.len() >= LOOK_UPS {

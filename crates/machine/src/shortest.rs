@@ -36,7 +36,8 @@ pub(crate) struct Run {
 
 /// The best run to the targets of a search.
 pub(crate) fn best_run(task: &Task<'_, '_>, found: &Found) -> Option<Run> {
-    let marks = if found.stats.states <= MOST_STATES && !task.partial_order {
+    let small = found.stats.states <= MOST_STATES && task.stopped().is_none();
+    let marks = if small && !task.partial_order {
         mark_all(task, found)
     } else {
         mark_chain(found)
