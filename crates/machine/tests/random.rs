@@ -52,7 +52,7 @@ fn visible(program: &Program, threads: &[Vec<i64>]) -> Vec<Vec<i64>> {
 #[test]
 fn machine_and_reference_agree() {
     let (mut compared, mut violated, mut weak) = (0_u32, 0_u32, 0_u32);
-    for seed in 0..soak(300) {
+    for seed in 0..soak(200) {
         let text = generate(seed, &shape(seed));
         let program = parse(&text);
         let mut under_sc = false;
@@ -119,7 +119,7 @@ fn finals_agree(program: &Program, model: Model, expected: &reference::Answer, c
 #[test]
 fn reductions_and_workers_do_not_matter() {
     let (mut plain_states, mut reduced_states) = (0, 0);
-    for seed in 0..soak(300) {
+    for seed in 0..soak(200) {
         let text = generate(seed.wrapping_add(1_000_000), &shape(seed));
         let program = parse(&text);
         for &model in models(&program) {
