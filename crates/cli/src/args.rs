@@ -1,11 +1,13 @@
 //! The command line: every command and every option, in this one file. Help,
 //! the man page and shell completions are made from it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::{Domain, Model};
+use palisade_verify::{Buffers, Sizes};
 
 /// What the program is, for `--help`.
 const ABOUT: &str = "Proves or refutes safety of concurrent programs on relaxed memory";
@@ -34,12 +36,25 @@ pub(crate) enum Command {
     /// Search all runs of a program under a memory model
     #[command(after_help = EXIT_CODES)]
     Explore(ExploreArgs),
+    /// Prove or refute a program's properties, also with unbounded integers and loops
+    #[command(after_help = EXIT_CODES)]
+    Verify(VerifyArgs),
+    /// Check a certificate that `verify` has written
+    #[command(after_help = EXIT_CODES)]
+    Certify(CertifyArgs),
     /// Run litmus tests and print their final states in herd's form
     Litmus(LitmusArgs),
     /// Format programs
     Fmt(FmtArgs),
     /// Show a program as the engines see it
     Show(ShowArgs),
+    /// Write the Boolean program of a program and its predicates
+    Abstract(AbstractArgs),
+    /// Check a Boolean program with a number of threads
+    #[command(after_help = EXIT_CODES)]
+    Check(CheckArgs),
+    /// Run a suite of experiments beside the published figures
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page (roff): palisade man | man -l -
@@ -51,9 +66,14 @@ impl Command {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Explore(_) => "explore",
+            Self::Verify(_) => "verify",
+            Self::Certify(_) => "certify",
             Self::Litmus(_) => "litmus",
             Self::Fmt(_) => "fmt",
             Self::Show(_) => "show",
+            Self::Abstract(_) => "abstract",
+            Self::Check(_) => "check",
+            Self::Bench(_) => "bench",
             Self::Completions(_) => "completions",
             Self::Man => "man",
         }
@@ -63,9 +83,14 @@ impl Command {
     pub(crate) fn common(&self) -> CommonArgs {
         match self {
             Self::Explore(args) => args.common.clone(),
+            Self::Verify(args) => args.common.clone(),
+            Self::Certify(args) => args.common.clone(),
             Self::Litmus(args) => args.common.clone(),
             Self::Fmt(args) => args.common.clone(),
             Self::Show(args) => args.common.clone(),
+            Self::Abstract(args) => args.common.clone(),
+            Self::Check(args) => args.common.clone(),
+            Self::Bench(args) => args.common.clone(),
             Self::Completions(_) | Self::Man => CommonArgs::default(),
         }
     }
@@ -88,6 +113,7 @@ pub(crate) struct CommonArgs {
 
 /// `palisade explore`.
 #[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct ExploreArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
@@ -125,6 +151,100 @@ pub(crate) struct ExploreArgs {
     /// Threads that search [default: the machine's]
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade verify`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct VerifyArgs {
+    /// The program (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    /// Write the proof's certificate here
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// Print what it cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Further predicates: a file of `predicate ...;`
+    #[arg(long, value_name = "FILE", help_heading = "Method")]
+    pub(crate) predicates: Option<PathBuf>,
+    /// Use exactly the predicates given
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_refine: bool,
+    /// Ignore the program's own `predicate` hints
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_hints: bool,
+    /// Do not check the certificate
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_certify: bool,
+    /// How abstract transformers are built
+    #[arg(long, value_enum, default_value_t = StrategyArg::Lazy, help_heading = "Method")]
+    pub(crate) strategy: StrategyArg,
+    /// Literals of the largest cubes, for `enumerate`
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub(crate) cube_size: Option<usize>,
+    /// Join states of the same control
+    #[arg(long, help_heading = "Method")]
+    pub(crate) merge: bool,
+    /// Store buffers under TSO and PSO: `auto`, or `bounded:K` with K cells each
+    #[arg(long, value_name = "HOW", help_heading = "Method")]
+    pub(crate) buffers: Option<BuffersArg>,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    /// Abstract states of one search at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<usize>,
+    /// Rounds of refinement at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_rounds: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// How store buffers are modelled: `auto` or `bounded:K`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BuffersArg(pub(crate) Buffers);
+
+impl std::str::FromStr for BuffersArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self(Buffers::Auto));
+        }
+        let cells = text.strip_prefix("bounded:");
+        match cells.and_then(|cells| cells.parse::<u32>().ok()) {
+            Some(default) if default > 0 => Ok(Self(Buffers::Bounded(Sizes {
+                default,
+                named: BTreeMap::new(),
+            }))),
+            Some(_) | None => Err("expected `auto` or `bounded:K`, such as bounded:2".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for BuffersArg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Buffers::Auto => f.write_str("auto"),
+            Buffers::Bounded(sizes) => write!(f, "bounded:{}", sizes.default),
+        }
+    }
+}
+
+/// `palisade certify`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CertifyArgs {
+    /// The program (.pal)
+    pub(crate) program: PathBuf,
+    /// Its certificate
+    pub(crate) certificate: PathBuf,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -168,6 +288,111 @@ pub(crate) struct ShowArgs {
     pub(crate) cfg: Option<GraphFormat>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// `palisade abstract`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AbstractArgs {
+    /// The program; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = EmitArg::Bp)]
+    pub(crate) emit: EmitArg,
+    /// Further predicates: a file of `predicate ...;`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predicates: Option<PathBuf>,
+    /// How cubes are found
+    #[arg(long, value_enum, default_value_t = TableStrategy::Cores)]
+    pub(crate) strategy: TableStrategy,
+    /// Literals of the largest cubes [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) cube_size: Option<usize>,
+    /// Leave out what relates new values to each other: smaller, less precise
+    #[arg(long)]
+    pub(crate) cartesian: bool,
+    /// Keep variables with few values exact: one Boolean for each value
+    #[arg(long)]
+    pub(crate) explicit: bool,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) copies: u32,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `abstract` writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum EmitArg {
+    /// A Boolean program
+    Bp,
+}
+
+/// Strategies that build tables of cubes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TableStrategy {
+    /// All cubes by increasing size
+    Enumerate,
+    /// Minimal cubes as the dual of models
+    Cores,
+}
+
+/// `palisade check`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The Boolean program (.bp); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Copies of each thread that runs in any number
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// States to store at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade bench`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The suite
+    #[arg(value_enum)]
+    pub(crate) suite: SuiteArg,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    /// Only programs whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// Only this strategy
+    #[arg(long, value_enum)]
+    pub(crate) strategy: Option<StrategyArg>,
+    /// Read the suite from this folder instead of the built-in one
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// A row that takes longer prints T/O
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60")]
+    #[arg(help_heading = "Limits")]
+    pub(crate) row_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// The suites under `suites/`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SuiteArg {
+    /// Predicate abstraction for relaxed memory models, tables 1 and 2
+    Cupex,
+}
+
+/// How abstract transformers are built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// All cubes by increasing size
+    Enumerate,
+    /// Minimal cubes as the dual of models
+    Cores,
+    /// Only what the search meets
+    Lazy,
 }
 
 /// `palisade completions`.
@@ -306,7 +531,7 @@ mod tests {
         assert_eq!(parse_time("10"), Ok(Duration::from_secs(10)));
         assert_eq!(parse_time("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_time("2m"), Ok(Duration::from_mins(2)));
         assert!(parse_time("-1").is_err());
         assert!(parse_time("1 year").is_err());
         assert!(parse_time("").is_err());

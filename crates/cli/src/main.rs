@@ -7,7 +7,9 @@ mod commands;
 mod context;
 mod input;
 mod limits;
+mod predicates;
 mod progress;
+mod shown;
 mod usage;
 
 use std::process::ExitCode;

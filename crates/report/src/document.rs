@@ -42,6 +42,9 @@ pub struct Document {
     /// The run that violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Value>,
+    /// The predicates that `verify` used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicates: Option<Vec<String>>,
     /// Results of litmus tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<Value>>,

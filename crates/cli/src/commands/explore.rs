@@ -5,7 +5,7 @@ use std::fmt::Write;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Bound, Exploration, Options, explore};
 use palisade_program::{Domain, Model, Program, Trace, Unknown, Verdict};
-use palisade_report::{Document, Ink, Outcome, Stats, columns, finals, verdict};
+use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -13,6 +13,7 @@ use crate::args::{CheckArg, ExploreArgs};
 use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
+use crate::shown::shown_trace;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let program = match input::load(context, &args.file)? {
@@ -126,13 +127,6 @@ fn text(
     text
 }
 
-fn shown_trace(context: &Context, program: &Program, trace: &Trace) -> String {
-    let table = columns::render(trace, &program.source, context.style, context.width);
-    let steps = counted(trace.steps.len(), "step");
-    let switches = counted(columns::context_switches(trace), "context switch");
-    format!("\n{table}\n{steps}, {switches}\n")
-}
-
 /// What to do about a touched bound.
 const fn remedy(bound: Bound) -> Option<&'static str> {
     match bound {
@@ -142,15 +136,6 @@ const fn remedy(bound: Bound) -> Option<&'static str> {
         Bound::Threads => Some("--copies N tries more threads; no number proves all"),
         Bound::States => Some("--max-states N stores more"),
         Bound::Overflow | Bound::Undefined | Bound::Index | Bound::Block | Bound::StateSize => None,
-    }
-}
-
-/// A number with its noun.
-fn counted(number: usize, noun: &str) -> String {
-    match (number, noun.ends_with("ch")) {
-        (1, _) => format!("1 {noun}"),
-        (_, true) => format!("{number} {noun}es"),
-        (_, false) => format!("{number} {noun}s"),
     }
 }
 

@@ -1,11 +1,16 @@
 //! One file per command.
 
+mod abstract_;
+mod bench;
+mod certify;
+mod check;
 mod completions;
 mod explore;
 mod fmt;
 mod litmus;
 mod man;
 mod show;
+mod verify;
 
 use crate::CommandResult;
 use crate::args::Command;
@@ -15,9 +20,14 @@ use crate::context::Context;
 pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
     match command {
         Command::Explore(args) => explore::run(&args, context),
+        Command::Verify(args) => verify::run(&args, context),
+        Command::Certify(args) => certify::run(&args, context),
         Command::Litmus(args) => litmus::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Show(args) => show::run(&args, context),
+        Command::Abstract(args) => abstract_::run(&args, context),
+        Command::Check(args) => check::run(&args, context),
+        Command::Bench(args) => bench::run(&args, context),
         Command::Completions(args) => Ok(completions::run(&args, context)),
         Command::Man => man::run(context),
     }

@@ -1,0 +1,194 @@
+//! `palisade verify`: proves or refutes the properties by predicate abstraction,
+//! also where integers and loops are unbounded.
+
+use std::fmt::Write;
+use std::fs;
+
+use anyhow::Context as _;
+use palisade_program::{Program, Verdict};
+use palisade_report::{Document, Ink, Outcome, Stats, verdict};
+use palisade_verify::{Options, Report, Strategy, verify};
+use serde_json::{Map, Value, json};
+
+use crate::CommandResult;
+use crate::args::{StrategyArg, VerifyArgs};
+use crate::context::Context;
+use crate::progress::Progress;
+use crate::shown::shown_trace;
+use crate::{context, predicates};
+
+pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
+    let program = match predicates::load(context, &args.file, args.predicates.as_deref())? {
+        Ok(program) => program,
+        Err(outcome) => return Ok(outcome),
+    };
+    let options = options(args, context);
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some(options.model.to_string()),
+        options: Some(options_value(args, &options)),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let progress = Progress::start("verifying");
+    let mut report = verify(&program, &options);
+    drop(progress);
+    report.verdict = context.limits.explain(report.verdict);
+    if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
+        let text = palisade_certify::print(&program, certificate);
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let text = text(args, context, &program, &options, &report);
+    context.print(&text, &document(heading, &program, &report));
+    Ok(Outcome::from(&report.verdict))
+}
+
+fn options(args: &VerifyArgs, context: &Context) -> Options {
+    let defaults = Options::default();
+    Options {
+        model: args.model.into(),
+        threads: args.copies,
+        strategy: match args.strategy {
+            StrategyArg::Lazy => Strategy::Lazy,
+            StrategyArg::Enumerate => Strategy::Enumerate,
+            StrategyArg::Cores => Strategy::Cores,
+        },
+        cube_size: args.cube_size.unwrap_or(defaults.cube_size),
+        buffers: args.buffers.clone().map_or(defaults.buffers, |b| b.0),
+        merge: args.merge,
+        refine: !args.no_refine,
+        hints: !args.no_hints,
+        certify: !args.no_certify,
+        max_states: args.max_states.unwrap_or(defaults.max_states),
+        max_rounds: args.max_rounds.unwrap_or(defaults.max_rounds),
+        deadline: context.limits.deadline,
+        cancel: context.limits.cancel.clone(),
+        ..defaults
+    }
+}
+
+/// The options that the result depends on, for the document.
+fn options_value(args: &VerifyArgs, options: &Options) -> Value {
+    json!({
+        "strategy": strategy_name(options.strategy),
+        "copies": options.threads,
+        "cube_size": options.cube_size,
+        "buffers": args.buffers.as_ref().map(ToString::to_string),
+        "refine": options.refine,
+        "hints": options.hints,
+        "max_states": options.max_states,
+        "max_rounds": options.max_rounds,
+    })
+}
+
+const fn strategy_name(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Lazy => "lazy",
+        Strategy::Enumerate => "enumerate",
+        Strategy::Cores => "cores",
+    }
+}
+
+/// The result for people.
+fn text(
+    args: &VerifyArgs,
+    context: &Context,
+    program: &Program,
+    options: &Options,
+    report: &Report,
+) -> String {
+    let mut text = verdict::line(&report.verdict, &program.source, context.style);
+    match &report.verdict {
+        Verdict::Holds if report.certified => {
+            text.truncate(text.trim_end().len());
+            text.push_str(" (certified)\n");
+        }
+        Verdict::Holds => {}
+        Verdict::Violated(violation) => {
+            text.push_str(&shown_trace(context, program, &violation.trace));
+        }
+        Verdict::Unknown(_) => push_predicates(&mut text, report),
+    }
+    for note in &report.notes {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "note: {note}");
+    }
+    let stats = &report.stats;
+    let summary = format!(
+        "model {}, {} predicates, {} rounds, {} abstract states",
+        options.model, stats.predicates, stats.iterations, stats.states
+    );
+    let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
+    if args.stats {
+        push_stats(&mut text, report);
+    }
+    text
+}
+
+/// What was learned before the method gave up.
+fn push_predicates(text: &mut String, report: &Report) {
+    if !report.predicates.is_empty() {
+        text.push_str("predicates so far:\n");
+    }
+    for predicate in &report.predicates {
+        let _ = writeln!(text, "  {predicate}");
+    }
+}
+
+fn push_stats(text: &mut String, report: &Report) {
+    for (name, value) in more_stats(report) {
+        let _ = writeln!(text, "{} {value}", name.replace('_', " "));
+    }
+    let cost = context::stats();
+    let _ = writeln!(text, "cpu seconds {:.3}", cost.cpu_seconds);
+    let _ = writeln!(text, "peak memory bytes {}", cost.peak_memory_bytes);
+}
+
+/// What the document's fixed keys do not cover.
+fn more_stats(report: &Report) -> Map<String, Value> {
+    let stats = &report.stats;
+    let calls: Map<String, Value> = stats
+        .solver_calls
+        .iter()
+        .map(|&(purpose, calls)| (purpose.to_owned(), json!(calls)))
+        .collect();
+    let seconds: Map<String, Value> = stats
+        .times
+        .iter()
+        .map(|&(phase, time)| (phase.to_owned(), json!(time.as_secs_f64())))
+        .collect();
+    let all = json!({
+        "split_predicates": stats.split,
+        "explicit_variables": stats.explicit,
+        "steps": stats.steps,
+        "solver_calls_by_purpose": calls,
+        "cache_hits": stats.cache_hits,
+        "posts": stats.posts.0,
+        "posts_from_memory": stats.posts.1,
+        "cubes": stats.cubes.0,
+        "largest_cube": stats.cubes.1,
+        "seconds_by_phase": seconds,
+        "certificate_entries": stats.certificate_entries,
+    });
+    all.as_object().cloned().unwrap_or_default()
+}
+
+/// The result for scripts.
+fn document(heading: Document, program: &Program, report: &Report) -> Document {
+    let stats = &report.stats;
+    let mut document = heading.with_verdict(&report.verdict, &program.source);
+    if matches!(report.verdict, Verdict::Holds) {
+        document.certified = Some(report.certified);
+    }
+    document.notes.clone_from(&report.notes);
+    document.predicates = Some(report.predicates.clone());
+    document.stats = Some(Stats {
+        predicates: Some(stats.predicates as u64),
+        iterations: Some(stats.iterations as u64),
+        solver_calls: Some(stats.solver_calls.iter().map(|&(_, calls)| calls).sum()),
+        states: Some(stats.states as u64),
+        more: more_stats(report),
+        ..context::stats()
+    });
+    document
+}

@@ -1,0 +1,20 @@
+//! Traces as commands show them: the columns, then the length of the run.
+
+use palisade_program::{Program, Trace};
+use palisade_report::columns;
+
+use crate::context::Context;
+
+/// A trace with its number of steps and context switches.
+pub(crate) fn shown_trace(context: &Context, program: &Program, trace: &Trace) -> String {
+    let table = columns::render(trace, &program.source, context.style, context.width);
+    let steps = counted(trace.steps.len(), "step", "steps");
+    let switches = columns::context_switches(trace);
+    let switches = counted(switches, "context switch", "context switches");
+    format!("\n{table}\n{steps}, {switches}\n")
+}
+
+/// A number with its noun.
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
