@@ -19,7 +19,7 @@
 //! the entries: controls may repeat or overlap, and a state that matches no
 //! control is not in the invariant.
 //!
-//! Everything in a certificate is a claim that [`crate::check`] proves anew;
+//! Everything in a certificate is a claim that [`crate::check()`] proves anew;
 //! nothing in it is trusted.
 
 use crate::buffer::Buffer;

@@ -1,7 +1,7 @@
 //! Certificates: inductive invariants as evidence for `holds`, their text, and
 //! the independent check (DESIGN, idea 5).
 //!
-//! `verify` turns what its engine found into a [`Certificate`]; [`check`]
+//! `verify` turns what its engine found into a [`Certificate`]; [`check()`]
 //! confirms it with its own derivation of the program's steps under SC, TSO and
 //! PSO and a fresh solver session. This crate shares nothing with
 //! `palisade-memory`, `palisade-abstraction`, `palisade-checker` and
@@ -18,7 +18,7 @@
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
-//! | [`check`] | the whole check |
+//! | [`check`](mod@check) | the whole check |
 //! | [`refusal`] | why a certificate is not accepted |
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 

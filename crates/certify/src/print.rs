@@ -16,7 +16,7 @@
 //! of all explicit variables (`*` is any); `buffers` the shapes that are not
 //! empty, oldest store first, `|` being a store-store fence. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
-//! cube, `false` no cube at all. `#` begins a comment. [`crate::parse`] reads it.
+//! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
 use crate::buffer::{Buffer, Item};
 use crate::certificate::{Certificate, Control, Cube, Kind};

@@ -505,3 +505,44 @@ fn limits_end_the_check() {
         .reason;
     assert!(matches!(reason, Reason::Undecided(_)), "{reason:?}");
 }
+
+#[test]
+fn workers_change_nothing_but_the_time() {
+    // Enough entries that the work is shared.
+    let code = vec![
+        (0, load(0, 0), 1),
+        (
+            1,
+            store(0, bin(BinOp::Mod, bin(BinOp::Add, r(0), k(1)), k(50))),
+            2,
+        ),
+    ];
+    let domain = Some(Domain { lo: 0, hi: 49 });
+    let x = Global {
+        domain,
+        ..global("x", Init::Any)
+    };
+    let threads = vec![thread("t", Count::Fixed(2), &["r"], 3, code)];
+    let small = never(Vec::new(), pbin(BinOp::Ge, mem(0), Expr::Const(50)));
+    let program = program(vec![x], threads, vec![small]);
+    let mut interpreter = Interpreter::new(&program, Model::Sc, 0);
+    interpreter.max_states = 10_000;
+    let found = interpreter.explore();
+    assert!(!found.bounded && !found.violated);
+    let mut certificate = exact(&program, Model::Sc, 0, found.states, |_| true);
+    assert!(certificate.entries.len() > 600);
+    let run = |certificate: &Certificate, workers: usize| {
+        let options = Options {
+            workers,
+            ..Options::default()
+        };
+        let result = check(&program, certificate, &options);
+        result.map(|checked| checked.obligations)
+    };
+    assert!(run(&certificate, 1).is_ok());
+    assert_eq!(run(&certificate, 1), run(&certificate, 3));
+    certificate.entries.remove(500);
+    let alone = run(&certificate, 1);
+    assert!(alone.is_err());
+    assert_eq!(alone, run(&certificate, 3));
+}
