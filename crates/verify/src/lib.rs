@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
+//! | [`given`] | one search with exactly the given predicates |
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
@@ -17,10 +18,12 @@ pub mod divergence;
 pub mod driver;
 pub mod engine;
 pub mod evidence;
+pub mod given;
 pub mod invariant;
 pub mod options;
 pub mod refine;
 pub mod simulate;
 
 pub use driver::verify;
+pub use given::check_given;
 pub use options::{Buffers, Options, Progress, Promote, Report, Sizes, Stats, Strategy};
