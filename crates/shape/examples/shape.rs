@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
             "-workers" => options.limits.workers = value.parse().expect("a number"),
             "-ms" => options.limits.structures = value.parse().ok(),
             "-mm" => options.limits.messages = value.parse().ok(),
+            "-visits" => options.bounds.visits = value.parse().expect("a number"),
             "-dump" => dump = Some(value),
             "-D" => {
                 let (n, v) = value.split_once('=').unwrap_or((&value, "1"));
@@ -57,7 +58,8 @@ fn main() -> std::process::ExitCode {
                 println!("{l}: {}", at.set.structures().len());
                 if let Some(folder) = &dump {
                     let file = Path::new(folder).join(format!("{l}.html"));
-                    let page = palisade_shape::draw::page(&a.model.vocabulary, l, at.set.structures());
+                    let page =
+                        palisade_shape::draw::page(&a.model.vocabulary, l, at.set.structures());
                     std::fs::write(file, page).expect("a folder that can be written");
                 }
             }
@@ -66,7 +68,10 @@ fn main() -> std::process::ExitCode {
                 println!("message x{}: {} ({})", m.count, m.text, m.value);
             }
             for (r, n) in &f.discarded {
-                println!("discarded after update {n} times by {}", a.model.rules.rules()[*r].origin);
+                println!(
+                    "discarded after update {n} times by {}",
+                    a.model.rules.rules()[*r].origin
+                );
             }
             match &a.verdict {
                 Verdict::Holds { worlds, steps } => {
@@ -76,11 +81,18 @@ fn main() -> std::process::ExitCode {
                     println!("violated by a run of {} steps", run.steps.len());
                     for s in &run.steps {
                         let e = &a.model.edges[s.edge];
-                        println!("  {} {}", a.model.locations[e.source], a.model.actions[e.action].title.replace('\n', " "));
+                        println!(
+                            "  {} {}",
+                            a.model.locations[e.source],
+                            a.model.actions[e.action].title.replace('\n', " ")
+                        );
                     }
                 }
                 Verdict::Unknown(reason) => {
-                    println!("unknown: {}", palisade_shape::verdict::explain(&a.model, reason));
+                    println!(
+                        "unknown: {}",
+                        palisade_shape::verdict::explain(&a.model, reason)
+                    );
                 }
             }
             std::process::ExitCode::from(a.verdict.exit_code())

@@ -1,7 +1,7 @@
 //! Actions: the guarded, focused updates that a control-flow edge performs.
 //!
 //! Place: made by the front end, applied by [`crate::transfer`]. Paper: seed
-//! 001_9f3334838971d197, section 2 and its tool TVLA.
+//! `001_9f3334838971d197`, section 2 and its tool TVLA.
 
 use crate::eval::{Plan, Table};
 use crate::focus::FocusPlan;

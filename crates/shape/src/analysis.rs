@@ -10,8 +10,9 @@ use crate::structure::Structure;
 use crate::syntax::parser::Parser;
 use crate::syntax::preprocess::{Loader, preprocess};
 use crate::syntax::program::{Language, program};
-use crate::verdict::{Verdict, decide};
 use crate::syntax::{Diagnostics, Span, elaborate, lexer, tvs};
+use crate::verdict::{Verdict, decide};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// A source text with its name.
@@ -74,12 +75,21 @@ pub fn read_program(
     options: &Options<'_>,
     errors: &mut Diagnostics,
 ) -> Option<Model> {
-    let language = if input.name.ends_with(".tvm") {
+    let language = if Path::new(input.name)
+        .extension()
+        .is_some_and(|e| e == "tvm")
+    {
         Language::Tvm
     } else {
         Language::Tvp
     };
-    let lines = preprocess(input.name, input.text, &options.defines, options.loader, errors);
+    let lines = preprocess(
+        input.name,
+        input.text,
+        &options.defines,
+        options.loader,
+        errors,
+    );
     let tokens = lexer::lex(&lines, errors);
     let ast = program(&mut Parser::new(&tokens, errors), language).ok()?;
     if !errors.is_empty() {
@@ -95,7 +105,13 @@ pub fn read_structures(
     options: &Options<'_>,
     errors: &mut Diagnostics,
 ) -> Vec<Structure> {
-    let lines = preprocess(input.name, input.text, &options.defines, options.loader, errors);
+    let lines = preprocess(
+        input.name,
+        input.text,
+        &options.defines,
+        options.loader,
+        errors,
+    );
     let tokens = lexer::lex(&lines, errors);
     let Ok(list) = tvs::structures(&mut Parser::new(&tokens, errors)) else {
         return Vec::new();

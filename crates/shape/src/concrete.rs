@@ -2,7 +2,7 @@
 //!
 //! Place: the semantics that the abstract engine covers, by the naive evaluator only. Used by
 //! [`crate::explore`] to find real runs and to confirm results. Paper: seed
-//! 001_9f3334838971d197, section 2 (concrete configurations).
+//! `001_9f3334838971d197`, section 2 (concrete configurations).
 //!
 //! Instrumentation predicates are evaluated from their definitions after every step; an update
 //! formula of the model that says otherwise is reported. A formula that is 1/2 on a concrete
@@ -140,7 +140,15 @@ fn results(
         for (i, (p, tuple)) in choices.iter().enumerate() {
             world.set(*p, tuple, (mask >> i & 1 == 1).into());
         }
-        finish(model, action, &restricted(voc, &world, &kept), &given, &kept, &choices, out);
+        finish(
+            model,
+            action,
+            &restricted(voc, &world, &kept),
+            &given,
+            &kept,
+            &choices,
+            out,
+        );
     }
 }
 
@@ -179,7 +187,10 @@ fn finish(
             out.mismatch = Some(*p);
         }
     }
-    let broken = model.axioms.iter().position(|a| !world.satisfies(&a.formula));
+    let broken = model
+        .axioms
+        .iter()
+        .position(|a| !world.satisfies(&a.formula));
     if let Some(i) = broken {
         let mut chosen = false;
         model.axioms[i]
@@ -211,7 +222,12 @@ pub fn define(voc: &Vocabulary, w: &mut World) {
             continue;
         };
         for tuple in w.tuples(def.args.len()) {
-            let at: Assignment = def.args.iter().copied().zip(tuple.iter().copied()).collect();
+            let at: Assignment = def
+                .args
+                .iter()
+                .copied()
+                .zip(tuple.iter().copied())
+                .collect();
             let value = w.eval(&def.formula, &at);
             w.set(p, &tuple, value);
         }

@@ -198,11 +198,7 @@ impl Differ<'_> {
     }
 
     fn constant(&self, k: Kleene, slots: usize) -> Quad {
-        let value = Table::constant(
-            k,
-            table_rows(slots, self.old.n),
-            self.old.full(slots),
-        );
+        let value = Table::constant(k, table_rows(slots, self.old.n), self.old.full(slots));
         Quad {
             old: value.clone(),
             new: value,
@@ -300,9 +296,7 @@ impl Differ<'_> {
         let old = sharper(old, &shape(&paths.old));
         let plus = shape(&paths.plus).and(&old.clone().not(full));
         let new = sharper(new, &shape(&paths.new));
-        let minus = shape(&paths.affected)
-            .and(&old)
-            .and(&new.clone().not(full));
+        let minus = shape(&paths.affected).and(&old).and(&new.clone().not(full));
         let new = refine(new, &old, &plus, &minus, full);
         Quad {
             old,
@@ -323,8 +317,8 @@ impl Differ<'_> {
         let added = rel(&q.plus);
         // A deleted object takes its steps with it.
         let gone = Relation {
-            may: self.incident(&r_old.may, self.old.existing & !self.new.active),
-            must: self.incident(&r_old.must, self.old.active & !self.new.existing),
+            may: Self::incident(&r_old.may, self.old.existing & !self.new.active),
+            must: Self::incident(&r_old.must, self.old.active & !self.new.existing),
         };
         let removed = rel(&q.minus).union(&gone);
         let eq = self.identity();
@@ -332,11 +326,9 @@ impl Differ<'_> {
             Op::Atom(p, args) if args.len() == 2 && args[0] != args[1] => Some(*p),
             _ => None,
         };
-        let before = self.stored_closure(step).unwrap_or_else(|| {
-            r_old
-                .close(self.old.existing, self.old.active)
-                .union(&eq)
-        });
+        let before = self
+            .stored_closure(step)
+            .unwrap_or_else(|| r_old.close(self.old.existing, self.old.active).union(&eq));
         let unique = step.is_some_and(|p| {
             let props = self.old.voc.get(p).properties;
             props.acyclic && (props.function || props.invfunction)
@@ -348,13 +340,8 @@ impl Differ<'_> {
             .union(&added)
             .close(self.new.existing, self.new.active)
             .union(&eq)
-            .meet(
-                &r_new
-                    .close(self.new.existing, self.new.active)
-                    .union(&eq),
-            );
-        let via_new =
-            |a: &Relation, b: &Relation| a.compose(b, self.new.existing, self.new.active);
+            .meet(&r_new.close(self.new.existing, self.new.active).union(&eq));
+        let via_new = |a: &Relation, b: &Relation| a.compose(b, self.new.existing, self.new.active);
         // From T* to TC: equal off the diagonal, one step and then T* on it.
         Paths {
             old: through(&r_old, &before).meet_off_diagonal(&before),
@@ -365,7 +352,7 @@ impl Differ<'_> {
     }
 
     /// The steps of a relation that touch one of the objects.
-    fn incident(&self, rows: &[u64], objects: u64) -> Vec<u64> {
+    fn incident(rows: &[u64], objects: u64) -> Vec<u64> {
         rows.iter()
             .enumerate()
             .map(|(u, row)| {
@@ -510,16 +497,8 @@ fn negate(q: Quad, full: u64) -> Quad {
 }
 
 fn conjoin(a: Quad, b: &Quad, full: u64) -> Quad {
-    let plus = a
-        .plus
-        .clone()
-        .and(&b.new)
-        .or(&b.plus.clone().and(&a.new));
-    let minus = a
-        .minus
-        .clone()
-        .and(&b.old)
-        .or(&b.minus.clone().and(&a.old));
+    let plus = a.plus.clone().and(&b.new).or(&b.plus.clone().and(&a.new));
+    let minus = a.minus.clone().and(&b.old).or(&b.minus.clone().and(&a.old));
     let old = a.old.and(&b.old);
     let new = refine(a.new.and(&b.new), &old, &plus, &minus, full);
     Quad {

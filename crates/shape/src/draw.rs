@@ -1,4 +1,4 @@
-//! Drawing: structures as pictures, by seed 001_9f3334838971d197's conventions (section 2,
+//! Drawing: structures as pictures, by seed `001_9f3334838971d197`'s conventions (section 2,
 //! "Graphical representation").
 //!
 //! Place: output. Double line = summary object; dashed outline = object that may be absent;
@@ -129,7 +129,11 @@ pub fn dot(voc: &Vocabulary, name: &str, s: &Structure) -> String {
     let quote = |t: &str| t.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = format!("digraph \"{}\" {{\n  rankdir=LR;\n", quote(name));
     if !p.nullary.is_empty() {
-        let _ = writeln!(out, "  label=\"{}\"; labelloc=t;", quote(&p.nullary.join(", ")));
+        let _ = writeln!(
+            out,
+            "  label=\"{}\"; labelloc=t;",
+            quote(&p.nullary.join(", "))
+        );
     }
     for u in 0..p.objects.len() {
         let _ = writeln!(
@@ -204,7 +208,11 @@ fn places(p: &Picture) -> (Vec<Place>, f64, f64) {
     let n = p.objects.len();
     let depth = layer.iter().copied().max().map_or(0, |d| d + 1);
     let size = |u: usize| {
-        let longest = p.objects[u].iter().map(|l| l.chars().count()).max().unwrap_or(2);
+        let longest = p.objects[u]
+            .iter()
+            .map(|l| l.chars().count())
+            .max()
+            .unwrap_or(2);
         (
             (longest as f64 * CHAR / 2.0 + 12.0).max(26.0),
             (p.objects[u].len().max(1) as f64 * LINE / 2.0 + 8.0).max(18.0),
@@ -243,7 +251,11 @@ fn places(p: &Picture) -> (Vec<Place>, f64, f64) {
 fn outline(place: Place, thread: bool, grow: f64, dashed: bool) -> String {
     let Place { x, y, w, h } = place;
     let (w, h) = (w + grow, h + grow);
-    let style = if dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+    let style = if dashed {
+        " stroke-dasharray=\"5 3\""
+    } else {
+        ""
+    };
     if thread {
         let c = h.min(14.0 + grow);
         let points = [
@@ -254,8 +266,14 @@ fn outline(place: Place, thread: bool, grow: f64, dashed: bool) -> String {
             (x + w, y + h),
             (x - w, y + h),
         ];
-        let list: Vec<String> = points.iter().map(|(a, b)| format!("{a:.1},{b:.1}")).collect();
-        format!("<polygon points=\"{}\" fill=\"none\" stroke=\"black\"{style}/>", list.join(" "))
+        let list: Vec<String> = points
+            .iter()
+            .map(|(a, b)| format!("{a:.1},{b:.1}"))
+            .collect();
+        format!(
+            "<polygon points=\"{}\" fill=\"none\" stroke=\"black\"{style}/>",
+            list.join(" ")
+        )
     } else {
         format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"none\" stroke=\"black\"{style}/>",
@@ -269,7 +287,11 @@ fn outline(place: Place, thread: bool, grow: f64, dashed: bool) -> String {
 
 fn arrow(a: &Arrow, places: &[Place], rank: usize) -> String {
     let (p, q) = (places[a.from], places[a.to]);
-    let dash = if a.definite { "" } else { " stroke-dasharray=\"2 3\"" };
+    let dash = if a.definite {
+        ""
+    } else {
+        " stroke-dasharray=\"2 3\""
+    };
     let (path, lx, ly) = if a.from == a.to {
         let top = p.y - p.h - 3.0;
         let lift = 30.0 + 12.0 * rank as f64;
@@ -291,14 +313,17 @@ fn arrow(a: &Arrow, places: &[Place], rank: usize) -> String {
         let length = dx.hypot(dy).max(1.0);
         let border = |c: Place, sx: f64, sy: f64| {
             // Where the line from the centre meets the outline, a little outside.
-            let scale = f64::min((c.w + 16.0) / sx.abs().max(0.01), (c.h + 6.0) / sy.abs().max(0.01));
+            let scale = f64::min(
+                (c.w + 16.0) / sx.abs().max(0.01),
+                (c.h + 6.0) / sy.abs().max(0.01),
+            );
             (c.x + sx * scale, c.y + sy * scale)
         };
         let bend = 14.0 + 16.0 * rank as f64;
         let (nx, ny) = (-dy / length * bend, dx / length * bend);
         let (sx, sy) = border(p, dx / length, dy / length);
         let (ex, ey) = border(q, -dx / length, -dy / length);
-        let (mx, my) = ((sx + ex) / 2.0 + nx, (sy + ey) / 2.0 + ny);
+        let (mx, my) = (f64::midpoint(sx, ex) + nx, f64::midpoint(sy, ey) + ny);
         (
             format!("M{sx:.1},{sy:.1} Q{mx:.1},{my:.1} {ex:.1},{ey:.1}"),
             (sx + ex) / 4.0 + mx / 2.0,

@@ -1,6 +1,6 @@
 //! Engine: the least set of structures per location that is closed under all actions.
 //!
-//! Place: between the model and the verdict. Paper: seed 001_9f3334838971d197, section 2 (TVLA's
+//! Place: between the model and the verdict. Paper: seed `001_9f3334838971d197`, section 2 (TVLA's
 //! chaotic iteration); for concurrent models it is state-space exploration over one location.
 //!
 //! Locations are taken in reverse post-order; of one location a batch of pending structures is
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 32;
 
 /// Limits and choices of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// The join.
     pub join: Join,
@@ -35,19 +35,6 @@ pub struct Limits {
     pub memory: Option<usize>,
     /// Worker threads; 0 means as many as the machine has.
     pub workers: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            join: Join::default(),
-            structures: None,
-            messages: None,
-            time: None,
-            memory: None,
-            workers: 0,
-        }
-    }
 }
 
 /// Why a run ended.
@@ -134,7 +121,10 @@ pub struct Fixpoint {
 impl Fixpoint {
     /// Structures kept at the end, over all locations.
     pub fn kept(&self) -> usize {
-        self.locations.iter().map(|l| l.set.structures().len()).sum()
+        self.locations
+            .iter()
+            .map(|l| l.set.structures().len())
+            .sum()
     }
 
     /// The actions from an initial structure to the one given, as (location, index, edge).
@@ -225,17 +215,16 @@ impl Engine<'_> {
         for (i, s) in initial.iter().enumerate() {
             let mut s = s.clone();
             let all = crate::coerce::Dirty::all(voc);
-            match self.cx.rules.coerce(voc, &mut s, all) {
-                Err(breach) => self.out.inconsistent.push((i, breach.0)),
-                Ok(()) => {
-                    let s = if self.limits.join == Join::Conc {
-                        s
-                    } else {
-                        crate::blur::blur(voc, &s)
-                    };
-                    self.insert(0, s, None);
-                }
+            if let Err(breach) = self.cx.rules.coerce(voc, &mut s, all) {
+                self.out.inconsistent.push((i, breach.0));
+                continue;
             }
+            let s = if self.limits.join == Join::Conc {
+                s
+            } else {
+                crate::blur::blur(voc, &s)
+            };
+            self.insert(0, s, None);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Evaluation: the 3-valued meaning of a formula, computed for all assignments at once.
 //!
-//! Place: below focus, coerce, update and messages. Paper: seed 001_9f3334838971d197,
+//! Place: below focus, coerce, update and messages. Paper: seed `001_9f3334838971d197`,
 //! section 2 (Kleene's logic, with the Embedding Theorem as its soundness).
 //!
 //! A formula is compiled once into a [`Plan`]. Evaluating a plan gives a [`Table`]: the value
@@ -348,8 +348,7 @@ impl<'a> Cx<'a> {
                 acc.unwrap_or_else(|| Table::constant(Kleene::True, table_rows(k, self.n), full))
             }
             Op::Or(parts) => {
-                let mut acc =
-                    Table::constant(Kleene::False, table_rows(k, self.n), full);
+                let mut acc = Table::constant(Kleene::False, table_rows(k, self.n), full);
                 for part in parts {
                     let t = self.expand(self.eval(part), &part.slots, &node.slots);
                     acc = acc.or(&t);
@@ -474,7 +473,10 @@ impl<'a> Cx<'a> {
                 rest /= n;
             }
             let value_of = |slot: u8| {
-                let at = to.iter().position(|s| *s == slot).expect("from is part of to");
+                let at = to
+                    .iter()
+                    .position(|s| *s == slot)
+                    .expect("from is part of to");
                 tuple[at]
             };
             let source = from[..from.len() - 1]
@@ -599,13 +601,15 @@ impl<'a> Cx<'a> {
                 .iter()
                 .map(|a| match a {
                     Arg::Fixed(x) => self.fixed[*x as usize],
-                    Arg::Slot(s) => {
-                        values[slots.iter().position(|t| t == s).expect("slot listed")]
-                    }
+                    Arg::Slot(s) => values[slots.iter().position(|t| t == s).expect("slot listed")],
                 })
                 .collect();
             let v = self.s.get(self.voc, p, &tuple);
-            let (row, bit) = if k == 0 { (0, 0) } else { (index / n, index % n) };
+            let (row, bit) = if k == 0 {
+                (0, 0)
+            } else {
+                (index / n, index % n)
+            };
             out.may[row] |= u64::from(v.may()) << bit;
             out.must[row] |= u64::from(v.must()) << bit;
         }
@@ -641,9 +645,7 @@ impl<'a> Cx<'a> {
                 values[d] = rest % n;
                 rest /= n;
             }
-            let relation = |plane: &[u64]| -> Vec<u64> {
-                relation_at(plane, n, &values)
-            };
+            let relation = |plane: &[u64]| -> Vec<u64> { relation_at(plane, n, &values) };
             let may = close(relation(&t.may), self.existing);
             let must = close(relation(&t.must), self.active);
             self.scatter(&mut out, (&may, &must), (from, to), &params, &values, slots);

@@ -166,12 +166,14 @@ fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
     let mut out: Vec<Vec<usize>> = vec![vec![]];
     for u in 0..s.len() {
         let least = usize::from(s.get(voc, PredId::AC, &[u]) == Kleene::True);
-        let most = if s.is_summary(voc, u) { bounds.copies } else { 1 };
+        let most = if s.is_summary(voc, u) {
+            bounds.copies
+        } else {
+            1
+        };
         out = out
             .iter()
-            .flat_map(|list| {
-                (least..=most).map(move |k| [list.clone(), vec![u; k]].concat())
-            })
+            .flat_map(|list| (least..=most).map(move |k| [list.clone(), vec![u; k]].concat()))
             .filter(|list| list.len() <= bounds.objects)
             .collect();
         if out.len() > 200 {
@@ -238,6 +240,9 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// A visited world: location, world, and the visit and edge it came by.
+type Visit = (usize, World, Option<(usize, usize)>);
+
 /// Follows real runs from the input, breadth first.
 pub fn search(
     model: &Model,
@@ -247,8 +252,7 @@ pub fn search(
 ) -> Explored {
     let voc = &model.vocabulary;
     let mut out = Explored::default();
-    // Visited worlds with the way back: (location, world, parent, edge).
-    let mut visited: Vec<(usize, World, Option<(usize, usize)>)> = Vec::new();
+    let mut visited: Vec<Visit> = Vec::new();
     let mut seen: FxHashSet<(usize, Structure)> = FxHashSet::default();
     let mut queue = VecDeque::new();
     let finished = fixpoint.stop == crate::engine::Stop::Finished;
@@ -301,19 +305,15 @@ pub fn search(
 }
 
 fn first_message(steps: &Steps) -> Option<usize> {
-    steps
-        .messages
-        .first()
-        .copied()
-        .or_else(|| steps.results.iter().find_map(|r| r.post_messages.first().copied()))
+    steps.messages.first().copied().or_else(|| {
+        steps
+            .results
+            .iter()
+            .find_map(|r| r.post_messages.first().copied())
+    })
 }
 
-fn run_to(
-    visited: &[(usize, World, Option<(usize, usize)>)],
-    at: usize,
-    edge: usize,
-    message: usize,
-) -> Run {
+fn run_to(visited: &[Visit], at: usize, edge: usize, message: usize) -> Run {
     let mut steps = vec![RunStep {
         edge,
         world: visited[at].1.clone(),
@@ -338,6 +338,13 @@ fn run_to(
 pub fn confirm(model: &Model, fixpoint: &Fixpoint, bounds: &Bounds) -> Explored {
     let mut out = Explored::default();
     let stored = Stored::new(model, fixpoint);
+    // An even share for every structure, so that late locations are looked at as well.
+    let share = bounds.visits / fixpoint.kept().max(1) + 1;
+    let bounds = &Bounds {
+        worlds: bounds.worlds.min(share),
+        decisions: bounds.decisions.min(40 * share),
+        ..*bounds
+    };
     for (location, at) in fixpoint.locations.iter().enumerate() {
         for s in at.set.structures() {
             for w in worlds(model, s, bounds) {

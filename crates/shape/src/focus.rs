@@ -1,6 +1,6 @@
 //! Focus: split a structure so that given formulas become definite.
 //!
-//! Place: first step of an action. Paper: seed 001_9f3334838971d197 uses TVLA's *focus* ([13],
+//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus* ([13],
 //! section 6.3).
 //!
 //! A formula is stripped of its quantifiers and brought to disjunctive form. In each disjunct
@@ -25,6 +25,10 @@ use crate::vocabulary::{PredId, Vocabulary};
 /// Disjuncts beyond which each atom is focused by itself.
 const MAX_DISJUNCTS: usize = 32;
 
+/// Structures that one focus formula may give; beyond them values are left unknown, which is
+/// always sound.
+const MAX_STRUCTURES: usize = 1000;
+
 /// A literal to make definite, with the condition under which it matters.
 #[derive(Clone, Debug)]
 struct Step {
@@ -47,7 +51,8 @@ pub struct FocusPlan {
 pub struct Focused {
     /// The structures with what changed in each.
     pub structures: Vec<(Structure, Dirty)>,
-    /// Some atom was left unknown because both its objects are summary objects.
+    /// Some atom was left unknown: both its objects are summary objects, or there would be too
+    /// many structures.
     pub gave_up: bool,
     /// A structure would have grown beyond the size limit.
     pub too_large: bool,
@@ -82,6 +87,11 @@ impl FocusPlan {
             let mut stack: Vec<(Structure, Dirty)> = std::mem::take(&mut out.structures);
             stack.reverse();
             while let Some((s, dirty)) = stack.pop() {
+                if out.structures.len() + stack.len() > MAX_STRUCTURES {
+                    out.gave_up = true;
+                    out.structures.push((s, dirty));
+                    continue;
+                }
                 match next_split(voc, disjunct, &s, &mut out.gave_up) {
                     None => out.structures.push((s, dirty)),
                     Some((step, tuple)) => {

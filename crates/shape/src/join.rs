@@ -1,6 +1,6 @@
 //! Joins: sets of structures, and which structures they merge.
 //!
-//! Place: the state kept at each location. Paper: seed 001_9f3334838971d197 uses the partial
+//! Place: the state kept at each location. Paper: seed `001_9f3334838971d197` uses the partial
 //! join of its [11] ("partially disjunctive heap abstraction") throughout.
 //!
 //! | join | merges |
@@ -99,13 +99,11 @@ impl StructureSet {
                 }
                 self.structures[at].join(voc, &s)
             }
-            Join::Ind => {
-                match join_by_name(voc, &self.structures[at], &s) {
-                    None => return Inserted::TooLarge,
-                    Some(joined) if joined == self.structures[at] => return Inserted::Old,
-                    Some(joined) => joined,
-                }
-            }
+            Join::Ind => match join_by_name(voc, &self.structures[at], &s) {
+                None => return Inserted::TooLarge,
+                Some(joined) if joined == self.structures[at] => return Inserted::Old,
+                Some(joined) => joined,
+            },
         };
         self.structures[at] = joined;
         Inserted::Grown(at)

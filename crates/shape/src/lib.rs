@@ -2,7 +2,7 @@
 //!
 //! `palisade-shape` reads TVLA's languages (TVP, TVM, TVS), computes the set of 3-valued
 //! structures that can arise at each location, and says whether the model's messages can be
-//! given. Paper: seed 001_9f3334838971d197 ("Collapsing Threads Safely with Soft Invariants").
+//! given. Paper: seed `001_9f3334838971d197` ("Collapsing Threads Safely with Soft Invariants").
 //!
 //! | step | module |
 //! |---|---|
@@ -15,8 +15,8 @@ pub mod action;
 pub mod analysis;
 pub mod blur;
 pub mod coerce;
-mod differencing;
 pub mod concrete;
+mod differencing;
 pub mod draw;
 pub mod engine;
 pub mod eval;

@@ -3,7 +3,7 @@
 //! Place: the second account of the logic, which checks the first. It shares nothing with
 //! [`crate::eval`], [`crate::coerce`], [`crate::update`] and [`crate::blur`]: values stand in
 //! plain tables, formulas are evaluated by recursion one assignment at a time, closures by
-//! walking, embeddings by search; nothing is cached. Paper: seed 001_9f3334838971d197,
+//! walking, embeddings by search; nothing is cached. Paper: seed `001_9f3334838971d197`,
 //! section 2.
 
 use crate::formula::{Formula, Var};
@@ -172,15 +172,15 @@ impl World {
                     continue;
                 }
                 first = false;
-                for w in 0..self.n {
+                for (w, visited) in seen.iter_mut().enumerate() {
                     if step(u, w) < least {
                         continue;
                     }
                     if w == to {
                         return value;
                     }
-                    if !seen[w] {
-                        seen[w] = true;
+                    if !*visited {
+                        *visited = true;
                         stack.push(w);
                     }
                 }

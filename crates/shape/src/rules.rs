@@ -1,7 +1,7 @@
 //! Consistency rules: what must hold in every structure that stands for a real state.
 //!
 //! Place: generated once per model, used by [`crate::coerce`]. Paper: seed
-//! 001_9f3334838971d197 relies on the rules of Sagiv, Reps and Wilhelm (its [13], section
+//! `001_9f3334838971d197` relies on the rules of Sagiv, Reps and Wilhelm (its [13], section
 //! 6.4: compatibility constraints and their closure for extended Horn forms).
 //!
 //! Sources: rules written in the model, declared properties (unique, function, ...), and the
@@ -177,7 +177,9 @@ fn clauses(f: &Formula) -> Vec<Vec<Formula>> {
                 let options = clauses(part);
                 if acc.len() * options.len() > MAX_CLAUSES {
                     // Keep the part whole: weaker closure, same meaning.
-                    acc.iter_mut().for_each(|c| c.push(part.clone()));
+                    for c in &mut acc {
+                        c.push(part.clone());
+                    }
                     continue;
                 }
                 acc = acc
@@ -254,11 +256,7 @@ fn rules_of_clause(clause: &[Formula], axiom: &Axiom, out: &mut Vec<Rule>) {
     }
 }
 
-fn rule<'a>(
-    head: Head,
-    others: impl Iterator<Item = &'a Formula>,
-    axiom: &Axiom,
-) -> Option<Rule> {
+fn rule<'a>(head: Head, others: impl Iterator<Item = &'a Formula>, axiom: &Axiom) -> Option<Rule> {
     let mut vars: Vec<Var> = Vec::new();
     let head_formula = match &head {
         Head::Atom(p, args, positive) => {

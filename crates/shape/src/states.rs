@@ -67,8 +67,10 @@ fn structure(model: &Model, ast: &StructureAst, errors: &mut Diagnostics) -> Opt
             n => n,
         };
         let Some(p) = voc.find(&full) else {
-            if ["isthread", "ready", "runnable", "isNew", "instance", "outside"]
-                .contains(&full.as_str())
+            if [
+                "isthread", "ready", "runnable", "isNew", "instance", "outside",
+            ]
+            .contains(&full.as_str())
                 && v.entries.iter().all(|(_, k, _)| *k == Kleene::False)
             {
                 continue;
@@ -102,7 +104,12 @@ fn entry(
     if pred.arity != tuple.len() {
         errors.error(
             span,
-            format!("`{}` has arity {}, not {}", pred.name, pred.arity, tuple.len()),
+            format!(
+                "`{}` has arity {}, not {}",
+                pred.name,
+                pred.arity,
+                tuple.len()
+            ),
             "write `p = 1` (arity 0), `p = {u}` (1), `p = {u->w}` (2), `p = {(u,v,w)}` (more)",
         );
         return None;

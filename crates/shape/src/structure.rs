@@ -1,6 +1,6 @@
 //! Structure: a universe of objects and a 3-valued interpretation of every predicate.
 //!
-//! Place: what the analysis computes with. Paper: seed 001_9f3334838971d197, section 2
+//! Place: what the analysis computes with. Paper: seed `001_9f3334838971d197`, section 2
 //! (configuration S = <U, iota>).
 //!
 //! | paper | here |
@@ -252,9 +252,7 @@ impl Structure {
                 let (a_may, a_must) = self.planes(voc, p);
                 let (b_may, b_must) = other.planes(voc, p);
                 // 1/2 of b covers anything; where b is definite, a has the same value.
-                (0..a_may.len()).all(|r| {
-                    a_may[r] & !b_may[r] == 0 && b_must[r] & !a_must[r] == 0
-                })
+                (0..a_may.len()).all(|r| a_may[r] & !b_may[r] == 0 && b_must[r] & !a_must[r] == 0)
             })
     }
 

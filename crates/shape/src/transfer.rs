@@ -1,6 +1,6 @@
 //! Transfer: what one action makes of one structure.
 //!
-//! Place: the step of the fixed point. Paper: seed 001_9f3334838971d197, section 2 (TVLA's
+//! Place: the step of the fixed point. Paper: seed `001_9f3334838971d197`, section 2 (TVLA's
 //! order): focus, coerce, precondition, messages, update, coerce, blur, messages.
 //!
 //! Soundness: if a concrete structure embeds in the input and the action takes it to another,
@@ -170,7 +170,14 @@ fn finish(cx: &Context<'_>, action: &Action, s: &Structure, binding: &[usize], p
     if !action.post_messages.is_empty() {
         // A message after the update is about the whole result; the bound variables of the
         // precondition do not survive the blur.
-        give(voc, &action.post_messages, action.messages.len(), &result, &[], post);
+        give(
+            voc,
+            &action.post_messages,
+            action.messages.len(),
+            &result,
+            &[],
+            post,
+        );
     }
     post.structures.push(result);
 }

@@ -1,6 +1,6 @@
 //! Update: the structure after an action, for one binding of its variables.
 //!
-//! Place: middle step of [`crate::transfer`]. Paper: seed 001_9f3334838971d197, section 2
+//! Place: middle step of [`crate::transfer`]. Paper: seed `001_9f3334838971d197`, section 2
 //! (TVLA's predicate-update formulas).
 //!
 //! All formulas read the structure before the action, extended by created objects. A core
@@ -98,7 +98,14 @@ pub(crate) fn update(
             yes.clone()
         };
         let value = Updated::new(&old, &yes, &no, full);
-        if value.new != old || value.plus.may.iter().chain(&value.minus.may).any(|w| *w != 0) {
+        if value.new != old
+            || value
+                .plus
+                .may
+                .iter()
+                .chain(&value.minus.may)
+                .any(|w| *w != 0)
+        {
             write(voc, &mut new, u.predicate, &value.new);
             write(voc, &mut plus, u.predicate, &value.plus);
             write(voc, &mut minus, u.predicate, &value.minus);

@@ -21,8 +21,14 @@ const STATES: &str = "%n = {u, w}\n%p = { sm = {w:1/2} x = {u} n = {u->w:1/2, w-
 
 fn run(program: &str, states: &str) -> Result<&'static str, String> {
     let options = Options::default();
-    let p = Input { name: "p.tvp", text: program };
-    let s = Input { name: "s.tvs", text: states };
+    let p = Input {
+        name: "p.tvp",
+        text: program,
+    };
+    let s = Input {
+        name: "s.tvs",
+        text: states,
+    };
     match analyse(p, s, &options) {
         Ok(a) => Ok(a.verdict.word()),
         Err(e) => Err(e.to_string()),
@@ -48,14 +54,34 @@ fn errors_point_at_their_place() {
     broken("n(b, v)", "m(b, v)", "p.tvp:4:", "`m` is not declared");
     broken("n(a, v) &", "n(a) &", "p.tvp:4:", "takes 2 arguments");
     broken("E(a, b)", "E(a)", "p.tvp:4", "free variable `b`");
-    broken("function", "funktion", "p.tvp:3:", "unknown property `funktion`");
+    broken(
+        "function",
+        "funktion",
+        "p.tvp:3:",
+        "unknown property `funktion`",
+    );
     broken("unique", "function", "p.tvp:2:", "arity 2");
     broken("%%\n%action", "%action", "p.tvp:7:", "expected `%%`");
-    broken("b check()", "b chek()", "p.tvp:11:", "`chek` is not defined");
-    broken("copy(y, x)", "copy(y)", "p.tvp:10:", "takes 2 arguments");
-    broken("-> \"shared", "\"shared", "p.tvp:8:", "expected `->`");
-    broken("z in Vars", "z in Wars", "p.tvp:2:", "set `Wars` is not declared");
-    broken("#define MOVE", "#defin MOVE", "p.tvp:6", "unknown directive");
+    broken(
+        "b check()",
+        "b chek()",
+        "p.tvp:11:",
+        "`chek` is not defined",
+    );
+    broken("copy(y, x)", "copy(y)", "p.tvp:11:", "takes 2 arguments");
+    broken("-> \"shared", "\"shared", "p.tvp:9:", "expected `->`");
+    broken(
+        "z in Vars",
+        "z in Wars",
+        "p.tvp:2:",
+        "set `Wars` is not declared",
+    );
+    broken(
+        "#define MOVE",
+        "#defin MOVE",
+        "p.tvp:6",
+        "unknown directive",
+    );
     broken("%p z(v)", "%dname z(v)", "p.tvp:2:", "decomposition");
 }
 
@@ -69,13 +95,17 @@ fn errors_in_structures() {
     assert!(with("").contains("no structure"));
     // Two objects for a unique predicate: nothing consistent, so an error, not a success.
     let error = with("%n = {u, w} %p = { x = {u, w} }");
-    assert!(error.contains("x is unique") && error.contains("nothing was analysed"), "{error}");
+    assert!(
+        error.contains("x is unique") && error.contains("nothing was analysed"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_message_without_a_run_is_unknown() {
     // The summary list may be shared only abstractly: is[n] is 1/2 but no rule allows it.
-    let states = "%n = {u, w}\n%p = { sm = {w:1/2} x = {u} n = {u->w:1/2, w->w:1/2} shared = {u:1/2} }\n";
+    let states =
+        "%n = {u, w}\n%p = { sm = {w:1/2} x = {u} n = {u->w:1/2, w->w:1/2} shared = {u:1/2} }\n";
     let program = PROGRAM.replace("%r n(v, w) ==> v != w", "%r n(v, w) ==> !x(w)");
     assert_eq!(run(&program, states), Ok("holds"));
 }
@@ -87,8 +117,14 @@ fn property_violations_on_runs_are_not_hidden() {
     let program = "%p x(v) unique\n%p n(v, w) function\n%%\n\
         %action link() { { n(v, w) = n(v, w) | x(v) } }\n%%\na link() b\n";
     let states = "%n = {u, w} %p = { x = {u} n = {u->w} }";
-    let p = Input { name: "p.tvp", text: program };
-    let s = Input { name: "s.tvs", text: states };
+    let p = Input {
+        name: "p.tvp",
+        text: program,
+    };
+    let s = Input {
+        name: "s.tvs",
+        text: states,
+    };
     let a = analyse(p, s, &Options::default()).expect("readable");
     assert!(matches!(a.verdict, Verdict::Unknown(_)), "{:?}", a.verdict);
 }

@@ -4,6 +4,7 @@
 use palisade_shape::analysis::{Input, Options, read_program};
 use palisade_shape::blur::blur;
 use palisade_shape::coerce::Dirty;
+use palisade_shape::concrete::step;
 use palisade_shape::eval::Plan;
 use palisade_shape::focus::FocusPlan;
 use palisade_shape::formula::{Closure, Formula, Var};
@@ -14,6 +15,7 @@ use palisade_shape::model::Model;
 use palisade_shape::naive::World;
 use palisade_shape::structure::Structure;
 use palisade_shape::syntax::Diagnostics;
+use palisade_shape::transfer::{Context, apply};
 use palisade_shape::vocabulary::{PredId, Properties, Vocabulary};
 use proptest::prelude::*;
 
@@ -31,7 +33,9 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn cases() -> ProptestConfig {
-    let soak = std::env::var("PALISADE_SOAK").ok().and_then(|s| s.parse().ok());
+    let soak = std::env::var("PALISADE_SOAK")
+        .ok()
+        .and_then(|s| s.parse().ok());
     ProptestConfig {
         cases: soak.unwrap_or(150),
         ..ProptestConfig::default()
@@ -86,8 +90,11 @@ fn arb_formula() -> impl Strategy<Value = Formula> {
             inner.clone().prop_map(Formula::not),
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::And),
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::Or),
-            (inner.clone(), inner.clone(), inner.clone())
-                .prop_map(|(c, a, b)| Formula::Ite(Box::new(c), Box::new(a), Box::new(b))),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(c, a, b)| Formula::Ite(
+                Box::new(c),
+                Box::new(a),
+                Box::new(b)
+            )),
             (var(), inner.clone()).prop_map(|(v, f)| Formula::Exists(v, Box::new(f))),
             (var(), inner.clone()).prop_map(|(v, f)| Formula::Forall(v, Box::new(f))),
             (var(), var(), inner).prop_map(|(from, to, body)| Formula::Tc(Box::new(Closure {
@@ -208,9 +215,30 @@ foreach (z in Vars) { %i r[z](v) = E(w) z(w) & t(w, v) }
 %i onx(v) = A(w) x(w) -> n(w, v)
 %r x(v) & y(w) & n(v, w) ==> !n(w, v)
 %%
-%action none() { }
+%action cut() { %f { x(v) } { n(v, w) = n(v, w) & !x(v) } }
+%action link() {
+  %f { x(v), y(v) }
+  %p !(E(v, w) x(v) & n(v, w)) & !(E(v, w) x(v) & y(w) & t(w, v))
+  { n(v, w) = n(v, w) | x(v) & y(w) }
+}
+%action relink() {
+  %p !(E(v, w) x(v) & y(w) & t(w, v))
+  { n(v, w) = (x(v) ? y(w) : n(v, w)) }
+}
+%action next() { %f { y(v) & n(v, w) } { x(v) = E(w) y(w) & n(w, v) } }
+%action create() { %new { x(v) = isNew(v) } }
+%action createLinked() { %new { n(v, w) = n(v, w) | isNew(v) & y(w) x(v) = isNew(v) } }
+%action free() { %retain !x(v) }
+%action pick() { %p n(a, b) & !x(a) { y(v) = v == b } }
 %%
-a none() b
+a cut() a
+a link() a
+a relink() a
+a next() a
+a create() a
+a createLinked() a
+a free() a
+a pick() a
 ";
 
 /// Like [`LISTS`], with cycles allowed and a closure of more than an atom.
@@ -224,14 +252,31 @@ foreach (z in Vars) { %i r[z](v) = E(w) z(w) & n*(w, v) }
 %i avoid(v) = E(w) x(w) & TC (w, v)(a, b) (n(a, b) & !y(a))
 %i many() = E(a, b) a != b & x(a) & n(a, b)
 %%
-%action none() { }
+%action cut() { %f { x(v) } { n(v, w) = n(v, w) & !(x(v) & y(w)) } }
+%action link() { { n(v, w) = n(v, w) | x(v) & y(w) } }
+%action turn() { { n(v, w) = n(w, v) } }
+%action isolate() { %f { y(v) } { n(v, w) = n(v, w) & !y(w) & !y(v) } }
+%action free() { %retain !y(v) }
+%action double() { %new r[x](v) { n(v, w) = n(v, w) | (E(o) instance(v, o) & n(o, w)) } }
+%action copy() { %clone r[y](v) { x(v) = x(v) & !isNew(v) y(v) = y(v) & !isNew(v) } }
+%action toggle() { { x(v) = (x(v) ? 0 : y(v)) y(v) = x(v) } }
 %%
-a none() b
+a cut() a
+a link() a
+a turn() a
+a isolate() a
+a free() a
+a double() a
+a copy() a
+a toggle() a
 ";
 
 fn model(text: &str) -> Model {
     let mut errors = Diagnostics::default();
-    let input = Input { name: "laws.tvp", text };
+    let input = Input {
+        name: "laws.tvp",
+        text,
+    };
     let model = read_program(input, &Options::default(), &mut errors);
     model.unwrap_or_else(|| panic!("{errors}"))
 }
@@ -269,14 +314,23 @@ fn world(model: &Model, n: usize, digits: &[u8]) -> Option<World> {
         }
     }
     define(voc, &mut w);
-    model.axioms.iter().all(|a| w.satisfies(&a.formula)).then_some(w)
+    model
+        .axioms
+        .iter()
+        .all(|a| w.satisfies(&a.formula))
+        .then_some(w)
 }
 
 fn define(voc: &Vocabulary, w: &mut World) {
     for p in voc.instrumentation().collect::<Vec<_>>() {
         let def = voc.get(p).definition.clone().expect("defined");
         for tuple in w.tuples(def.args.len()) {
-            let at = def.args.iter().copied().zip(tuple.iter().copied()).collect();
+            let at = def
+                .args
+                .iter()
+                .copied()
+                .zip(tuple.iter().copied())
+                .collect();
             let value = w.eval(&def.formula, &at);
             w.set(p, &tuple, value);
         }
@@ -288,7 +342,7 @@ fn abstraction(voc: &Vocabulary, w: &World, digits: &[u8]) -> Structure {
     let mut s = blur(voc, &w.structure(voc));
     let n = s.len();
     for (i, d) in digits.iter().enumerate() {
-        let p = PredId(2 + (*d as u32 % (voc.len() as u32 - 2)));
+        let p = PredId(2 + (u32::from(*d) % (voc.len() as u32 - 2)));
         let tuple: Vec<usize> = (0..voc.get(p).arity)
             .map(|k| digits[(i + k + 1) % digits.len()] as usize % n.max(1))
             .collect();
@@ -317,6 +371,68 @@ proptest! {
             let mut again = c.clone();
             prop_assert!(m.rules.coerce(voc, &mut again, Dirty::all(voc)).is_ok());
             prop_assert_eq!(c, again);
+        }
+    }
+
+    /// A whole action covers its concrete steps: focus, coerce, update with differencing, blur.
+    #[test]
+    fn actions_are_sound(n in 0..5usize, d in proptest::collection::vec(any::<u8>(), 20..60), e in proptest::collection::vec(any::<u8>(), 0..12)) {
+        for text in [LISTS, GRAPHS] {
+            let m = model(text);
+            let voc = &m.vocabulary;
+            let Some(w) = world(&m, n, &d) else { continue };
+            let mut s = abstraction(voc, &w, &e);
+            prop_assert!(m.rules.coerce(voc, &mut s, Dirty::all(voc)).is_ok());
+            let s = blur(voc, &s);
+            let cx = Context {
+                vocabulary: voc,
+                rules: &m.rules,
+                instrumentation: &m.instrumentation,
+                join: Join::Part,
+            };
+            for action in &m.actions {
+                let post = apply(&cx, action, &s);
+                for r in step(&m, action, &w, 12).results {
+                    if r.broken.is_some() {
+                        continue;
+                    }
+                    let covered = post
+                        .structures
+                        .iter()
+                        .any(|t| r.world.embeds_in(voc, &World::of(voc, t)));
+                    prop_assert!(covered, "{} lost {:?}", action.title, r.world);
+                }
+            }
+        }
+    }
+
+    /// On a concrete structure an action is exact: differencing equals re-evaluation.
+    #[test]
+    fn differencing_is_exact_on_concrete_structures(n in 0..5usize, d in proptest::collection::vec(any::<u8>(), 20..60)) {
+        for text in [LISTS, GRAPHS] {
+            let m = model(text);
+            let voc = &m.vocabulary;
+            let Some(w) = world(&m, n, &d) else { continue };
+            let cx = Context {
+                vocabulary: voc,
+                rules: &m.rules,
+                instrumentation: &m.instrumentation,
+                join: Join::Conc,
+            };
+            for action in &m.actions {
+                let form = |s: &Structure| canonical(voc, s);
+                let mut found: Vec<Structure> =
+                    apply(&cx, action, &w.structure(voc)).structures.iter().map(form).collect();
+                let mut expected: Vec<Structure> = step(&m, action, &w, 12)
+                    .results
+                    .iter()
+                    .filter(|r| r.broken.is_none())
+                    .map(|r| form(&r.world.structure(voc)))
+                    .collect();
+                found.sort();
+                expected.sort();
+                prop_assert_eq!(found, expected, "{}", action.title);
+            }
         }
     }
 

@@ -57,18 +57,14 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
         let mut rest = line.text.as_str();
         if let Some((mut text, span)) = open.take() {
             text.push('\n');
-            match rest.find('"') {
-                Some(end) => {
-                    text.push_str(&rest[..end]);
-                    out.push((Token::Text(text), span));
-                    rest = &rest[end + 1..];
-                }
-                None => {
-                    text.push_str(rest);
-                    open = Some((text, span));
-                    continue;
-                }
-            }
+            let Some(end) = rest.find('"') else {
+                text.push_str(rest);
+                open = Some((text, span));
+                continue;
+            };
+            text.push_str(&rest[..end]);
+            out.push((Token::Text(text), span));
+            rest = &rest[end + 1..];
         }
         while let Some(c) = rest.chars().next() {
             let span = Span {
@@ -78,15 +74,12 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
             if c.is_whitespace() || c == '\u{1a}' {
                 rest = &rest[c.len_utf8()..];
             } else if c == '"' {
-                match rest[1..].find('"') {
-                    Some(end) => {
-                        out.push((Token::Text(rest[1..=end].to_owned()), span));
-                        rest = &rest[end + 2..];
-                    }
-                    None => {
-                        open = Some((rest[1..].to_owned(), span));
-                        rest = "";
-                    }
+                if let Some(end) = rest[1..].find('"') {
+                    out.push((Token::Text(rest[1..=end].to_owned()), span));
+                    rest = &rest[end + 2..];
+                } else {
+                    open = Some((rest[1..].to_owned(), span));
+                    rest = "";
                 }
             } else {
                 rest = word(rest, span, &mut out, errors);

@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the next token.
-    pub fn next(&mut self) -> &'a Token {
+    pub fn advance(&mut self) -> &'a Token {
         let t = self.peek();
         self.at += 1;
         t
@@ -90,7 +90,10 @@ impl<'a> Parser<'a> {
         if self.take(sign) {
             Ok(())
         } else {
-            self.expected(&format!("`{sign}`"), "")
+            self.expected(
+                &format!("`{sign}`"),
+                "check the brackets and commas before it",
+            )
         }
     }
 
@@ -292,15 +295,9 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// The next sign is an operator and not the start of `|/{` or `&/{`.
-    fn is_operator(&self, sign: &str) -> bool {
-        self.is(sign)
-    }
-
     fn disjunction(&mut self) -> Parsed<FormulaAst> {
         let mut left = self.conjunction()?;
-        while self.is_operator("|") {
-            self.at += 1;
+        while self.take("|") {
             left = FormulaAst::Or(Box::new(left), Box::new(self.conjunction()?));
         }
         Ok(left)
@@ -308,8 +305,7 @@ impl<'a> Parser<'a> {
 
     fn conjunction(&mut self) -> Parsed<FormulaAst> {
         let mut left = self.deeper(Self::unary)?;
-        while self.is_operator("&") {
-            self.at += 1;
+        while self.take("&") {
             left = FormulaAst::And(Box::new(left), Box::new(self.deeper(Self::unary)?));
         }
         Ok(left)

@@ -156,7 +156,12 @@ impl State<'_> {
                 if let Some((text, span)) = pending.take() {
                     self.emit(text, span);
                 }
-                self.directive(line.trim_start()[1..].trim(), span, &mut branches, (name, depth));
+                self.directive(
+                    line.trim_start()[1..].trim(),
+                    span,
+                    &mut branches,
+                    (name, depth),
+                );
             } else if active {
                 let (text, span) = match pending.take() {
                     Some((before, first)) => (before + " " + &line, first),
@@ -232,8 +237,7 @@ impl State<'_> {
                     );
                     return;
                 };
-                let take =
-                    !taken && (word == "else" || outer && self.condition(rest, span));
+                let take = !taken && (word == "else" || outer && self.condition(rest, span));
                 *branches.last_mut().expect("checked") = (take, taken || take);
             }
             "endif" => {
@@ -249,9 +253,11 @@ impl State<'_> {
             }
             "include" => self.include(rest, span, name, depth),
             "" | "pragma" | "line" => {}
-            "error" => self
-                .errors
-                .error(span, format!("#error {rest}"), "the model refuses these options"),
+            "error" => self.errors.error(
+                span,
+                format!("#error {rest}"),
+                "the model refuses these options",
+            ),
             other => self.errors.error(
                 span,
                 format!("unknown directive `#{other}`"),
@@ -263,8 +269,11 @@ impl State<'_> {
     fn include(&mut self, rest: &str, span: Span, name: &str, depth: usize) {
         let path = rest.trim_matches(|c| c == '"' || c == '<' || c == '>' || c == ' ');
         if depth >= MAX_DEPTH {
-            self.errors
-                .error(span, "includes nest too deeply", "does a file include itself?");
+            self.errors.error(
+                span,
+                "includes nest too deeply",
+                "does a file include itself?",
+            );
             return;
         }
         match (self.loader)(path, name) {
@@ -280,31 +289,27 @@ impl State<'_> {
     fn define(&mut self, rest: &str, span: Span) {
         let (name, after) = split_word(rest);
         if name.is_empty() {
-            self.errors
-                .error(span, "`#define` without a name", "write `#define NAME text`");
+            self.errors.error(
+                span,
+                "`#define` without a name",
+                "write `#define NAME text`",
+            );
             return;
         }
         let (parameters, body) = match after.strip_prefix('(') {
-            Some(tail) => match tail.split_once(')') {
-                Some((list, body)) => (
-                    Some(
-                        list.split(',')
-                            .map(|p| p.trim().to_owned())
-                            .filter(|p| !p.is_empty())
-                            .collect(),
-                    ),
-                    body,
-                ),
-                None => {
+            None => (None, after),
+            Some(tail) => {
+                let Some((list, body)) = tail.split_once(')') else {
                     self.errors.error(
                         span,
                         "the parameter list of the macro is not closed",
                         "add `)`",
                     );
                     return;
-                }
-            },
-            None => (None, after),
+                };
+                let names = list.split(',').map(|p| p.trim().to_owned());
+                (Some(names.filter(|p| !p.is_empty()).collect()), body)
+            }
         };
         self.macros.insert(
             name.to_owned(),
@@ -320,11 +325,22 @@ impl State<'_> {
         let mut protected = String::new();
         let mut rest = text;
         while let Some(at) = rest.find("defined") {
-            protected.push_str(&self.expand(&rest[..at], &mut Vec::new()).unwrap_or_default());
+            protected.push_str(
+                &self
+                    .expand(&rest[..at], &mut Vec::new())
+                    .unwrap_or_default(),
+            );
             rest = rest[at + 7..].trim_start_matches([' ', '(']);
             let (word, after) = split_word(rest);
-            protected.push_str(if self.macros.contains_key(word) { " 1 " } else { " 0 " });
-            rest = after.trim_start_matches([' ']).strip_prefix(')').unwrap_or(after);
+            protected.push_str(if self.macros.contains_key(word) {
+                " 1 "
+            } else {
+                " 0 "
+            });
+            rest = after
+                .trim_start_matches([' '])
+                .strip_prefix(')')
+                .unwrap_or(after);
         }
         protected.push_str(&self.expand(rest, &mut Vec::new()).unwrap_or_default());
         if let Some(v) = Condition::new(&protected).value() {
@@ -460,7 +476,8 @@ fn substitute(body: &str, names: &[String], raw: &[String], expanded: &[String])
             let (word, after) = split_word(rest);
             match names.iter().position(|n| n == word) {
                 Some(i) => {
-                    let glued = out.trim_end().ends_with("##") || after.trim_start().starts_with("##");
+                    let glued =
+                        out.trim_end().ends_with("##") || after.trim_start().starts_with("##");
                     let list = if glued { raw } else { expanded };
                     out.push_str(list.get(i).map_or("", |a| a.trim()));
                 }
@@ -480,10 +497,7 @@ fn paste(body: &str) -> String {
     if !body.contains("##") {
         return body.to_owned();
     }
-    body.split("##")
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .concat()
+    body.split("##").map(str::trim).collect::<Vec<_>>().concat()
 }
 
 /// A tiny evaluator of `#if` conditions.

@@ -36,7 +36,7 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
                 out.edges.push(edge(p)?);
             }
             if matches!(p.peek(), Token::Section) {
-                p.next();
+                p.advance();
                 while !matches!(p.peek(), Token::End | Token::Section) {
                     out.printed.push(label(p)?);
                     p.take(",");
@@ -48,7 +48,7 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
                 out.threads.push(thread(p)?);
             }
             if matches!(p.peek(), Token::Section) {
-                p.next();
+                p.advance();
                 while matches!(p.peek(), Token::Ident(_)) {
                     let span = p.span();
                     let name = p.ident("an action")?;
@@ -59,7 +59,7 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
             // Output modifiers only choose what is printed.
             if matches!(p.peek(), Token::Section) {
                 while !matches!(p.peek(), Token::End) {
-                    p.next();
+                    p.advance();
                 }
             }
         }
@@ -72,7 +72,7 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
 
 fn section(p: &mut Parser<'_>, next: &str) -> Parsed<()> {
     if matches!(p.peek(), Token::Section) {
-        p.next();
+        p.advance();
         return Ok(());
     }
     p.expected(
@@ -89,26 +89,26 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
         match p.peek() {
             Token::Directive(d) => match d.as_str() {
                 "s" => {
-                    p.next();
+                    p.advance();
                     let name = p.ident("a set name")?;
                     out.push(Decl::Set(name, p.set()?, span));
                 }
                 "p" | "i" => {
-                    p.next();
+                    p.advance();
                     out.push(Decl::Predicate(Box::new(predicate(p, d == "i")?)));
                 }
                 "r" => {
-                    p.next();
+                    p.advance();
                     let body = p.formula()?;
                     p.sign("==>")?;
                     out.push(Decl::Rule(body, p.formula()?, span));
                 }
                 "f" => {
-                    p.next();
+                    p.advance();
                     out.push(Decl::Focus(focus(p)?));
                 }
                 "message" => {
-                    p.next();
+                    p.advance();
                     out.push(Decl::Message(message(p)?));
                 }
                 "pset" | "dname" | "closecycle" => {
@@ -122,7 +122,7 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
                 _ => return Ok(out),
             },
             Token::Ident(w) if w == "foreach" => {
-                p.next();
+                p.advance();
                 p.sign("(")?;
                 let (var, set) = p.member()?;
                 p.sign(")")?;
@@ -155,7 +155,7 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
         let at = p.span();
         match p.peek() {
             Token::Ident(w) if w != "foreach" => {
-                p.next();
+                p.advance();
                 properties.push((w.clone(), at));
                 if p.take("(") {
                     p.idents_until(")")?;
@@ -185,7 +185,7 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
             match p.peek() {
                 Token::Value(k) => {
                     values.push(*k);
-                    p.next();
+                    p.advance();
                     p.take(",");
                 }
                 _ => return p.expected("0, 1, 1/2 or `}`", "the values shown in pictures"),
@@ -256,7 +256,7 @@ fn message(p: &mut Parser<'_>) -> Parsed<MessageAst> {
 }
 
 fn action(p: &mut Parser<'_>) -> Parsed<ActionMacro> {
-    p.next();
+    p.advance();
     let span = p.span();
     let name = p.ident("an action name")?;
     p.sign("(")?;
@@ -287,16 +287,16 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
         let span = p.span();
         match p.peek() {
             Token::Sign("}") => {
-                p.next();
+                p.advance();
                 return Ok(b);
             }
             Token::Sign("{") => {
-                p.next();
+                p.advance();
                 b.updates = updates(p)?;
                 updated = true;
             }
             Token::Directive(d) => {
-                p.next();
+                p.advance();
                 match d.as_str() {
                     "t" => b.title = p.text()?,
                     "f" => b.focus = focus(p)?,
@@ -381,7 +381,7 @@ fn updates(p: &mut Parser<'_>) -> Parsed<Vec<UpdateItem>> {
 
 fn label(p: &mut Parser<'_>) -> Parsed<String> {
     if let Token::Text(t) = p.peek() {
-        p.next();
+        p.advance();
         return Ok(t.clone());
     }
     p.ident("a label")
@@ -392,7 +392,7 @@ fn edge(p: &mut Parser<'_>) -> Parsed<EdgeAst> {
     let source = label(p)?;
     let action = match p.peek() {
         Token::Directive(d) if d == "assert" || d == "hardassert" => {
-            p.next();
+            p.advance();
             p.sign("(")?;
             let f = p.formula()?;
             p.sign(")")?;
@@ -415,7 +415,10 @@ fn edge(p: &mut Parser<'_>) -> Parsed<EdgeAst> {
 
 fn thread(p: &mut Parser<'_>) -> Parsed<ThreadAst> {
     if !p.take_directive("thread") && !p.take_directive("method") {
-        return p.expected("`%thread name {` or `%%`", "the program of a tvm file is threads");
+        return p.expected(
+            "`%thread name {` or `%%`",
+            "the program of a tvm file is threads",
+        );
     }
     let span = p.span();
     let name = p.ident("a thread name")?;
@@ -425,8 +428,8 @@ fn thread(p: &mut Parser<'_>) -> Parsed<ThreadAst> {
         if matches!(p.peek(), Token::Ident(w) if w == "atomic")
             && matches!(p.peek_second(), Token::Sign("{"))
         {
-            p.next();
-            p.next();
+            p.advance();
+            p.advance();
             let first = edges.len();
             while !p.take("}") {
                 edges.push(edge(p)?);

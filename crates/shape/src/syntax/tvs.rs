@@ -18,8 +18,8 @@ pub fn structures(p: &mut Parser<'_>) -> Parsed<Vec<StructureAst>> {
         match p.peek() {
             Token::End => return Ok(out),
             Token::Directive(d) if d == "location" => {
-                p.next();
-                if !matches!(p.next(), Token::Ident(_) | Token::Text(_)) {
+                p.advance();
+                if !matches!(p.advance(), Token::Ident(_) | Token::Text(_)) {
                     return p.expected("a label", "");
                 }
                 p.sign("=")?;
@@ -52,16 +52,16 @@ fn structure(p: &mut Parser<'_>) -> Parsed<StructureAst> {
         let Token::Directive(d) = p.peek() else {
             return p.expected("`%n`, `%t` or `%p`", "a structure is %n = {...} %p = {...}");
         };
-        p.next();
+        p.advance();
         match d.as_str() {
             "message" => {
-                p.next();
+                p.advance();
             }
             "d" => {
                 p.sign("=")?;
                 p.sign("{")?;
                 while !p.take("}") {
-                    if matches!(p.next(), Token::End) {
+                    if matches!(p.advance(), Token::End) {
                         return p.expected("`}`", "");
                     }
                 }
@@ -143,8 +143,8 @@ fn node(p: &mut Parser<'_>) -> Parsed<String> {
 
 fn suffix(p: &mut Parser<'_>, mut name: String) -> Parsed<String> {
     while p.is(".") {
-        p.next();
-        match p.next() {
+        p.advance();
+        match p.advance() {
             Token::Value(k) => name = format!("{name}.{k}"),
             Token::Ident(w) => name = format!("{name}.{w}"),
             _ => return p.expected("0, 1 or a name after `.`", ""),
@@ -156,7 +156,7 @@ fn suffix(p: &mut Parser<'_>, mut name: String) -> Parsed<String> {
 fn kleene(p: &mut Parser<'_>) -> Parsed<Kleene> {
     match p.peek() {
         Token::Value(k) => {
-            p.next();
+            p.advance();
             Ok(*k)
         }
         _ => p.expected("0, 1 or 1/2", ""),
