@@ -101,6 +101,9 @@ fn other_uses_break_symmetry() {
         None
     );
     assert!(with("assume(self < 2); a[self] = 1;", "").is_some());
+    assert_eq!(with("if (self < 3 && 0 <= self) { x = 1; }", ""), None);
+    let orders = with("if (self < 2) { x = 1; }", "");
+    assert!(orders.unwrap().contains("orders"));
 }
 
 fn explored(text: &str, model: Model, symmetry: bool) -> Exploration {
