@@ -18,13 +18,13 @@ use palisade_logic::substitute::Substitution;
 use palisade_logic::{Formula, Term, Var};
 use palisade_program::cfg::{Cfg, Edge, Place, Step};
 use palisade_program::{Cell, EdgeId, Instance, LocId, LocalAtom, LocalExpr, LocalId, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interior::interior;
 use crate::space::{Control, Space};
 
 /// Most steps executed for one command, over all its paths.
-const MAX_STEPS: usize = 20_000;
+const MAX_STEPS: usize = 4_000;
 
 /// Number of a branch in [`Commands`].
 pub type BranchId = usize;
@@ -261,6 +261,12 @@ impl Run {
         });
     }
 
+    /// All that decides how the run can go on.
+    fn symbolic_state(&self) -> (Formula, BTreeMap<usize, Term>, BTreeMap<usize, i64>) {
+        let guard = Formula::all(self.guard.iter().cloned());
+        (guard, self.data.clone(), self.explicit.clone())
+    }
+
     fn last(&mut self) -> &mut Move {
         self.moves
             .last_mut()
@@ -380,13 +386,19 @@ impl<'s> Executor<'s> {
     }
 
     /// All runs of an atomic block from its entry to its exit; runs that cannot
-    /// reach the exit do not happen, runs that fail an assertion do.
+    /// reach the exit do not happen, runs that fail an assertion do. A run that
+    /// comes to a location in the same symbolic state as another adds nothing.
     fn block(&mut self, body: &Cfg, start: Run) -> Result<Vec<Run>, Unsupported> {
+        let cyclic = body.has_cycle();
+        let mut seen = FxHashSet::default();
         let mut done = Vec::new();
         let mut stack = vec![(body.entry, start)];
         while let Some((loc, run)) = stack.pop() {
             if loc == body.exit {
                 done.push(run);
+                continue;
+            }
+            if cyclic && !seen.insert((loc, run.symbolic_state())) {
                 continue;
             }
             let mut next = Vec::new();

@@ -6,7 +6,7 @@ use crate::index::Index;
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::steps::Explicit;
-use crate::stops::{stops, until_stop};
+use crate::stops::{stops_with, until_stop};
 use palisade_logic::Var;
 use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -100,7 +100,18 @@ impl<'a> Context<'a> {
             let cfg = &self.program.template(instance.template).cfg;
             let stops = match self.certificate.kind {
                 Kind::Inductive => vec![true; cfg.loc_count()],
-                Kind::Stops => stops(self.program, self.certificate.model, instance.template),
+                // A location at which the certificate has states is a stop of the
+                // engine that made it.
+                Kind::Stops => {
+                    let entries = self.certificate.entries.iter();
+                    let used = entries.map(|e| e.control.locs[thread as usize]).collect();
+                    stops_with(
+                        self.program,
+                        self.certificate.model,
+                        instance.template,
+                        &used,
+                    )
+                }
             };
             let edges = &cfg.edges;
             let reads = edges.iter().map(|e| {

@@ -31,6 +31,17 @@ use rustc_hash::FxHashSet;
 
 /// For each location of a template whether it is a stop under `model`.
 pub fn stops(program: &Program, model: Model, template: TemplateId) -> Vec<bool> {
+    stops_with(program, model, template, &FxHashSet::default())
+}
+
+/// As [`stops`], with the locations of `also` as stops. More stops than needed
+/// are always allowed: the claim holds for every such set.
+pub(crate) fn stops_with(
+    program: &Program,
+    model: Model,
+    template: TemplateId,
+    also: &FxHashSet<LocId>,
+) -> Vec<bool> {
     let cfg = &program.template(template).cfg;
     let mut watched = Watched::default();
     for property in &program.properties {
@@ -41,7 +52,7 @@ pub fn stops(program: &Program, model: Model, template: TemplateId) -> Vec<bool>
         return stop;
     }
     for loc in cfg.locs() {
-        let at_end = loc == cfg.entry || loc == cfg.exit;
+        let at_end = loc == cfg.entry || loc == cfg.exit || also.contains(&loc);
         stop[loc.index()] =
             at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, model, &watched);
     }

@@ -173,7 +173,7 @@ impl Buffers<'_> {
             Step::Load { dst, src } => self.load(*dst, src, span),
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
             Step::Fence(FenceKind::StoreStore) => self.store_store(span),
-            Step::Fence(FenceKind::Candidate) => Step::Skip,
+            Step::Fence(FenceKind::Candidate) => step.clone(),
             Step::Atomic(atomic) => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }

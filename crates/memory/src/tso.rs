@@ -127,7 +127,7 @@ impl Buffer<'_> {
             Step::Store { dst, value } => self.store(dst, value, span),
             Step::Load { dst, src } => self.load(*dst, src, span),
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
-            Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => Step::Skip,
+            Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => step.clone(),
             Step::Atomic(atomic) => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }

@@ -41,6 +41,9 @@ fn main() {
         started.elapsed()
     );
     println!("{:?}", report.stats);
+    if let (Some(c), Ok(_)) = (&report.certificate, std::env::var("CERT")) {
+        println!("{}", palisade_certify::print(&parsed.program, c));
+    }
     for p in &report.predicates {
         println!("  {p}");
     }

@@ -17,6 +17,7 @@ use palisade_abstraction::command::Commands;
 use palisade_abstraction::lazy::Lazy;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
+use palisade_abstraction::tables::Tables;
 use palisade_abstraction::transformer::Transformer;
 use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
 use palisade_logic::interpolate::Method;
@@ -24,7 +25,7 @@ use palisade_logic::{Atom, Limits, Prover, Reason};
 use palisade_program::{Span, Unknown};
 
 use crate::divergence;
-use crate::options::{Options, Progress, Stats};
+use crate::options::{Options, Progress, Stats, Strategy};
 use crate::refine::{Infeasible, generalise};
 use crate::simulate::{Run, Simulated, simulate};
 
@@ -90,18 +91,20 @@ impl<'a> Engine<'a> {
             Commands::new(self.space)
         };
         let bad = BadStates::new(self.space);
-        let mut lazy = Lazy::new(prover);
+        let mut transformer = transformer(self.options, prover);
         let end = loop {
             if self.stats.iterations >= self.options.max_rounds {
                 break End::Unknown(self.gave_up("too many rounds of refinement"));
             }
-            match self.round(&mut commands, &bad, &mut lazy, &search_options) {
+            match self.round(&mut commands, &bad, &mut *transformer, &search_options) {
                 Ok(Some(end)) => break end,
                 Ok(None) => {}
                 Err(unknown) => break End::Unknown(unknown),
             }
         };
-        self.stats.posts = (lazy.stats.posts, lazy.stats.hits);
+        let work = transformer.work();
+        self.stats.posts = (work.posts, work.remembered);
+        self.stats.cubes = (work.cubes, work.largest_cube);
         self.stats.predicates = self.predicates.len();
         self.stats.split = self.predicates.split_count();
         self.stats.explicit = self.space.explicit.len();
@@ -127,12 +130,12 @@ impl<'a> Engine<'a> {
         &mut self,
         commands: &mut Commands<'a>,
         bad: &BadStates<'a>,
-        lazy: &mut Lazy<'_>,
+        transformer: &mut dyn Transformer,
         search_options: &search::Options,
     ) -> Result<Option<End>, Unknown> {
         self.stats.iterations += 1;
         let started = Instant::now();
-        let mut search = Search::new(commands, bad, &self.predicates, lazy, search_options);
+        let mut search = Search::new(commands, bad, &self.predicates, transformer, search_options);
         let outcome = search.run();
         self.stats.states = search.stats.states;
         self.stats.steps += search.stats.steps;
@@ -150,7 +153,7 @@ impl<'a> Engine<'a> {
             Err(stop) => return Err(unknown_of(stop)),
         };
         let started = Instant::now();
-        let simulated = simulate(commands, &path, lazy.prover());
+        let simulated = simulate(commands, &path, transformer.prover());
         self.times[1] += started.elapsed();
         let core = match simulated {
             Ok(Simulated::Feasible(run)) => return Ok(Some(End::Refuted(run))),
@@ -160,10 +163,14 @@ impl<'a> Engine<'a> {
         };
         self.note_stuck(commands, &path);
         if !self.options.refine {
-            return Err(self.gave_up("the given predicates are too weak"));
+            return if self.sharpen(transformer) {
+                Ok(None)
+            } else {
+                Err(self.gave_up("the given predicates are too weak"))
+            };
         }
         let started = Instant::now();
-        let refined = self.refine(commands, &path, &core, lazy);
+        let refined = self.refine(commands, &path, &core, transformer);
         self.times[2] += started.elapsed();
         if refined {
             Ok(None)
@@ -172,18 +179,34 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Makes the most of the predicates that there are: case splitting, then a
+    /// wider cone.
+    fn sharpen(&mut self, transformer: &mut dyn Transformer) -> bool {
+        let mut marked = false;
+        for p in 0..self.predicates.len() {
+            marked |= self.predicates.mark_split(p);
+        }
+        let depth = transformer.depth();
+        if marked {
+            transformer.predicates_changed();
+        } else if depth < MAX_DEPTH {
+            transformer.set_depth(depth + 1);
+        }
+        marked || depth < MAX_DEPTH
+    }
+
     /// Finds new predicates, or another way to be more precise.
     fn refine(
         &mut self,
         commands: &Commands<'a>,
         path: &Path,
         core: &[usize],
-        lazy: &mut Lazy<'_>,
+        transformer: &mut dyn Transformer,
     ) -> bool {
         let infeasible = Infeasible::new(commands, path, core);
         let mut atoms = BTreeSet::new();
         for method in CHEAP {
-            if let Ok(found) = infeasible.interpolant_atoms(lazy.prover(), method) {
+            if let Ok(found) = infeasible.interpolant_atoms(transformer.prover(), method) {
                 atoms = found;
                 break;
             }
@@ -198,13 +221,13 @@ impl<'a> Engine<'a> {
             &self.predicates,
         ));
         if atoms.iter().all(|a| self.predicates.find(a).is_some()) {
-            match infeasible.interpolant_atoms(lazy.prover(), Method::Spacer) {
+            match infeasible.interpolant_atoms(transformer.prover(), Method::Spacer) {
                 Ok(found) => atoms.extend(found),
                 Err(why) => self.notes.push(format!("no interpolants: {why}")),
             }
         }
         let atoms = generalise(self.space, atoms);
-        lazy.predicates_changed();
+        transformer.predicates_changed();
         let mut grown = false;
         for atom in &atoms {
             grown |= self.predicates.add(atom.clone()).1;
@@ -220,9 +243,9 @@ impl<'a> Engine<'a> {
         if grown {
             return true;
         }
-        let depth = lazy.depth();
+        let depth = transformer.depth();
         if depth < MAX_DEPTH {
-            lazy.set_depth(depth + 1);
+            transformer.set_depth(depth + 1);
             return true;
         }
         // The path's atoms are all split and still do not exclude it: split all.
@@ -248,6 +271,16 @@ impl<'a> Engine<'a> {
             path.branches.len(),
             at.line
         )];
+    }
+}
+
+/// The strategy that the options ask for.
+fn transformer<'p>(options: &Options, prover: &'p mut Prover) -> Box<dyn Transformer + 'p> {
+    let largest = Some(options.cube_size);
+    match options.strategy {
+        Strategy::Lazy => Box::new(Lazy::new(prover)),
+        Strategy::Enumerate => Box::new(Tables::enumerate(prover, largest)),
+        Strategy::Cores => Box::new(Tables::cores(prover, largest)),
     }
 }
 
