@@ -22,6 +22,14 @@ pub(crate) fn peak_bytes() -> u64 {
     field("/proc/self/status", "VmHWM:").unwrap_or(0)
 }
 
+/// Lets [`peak_bytes`] start anew from what is held now; tells the peak so far.
+pub(crate) fn forget_peak() -> u64 {
+    let peak = peak_bytes();
+    // Where the kernel does not allow it, peaks include what came before.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+    peak
+}
+
 /// The memory that this process may hope for: the machine's, or what its
 /// control group is allowed.
 pub(crate) fn machine_bytes() -> Option<u64> {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow};
 use palisade_frontend::pal;
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
 use palisade_report::verdict::word;
-use palisade_report::{Document, Outcome};
+use palisade_report::{Document, Outcome, Stats};
 use palisade_verify::{Options, Promote, Report, Strategy, check_given};
 use serde_json::{Value, json};
 
@@ -98,7 +98,10 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     let document = Document {
         rows: Some(rows.iter().map(|row| value(row, model)).collect()),
         options: Some(json!({ "row_timeout": args.row_timeout.as_secs_f64() })),
-        stats: Some(crate::context::stats()),
+        stats: Some(Stats {
+            peak_memory_bytes: rows.iter().map(|row| row.memory).max().unwrap_or(0),
+            ..crate::context::stats()
+        }),
         ..heading
     };
     context.print(&table(&rows, model), &document);
@@ -163,6 +166,7 @@ fn measure(
     experiment: &Experiment,
     strategy: StrategyArg,
 ) -> Row {
+    usage::forget_peak();
     let started = Instant::now();
     let cpu = usage::cpu_seconds();
     let ours = started.checked_add(args.row_timeout);
@@ -187,7 +191,7 @@ fn measure(
         report,
         seconds: started.elapsed().as_secs_f64(),
         cpu_seconds: usage::cpu_seconds() - cpu,
-        memory: usage::resident_bytes(),
+        memory: usage::peak_bytes(),
         paper: experiment.paper.clone(),
     }
 }
@@ -272,7 +276,7 @@ fn table(rows: &[Row], model: Model) -> String {
         .collect();
     let mut text = format!(
         "model {model}; cubes of two or more literals; queries are all questions, solver those \
-         that reached Z3; MB is the memory held after the row\n\n"
+         that reached Z3; MB is the process's peak during the row\n\n"
     );
     for line in lines {
         let cells = line.iter().zip(&widths).enumerate();
