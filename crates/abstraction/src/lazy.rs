@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::command::{Branch, BranchId, End};
 use crate::predicates::Predicates;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Work};
 use crate::valuation::{PredId, PredSet, Valuation};
 
 /// The session for questions about states and initial values.
@@ -78,22 +78,6 @@ impl<'a> Lazy<'a> {
             literals: Vec::new(),
             stats: LazyStats::default(),
         }
-    }
-
-    /// The prover.
-    pub fn prover(&mut self) -> &mut Prover {
-        self.prover
-    }
-
-    /// How far the cone of influence reaches.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
-
-    /// Lets the cone of influence reach further.
-    pub fn set_depth(&mut self, depth: usize) {
-        self.depth = depth;
-        self.predicates_changed();
     }
 
     fn literal(&mut self, predicates: &Predicates, p: PredId, value: bool) -> Lit {
@@ -394,5 +378,26 @@ impl Transformer for Lazy<'_> {
         self.plans.clear();
         self.posts.clear();
         self.questions.clear();
+    }
+
+    fn prover(&mut self) -> &mut Prover {
+        self.prover
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
+        self.predicates_changed();
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            posts: self.stats.posts,
+            remembered: self.stats.hits,
+            ..Work::default()
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::cores::ByCores;
 use crate::cubes::{Cover, CubeSearch, Question, contradict, size};
 use crate::enumerate::BySize;
 use crate::predicates::Predicates;
-use crate::transformer::Transformer;
+use crate::transformer::{Transformer, Work};
 use crate::valuation::{PredId, PredSet, Valuation};
 
 /// The session for questions about states and initial values.
@@ -107,12 +107,6 @@ impl<'a> Tables<'a> {
     /// The strategy's name.
     pub fn name(&self) -> &'static str {
         self.search.name()
-    }
-
-    /// Lets the cone of influence reach further.
-    pub fn set_depth(&mut self, depth: usize) {
-        self.depth = depth;
-        self.predicates_changed();
     }
 
     /// The size of the tables made so far.
@@ -383,5 +377,27 @@ impl Transformer for Tables<'_> {
     fn predicates_changed(&mut self) {
         self.by_branch.clear();
         self.questions.clear();
+    }
+
+    fn prover(&mut self) -> &mut Prover {
+        self.prover
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
+        self.predicates_changed();
+    }
+
+    fn work(&self) -> Work {
+        let stats = self.stats();
+        Work {
+            cubes: stats.cubes,
+            largest_cube: stats.largest,
+            ..Work::default()
+        }
     }
 }

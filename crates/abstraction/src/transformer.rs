@@ -7,11 +7,24 @@
 
 use std::rc::Rc;
 
-use palisade_logic::{Formula, Reason};
+use palisade_logic::{Formula, Prover, Reason};
 
 use crate::command::{Branch, BranchId};
 use crate::predicates::Predicates;
 use crate::valuation::Valuation;
+
+/// What a strategy has done so far; what it does not count is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Posts asked for.
+    pub posts: u64,
+    /// Posts answered from memory.
+    pub remembered: u64,
+    /// Cubes in tables, with more than one literal.
+    pub cubes: usize,
+    /// Literals of the largest cube.
+    pub largest_cube: usize,
+}
 
 /// Builds abstract successors.
 pub trait Transformer {
@@ -43,4 +56,16 @@ pub trait Transformer {
 
     /// Called when predicates were added or marked.
     fn predicates_changed(&mut self);
+
+    /// The prover that answers its questions.
+    fn prover(&mut self) -> &mut Prover;
+
+    /// How far the cone of influence reaches.
+    fn depth(&self) -> usize;
+
+    /// Lets the cone of influence reach further.
+    fn set_depth(&mut self, depth: usize);
+
+    /// Its counters.
+    fn work(&self) -> Work;
 }

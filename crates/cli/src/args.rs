@@ -1,13 +1,13 @@
 //! The command line: every command and every option, in this one file. Help,
 //! the man page and shell completions are made from it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::{Domain, Model};
-use palisade_verify::{Buffers, Sizes};
+
+use crate::buffers::BuffersArg;
 
 /// What the program is, for `--help`.
 const ABOUT: &str = "Proves or refutes safety of concurrent programs on relaxed memory";
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     /// Check a certificate that `verify` has written
     #[command(after_help = EXIT_CODES)]
     Certify(CertifyArgs),
+    /// Print a program that behaves under SC as the given one under a relaxed model
+    Reduce(ReduceArgs),
     /// Run litmus tests and print their final states in herd's form
     Litmus(LitmusArgs),
     /// Format programs
@@ -68,6 +70,7 @@ impl Command {
             Self::Explore(_) => "explore",
             Self::Verify(_) => "verify",
             Self::Certify(_) => "certify",
+            Self::Reduce(_) => "reduce",
             Self::Litmus(_) => "litmus",
             Self::Fmt(_) => "fmt",
             Self::Show(_) => "show",
@@ -85,6 +88,7 @@ impl Command {
             Self::Explore(args) => args.common.clone(),
             Self::Verify(args) => args.common.clone(),
             Self::Certify(args) => args.common.clone(),
+            Self::Reduce(args) => args.common.clone(),
             Self::Litmus(args) => args.common.clone(),
             Self::Fmt(args) => args.common.clone(),
             Self::Show(args) => args.common.clone(),
@@ -179,23 +183,27 @@ pub(crate) struct VerifyArgs {
     /// Ignore the program's own `predicate` hints
     #[arg(long, help_heading = "Method")]
     pub(crate) no_hints: bool,
+    /// Abstract variables with few values too, instead of keeping their values
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_explicit: bool,
     /// Do not check the certificate
     #[arg(long, help_heading = "Method")]
     pub(crate) no_certify: bool,
     /// How abstract transformers are built
     #[arg(long, value_enum, default_value_t = StrategyArg::Lazy, help_heading = "Method")]
     pub(crate) strategy: StrategyArg,
-    /// Literals of the largest cubes, for `enumerate`
+    /// Literals of the largest cubes, for `enumerate` and `cores` [default: 3]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub(crate) cube_size: Option<usize>,
     /// Join states of the same control
     #[arg(long, help_heading = "Method")]
     pub(crate) merge: bool,
-    /// Store buffers under TSO and PSO: `auto`, or `bounded:K` with K cells each
-    #[arg(long, value_name = "HOW", help_heading = "Method")]
-    pub(crate) buffers: Option<BuffersArg>,
+    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each, or
+    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO)
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
+    pub(crate) buffers: BuffersArg,
     /// Copies of each thread declared with [*]
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
     /// Abstract states of one search at most
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -207,37 +215,6 @@ pub(crate) struct VerifyArgs {
     pub(crate) common: CommonArgs,
 }
 
-/// How store buffers are modelled: `auto` or `bounded:K`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct BuffersArg(pub(crate) Buffers);
-
-impl std::str::FromStr for BuffersArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(Self(Buffers::Auto));
-        }
-        let cells = text.strip_prefix("bounded:");
-        match cells.and_then(|cells| cells.parse::<u32>().ok()) {
-            Some(default) if default > 0 => Ok(Self(Buffers::Bounded(Sizes {
-                default,
-                named: BTreeMap::new(),
-            }))),
-            Some(_) | None => Err("expected `auto` or `bounded:K`, such as bounded:2".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for BuffersArg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
-            Buffers::Auto => f.write_str("auto"),
-            Buffers::Bounded(sizes) => write!(f, "bounded:{}", sizes.default),
-        }
-    }
-}
-
 /// `palisade certify`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CertifyArgs {
@@ -245,6 +222,22 @@ pub(crate) struct CertifyArgs {
     pub(crate) program: PathBuf,
     /// Its certificate
     pub(crate) certificate: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade reduce`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReduceArgs {
+    /// The program (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum)]
+    pub(crate) model: ModelArg,
+    /// Cells of the store buffers: `bounded:K`, or `bounded:K,x=2,y=1` with other
+    /// sizes for some variables (PSO)
+    #[arg(long, value_name = "HOW")]
+    pub(crate) buffers: BuffersArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

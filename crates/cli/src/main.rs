@@ -3,6 +3,7 @@
 //! turns outcomes into exit codes. This is the only crate that uses `anyhow`.
 
 mod args;
+mod buffers;
 mod commands;
 mod context;
 mod input;

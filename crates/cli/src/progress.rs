@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,24 @@ use crate::usage;
 
 /// How often the line is renewed.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// Where the engine stands, if it says so.
+static DETAIL: Mutex<String> = Mutex::new(String::new());
+
+/// Says where the engine stands. Engines call this through plain functions, so
+/// that there is one for the process.
+pub(crate) fn detail(text: String) {
+    *DETAIL.lock().unwrap_or_else(PoisonError::into_inner) = text;
+}
+
+fn detail_so_far() -> String {
+    let detail = DETAIL.lock().unwrap_or_else(PoisonError::into_inner);
+    if detail.is_empty() {
+        String::new()
+    } else {
+        format!("{detail}, ")
+    }
+}
 
 /// The line; it goes away when this is dropped.
 pub(crate) struct Progress {
@@ -34,7 +53,8 @@ impl Progress {
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let seconds = start.elapsed().as_secs();
                 let megabytes = usage::resident_bytes() >> 20;
-                show(&format!("{what}: {seconds} s, {megabytes} MB"));
+                let detail = detail_so_far();
+                show(&format!("{what}: {detail}{seconds} s, {megabytes} MB"));
                 is_shown = true;
             }
             if is_shown {

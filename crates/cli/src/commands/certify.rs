@@ -1,15 +1,17 @@
 //! `palisade certify`: checks a certificate that `verify --certificate` has
 //! written, by the separate checker alone.
 
-use palisade_certify::{Certificate, Options, check, parse};
+use palisade_certify::{Certificate, Checked, Options, check, parse};
 use palisade_logic::Limits;
 use palisade_program::{Unknown, Verdict};
-use palisade_report::{Complaint, Document, Outcome, verdict};
+use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
+use serde_json::json;
 
 use crate::CommandResult;
 use crate::args::CertifyArgs;
 use crate::context::Context;
 use crate::input;
+use crate::progress::Progress;
 
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let program = match input::load(context, &args.program)? {
@@ -32,27 +34,62 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         ..Options::default()
     };
-    let verdict = match check(&program, &certificate, &options) {
-        Ok(_) => Verdict::Holds,
+    let progress = Progress::start("checking");
+    let checked = check(&program, &certificate, &options);
+    drop(progress);
+    let (verdict, text) = match &checked {
+        // What was checked is a proof for that many copies only.
+        Ok(checked) if program.has_unbounded_threads() => {
+            let bound = format!("{} copies of templates declared with [*]", certificate.threads);
+            let verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
+            let line = verdict::line(&verdict, &program.source, context.style);
+            (verdict, format!("{}{line}", accepted(&certificate, checked)))
+        }
+        Ok(checked) => (Verdict::Holds, accepted(&certificate, checked)),
         // A refusal says nothing about the program.
-        Err(refusal) => Verdict::Unknown(match context.limits.stopped() {
-            Some(why) => why,
-            None => Unknown::GaveUp(format!("certificate refused: {refusal}")),
-        }),
+        Err(refusal) => {
+            let verdict = Verdict::Unknown(match context.limits.stopped() {
+                Some(why) => why,
+                None => Unknown::GaveUp(format!("certificate refused: {refusal}")),
+            });
+            let line = verdict::line(&verdict, &program.source, context.style);
+            (verdict, line)
+        }
     };
-    let is_confirmed = matches!(verdict, Verdict::Holds);
-    let mut line = verdict::line(&verdict, &program.source, context.style);
-    if is_confirmed {
-        line.truncate(line.trim_end().len());
-        line.push_str(" (certified)\n");
-    }
     let document = Document {
-        certified: Some(is_confirmed),
-        stats: Some(crate::context::stats()),
+        certified: Some(checked.is_ok()),
+        stats: Some(stats(checked.as_ref().ok())),
         ..heading.with_verdict(&verdict, &program.source)
     };
-    context.print(&line, &document);
+    context.print(&text, &document);
     Ok(Outcome::from(&verdict))
+}
+
+/// The good news with its figures.
+fn accepted(certificate: &Certificate, checked: &Checked) -> String {
+    format!(
+        "certificate accepted\nmodel {}, {} entries, {} atoms, {} obligations, {} solver calls\n",
+        certificate.model,
+        checked.entries,
+        certificate.atoms.len(),
+        checked.obligations,
+        checked.solver_calls
+    )
+}
+
+/// What the check cost.
+fn stats(checked: Option<&Checked>) -> Stats {
+    let mut stats = crate::context::stats();
+    if let Some(checked) = checked {
+        stats.solver_calls = Some(checked.solver_calls);
+        let more = json!({
+            "certificate_entries": checked.entries,
+            "obligations": checked.obligations,
+            "seconds": checked.time.as_secs_f64(),
+        });
+        stats.more = more.as_object().cloned().unwrap_or_default();
+    }
+    stats
 }
 
 fn heading(context: &Context, input: &str, certificate: &Certificate) -> Document {

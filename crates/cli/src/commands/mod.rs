@@ -9,6 +9,7 @@ mod explore;
 mod fmt;
 mod litmus;
 mod man;
+mod reduce;
 mod show;
 mod verify;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Explore(args) => explore::run(&args, context),
         Command::Verify(args) => verify::run(&args, context),
         Command::Certify(args) => certify::run(&args, context),
+        Command::Reduce(args) => reduce::run(&args, context),
         Command::Litmus(args) => litmus::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Show(args) => show::run(&args, context),

@@ -1,19 +1,19 @@
 //! `palisade verify`: proves or refutes the properties by predicate abstraction,
 //! also where integers and loops are unbounded.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::fs;
 
 use anyhow::Context as _;
 use palisade_program::{Program, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{Options, Report, Strategy, verify};
+use palisade_verify::{Options, Promote, Report, Strategy, verify};
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
 use crate::args::{StrategyArg, VerifyArgs};
 use crate::context::Context;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::shown::shown_trace;
 use crate::{context, predicates};
 
@@ -23,6 +23,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
+    args.buffers.check(&program, options.model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
@@ -54,7 +55,12 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
             StrategyArg::Cores => Strategy::Cores,
         },
         cube_size: args.cube_size.unwrap_or(defaults.cube_size),
-        buffers: args.buffers.clone().map_or(defaults.buffers, |b| b.0),
+        buffers: args.buffers.0.clone(),
+        promote: if args.no_explicit {
+            Promote::Never
+        } else {
+            defaults.promote
+        },
         merge: args.merge,
         refine: !args.no_refine,
         hints: !args.no_hints,
@@ -63,6 +69,12 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         max_rounds: args.max_rounds.unwrap_or(defaults.max_rounds),
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),
+        progress: Some(|at| {
+            progress::detail(format!(
+                "round {}, {} predicates, {} states",
+                at.round, at.predicates, at.states
+            ));
+        }),
         ..defaults
     }
 }
@@ -73,7 +85,9 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "strategy": strategy_name(options.strategy),
         "copies": options.threads,
         "cube_size": options.cube_size,
-        "buffers": args.buffers.as_ref().map(ToString::to_string),
+        "buffers": args.buffers.to_string(),
+        "explicit": !args.no_explicit,
+        "merge": options.merge,
         "refine": options.refine,
         "hints": options.hints,
         "max_states": options.max_states,
@@ -135,13 +149,41 @@ fn push_predicates(text: &mut String, report: &Report) {
     }
 }
 
+/// One figure a line; those by purpose and by phase below their sum.
 fn push_stats(text: &mut String, report: &Report) {
-    for (name, value) in more_stats(report) {
-        let _ = writeln!(text, "{} {value}", name.replace('_', " "));
-    }
+    let stats = &report.stats;
+    let calls: u64 = stats.solver_calls.iter().map(|(_, calls)| calls).sum();
+    let (posts, remembered) = stats.posts;
+    let (cubes, largest) = stats.cubes;
     let cost = context::stats();
-    let _ = writeln!(text, "cpu seconds {:.3}", cost.cpu_seconds);
-    let _ = writeln!(text, "peak memory bytes {}", cost.peak_memory_bytes);
+    // Writing to a string does not fail.
+    let mut line = |name: &str, value: &dyn Display| {
+        let _ = writeln!(text, "{name} {value}");
+    };
+    line("predicates", &stats.predicates);
+    line("split predicates", &stats.split);
+    line("explicit variables", &stats.explicit);
+    line("iterations", &stats.iterations);
+    line("states", &stats.states);
+    line("steps", &stats.steps);
+    line("solver calls", &calls);
+    for (purpose, calls) in stats.solver_calls.iter().filter(|(_, calls)| *calls > 0) {
+        line(&format!("  {purpose}"), calls);
+    }
+    line("cache hits", &stats.cache_hits);
+    line("posts", &format!("{posts}, {remembered} from memory"));
+    if cubes > 0 {
+        line("cubes", &format!("{cubes}, the largest of {largest}"));
+    }
+    line("certificate entries", &stats.certificate_entries);
+    for (phase, time) in &stats.times {
+        line(
+            &format!("seconds of {phase}"),
+            &format!("{:.3}", time.as_secs_f64()),
+        );
+    }
+    line("cpu seconds", &format!("{:.3}", cost.cpu_seconds));
+    line("peak memory bytes", &cost.peak_memory_bytes);
 }
 
 /// What the document's fixed keys do not cover.

@@ -1,0 +1,127 @@
+//! `palisade reduce`: prints the reduction of a program (DESIGN idea 1), a program
+//! that behaves under SC as the given one under TSO or PSO as long as no store
+//! buffer needs more than its cells; where one does, an assertion fails. Comments
+//! say what the new variables stand for.
+
+use std::fmt::Write;
+
+use anyhow::{Result, bail};
+use palisade_frontend::pal;
+use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
+use palisade_memory::{pso, tso};
+use palisade_program::{Cell, Model, Program, Source, Template};
+use palisade_report::{Document, Outcome};
+use palisade_verify::{Buffers, Sizes};
+
+use crate::CommandResult;
+use crate::args::ReduceArgs;
+use crate::context::Context;
+use crate::input;
+
+pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
+    let program = match input::load(context, &args.file)? {
+        Ok(program) => program,
+        Err(outcome) => return Ok(outcome),
+    };
+    let model = args.model.into();
+    args.buffers.check(&program, model)?;
+    let Buffers::Bounded(sizes) = &args.buffers.0 else {
+        bail!("`reduce` needs a number of cells: --buffers bounded:K, such as bounded:2");
+    };
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some(model.to_string()),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let reduced = reduce(&program, model, sizes)?;
+    let text = text(&program, &reduced, model, &args.buffers.to_string())?;
+    let document = Document {
+        text: Some(text.clone()),
+        ..heading
+    };
+    context.print(&text, &document);
+    Ok(Outcome::Done)
+}
+
+fn reduce(program: &Program, model: Model, sizes: &Sizes) -> Result<Reduced> {
+    if program.is_rma() {
+        bail!("programs with processes are not reduced to store buffers; use threads");
+    }
+    match model {
+        Model::Tso => Ok(tso::reduce(program, sizes.default, Full::Fails)),
+        Model::Pso => {
+            let size = |cell| sizes.of(program, cell);
+            Ok(pso::reduce(program, &size, Full::Fails))
+        }
+        Model::Sc | Model::Rma => bail!("there is no reduction for {model}; use tso or pso"),
+    }
+}
+
+/// The reduced program with comments about its origin.
+fn text(original: &Program, reduced: &Reduced, model: Model, buffers: &str) -> Result<String> {
+    let code = pal::print(&reduced.program);
+    // The printer chooses the names; what it printed says which.
+    let Ok(printed) = pal::parse(Source::new("reduced", code.as_str())) else {
+        bail!("the reduced program is too large to be read again; try fewer cells");
+    };
+    let mut text = String::new();
+    let name = original.source.name();
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "// {name} under {model}, buffers {buffers}, as a program to be run under sc.\n\
+         // A store into a full buffer fails an assertion; where none fails, what is\n\
+         // proved holds for buffers of every size."
+    );
+    let templates = printed.program.templates.iter().zip(&reduced.templates);
+    for (template, parts) in templates {
+        describe(&mut text, original, template, parts);
+    }
+    let _ = write!(text, "\n{code}");
+    Ok(text)
+}
+
+/// What the new variables of a thread mean.
+fn describe(text: &mut String, original: &Program, template: &Template, parts: &ReducedTemplate) {
+    let cell = |cell: Cell| original.cell_name(cell);
+    let locals = template.locals.iter().zip(&parts.locals);
+    let named: Vec<(&str, String)> = locals
+        .filter_map(|(local, part)| {
+            let meaning = match *part {
+                Part::Own => return None,
+                Part::Count(None) => "number of buffered stores".to_owned(),
+                Part::Count(Some(x)) => format!("number of buffered stores to {}", cell(x)),
+                Part::Target(i) => {
+                    let buffered = parts.buffered.iter().enumerate();
+                    let targets: Vec<String> =
+                        buffered.map(|(n, x)| format!("{n} {}", cell(*x))).collect();
+                    format!("where {} goes: {}", ordinal(i), targets.join(", "))
+                }
+                Part::Value(None, i) => format!("value of {}", ordinal(i)),
+                Part::Value(Some(x), i) => format!("value of {} to {}", ordinal(i), cell(x)),
+                Part::Epoch(x, i) => {
+                    format!("store-store fences before {} to {}", ordinal(i), cell(x))
+                }
+                Part::CurrentEpoch => "store-store fences that still matter".to_owned(),
+                Part::Scratch => "a temporary".to_owned(),
+            };
+            Some((local.name.as_str(), meaning))
+        })
+        .collect();
+    if named.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "//\n// thread {}:", template.name);
+    for (name, meaning) in named {
+        let _ = writeln!(text, "//   {name}: {meaning}");
+    }
+}
+
+/// A buffered store by its place; 0 is the oldest.
+fn ordinal(place: u32) -> String {
+    match place {
+        0 => "the oldest buffered store".to_owned(),
+        n => format!("buffered store {}", n + 1),
+    }
+}
