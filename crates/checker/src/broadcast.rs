@@ -210,6 +210,9 @@ enum Move {
 /// The moves from each position, `goto` and `skip` passed over.
 type Closure = Vec<Vec<Move>>;
 
+/// Where a state came from: the state before, the thread, its statement.
+type Origin = (usize, usize, Span);
+
 /// A search.
 pub struct Checker<'p> {
     program: &'p Resolved,
@@ -222,7 +225,7 @@ pub struct Checker<'p> {
     closures: Vec<Closure>,
     /// Where a thread really is when it gets to a position.
     settled: Vec<Vec<usize>>,
-    states: Vec<(State, Option<(usize, usize, Span)>)>,
+    states: Vec<(State, Option<Origin>)>,
     known: FxHashMap<State, usize>,
     queue: VecDeque<usize>,
     started: Instant,
@@ -434,12 +437,7 @@ impl<'p> Checker<'p> {
     }
 
     /// Goes on where the condition may hold; tells whether it may also not.
-    fn condition(
-        &mut self,
-        from: (usize, usize, Span),
-        statement: usize,
-        code: &Code,
-    ) -> (bool, Option<Found>) {
+    fn condition(&mut self, from: Origin, statement: usize, code: &Code) -> (bool, Option<Found>) {
         let (id, thread, _) = from;
         let state = self.states[id].0.clone();
         let values = self.eval_in(&state, &state, thread, thread).eval(code);
@@ -454,7 +452,7 @@ impl<'p> Checker<'p> {
     /// exec(assign, i, sigma): every target gets any value of its expression.
     fn assign(
         &mut self,
-        from: (usize, usize, Span),
+        from: Origin,
         statement: usize,
         parts: &[(Place, Code)],
         constrain: Option<&Code>,
@@ -494,12 +492,7 @@ impl<'p> Checker<'p> {
     }
 
     /// The active thread is behind `statement` in `state`.
-    fn step_to(
-        &mut self,
-        mut state: State,
-        from: (usize, usize, Span),
-        statement: usize,
-    ) -> Option<Found> {
+    fn step_to(&mut self, mut state: State, from: Origin, statement: usize) -> Option<Found> {
         let thread = from.1;
         let position = self.settled[self.kinds[thread]][statement + 1];
         state.0[self.layout.threads[thread]] = position as u64;
@@ -507,7 +500,7 @@ impl<'p> Checker<'p> {
     }
 
     /// Adds a state unless it is known; tells if it is bad.
-    fn reach(&mut self, state: State, from: Option<(usize, usize, Span)>) -> Option<Found> {
+    fn reach(&mut self, state: State, from: Option<Origin>) -> Option<Found> {
         if self.known.contains_key(&state) {
             return None;
         }

@@ -149,7 +149,7 @@ fn property(cond: Expr, note: Option<String>) -> Property {
     }
 }
 
-impl<'e, 's> Exporter<'e, 's> {
+impl<'e> Exporter<'e, '_> {
     /// The literals of a cube; numbers from the count of predicates on are values
     /// after the step.
     fn cube(&self, cube: &Cube) -> Expr {
@@ -359,36 +359,9 @@ impl<'e, 's> Exporter<'e, 's> {
             for (edge, _) in cfg.outgoing(loc) {
                 self.edge(commands, thread, edge, &mut branches)?;
             }
-            self.choice(&mut code, &name, branches);
+            choice(&mut code, &name, branches);
         }
         Ok(code)
-    }
-
-    /// A location with its branches: `goto` to each of them.
-    fn choice(&self, code: &mut Thread, name: &str, branches: Vec<Vec<Statement>>) {
-        if branches.is_empty() {
-            let stuck = StatementKind::Assume(Expr::value(Value::False));
-            code.body.push(statement(vec![label(name)], stuck, None));
-            return;
-        }
-        let several = branches.len() > 1;
-        let alternative = |n: usize| label(format!("{name}_{}", n + 1));
-        if several {
-            let labels = (0..branches.len()).map(alternative).collect();
-            let goto = StatementKind::Goto(labels);
-            code.body.push(statement(vec![label(name)], goto, None));
-        }
-        for (number, mut statements) in branches.into_iter().enumerate() {
-            let first = if several {
-                alternative(number)
-            } else {
-                label(name)
-            };
-            if let Some(statement) = statements.first_mut() {
-                statement.labels.push(first);
-            }
-            code.body.append(&mut statements);
-        }
     }
 
     /// The branches of an edge for all explicit values that it reads.
@@ -737,6 +710,33 @@ impl<'e, 's> Exporter<'e, 's> {
                 .collect();
         }
         all
+    }
+}
+
+/// A location with its branches: `goto` to each of them.
+fn choice(code: &mut Thread, name: &str, branches: Vec<Vec<Statement>>) {
+    if branches.is_empty() {
+        let stuck = StatementKind::Assume(Expr::value(Value::False));
+        code.body.push(statement(vec![label(name)], stuck, None));
+        return;
+    }
+    let several = branches.len() > 1;
+    let alternative = |n: usize| label(format!("{name}_{}", n + 1));
+    if several {
+        let labels = (0..branches.len()).map(alternative).collect();
+        let goto = StatementKind::Goto(labels);
+        code.body.push(statement(vec![label(name)], goto, None));
+    }
+    for (number, mut statements) in branches.into_iter().enumerate() {
+        let first = if several {
+            alternative(number)
+        } else {
+            label(name)
+        };
+        if let Some(statement) = statements.first_mut() {
+            statement.labels.push(first);
+        }
+        code.body.append(&mut statements);
     }
 }
 

@@ -340,13 +340,11 @@ impl<'p> Resolver<'p> {
             return place;
         };
         let kind = self.passive_kind(t, passive, target.at.0)?;
-        match self.locals[kind].get(name) {
-            Some(index) => Some(Place::Passive(kind, *index)),
-            None => {
-                self.not_local(target.at.0, name);
-                None
-            }
+        let index = self.locals[kind].get(name).copied();
+        if index.is_none() {
+            self.not_local(target.at.0, name);
         }
+        index.map(|index| Place::Passive(kind, index))
     }
 
     fn passive_kind(&mut self, t: usize, passive: &Passive, span: Span) -> Option<usize> {
@@ -475,13 +473,11 @@ impl<'p> Resolver<'p> {
             );
             return None;
         }
-        match self.locals[kind].get(name) {
-            Some(index) => Some(Code::Passive(*index)),
-            None => {
-                self.not_local(span, name);
-                None
-            }
+        let index = self.locals[kind].get(name).copied();
+        if index.is_none() {
+            self.not_local(span, name);
         }
+        index.map(Code::Passive)
     }
 
     fn location(
