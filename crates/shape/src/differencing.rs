@@ -17,7 +17,7 @@
 //! | TC f | pairs joined through an added step | pairs whose path used a removed step |
 //!
 //! and `new` is the more definite of the direct value and (old ? not minus : plus); both are
-//! sound, so their combination is. Created and deleted objects enter through the predicate
+//! sound, so their combination is. On tuples with a created object only the direct value counts. Created and deleted objects enter through the predicate
 //! `ac` in the quantifiers. Closures: with T* the stored closure, a removed step affects (x,y)
 //! only if T*(x,a), T*(b,y); where paths are unique (a function or inverse function without
 //! cycles) it then cuts them; added steps P give TC(T* or P).
@@ -125,15 +125,48 @@ pub(crate) fn difference(
     let full = d.old.full(plan.out.len());
     let plus = wide(quad.plus).and(&stored.clone().not(full));
     let minus = wide(quad.minus).and(stored);
-    let new = refine(wide(quad.new), stored, &plus, &minus, full);
+    let new = refine(
+        wide(quad.new),
+        stored,
+        &plus,
+        &minus,
+        d.shape(plan.out.len()),
+    );
     Difference { new, plus, minus }
 }
 
+/// The shape of a table and the objects that did not exist before: on tuples with one of them
+/// there is no old value to start from.
+#[derive(Clone, Copy)]
+struct Shape {
+    created: u64,
+    n: usize,
+    slots: usize,
+    full: u64,
+}
+
+impl Shape {
+    /// The bits of a row whose tuples consist of old objects only.
+    fn old_tuples(self, row: usize) -> u64 {
+        if self.created == 0 || self.slots == 0 {
+            return u64::MAX;
+        }
+        let mut rest = row;
+        for _ in 1..self.slots {
+            if self.created >> (rest % self.n) & 1 == 1 {
+                return 0;
+            }
+            rest /= self.n;
+        }
+        !self.created
+    }
+}
+
 /// The more definite of the direct value and (old ? not minus : plus).
-fn refine(mut new: Table, old: &Table, plus: &Table, minus: &Table, full: u64) -> Table {
-    let by_change = Table::ite(old, &minus.clone().not(full), plus);
+fn refine(mut new: Table, old: &Table, plus: &Table, minus: &Table, shape: Shape) -> Table {
+    let by_change = Table::ite(old, &minus.clone().not(shape.full), plus);
     for r in 0..new.may.len() {
-        let half = new.may[r] & !new.must[r];
+        let half = new.may[r] & !new.must[r] & shape.old_tuples(r);
         // Only where the direct value is unknown; so the two never need to agree.
         new.may[r] = new.may[r] & !half | half & by_change.may[r];
         new.must[r] |= half & by_change.must[r];
@@ -150,6 +183,20 @@ struct Differ<'a> {
 }
 
 impl Differ<'_> {
+    fn shape(&self, slots: usize) -> Shape {
+        Shape {
+            created: self.created(),
+            n: self.old.n,
+            slots,
+            full: self.old.full(slots),
+        }
+    }
+
+    /// Objects that may exist now and did not before.
+    fn created(&self) -> u64 {
+        self.new.existing & !self.old.existing
+    }
+
     fn zero(&self, k: usize) -> Table {
         Table::constant(Kleene::False, table_rows(k, self.old.n), 0)
     }
@@ -174,7 +221,7 @@ impl Differ<'_> {
                 let mut acc = self.constant(Kleene::True, node.slots.len());
                 for part in parts {
                     let q = self.wide(self.quad(part), &part.slots, &node.slots);
-                    acc = conjoin(acc, &q, full);
+                    acc = conjoin(acc, &q, self.shape(node.slots.len()));
                 }
                 acc
             }
@@ -183,7 +230,14 @@ impl Differ<'_> {
                 for part in parts {
                     let q = self.wide(self.quad(part), &part.slots, &node.slots);
                     // a | b = !(!a & !b)
-                    acc = negate(conjoin(negate(acc, full), &negate(q, full), full), full);
+                    acc = negate(
+                        conjoin(
+                            negate(acc, full),
+                            &negate(q, full),
+                            self.shape(node.slots.len()),
+                        ),
+                        full,
+                    );
                 }
                 acc
             }
@@ -224,10 +278,17 @@ impl Differ<'_> {
         let (qa, qb) = (get(a), get(b));
         let old = Table::ite(&get(c).old, &qa.old, &qb.old);
         let new = Table::ite(&get(c).new, &qa.new, &qb.new);
-        let yes = conjoin(get(c), &qa, full);
-        let no = conjoin(negate(get(c), full), &qb, full);
-        let both = negate(conjoin(negate(yes, full), &negate(no, full), full), full);
-        let new = refine(new, &old, &both.plus, &both.minus, full);
+        let yes = conjoin(get(c), &qa, self.shape(slots.len()));
+        let no = conjoin(negate(get(c), full), &qb, self.shape(slots.len()));
+        let both = negate(
+            conjoin(
+                negate(yes, full),
+                &negate(no, full),
+                self.shape(slots.len()),
+            ),
+            full,
+        );
+        let new = refine(new, &old, &both.plus, &both.minus, self.shape(slots.len()));
         Quad {
             old,
             new,
@@ -259,14 +320,14 @@ impl Differ<'_> {
             old: ac_old,
             new: ac_new,
         };
-        let body = conjoin(there, &f, full_in);
+        let body = conjoin(there, &f, self.shape(wanted.len()));
         let all = self.old.all;
         let some = |t: Table| self.old.project(t, slot, &wanted, all, all);
         let full = self.old.full(slots.len());
         let (old, new) = (some(body.old), some(body.new));
         let plus = some(body.plus).and(&old.clone().not(full));
         let minus = some(body.minus).and(&new.clone().not(full));
-        let new = refine(new, &old, &plus, &minus, full);
+        let new = refine(new, &old, &plus, &minus, self.shape(slots.len()));
         Quad {
             old,
             new,
@@ -297,7 +358,7 @@ impl Differ<'_> {
         let plus = shape(&paths.plus).and(&old.clone().not(full));
         let new = sharper(new, &shape(&paths.new));
         let minus = shape(&paths.affected).and(&old).and(&new.clone().not(full));
-        let new = refine(new, &old, &plus, &minus, full);
+        let new = refine(new, &old, &plus, &minus, self.shape(node.slots.len()));
         Quad {
             old,
             new,
@@ -334,7 +395,11 @@ impl Differ<'_> {
             props.acyclic && (props.function || props.invfunction)
         });
         let through = |a: &Relation, b: &Relation| a.compose(b, self.old.existing, self.old.active);
-        let affected = through(&through(&before, &removed), &before);
+        // Steps of created objects can be removed as well, by an update of what they copy.
+        let wide = |a: &Relation, b: &Relation| {
+            a.compose(b, self.old.existing | self.created(), self.old.active)
+        };
+        let affected = wide(&wide(&before, &removed), &before);
         let kept = before.without(&affected, unique).union(&eq);
         let after = kept
             .union(&added)
@@ -496,11 +561,11 @@ fn negate(q: Quad, full: u64) -> Quad {
     }
 }
 
-fn conjoin(a: Quad, b: &Quad, full: u64) -> Quad {
+fn conjoin(a: Quad, b: &Quad, shape: Shape) -> Quad {
     let plus = a.plus.clone().and(&b.new).or(&b.plus.clone().and(&a.new));
     let minus = a.minus.clone().and(&b.old).or(&b.minus.clone().and(&a.old));
     let old = a.old.and(&b.old);
-    let new = refine(a.new.and(&b.new), &old, &plus, &minus, full);
+    let new = refine(a.new.and(&b.new), &old, &plus, &minus, shape);
     Quad {
         old,
         new,

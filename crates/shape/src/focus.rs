@@ -54,8 +54,6 @@ pub struct Focused {
     /// Some atom was left unknown: both its objects are summary objects, or there would be too
     /// many structures.
     pub gave_up: bool,
-    /// A structure would have grown beyond the size limit.
-    pub too_large: bool,
 }
 
 impl FocusPlan {
@@ -80,14 +78,15 @@ impl FocusPlan {
         let mut out = Focused {
             structures: vec![(s, dirty)],
             gave_up: false,
-            too_large: false,
         };
+        // Some formulas bisect for ever; a result is never much larger than what it is made of.
+        let most = MAX_OBJECTS.min(2 * out.structures[0].0.len() + 8);
         for disjunct in &self.disjuncts {
             // A stack keeps the order of results independent of how deep the splits go.
             let mut stack: Vec<(Structure, Dirty)> = std::mem::take(&mut out.structures);
             stack.reverse();
             while let Some((s, dirty)) = stack.pop() {
-                if out.structures.len() + stack.len() > MAX_STRUCTURES {
+                if out.structures.len() + stack.len() > MAX_STRUCTURES || s.len() >= most {
                     out.gave_up = true;
                     out.structures.push((s, dirty));
                     continue;
@@ -95,7 +94,7 @@ impl FocusPlan {
                 match next_split(voc, disjunct, &s, &mut out.gave_up) {
                     None => out.structures.push((s, dirty)),
                     Some((step, tuple)) => {
-                        let mut cases = split(voc, step, &s, &tuple, &dirty, &mut out.too_large);
+                        let mut cases = split(voc, step, &s, &tuple, &dirty);
                         cases.reverse();
                         stack.extend(cases);
                     }
@@ -147,7 +146,6 @@ fn split(
     s: &Structure,
     tuple: &[usize],
     dirty: &Dirty,
-    too_large: &mut bool,
 ) -> Vec<(Structure, Dirty)> {
     let p = step.predicate;
     let mut dirty = dirty.clone();
@@ -166,10 +164,6 @@ fn split(
 
     let bisected = objects.iter().position(|u| s.is_summary(voc, *u));
     if let Some(at) = bisected {
-        if s.len() >= MAX_OBJECTS {
-            *too_large = true;
-            return out;
-        }
         let mut both = s.duplicate(voc, objects[at]);
         both.set(voc, p, &objects, Kleene::False);
         let mut chosen = objects.clone();

@@ -29,6 +29,7 @@ pub mod kleene;
 pub mod model;
 pub mod naive;
 pub mod print;
+pub mod properties;
 pub mod rules;
 pub mod states;
 pub mod structure;

@@ -93,7 +93,6 @@ fn focus_and_coerce(
         let mut next = Vec::new();
         for (s, dirty) in structures {
             let focused = plan.focus(voc, s, dirty);
-            post.too_large |= focused.too_large;
             post.focus_gave_up |= focused.gave_up;
             // Coercing between formulas drops impossible cases before they are split again.
             for (mut s, dirty) in focused.structures {

@@ -65,7 +65,7 @@ fn errors_point_at_their_place() {
     broken(
         "b check()",
         "b chek()",
-        "p.tvp:11:",
+        "p.tvp:12:",
         "`chek` is not defined",
     );
     broken("copy(y, x)", "copy(y)", "p.tvp:11:", "takes 2 arguments");
@@ -150,7 +150,7 @@ fn deep_and_long_inputs_end() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes_never_panic(text in "\\PC{0,200}", states in "\\PC{0,80}") {
