@@ -367,7 +367,7 @@ mod tests {
             program: None,
             strategy: None,
             folder: None,
-            row_timeout: std::time::Duration::from_secs(60),
+            row_timeout: std::time::Duration::from_mins(1),
             common: crate::args::CommonArgs::default(),
         }
     }

@@ -2,6 +2,7 @@
 //! number of threads.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use palisade_abstraction::bp::ast::Copies;
 use palisade_abstraction::bp::resolve::{Resolved, resolve};
@@ -56,7 +57,8 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     if let Verdict::Violated(violation) = &verdict {
         let table = columns::render(&violation.trace, &source, context.style, context.width);
         let steps = violation.trace.steps.len();
-        text.push_str(&format!("\n{table}\n{steps} steps\n"));
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n{table}\n{steps} steps\n");
     }
     let running = checker.thread_names().len();
     let summary = format!("{running} threads, {states} states");
