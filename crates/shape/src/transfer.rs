@@ -64,6 +64,10 @@ pub struct Post {
 pub fn apply(cx: &Context<'_>, action: &Action, s: &Structure) -> Post {
     let voc = cx.vocabulary;
     let mut post = Post::default();
+    // What is 0 here is 0 on every focused structure (Embedding Theorem): nothing to do.
+    if enabled(voc, action, s).is_empty() {
+        return post;
+    }
     for focused in focus_and_coerce(cx, action, s, &mut post) {
         let bindings = enabled(voc, action, &focused);
         for binding in bindings {

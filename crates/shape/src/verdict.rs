@@ -34,6 +34,8 @@ pub enum Reason {
     Stopped(Stop),
     /// A message that counts only when definite was unknown.
     Doubtful(String),
+    /// No concrete world was small enough for the naive evaluator.
+    Unconfirmed,
     /// The naive evaluator disagrees, or the model assumes too much.
     Objection(Box<Objection>),
 }
@@ -83,6 +85,9 @@ pub fn decide(
     if let Some(o) = objection {
         return Verdict::Unknown(Reason::Objection(Box::new(o)));
     }
+    if found.worlds + checked.worlds == 0 {
+        return Verdict::Unknown(Reason::Unconfirmed);
+    }
     Verdict::Holds {
         worlds: found.worlds + checked.worlds,
         steps: found.steps + checked.steps,
@@ -115,6 +120,9 @@ pub fn explain(model: &Model, reason: &Reason) -> String {
         },
         Reason::Doubtful(text) => {
             format!("the message \"{text}\" counts only when definite, and was unknown")
+        }
+        Reason::Unconfirmed => {
+            "no message was given, but no world was small enough to confirm it".to_owned()
         }
         Reason::Objection(o) => match &**o {
             Objection::NotCovered { location, .. } => format!(
