@@ -110,6 +110,12 @@ impl Atom {
 
     /// Another atom over the same sum. The result is in normal form because the
     /// sum is.
+    /// The same sum with another relation and bound; none if the bound is out of
+    /// range.
+    pub fn rebound(&self, relation: Relation, bound: Int) -> Option<Self> {
+        self.with(relation, bound).ok()
+    }
+
     pub(crate) fn with(&self, relation: Relation, bound: Int) -> Result<Self, Overflow> {
         Ok(Self {
             sum: Sum::clone(&self.sum),

@@ -207,11 +207,7 @@ impl Driver<'_> {
             notes,
             ..
         } = engine;
-        let iterations = self.report.stats.iterations + stats.iterations;
-        self.report.stats = Stats {
-            iterations,
-            ..stats
-        };
+        self.report.stats = stats.following(&self.report.stats);
         self.report.predicates = predicates
             .atoms()
             .iter()

@@ -7,7 +7,8 @@
 //! 2. no new atom: the path's atoms are marked for case splitting, since what is
 //!    missing is a disjunction of what is known;
 //! 3. all marked: the cone of influence is widened;
-//! 4. nothing left: give up, saying where.
+//! 4. atoms that were held back because their sum gets ever new bounds;
+//! 5. nothing left: give up, saying where.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -57,6 +58,7 @@ pub struct Engine<'a> {
     pub stats: Stats,
     /// Remarks.
     pub notes: Vec<String>,
+    bounds: divergence::Bounds,
     times: [Duration; 3],
 }
 
@@ -73,6 +75,7 @@ impl<'a> Engine<'a> {
             predicates,
             stats: Stats::default(),
             notes: Vec::new(),
+            bounds: divergence::Bounds::of(space.program),
             times: [Duration::ZERO; 3],
         }
     }
@@ -226,15 +229,13 @@ impl<'a> Engine<'a> {
                 Err(why) => self.notes.push(format!("no interpolants: {why}")),
             }
         }
-        let atoms = generalise(self.space, atoms);
+        let all = generalise(self.space, atoms);
+        let atoms = self.bounds.tame(all.clone());
         transformer.predicates_changed();
-        let mut grown = false;
-        for atom in &atoms {
-            grown |= self.predicates.add(atom.clone()).1;
-        }
-        if grown {
+        if self.add(&atoms) {
             return true;
         }
+        let mut grown = false;
         for atom in &atoms {
             if let Some(p) = self.predicates.find(atom) {
                 grown |= self.predicates.mark_split(p);
@@ -248,6 +249,9 @@ impl<'a> Engine<'a> {
             transformer.set_depth(depth + 1);
             return true;
         }
+        if self.add(&all) {
+            return true;
+        }
         // The path's atoms are all split and still do not exclude it: split all.
         for p in 0..self.predicates.len() {
             grown |= self.predicates.mark_split(p);
@@ -255,9 +259,19 @@ impl<'a> Engine<'a> {
         grown
     }
 
+    /// Adds predicates; tells whether some are new.
+    fn add(&mut self, atoms: &BTreeSet<Atom>) -> bool {
+        let before = self.predicates.len();
+        for atom in atoms {
+            self.predicates.add(atom.clone());
+        }
+        self.predicates.len() > before
+    }
+
     /// Remembers where the abstract counterexample ends.
     fn note_stuck(&mut self, commands: &Commands<'a>, path: &Path) {
         let Some(last) = path.branches.last() else {
+            self.notes = vec!["stuck in the initial state".to_owned()];
             return;
         };
         let branch = commands.branch(*last);

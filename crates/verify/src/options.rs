@@ -162,6 +162,26 @@ pub struct Stats {
     pub certificate_entries: usize,
 }
 
+impl Stats {
+    /// The statistics of a further attempt: work adds up, sizes are the last ones.
+    #[must_use]
+    pub fn following(mut self, earlier: &Self) -> Self {
+        self.iterations += earlier.iterations;
+        self.steps += earlier.steps;
+        self.posts.0 += earlier.posts.0;
+        self.posts.1 += earlier.posts.1;
+        let mut times = earlier.times.clone();
+        for (phase, time) in self.times {
+            match times.iter_mut().find(|(known, _)| *known == phase) {
+                Some((_, sum)) => *sum += time,
+                None => times.push((phase, time)),
+            }
+        }
+        self.times = times;
+        self
+    }
+}
+
 /// The result of a verification.
 #[derive(Clone, Debug)]
 pub struct Report {
