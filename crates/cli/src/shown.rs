@@ -15,6 +15,6 @@ pub(crate) fn shown_trace(context: &Context, program: &Program, trace: &Trace) -
 }
 
 /// A number with its noun.
-fn counted(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Far more states than any machine visits: eight counters up to a million.
+/// Far more states than any machine visits: eight counters up to a million. The
+/// abstract states are too many as well.
 const ENDLESS: &str = "\
 shared x[8] = 0;
 
@@ -39,9 +40,9 @@ fn endless() -> Program {
     }
 }
 
-fn explore(program: &Program, more: &[&str]) -> Command {
+fn run(what: &str, program: &Program, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
-    command.arg("explore").arg(&program.path).args(more);
+    command.arg(what).arg(&program.path).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -56,33 +57,41 @@ fn assert_unknown(output: &Output, reason: &str) {
 
 #[test]
 fn time() {
-    let output = explore(&endless(), &["--timeout", "100ms"]).output();
-    assert_unknown(&output.expect("it runs"), "time limit reached");
+    for what in ["explore", "verify"] {
+        let output = run(what, &endless(), &["--timeout", "100ms"]).output();
+        assert_unknown(&output.expect("it runs"), "time limit reached");
+    }
 }
 
 #[test]
 fn time_in_json() {
-    let output = explore(&endless(), &["--timeout", "100ms", "--json"]).output();
-    let output = output.expect("it runs");
-    assert_eq!(output.status.code(), Some(3));
-    let document: serde_json::Value =
-        serde_json::from_slice(&output.stdout).expect("one JSON document");
-    assert_eq!(document["verdict"], "unknown");
-    assert_eq!(document["reason"], "time limit reached");
-    assert_eq!(document["command"], "explore");
-    assert_eq!(document["model"], "sc");
+    for what in ["explore", "verify"] {
+        let output = run(what, &endless(), &["--timeout", "100ms", "--json"]).output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(3));
+        let document: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("one JSON document");
+        assert_eq!(document["verdict"], "unknown");
+        assert_eq!(document["reason"], "time limit reached");
+        assert_eq!(document["command"], what);
+        assert_eq!(document["model"], "sc");
+    }
 }
 
 #[test]
 fn memory() {
-    let output = explore(&endless(), &["--memory", "40M"]).output();
-    assert_unknown(&output.expect("it runs"), "memory limit reached");
+    for what in ["explore", "verify"] {
+        let output = run(what, &endless(), &["--memory", "40M"]).output();
+        assert_unknown(&output.expect("it runs"), "memory limit reached");
+    }
 }
 
 #[test]
 fn states() {
-    let output = explore(&endless(), &["--max-states", "1000"]).output();
-    assert_unknown(&output.expect("it runs"), "bound touched");
+    for what in ["explore", "verify"] {
+        let output = run(what, &endless(), &["--max-states", "1000"]).output();
+        assert_unknown(&output.expect("it runs"), "bound touched");
+    }
 }
 
 /// Whether the process has a handler for the signal: the mask in its status.
@@ -95,9 +104,14 @@ fn catches(child: &Child, signal: u32) -> bool {
 
 #[test]
 fn interrupt() {
-    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+    let cases = [
+        ("explore", "INT", 2),
+        ("explore", "TERM", 15),
+        ("verify", "INT", 2),
+    ];
+    for (what, signal, number) in cases {
         let program = endless();
-        let child = explore(&program, &[]).spawn().expect("it starts");
+        let child = run(what, &program, &[]).spawn().expect("it starts");
         while !catches(&child, number) {
             thread::sleep(Duration::from_millis(1));
         }

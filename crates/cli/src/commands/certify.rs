@@ -40,10 +40,16 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let (verdict, text) = match &checked {
         // What was checked is a proof for that many copies only.
         Ok(checked) if program.has_unbounded_threads() => {
-            let bound = format!("{} copies of templates declared with [*]", certificate.threads);
+            let bound = format!(
+                "{} copies of templates declared with [*]",
+                certificate.threads
+            );
             let verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
             let line = verdict::line(&verdict, &program.source, context.style);
-            (verdict, format!("{}{line}", accepted(&certificate, checked)))
+            (
+                verdict,
+                format!("{}{line}", accepted(&certificate, checked)),
+            )
         }
         Ok(checked) => (Verdict::Holds, accepted(&certificate, checked)),
         // A refusal says nothing about the program.

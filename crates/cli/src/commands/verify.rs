@@ -5,7 +5,8 @@ use std::fmt::{Display, Write};
 use std::fs;
 
 use anyhow::Context as _;
-use palisade_program::{Program, Verdict};
+use palisade_memory::reduced::OVERFLOW;
+use palisade_program::{Program, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{Options, Promote, Report, Strategy, verify};
 use serde_json::{Map, Value, json};
@@ -14,7 +15,7 @@ use crate::CommandResult;
 use crate::args::{StrategyArg, VerifyArgs};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::shown_trace;
+use crate::shown::{counted, shown_trace};
 use crate::{context, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -121,22 +122,60 @@ fn text(
         Verdict::Violated(violation) => {
             text.push_str(&shown_trace(context, program, &violation.trace));
         }
-        Verdict::Unknown(_) => push_predicates(&mut text, report),
+        Verdict::Unknown(why) => {
+            for remedy in remedies(why) {
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "  help: {remedy}");
+            }
+            push_predicates(&mut text, report);
+        }
     }
-    for note in &report.notes {
-        // Writing to a string does not fail.
+    let reason = verdict::reason(&report.verdict).unwrap_or_default();
+    for note in report.notes.iter().filter(|note| !reason.contains(*note)) {
         let _ = writeln!(text, "note: {note}");
     }
     let stats = &report.stats;
     let summary = format!(
-        "model {}, {} predicates, {} rounds, {} abstract states",
-        options.model, stats.predicates, stats.iterations, stats.states
+        "model {}, {}, {}, {}",
+        options.model,
+        counted(stats.predicates, "predicate", "predicates"),
+        counted(stats.iterations, "round", "rounds"),
+        counted(stats.states, "abstract state", "abstract states")
     );
     let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
     if args.stats {
         push_stats(&mut text, report);
     }
     text
+}
+
+/// What to do about what ran out.
+fn remedies(why: &Unknown) -> Vec<&'static str> {
+    match why {
+        Unknown::Bound(bounds) => bounds.iter().filter_map(|b| remedy(b)).collect(),
+        Unknown::GaveUp(_) => {
+            vec!["a `predicate ...;` in the program, or --predicates FILE, may say what is missing"]
+        }
+        Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {
+            vec!["this is a defect of palisade; please report it with the input"]
+        }
+        Unknown::Time | Unknown::Memory | Unknown::Interrupted | Unknown::Unsupported(..) => {
+            Vec::new()
+        }
+    }
+}
+
+/// What to do about a touched bound.
+fn remedy(bound: &str) -> Option<&'static str> {
+    if bound == OVERFLOW {
+        Some("--buffers bounded:K with more cells; a loop that stores without fence fills any")
+    } else if bound.contains("[*]") {
+        Some("--copies N tries more threads; no number proves all")
+    } else if bound.ends_with("abstract states") {
+        Some("--max-states N stores more")
+    } else {
+        None
+    }
 }
 
 /// What was learned before the method gave up.

@@ -166,12 +166,16 @@ impl Code<'_> {
             return;
         }
         if let Step::Assert { kind, .. } = &edge.step {
-            self.out.push_str(match kind {
-                AssertKind::User => "",
-                AssertKind::Index => "// the index is in range\n",
-                AssertKind::Domain => "// the value is in the declared range\n",
-                AssertKind::Other(_) => "// a check of the front end\n",
-            });
+            let why = match kind {
+                AssertKind::User => None,
+                AssertKind::Index => Some("the index is in range"),
+                AssertKind::Domain => Some("the value is in the declared range"),
+                AssertKind::Other(why) => Some(why.as_str()),
+            };
+            if let Some(why) = why {
+                // A line break would end the comment.
+                let _ = writeln!(self.out, "// {}", why.replace(['\n', '\r'], " "));
+            }
         }
         let text = self.simple_step(&edge.step);
         let _ = writeln!(self.out, "{text};");

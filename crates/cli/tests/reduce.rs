@@ -1,0 +1,84 @@
+//! `palisade reduce` prints programs that can be read again and that behave under
+//! SC as the original does under TSO or PSO.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use palisade_frontend::pal;
+use palisade_machine::{Options, explore};
+use palisade_program::{Model, Program, Source};
+use palisade_report::verdict;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(name)
+}
+
+fn reduced(name: &str, model: Model, buffers: &str) -> Program {
+    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .arg("reduce")
+        .arg(example(name))
+        .args(["--model", &model.to_string(), "--buffers", buffers])
+        .output()
+        .expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{name}: {errors}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        text.starts_with("// "),
+        "{name} does not say where it is from"
+    );
+    let parsed = pal::parse(Source::new(name, text.as_str()));
+    parsed
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+        .program
+}
+
+/// The verdict with its reason.
+fn explored(program: &Program, model: Model) -> (&'static str, Option<String>) {
+    let result = explore(program, &Options::new(model)).expect("supported");
+    (
+        verdict::word(&result.verdict),
+        verdict::reason(&result.verdict),
+    )
+}
+
+/// Programs whose threads never have more stores under way than the cells given,
+/// or that are wrong before they have: the same property is violated.
+#[test]
+fn the_verdict_is_that_of_the_model() {
+    let cases = [
+        ("mp.pal", Model::Tso, "bounded:2", "holds"),
+        ("mp.pal", Model::Pso, "bounded:1", "violated"),
+        ("mp_fenced.pal", Model::Pso, "bounded:1", "holds"),
+        ("dekker.pal", Model::Tso, "bounded:4", "violated"),
+        ("dekker_fenced.pal", Model::Tso, "bounded:4", "holds"),
+        ("dekker_fenced.pal", Model::Pso, "bounded:2", "holds"),
+        ("peterson_fenced.pal", Model::Tso, "bounded:3", "holds"),
+        ("burns.pal", Model::Tso, "bounded:4", "violated"),
+    ];
+    for (name, model, buffers, expected) in cases {
+        let program = reduced(name, model, buffers);
+        let found = explored(&program, Model::Sc);
+        assert_eq!(found.0, expected, "{name} under {model}");
+        let text = std::fs::read_to_string(example(name)).expect("readable");
+        let original = pal::parse(Source::new(name, text)).expect("right").program;
+        let (word, reason) = explored(&original, model);
+        assert_eq!(word, expected, "{name} itself under {model}");
+        // The assertion on `data` reads a local of the reduced program.
+        if reason
+            .as_ref()
+            .is_some_and(|reason| reason.starts_with("never"))
+        {
+            assert_eq!(found.1, reason, "{name} under {model}");
+        }
+    }
+}
+
+/// Too few cells are no proof: the overflow is a violation of the printed program.
+#[test]
+fn overflow_is_never_hidden() {
+    let program = reduced("mp.pal", Model::Tso, "bounded:1");
+    assert_eq!(explored(&program, Model::Sc).0, "violated");
+}
