@@ -1,6 +1,7 @@
 //! A small driver: `shape PROGRAM.tvp STATES.tvs [-join rel] [-D X=1] [-workers N] [-dump FOLDER]`.
 use palisade_shape::analysis::{Input, Options, analyse};
-use palisade_shape::verdict::Verdict;
+use palisade_shape::draw::page;
+use palisade_shape::report::text;
 use std::path::Path;
 
 fn load(path: &str, from: &str) -> Option<(String, String)> {
@@ -53,48 +54,14 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::from(2)
         }
         Ok(a) => {
-            let f = &a.fixpoint;
-            for (l, at) in a.model.locations.iter().zip(&f.locations) {
-                println!("{l}: {}", at.set.structures().len());
+            for (l, at) in a.model.locations.iter().zip(&a.fixpoint.locations) {
                 if let Some(folder) = &dump {
                     let file = Path::new(folder).join(format!("{l}.html"));
-                    let page =
-                        palisade_shape::draw::page(&a.model.vocabulary, l, at.set.structures());
+                    let page = page(&a.model.vocabulary, l, at.set.structures());
                     std::fs::write(file, page).expect("a folder that can be written");
                 }
             }
-            println!("kept {} total {} stop {:?}", f.kept(), f.total, f.stop);
-            for m in &f.messages {
-                println!("message x{}: {} ({})", m.count, m.text, m.value);
-            }
-            for (r, n) in &f.discarded {
-                println!(
-                    "discarded after update {n} times by {}",
-                    a.model.rules.rules()[*r].origin
-                );
-            }
-            match &a.verdict {
-                Verdict::Holds { worlds, steps } => {
-                    println!("holds, confirmed on {worlds} worlds and {steps} steps");
-                }
-                Verdict::Violated(run) => {
-                    println!("violated by a run of {} steps", run.steps.len());
-                    for s in &run.steps {
-                        let e = &a.model.edges[s.edge];
-                        println!(
-                            "  {} {}",
-                            a.model.locations[e.source],
-                            a.model.actions[e.action].title.replace('\n', " ")
-                        );
-                    }
-                }
-                Verdict::Unknown(reason) => {
-                    println!(
-                        "unknown: {}",
-                        palisade_shape::verdict::explain(&a.model, reason)
-                    );
-                }
-            }
+            print!("{}", text(&a));
             std::process::ExitCode::from(a.verdict.exit_code())
         }
     }

@@ -1,6 +1,6 @@
 //! Focus: split a structure so that given formulas become definite.
 //!
-//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus* ([13],
+//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus* (reference 13,
 //! section 6.3).
 //!
 //! A formula is stripped of its quantifiers and brought to disjunctive form. In each disjunct

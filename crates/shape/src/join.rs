@@ -1,7 +1,7 @@
 //! Joins: sets of structures, and which structures they merge.
 //!
 //! Place: the state kept at each location. Paper: seed `001_9f3334838971d197` uses the partial
-//! join of its [11] ("partially disjunctive heap abstraction") throughout.
+//! join of its reference 11 ("partially disjunctive heap abstraction") throughout.
 //!
 //! | join | merges |
 //! |---|---|

@@ -10,6 +10,8 @@
 //! | values, structures, formulas | [`kleene`], [`vocabulary`], [`structure`], [`formula`], [`eval`] |
 //! | an action | [`transfer`]: [`focus`], [`coerce`] (by [`rules`]), [`update`] (with differencing), [`blur`] |
 //! | the set of structures | [`engine`] with a [`join`] |
+//! | the second account | [`naive`], [`concrete`], [`explore`] |
+//! | output | [`verdict`], [`report`], [`print`], [`draw`] |
 
 pub mod action;
 pub mod analysis;
@@ -30,6 +32,7 @@ pub mod model;
 pub mod naive;
 pub mod print;
 pub mod properties;
+pub mod report;
 pub mod rules;
 pub mod states;
 pub mod structure;

@@ -1,0 +1,95 @@
+//! Report: the outcome of an analysis as plain text.
+//!
+//! Place: output for terminals and tests; other forms read [`Analysis`] itself. Counts are in
+//! TVLA's terms (per location, kept, total) and in the seed's (canonically abstract states =
+//! kept, stored states = total).
+
+use crate::analysis::Analysis;
+use crate::engine::Given;
+use crate::explore::Run;
+use crate::print::tvs;
+use crate::verdict::{Verdict, explain};
+use std::fmt::Write;
+
+/// The title of an edge's action on one line.
+fn title(a: &Analysis, edge: usize) -> String {
+    let e = &a.model.edges[edge];
+    let action = &a.model.actions[e.action];
+    let from = &a.model.locations[e.source];
+    format!("{from}: {}", action.title.trim().replace('\n', " "))
+}
+
+/// One message: text, the actions that led to it, the structure that caused it.
+pub fn message(a: &Analysis, m: &Given) -> String {
+    let mut out = format!(
+        "message: {} (value {}, {} times)\n",
+        m.text.replace('\n', " "),
+        m.value,
+        m.count
+    );
+    for o in a.fixpoint.trace(m.from) {
+        let _ = writeln!(out, "  {}", title(a, o.edge));
+    }
+    let _ = writeln!(out, "  {}", title(a, m.edge));
+    for line in tvs(&a.model.vocabulary, &m.structure).lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    out
+}
+
+/// A concrete run, step by step.
+pub fn run(a: &Analysis, r: &Run) -> String {
+    let voc = &a.model.vocabulary;
+    let mut out = String::from("run from\n");
+    for line in tvs(voc, &r.start.structure(voc)).lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    for s in &r.steps {
+        let _ = writeln!(out, "  {}", title(a, s.edge));
+    }
+    if let Some(last) = r.steps.last() {
+        out.push_str("in\n");
+        for line in tvs(voc, &last.world.structure(voc)).lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    out
+}
+
+/// The whole outcome.
+pub fn text(a: &Analysis) -> String {
+    let f = &a.fixpoint;
+    let mut out = String::new();
+    for (label, at) in a.model.locations.iter().zip(&f.locations) {
+        let _ = writeln!(out, "{label}: {} structures", at.set.structures().len());
+    }
+    let _ = writeln!(
+        out,
+        "kept {} (canonically abstract states), total {} (stored states)",
+        f.kept(),
+        f.total
+    );
+    for m in &f.messages {
+        out.push_str(&message(a, m));
+    }
+    for (rule, n) in &f.discarded {
+        let origin = &a.model.rules.rules()[*rule].origin;
+        let _ = writeln!(out, "note: {n} results were dropped because of {origin}");
+    }
+    if f.focus_gave_up {
+        out.push_str("note: focus left some values unknown\n");
+    }
+    match &a.verdict {
+        Verdict::Holds { worlds, steps } => {
+            let _ = writeln!(out, "holds (confirmed on {worlds} worlds, {steps} steps)");
+        }
+        Verdict::Violated(r) => {
+            out.push_str(&run(a, r));
+            out.push_str("violated\n");
+        }
+        Verdict::Unknown(reason) => {
+            let _ = writeln!(out, "unknown: {}", explain(&a.model, reason));
+        }
+    }
+    out
+}
