@@ -240,7 +240,7 @@ fn places(p: &Picture) -> (Vec<Place>, f64, f64) {
                 w,
                 h,
             };
-            y += 2.0 * h + 56.0;
+            y += 2.0 * h + 96.0;
         }
         bottom = bottom.max(y);
         x += 2.0 * wide + 110.0;

@@ -1,7 +1,7 @@
 //! Focus: split a structure so that given formulas become definite.
 //!
-//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus* (reference 13,
-//! section 6.3).
+//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus*
+//! (reference 13, section 6.3).
 //!
 //! A formula is stripped of its quantifiers and brought to disjunctive form. In each disjunct
 //! the literals are ordered (nullary, unique, unary, binary with a known side, other); for

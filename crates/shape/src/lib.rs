@@ -11,12 +11,13 @@
 //! | an action | [`transfer`]: [`focus`], [`coerce`] (by [`rules`]), [`update`] (with differencing), [`blur`] |
 //! | the set of structures | [`engine`] with a [`join`] |
 //! | the second account | [`naive`], [`concrete`], [`explore`] |
-//! | output | [`verdict`], [`report`], [`print`], [`draw`] |
+//! | output | [`verdict`], [`report`], [`mod@print`], [`draw`] |
 
 pub mod action;
 pub mod analysis;
 pub mod blur;
 pub mod coerce;
+mod compile;
 pub mod concrete;
 mod differencing;
 pub mod draw;

@@ -5,7 +5,7 @@
 //!
 //! All formulas read the structure before the action, extended by created objects. A core
 //! predicate without an update keeps its value; an instrumentation predicate without one is
-//! computed by [`crate::differencing`], and on created objects by its definition, whatever
+//! computed by `differencing.rs`, and on created objects by its definition, whatever
 //! the model says about differencing: a stale value would be a wrong one.
 
 use crate::action::{Action, Creation, Updated};
