@@ -422,15 +422,14 @@ impl<'s> Executor<'s> {
             Step::Skip | Step::Fence(_) | Step::Flush(_) => Ok(vec![run]),
             Step::Assume(e) => {
                 let condition = self.formula(&run, e, span)?;
-                Ok(self.assume(run, condition).into_iter().collect())
+                Ok(Self::assume(run, condition).into_iter().collect())
             }
             Step::Assert { cond, .. } => {
                 let condition = self.formula(&run, cond, span)?;
                 let mut failing = run.clone();
                 failing.failed = Some(span);
-                let failing = self.assume(failing, condition.negated());
-                Ok(self
-                    .assume(run, condition)
+                let failing = Self::assume(failing, condition.negated());
+                Ok(Self::assume(run, condition)
                     .into_iter()
                     .chain(failing)
                     .collect())
@@ -535,7 +534,7 @@ impl<'s> Executor<'s> {
         }
     }
 
-    fn assume(&self, mut run: Run, condition: Formula) -> Option<Run> {
+    fn assume(mut run: Run, condition: Formula) -> Option<Run> {
         if condition == Formula::False {
             return None;
         }
@@ -566,7 +565,7 @@ impl<'s> Executor<'s> {
         let mut runs = Vec::new();
         for &v in &explicit.values {
             let equal = fits(Formula::eq(value, &Term::constant(v)), span)?;
-            if let Some(mut run) = self.assume(run.clone(), equal) {
+            if let Some(mut run) = Self::assume(run.clone(), equal) {
                 run.explicit.insert(slot, v);
                 runs.push(run);
             }
@@ -588,7 +587,7 @@ impl<'s> Executor<'s> {
                 Formula::eq(&index, &Term::constant(i64::from(element))),
                 span,
             )?;
-            if let Some(run) = self.assume(run.clone(), equal) {
+            if let Some(run) = Self::assume(run.clone(), equal) {
                 all.push((run, program.cell(place.var, element)));
             }
         }

@@ -16,18 +16,16 @@
 //! `never` and `finally` become `never` over labels and predicates. Predicates over
 //! locals that are dead get any value (`*`).
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use palisade_logic::{Cluster, Formula, Lit, Prover, Reason, Term, Var};
-use palisade_program::{EdgeId, LocId, PropAtom, PropertyKind, Span};
+use palisade_program::{EdgeId, LocId, Span};
 
 use super::ast::{
     At, BooleanProgram, Copies, Expr, ExprKind, Label, Property, Statement, StatementKind, Target,
     Thread, Value, Variable,
 };
 use crate::affected::{Effect, effect};
-use crate::bad::BadStates;
 use crate::command::{Branch, Commands, End, Unsupported};
 use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict};
 use crate::predicates::Predicates;
@@ -35,7 +33,7 @@ use crate::space::{Control, Space};
 use crate::valuation::{PredId, PredSet};
 
 /// The session for questions about states.
-const STATES: Cluster = Cluster(u32::MAX);
+pub(super) const STATES: Cluster = Cluster(u32::MAX);
 
 /// Most combinations of explicit values that one edge or property may read.
 const MAX_COMBINATIONS: usize = 4096;
@@ -104,9 +102,9 @@ pub fn export(
     Ok(program)
 }
 
-struct Exporter<'e, 's> {
-    space: &'e Space<'s>,
-    predicates: &'e Predicates,
+pub(super) struct Exporter<'e, 's> {
+    pub(super) space: &'e Space<'s>,
+    pub(super) predicates: &'e Predicates,
     prover: &'e mut Prover,
     search: &'e dyn CubeSearch,
     options: Options,
@@ -134,14 +132,14 @@ fn statement(labels: Vec<Label>, kind: StatementKind, note: Option<String>) -> S
     }
 }
 
-fn label(name: impl Into<String>) -> Label {
+pub(super) fn label(name: impl Into<String>) -> Label {
     Label {
         name: name.into(),
         at: At::default(),
     }
 }
 
-fn property(cond: Expr, note: Option<String>) -> Property {
+pub(super) fn property(cond: Expr, note: Option<String>) -> Property {
     Property {
         cond,
         note,
@@ -164,14 +162,14 @@ impl<'e> Exporter<'e, '_> {
         }))
     }
 
-    fn cover(&self, cover: &Cover) -> Expr {
+    pub(super) fn cover(&self, cover: &Cover) -> Expr {
         let mut cubes = cover.cubes().to_vec();
         cubes.sort();
         Expr::any(cubes.iter().map(|cube| self.cube(cube)))
     }
 
     /// Minimal cubes over the predicates in `cone` that contradict `base`.
-    fn contradictions(
+    pub(super) fn contradictions(
         &mut self,
         cluster: Cluster,
         base: &[Lit],
@@ -190,7 +188,7 @@ impl<'e> Exporter<'e, '_> {
         self.search.contradictions(self.prover, &question)
     }
 
-    fn literals(&mut self, formula: &Formula) -> Vec<Lit> {
+    pub(super) fn literals(&mut self, formula: &Formula) -> Vec<Lit> {
         let parts = formula.conjuncts().iter();
         parts.map(|f| self.prover.literal(f)).collect()
     }
@@ -306,13 +304,13 @@ impl<'e> Exporter<'e, '_> {
         }
     }
 
-    fn thread_name(&self, thread: usize) -> String {
+    pub(super) fn thread_name(&self, thread: usize) -> String {
         let name = self.space.program.instance_name(self.space.threads[thread]);
         plain(&name)
     }
 
     /// A location's label: the user's if there is one.
-    fn location(&self, thread: usize, loc: LocId) -> String {
+    pub(super) fn location(&self, thread: usize, loc: LocId) -> String {
         let template = self
             .space
             .program
@@ -391,7 +389,11 @@ impl<'e> Exporter<'e, '_> {
     }
 
     /// Controls that differ in the explicit variables at `reads`.
-    fn controls(&self, reads: &[usize], span: Span) -> Result<Vec<Control>, Unsupported> {
+    pub(super) fn controls(
+        &self,
+        reads: &[usize],
+        span: Span,
+    ) -> Result<Vec<Control>, Unsupported> {
         let mut all = self.space.initial_controls();
         all.truncate(1);
         for &position in reads {
@@ -413,7 +415,7 @@ impl<'e> Exporter<'e, '_> {
         Ok(all)
     }
 
-    fn explicit_facts(&self, reads: &[usize], control: &Control) -> Expr {
+    pub(super) fn explicit_facts(&self, reads: &[usize], control: &Control) -> Expr {
         let fact = |p: &usize| Expr::name(self.explicit_name(*p, control.values[*p]));
         Expr::all(reads.iter().map(fact))
     }
@@ -588,128 +590,6 @@ impl<'e> Exporter<'e, '_> {
             updates.set(*var, Term::var(Var(base + i as u32)));
         }
         self.predicates.formula(p, true).substitute(&updates).ok()
-    }
-
-    fn properties(&mut self, program: &mut BooleanProgram) -> Result<(), ExportError> {
-        let space = self.space;
-        let bad = BadStates::new(space);
-        for (index, item) in space.program.properties.iter().enumerate() {
-            let places = self.mentioned(index);
-            let note = space.program.show_property(item);
-            let reads = &self.property_reads(index);
-            for control in self.controls(reads, item.span)? {
-                for (pcs, located) in self.located(&places) {
-                    let mut control = control.clone();
-                    control.pcs = pcs;
-                    let facts = Expr::all([located, self.explicit_facts(reads, &control)]);
-                    for (number, formula) in bad.at(&control)? {
-                        if number == index {
-                            let cond = self.never(&formula, facts.clone())?;
-                            program.never.push(property(cond, Some(note.clone())));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn never(&mut self, formula: &Formula, facts: Expr) -> Result<Expr, ExportError> {
-        let base = self.literals(formula);
-        let cone = self.predicates.cone(formula.free_vars(), 1);
-        let refused = self.contradictions(STATES, &base, &cone, &[])?;
-        Ok(Expr::all([facts, self.cover(&refused).negated()]))
-    }
-
-    /// Positions of the explicit variables that a property may read.
-    fn property_reads(&self, index: usize) -> Vec<usize> {
-        let space = self.space;
-        let item = &space.program.properties[index];
-        let mut slots = Vec::new();
-        item.cond.for_each_atom(&mut |atom| match atom {
-            PropAtom::Global(var, element) => {
-                let cell = space.program.cell(*var, element.unwrap_or(0));
-                slots.push(space.cell_slot(cell));
-            }
-            PropAtom::Local(var, local) => {
-                let template = item.threads[var.index()].template;
-                let threads = space.threads.iter().enumerate();
-                let of_template = threads.filter(|(_, i)| i.template == template);
-                slots.extend(of_template.map(|(thread, _)| space.local_slot(thread, *local)));
-            }
-            PropAtom::SelfOf(_) | PropAtom::At(..) => {}
-        });
-        let explicit = |slot: usize| space.slots[slot].explicit.as_ref().map(|e| e.position);
-        let mut positions: Vec<usize> = slots.into_iter().filter_map(explicit).collect();
-        positions.sort_unstable();
-        positions.dedup();
-        positions
-    }
-
-    /// The locations of each thread on which a property may depend.
-    fn mentioned(&self, index: usize) -> BTreeMap<usize, Vec<LocId>> {
-        let space = self.space;
-        let item = &space.program.properties[index];
-        let mut places: BTreeMap<usize, Vec<LocId>> = BTreeMap::new();
-        let mut add = |thread: usize, loc: LocId| {
-            let locs = places.entry(thread).or_default();
-            if !locs.contains(&loc) {
-                locs.push(loc);
-            }
-        };
-        item.cond.for_each_atom(&mut |atom| {
-            if let PropAtom::At(var, loc) = atom {
-                let template = item.threads[var.index()].template;
-                for (thread, instance) in space.threads.iter().enumerate() {
-                    if instance.template == template {
-                        add(thread, *loc);
-                    }
-                }
-            }
-        });
-        if item.kind == PropertyKind::Finally {
-            for (thread, instance) in space.threads.iter().enumerate() {
-                add(thread, space.program.template(instance.template).cfg.exit);
-            }
-        }
-        places
-    }
-
-    /// All ways to be at the mentioned locations or elsewhere, with the condition
-    /// that says so.
-    fn located(&self, places: &BTreeMap<usize, Vec<LocId>>) -> Vec<(Box<[LocId]>, Expr)> {
-        let entries = self.space.threads.iter().map(|t| {
-            let cfg = &self.space.program.template(t.template).cfg;
-            cfg.entry
-        });
-        let mut all: Vec<(Box<[LocId]>, Expr)> =
-            vec![(entries.collect(), Expr::value(Value::True))];
-        for (&thread, locs) in places {
-            let name = self.thread_name(thread);
-            let at = |loc: LocId| {
-                let place = label(self.location(thread, loc));
-                Expr::new(ExprKind::Location(name.clone(), place))
-            };
-            let template = self.space.threads[thread].template;
-            let cfg = &self.space.program.template(template).cfg;
-            let mut choices: Vec<(LocId, Expr)> = locs.iter().map(|l| (*l, at(*l))).collect();
-            if let Some(other) = cfg.locs().find(|l| !locs.contains(l)) {
-                let nowhere = Expr::all(locs.iter().map(|l| at(*l).negated()));
-                choices.push((other, nowhere));
-            }
-            all = all
-                .iter()
-                .flat_map(|(pcs, cond)| {
-                    let with = |(loc, here): &(LocId, Expr)| {
-                        let mut pcs = pcs.clone();
-                        pcs[thread] = *loc;
-                        (pcs, Expr::all([cond.clone(), here.clone()]))
-                    };
-                    choices.iter().map(with).collect::<Vec<_>>()
-                })
-                .collect();
-        }
-        all
     }
 }
 

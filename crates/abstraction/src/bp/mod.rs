@@ -27,12 +27,14 @@
 //! | [`print`] | tree to text; `parse(print(p)) == p` |
 //! | [`resolve`] | names become numbers, the rules of the appendix are checked |
 //! | [`export`] | the Boolean program of a program and its predicates |
+//! | `properties` | its properties |
 
 pub mod ast;
 pub mod export;
 pub mod lexer;
 pub mod parser;
 pub mod print;
+mod properties;
 pub mod resolve;
 
 pub use ast::BooleanProgram;
