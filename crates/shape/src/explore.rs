@@ -26,10 +26,14 @@ use crate::vocabulary::PredId;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
+/// Worlds are never larger than this, whatever their structure: the naive evaluator is cubic and
+/// worse.
+const LARGEST: usize = 12;
+
 /// Bounds of the exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Most objects in a world.
+    /// Most objects in a world (more only where the structure itself has more).
     pub objects: usize,
     /// Most copies of a summary object.
     pub copies: usize,
@@ -164,6 +168,8 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
 fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
     let voc = &model.vocabulary;
     let mut out: Vec<Vec<usize>> = vec![vec![]];
+    // A structure with many objects still has worlds, if not small ones.
+    let room = bounds.objects.max(s.len() + 1).min(LARGEST);
     for u in 0..s.len() {
         let least = usize::from(s.get(voc, PredId::AC, &[u]) == Kleene::True);
         let most = if s.is_summary(voc, u) {
@@ -174,7 +180,7 @@ fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
         out = out
             .iter()
             .flat_map(|list| (least..=most).map(move |k| [list.clone(), vec![u; k]].concat()))
-            .filter(|list| list.len() <= bounds.objects)
+            .filter(|list| list.len() <= room)
             .collect();
         if out.len() > 200 {
             out.truncate(200);
@@ -277,7 +283,12 @@ pub fn search(
             return out;
         }
         for (edge, e) in model.leaving(location) {
-            let steps = step(model, &model.actions[e.action], &w, bounds.objects + 2);
+            let steps = step(
+                model,
+                &model.actions[e.action],
+                &w,
+                bounds.objects.max(w.n) + 2,
+            );
             out.steps += steps.results.len();
             out.bounded |= steps.incomplete;
             if let Some(m) = first_message(&steps) {
@@ -373,7 +384,12 @@ fn closed(
 ) -> Option<Objection> {
     let model = stored.model;
     for (edge, e) in model.leaving(location) {
-        let steps = step(model, &model.actions[e.action], w, bounds.objects + 2);
+        let steps = step(
+            model,
+            &model.actions[e.action],
+            w,
+            bounds.objects.max(w.n) + 2,
+        );
         out.bounded |= steps.incomplete;
         let known = |m: usize| {
             fixpoint
