@@ -2,8 +2,8 @@
 //! counterexample is found, simulate it; a run is a bug, an infeasible path gives
 //! new predicates, and so on. Refinement escalates (shared/ref/lessons.md, 1):
 //!
-//! 1. new atoms from weakest preconditions and interpolants, those of Spacer
-//!    (general but dear) only when the cheap ones bring nothing new;
+//! 1. new atoms from interpolants; if there is none, from weakest preconditions;
+//!    if there is none, from Spacer;
 //! 2. no new atom: the path's atoms are marked for case splitting, since what is
 //!    missing is a disjunction of what is known;
 //! 3. all marked: the cone of influence is widened;
@@ -43,6 +43,23 @@ pub enum End {
 
 /// Interpolation methods that cost next to nothing, best first.
 const CHEAP: [Method; 3] = [Method::Cycle, Method::Backward, Method::Forward];
+/// Where new predicates come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AtomSource {
+    /// Cheap interpolants, and relations seen in the data.
+    Interpolants,
+    /// Weakest preconditions.
+    Preconditions,
+    /// Spacer: general but dear.
+    Spacer,
+}
+
+/// The sources in the order in which they are asked, until one has something new.
+const SOURCES: [AtomSource; 3] = [
+    AtomSource::Interpolants,
+    AtomSource::Preconditions,
+    AtomSource::Spacer,
+];
 /// Deepest cone of influence.
 const MAX_DEPTH: usize = 4;
 
@@ -207,34 +224,18 @@ impl<'a> Engine<'a> {
         transformer: &mut dyn Transformer,
     ) -> bool {
         let infeasible = Infeasible::new(commands, path, core);
-        let mut atoms = BTreeSet::new();
-        for method in CHEAP {
-            if let Ok(found) = infeasible.interpolant_atoms(transformer.prover(), method) {
-                atoms = found;
-                break;
-            }
-        }
-        if let Ok(wp) = infeasible.wp_atoms() {
-            atoms.extend(wp);
-        }
-        atoms.extend(divergence::relations(
-            self.space,
-            commands,
-            path,
-            &self.predicates,
-        ));
-        if atoms.iter().all(|a| self.predicates.find(a).is_some()) {
-            match infeasible.interpolant_atoms(transformer.prover(), Method::Spacer) {
-                Ok(found) => atoms.extend(found),
-                Err(why) => self.notes.push(format!("no interpolants: {why}")),
-            }
-        }
-        let all = generalise(self.space, atoms);
-        let atoms = self.bounds.tame(all.clone());
         transformer.predicates_changed();
-        if self.add(&atoms) {
-            return true;
+        let mut all = BTreeSet::new();
+        for source in SOURCES {
+            let found = self.atoms_from(source, &infeasible, commands, path, transformer);
+            let found = generalise(self.space, found);
+            all.extend(found.iter().cloned());
+            let tamed = self.bounds.tame(found);
+            if self.add(&tamed) {
+                return true;
+            }
         }
+        let atoms = self.bounds.tame(all.clone());
         let mut grown = false;
         for atom in &atoms {
             if let Some(p) = self.predicates.find(atom) {
@@ -257,6 +258,44 @@ impl<'a> Engine<'a> {
             grown |= self.predicates.mark_split(p);
         }
         grown
+    }
+
+    fn atoms_from(
+        &mut self,
+        source: AtomSource,
+        infeasible: &Infeasible,
+        commands: &Commands<'a>,
+        path: &Path,
+        transformer: &mut dyn Transformer,
+    ) -> BTreeSet<Atom> {
+        match source {
+            AtomSource::Interpolants => {
+                let mut found = BTreeSet::new();
+                for method in CHEAP {
+                    if let Ok(atoms) = infeasible.interpolant_atoms(transformer.prover(), method) {
+                        found = atoms;
+                        break;
+                    }
+                }
+                found.extend(divergence::relations(
+                    self.space,
+                    commands,
+                    path,
+                    &self.predicates,
+                ));
+                found
+            }
+            AtomSource::Preconditions => infeasible.wp_atoms().unwrap_or_default(),
+            AtomSource::Spacer => {
+                match infeasible.interpolant_atoms(transformer.prover(), Method::Spacer) {
+                    Ok(found) => found,
+                    Err(why) => {
+                        self.notes.push(format!("no interpolants: {why}"));
+                        BTreeSet::new()
+                    }
+                }
+            }
+        }
     }
 
     /// Adds predicates; tells whether some are new.
