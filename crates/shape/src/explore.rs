@@ -263,8 +263,14 @@ pub fn search(
     let mut queue = VecDeque::new();
     let finished = fixpoint.stop == crate::engine::Stop::Finished;
     let stored = Stored::new(model, fixpoint);
+    // Runs start from few structures: take more worlds of each.
+    let start = Bounds {
+        worlds: 4 * bounds.worlds,
+        decisions: 4 * bounds.decisions,
+        ..*bounds
+    };
     for s in initial {
-        for w in worlds(model, s, bounds) {
+        for w in worlds(model, s, &start) {
             if seen.insert((0, canonical(voc, &w.structure(voc)))) {
                 visited.push((0, w, None));
                 queue.push_back(visited.len() - 1);
