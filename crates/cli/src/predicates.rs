@@ -53,9 +53,24 @@ pub(crate) fn add(program: &Program, extra: &Source) -> Result<Result<Program, D
         && parsed.templates == program.templates
         && parsed.properties == program.properties;
     if !same {
-        bail!("{}: only `predicate ...;` may stand here", extra.name());
+        let item = Diagnostic::error(stranger(&parsed, shift), "this is no predicate")
+            .help("only `predicate ...;` and `const` may stand in a file of predicates");
+        return Ok(Err(Diagnostics::new(extra.clone(), vec![item])));
     }
     Ok(Ok(parsed))
+}
+
+/// Where the second part declares something else than predicates.
+fn stranger(parsed: &Program, shift: u32) -> Span {
+    let globals = parsed.globals.iter().map(|g| g.span);
+    let templates = parsed.templates.iter().map(|t| t.span);
+    let properties = parsed.properties.iter().map(|p| p.span);
+    let all = globals.chain(templates).chain(properties);
+    let here = all.filter_map(|span| {
+        let start = span.start.checked_sub(shift)?;
+        Some(Span::new(start, span.end - shift))
+    });
+    here.min_by_key(|span| span.start).unwrap_or_default()
 }
 
 /// A diagnostic of the whole text in terms of its second part.
@@ -100,7 +115,10 @@ mod tests {
 
     #[test]
     fn nothing_but_predicates() {
-        let extra = Source::new("p.predicates", "never x == 1;\n");
-        assert!(add(&program(), &extra).is_err());
+        let extra = Source::new("p.predicates", "predicate x > 1;\nnever x == 1;\n");
+        let added = add(&program(), &extra).expect("nothing is wrong with the program");
+        let diagnostics = added.expect_err("no properties here");
+        let place = diagnostics.source.position(diagnostics.items[0].span.start);
+        assert_eq!(place.line, 2);
     }
 }
