@@ -66,21 +66,22 @@ fn stranger(parsed: &Program, shift: u32) -> Span {
     let templates = parsed.templates.iter().map(|t| t.span);
     let properties = parsed.properties.iter().map(|p| p.span);
     let all = globals.chain(templates).chain(properties);
-    let here = all.filter_map(|span| {
-        let start = span.start.checked_sub(shift)?;
-        Some(Span::new(start, span.end - shift))
-    });
+    let here = all.filter_map(|span| moved_span(span, shift));
     here.min_by_key(|span| span.start).unwrap_or_default()
 }
 
 /// A diagnostic of the whole text in terms of its second part.
 fn moved(mut item: Diagnostic, shift: u32) -> Option<Diagnostic> {
-    let start = item.span.start.checked_sub(shift)?;
-    item.span = Span {
-        start,
-        end: item.span.end - shift,
-    };
+    item.span = moved_span(item.span, shift)?;
     Some(item)
+}
+
+/// A place in the second part, if it is one.
+fn moved_span(span: Span, shift: u32) -> Option<Span> {
+    Some(Span {
+        start: span.start.checked_sub(shift)?,
+        end: span.end.checked_sub(shift)?,
+    })
 }
 
 #[cfg(test)]
