@@ -312,6 +312,22 @@ impl<'a> Cx<'a> {
         if from.is_empty() {
             return Table::constant(t.value(), rows, full);
         }
+        if to.len() == 2 {
+            // The common case: a unary table beside a second variable.
+            let planes = |w: u64| -> Vec<u64> {
+                if from[0] == to[1] {
+                    vec![w; n]
+                } else {
+                    (0..n)
+                        .map(|u| if w >> u & 1 == 1 { full } else { 0 })
+                        .collect()
+                }
+            };
+            return Table {
+                may: planes(t.may[0]),
+                must: planes(t.must[0]),
+            };
+        }
         // A universe without objects has tables of no rows but for one free variable.
         let mut out = Table {
             may: vec![0; rows],
@@ -320,27 +336,27 @@ impl<'a> Cx<'a> {
         let same_bit = from.last() == to.last();
         let digits = to.len() - 1;
         let mut tuple = vec![0usize; digits];
+        let at: Vec<usize> = from
+            .iter()
+            .map(|slot| {
+                let found = to.iter().position(|s| s == slot);
+                found.expect("from is part of to")
+            })
+            .collect();
         for row in 0..rows {
             let mut rest = row;
             for d in (0..digits).rev() {
                 tuple[d] = rest % n;
                 rest /= n;
             }
-            let value_of = |slot: u8| {
-                let at = to
-                    .iter()
-                    .position(|s| *s == slot)
-                    .expect("from is part of to");
-                tuple[at]
-            };
-            let source = from[..from.len() - 1]
+            let source = at[..at.len() - 1]
                 .iter()
-                .fold(0, |acc, slot| acc * n + value_of(*slot));
+                .fold(0, |acc, digit| acc * n + tuple[*digit]);
             if same_bit {
                 out.may[row] = t.may[source];
                 out.must[row] = t.must[source];
             } else {
-                let bit = value_of(*from.last().expect("not empty"));
+                let bit = tuple[at[at.len() - 1]];
                 let spread = |w: u64| if w >> bit & 1 == 1 { full } else { 0 };
                 out.may[row] = spread(t.may[source]);
                 out.must[row] = spread(t.must[source]);

@@ -51,7 +51,7 @@ impl Default for Bounds {
             objects: 6,
             copies: 3,
             worlds: 16,
-            visits: 1500,
+            visits: 500,
             decisions: 3000,
         }
     }

@@ -110,7 +110,11 @@ impl World {
 
     /// The value of a formula.
     pub fn eval(&self, f: &Formula, at: &Assignment) -> Kleene {
-        let object = |v: &Var| {
+        self.value(f, &mut at.clone())
+    }
+
+    fn value(&self, f: &Formula, at: &mut Assignment) -> Kleene {
+        let object = |at: &Assignment, v: &Var| {
             at.iter()
                 .rev()
                 .find(|(w, _)| w == v)
@@ -121,43 +125,47 @@ impl World {
             Formula::Value(k) => *k,
             // The same variable twice is one object, even inside a summary object.
             Formula::Eq(a, b) if a == b => Kleene::True,
-            Formula::Eq(a, b) => self.equal(object(a), object(b)),
+            Formula::Eq(a, b) => self.equal(object(at, a), object(at, b)),
             Formula::Atom(p, args) => {
-                let tuple: Vec<usize> = args.iter().map(object).collect();
-                self.get(*p, &tuple)
+                let index = args.iter().fold(0, |acc, v| acc * self.n + object(at, v));
+                self.values[p.index()][index]
             }
-            Formula::Not(f) => self.eval(f, at).not(),
+            Formula::Not(f) => self.value(f, at).not(),
             Formula::And(fs) => fs
                 .iter()
-                .fold(Kleene::True, |acc, f| acc.and(self.eval(f, at))),
+                .fold(Kleene::True, |acc, f| acc.and(self.value(f, at))),
             Formula::Or(fs) => fs
                 .iter()
-                .fold(Kleene::False, |acc, f| acc.or(self.eval(f, at))),
-            Formula::Ite(c, a, b) => match self.eval(c, at) {
-                Kleene::True => self.eval(a, at),
-                Kleene::False => self.eval(b, at),
-                Kleene::Half => self.eval(a, at).join(self.eval(b, at)),
+                .fold(Kleene::False, |acc, f| acc.or(self.value(f, at))),
+            Formula::Ite(c, a, b) => match self.value(c, at) {
+                Kleene::True => self.value(a, at),
+                Kleene::False => self.value(b, at),
+                Kleene::Half => self.value(a, at).join(self.value(b, at)),
             },
-            Formula::Exists(v, f) => self.exists(*v, f, at),
-            Formula::Forall(v, f) => self.exists(*v, &f.as_ref().clone().not(), at).not(),
+            Formula::Exists(v, f) => (0..self.n).fold(Kleene::False, |acc, u| {
+                acc.or(self.get(PredId::AC, &[u]).and(self.with(*v, u, f, at)))
+            }),
+            Formula::Forall(v, f) => (0..self.n).fold(Kleene::True, |acc, u| {
+                acc.and(self.get(PredId::AC, &[u]).not().or(self.with(*v, u, f, at)))
+            }),
             Formula::Tc(tc) => {
-                let (from, to) = (object(&tc.from), object(&tc.to));
+                let (from, to) = (object(at, &tc.from), object(at, &tc.to));
                 let step = |u: usize, w: usize| {
                     let mut inner = at.clone();
                     inner.extend([(tc.a, u), (tc.b, w)]);
-                    self.eval(&tc.body, &inner)
+                    self.value(&tc.body, &mut inner)
                 };
                 self.path(from, to, &step)
             }
         }
     }
 
-    fn exists(&self, v: Var, f: &Formula, at: &Assignment) -> Kleene {
-        (0..self.n).fold(Kleene::False, |acc, u| {
-            let mut inner = at.clone();
-            inner.push((v, u));
-            acc.or(self.get(PredId::AC, &[u]).and(self.eval(f, &inner)))
-        })
+    /// The value with one more variable assigned.
+    fn with(&self, v: Var, u: usize, f: &Formula, at: &mut Assignment) -> Kleene {
+        at.push((v, u));
+        let value = self.value(f, at);
+        at.pop();
+        value
     }
 
     /// The best path: 1 if one of steps that are 1 leads there, 1/2 if one of steps not 0.

@@ -67,7 +67,13 @@ pub fn decide(
     fixpoint: &Fixpoint,
     bounds: &Bounds,
 ) -> Verdict {
-    let found = search(model, initial, fixpoint, bounds);
+    // With a message in hand a run is worth more effort.
+    let effort = if fixpoint.messages.is_empty() { 1 } else { 8 };
+    let wider = Bounds {
+        visits: effort * bounds.visits,
+        ..*bounds
+    };
+    let found = search(model, initial, fixpoint, &wider);
     if let Some(run) = found.run {
         return Verdict::Violated(Box::new(run));
     }
