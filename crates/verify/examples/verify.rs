@@ -23,7 +23,7 @@ fn main() {
             eprintln!(
                 "round {} predicates {} states {}",
                 p.round, p.predicates, p.states
-            )
+            );
         }),
         certify: std::env::var("NOCERT").is_err(),
         compress: std::env::var("NOCOMP").is_err(),

@@ -68,7 +68,7 @@ pub fn relations(
     }
     let mut atoms = BTreeSet::new();
     for rows in visits.values().filter(|rows| rows.len() >= MIN_VISITS) {
-        let sums = pairs(space).flat_map(|(a, b)| pair_sums(rows, a, b));
+        let sums = pairs(space).filter_map(|(a, b)| pair_sums(rows, a, b));
         for sum in sums.chain(triple_sums(space, rows)) {
             if let Some(atom) = equation(rows, &sum)
                 && known.find(&atom).is_none()

@@ -346,6 +346,7 @@ fn unknown_of(stop: Stop) -> Unknown {
 }
 
 /// The verdict for a limit of the solver.
+#[allow(clippy::needless_pass_by_value)] // reads like `From`: the reason becomes the verdict
 pub fn unknown_reason(reason: Reason) -> Unknown {
     match reason {
         Reason::Cancelled => Unknown::Interrupted,

@@ -64,6 +64,7 @@ pub enum Promote {
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // switches are independent
 pub struct Options {
     /// The memory model.
     pub model: Model,
