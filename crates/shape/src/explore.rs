@@ -14,7 +14,7 @@
 //!
 //! Limits: objects, worlds and steps are bounded; the counts are part of the result.
 
-use crate::coerce::Dirty;
+use crate::coerce::{Dirty, tuple_at};
 use crate::concrete::{Steps, define, step};
 use crate::engine::Fixpoint;
 use crate::isomorphism::canonical;
@@ -193,14 +193,14 @@ fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
 /// A value that is unknown, core predicates first.
 fn undecided(model: &Model, s: &Structure) -> Option<(PredId, Vec<usize>)> {
     let voc = &model.vocabulary;
-    let world = World::of(voc, s);
     let find = |defined: bool| {
         voc.ids()
             .filter(|p| voc.get(*p).definition.is_some() == defined)
             .find_map(|p| {
-                let tuples = world.tuples(voc.get(p).arity);
-                let half = tuples.into_iter().find(|t| world.get(p, t) == Kleene::Half);
-                half.map(|t| (p, t))
+                let (may, must) = s.planes(voc, p);
+                let row = (0..may.len()).find(|r| may[*r] & !must[*r] != 0)?;
+                let bit = (may[row] & !must[row]).trailing_zeros() as usize;
+                Some((p, tuple_at(row, bit, voc.get(p).arity, s.len())))
             })
     };
     find(false).or_else(|| find(true))
