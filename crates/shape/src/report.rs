@@ -76,6 +76,14 @@ pub fn text(a: &Analysis) -> String {
         let origin = &a.model.rules.rules()[*rule].origin;
         let _ = writeln!(out, "note: {n} results were dropped because of {origin}");
     }
+    for (i, rule) in &f.inconsistent {
+        let origin = &a.model.rules.rules()[*rule].origin;
+        let number = i + 1;
+        let _ = writeln!(
+            out,
+            "note: input structure {number} breaks {origin} and stands for nothing"
+        );
+    }
     if f.focus_gave_up {
         out.push_str("note: focus left some values unknown\n");
     }
