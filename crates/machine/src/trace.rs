@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    AssertKind, Broken, Cell, Edge, EdgeId, Model, Origin, Span, Step, Trace, TraceStep, Violation,
+    AssertKind, Broken, Cell, Edge, EdgeId, LocalAtom, Model, Origin, Span, Step, Trace, TraceStep,
+    Violation,
 };
 
 use crate::action::{Action, ActionKind, BlockStep};
@@ -114,7 +115,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             Effect::Waits => return Err(Refused::Waits),
             Effect::Cut(bound) => return Err(Refused::Bound(bound)),
             Effect::Fails => {
-                self.failed = Some((edge.span, self.assertion(t, &edge.step)));
+                self.failed = Some((edge.span, self.assertion(t, edge)));
                 let text = machine.program.show_step(self.template(t), &edge.step);
                 return Ok((edge.span, format!("{text} fails")));
             }
@@ -159,7 +160,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 Inside::Cut(bound) => return Err(Refused::Bound(bound)),
                 Inside::Fails if i + 1 == path.len() => {
                     let text = machine.program.show_step(self.template(t), &inside.step);
-                    self.failed = Some((inside.span, self.assertion(t, &inside.step)));
+                    self.failed = Some((inside.span, self.assertion(t, inside)));
                     self.state.slots = slots;
                     words.push(format!("{text} fails"));
                     return Ok((inside.span, format!("atomic {{ {} }}", words.join("; "))));
@@ -259,19 +260,39 @@ impl<'m, 'p> Recorder<'m, 'p> {
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
     }
 
-    fn assertion(&self, t: usize, step: &Step) -> String {
-        let Step::Assert { cond, kind } = step else {
+    fn assertion(&self, t: usize, edge: &Edge) -> String {
+        let Step::Assert { cond, kind } = &edge.step else {
             return "assertion failed".to_owned();
         };
-        let cond = self
-            .machine
-            .program
-            .template(self.template(t))
-            .show_expr(cond);
+        let program = self.machine.program;
+        let template = program.template(self.template(t));
+        let temporary = |atom: &LocalAtom| match atom {
+            LocalAtom::Local(id) => template.local(*id).origin == Origin::Temporary,
+            LocalAtom::SelfId => false,
+        };
+        // The user's words where the condition speaks of values that were loaded.
+        let cond = if cond.any_atom(temporary) {
+            let line = program
+                .source
+                .slice(edge.span)
+                .lines()
+                .next()
+                .unwrap_or_default();
+            let words = line
+                .trim()
+                .trim_end_matches(';')
+                .trim_start_matches("assert")
+                .trim();
+            let inner = words.strip_prefix('(').and_then(|w| w.strip_suffix(')'));
+            let balanced = |w: &&str| !w.contains(')') || w.contains('(');
+            inner.filter(balanced).unwrap_or(words).to_owned()
+        } else {
+            template.show_expr(cond)
+        };
         match kind {
             AssertKind::User => format!("assertion failed: {cond}"),
-            AssertKind::Index => format!("array index out of range: {cond} is false"),
-            AssertKind::Domain => format!("value outside its declared range: {cond} is false"),
+            AssertKind::Index => format!("array index out of range: {cond}"),
+            AssertKind::Domain => format!("value outside its declared range: {cond}"),
             AssertKind::Other(words) => words.clone(),
         }
     }

@@ -63,7 +63,7 @@ struct Epochs {
 struct Buffers<'p> {
     program: &'p Program,
     full: Full,
-    buffers: Vec<Buffer>,
+    all: Vec<Buffer>,
     epochs: Option<Epochs>,
 }
 
@@ -87,7 +87,7 @@ fn reduce_template(
     let mut buffers = Buffers {
         program,
         full,
-        buffers: Vec::new(),
+        all: Vec::new(),
         epochs: None,
     };
     for &cell in &written {
@@ -110,7 +110,7 @@ fn reduce_template(
             )
         });
         let epochs = epochs.collect();
-        buffers.buffers.push(Buffer {
+        buffers.all.push(Buffer {
             cell,
             count,
             values,
@@ -136,7 +136,7 @@ fn reduce_template(
         );
     }
     for loc in original.cfg.locs() {
-        for buffer in &buffers.buffers {
+        for buffer in &buffers.all {
             let step = buffers.update(buffer, original.span);
             let edge = Edge {
                 from: loc,
@@ -158,13 +158,13 @@ fn binary(op: BinOp, a: LocalExpr, b: LocalExpr) -> LocalExpr {
 
 impl Buffers<'_> {
     fn empty(&self) -> LocalExpr {
-        self.buffers
+        self.all
             .iter()
             .fold(Expr::TRUE, |all, b| all.and(equals(b.count, 0)))
     }
 
     fn buffer(&self, cell: Cell) -> Option<&Buffer> {
-        self.buffers.iter().find(|b| b.cell == cell)
+        self.all.iter().find(|b| b.cell == cell)
     }
 
     fn step(&self, step: &Step, span: Span) -> (Step, u32) {
@@ -247,7 +247,7 @@ impl Buffers<'_> {
             return Step::Skip;
         };
         let mut used: LocalExpr = Expr::FALSE;
-        for buffer in &self.buffers {
+        for buffer in &self.all {
             for (i, epoch) in buffer.epochs.iter().enumerate() {
                 let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(i as i64));
                 let same = binary(BinOp::Eq, local(*epoch), local(epochs.current));
@@ -291,7 +291,7 @@ impl Buffers<'_> {
 
     /// No other buffer's head has a smaller epoch than this buffer's head.
     fn may_leave(&self, buffer: &Buffer) -> LocalExpr {
-        let others = self.buffers.iter().filter(|b| b.cell != buffer.cell);
+        let others = self.all.iter().filter(|b| b.cell != buffer.cell);
         others.fold(Expr::TRUE, |all, other| {
             let newer = binary(BinOp::Ge, local(other.epochs[0]), local(buffer.epochs[0]));
             all.and(equals(other.count, 0).or(newer))
@@ -304,7 +304,7 @@ impl Buffers<'_> {
             return Vec::new();
         };
         let mut steps = vec![assign(epochs.least, local(epochs.current))];
-        for buffer in &self.buffers {
+        for buffer in &self.all {
             let head = buffer.epochs[0];
             let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(0));
             let less = held.and(binary(BinOp::Lt, local(head), local(epochs.least)));
@@ -315,7 +315,7 @@ impl Buffers<'_> {
             );
             steps.push(assign(epochs.least, least));
         }
-        for buffer in &self.buffers {
+        for buffer in &self.all {
             for (i, epoch) in buffer.epochs.iter().enumerate() {
                 let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(i as i64));
                 let moved = binary(BinOp::Sub, local(*epoch), local(epochs.least));

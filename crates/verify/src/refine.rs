@@ -18,6 +18,9 @@ use palisade_logic::term::Overflow;
 use palisade_logic::tidy::tidy_atoms;
 use palisade_logic::{Atom, Formula, Prover, Term, Var};
 
+/// Images of atoms after which no more are made.
+const MAX_IMAGES: usize = 400;
+
 /// An infeasible path, cut down to what makes it so.
 pub struct Infeasible {
     /// For each branch, the part of its guard that matters; then the target.
@@ -214,23 +217,31 @@ fn rename_term(
     term.substitute(&names)
 }
 
-/// The images of `atoms` under renamings of identical threads: where one copy of
-/// a template needs a predicate, so do the others (shared/ref/lessons.md, 7).
+/// The images of `atoms` under all renamings of identical threads: where one copy
+/// of a template needs a predicate, so do the others (shared/ref/lessons.md, 7).
 /// Elements of arrays with one element per copy move along.
 pub fn generalise(space: &Space<'_>, atoms: BTreeSet<Atom>) -> BTreeSet<Atom> {
+    let transpositions = transpositions(space);
     let mut all = atoms.clone();
-    for renaming in renamings(space) {
-        for atom in &atoms {
-            if let Ok(image) = Formula::from(atom.clone()).substitute(&renaming) {
-                all.extend(image.atoms());
+    let mut frontier = atoms;
+    // Transpositions generate all permutations.
+    while !frontier.is_empty() && all.len() < MAX_IMAGES {
+        let mut next = BTreeSet::new();
+        for atom in &frontier {
+            for renaming in &transpositions {
+                if let Ok(image) = Formula::from(atom.clone()).substitute(renaming) {
+                    next.extend(image.atoms());
+                }
             }
         }
+        frontier = next.difference(&all).cloned().collect();
+        all.extend(next);
     }
     all
 }
 
 /// Transpositions of two copies of one template, as renamings of the slots.
-fn renamings(space: &Space<'_>) -> Vec<Substitution> {
+fn transpositions(space: &Space<'_>) -> Vec<Substitution> {
     let mut all = Vec::new();
     for a in 0..space.threads.len() {
         for b in a + 1..space.threads.len() {
