@@ -3,7 +3,9 @@
 
 use palisade_logic::lower::{LowerError, formula_of};
 use palisade_logic::{Formula, Term, Var};
-use palisade_program::{Pick, PropAtom, Property, PropertyKind, ThreadVar, ThreadVarId};
+use palisade_program::{
+    BinOp, Expr, LocId, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar, ThreadVarId,
+};
 
 use crate::command::Unsupported;
 use crate::space::{Control, Space};
@@ -12,8 +14,18 @@ use crate::space::{Control, Space};
 #[derive(Debug)]
 pub struct BadStates<'s> {
     space: &'s Space<'s>,
-    /// Property and, for each of its thread variables, the thread.
-    chosen: Vec<(usize, Vec<usize>)>,
+    chosen: Vec<Chosen>,
+}
+
+/// A property with its threads chosen.
+#[derive(Debug)]
+struct Chosen {
+    property: usize,
+    /// For each of its thread variables the thread.
+    threads: Vec<usize>,
+    /// Where threads must be for a `never` to be satisfied: its conjuncts that are
+    /// locations. Most controls are ruled out by these alone.
+    places: Vec<(usize, LocId)>,
 }
 
 impl<'s> BadStates<'s> {
@@ -21,11 +33,17 @@ impl<'s> BadStates<'s> {
     pub fn new(space: &'s Space<'s>) -> Self {
         let mut chosen = Vec::new();
         for (index, property) in space.program.properties.iter().enumerate() {
-            chosen.extend(
-                choices(space, &property.threads)
-                    .into_iter()
-                    .map(|c| (index, c)),
-            );
+            for threads in choices(space, &property.threads) {
+                let mut places = Vec::new();
+                if property.kind == PropertyKind::Never {
+                    required_places(&property.cond, &threads, &mut places);
+                }
+                chosen.push(Chosen {
+                    property: index,
+                    threads,
+                    places,
+                });
+            }
         }
         Self { space, chosen }
     }
@@ -34,7 +52,18 @@ impl<'s> BadStates<'s> {
     /// and the condition under which they do.
     pub fn at(&self, control: &Control) -> Result<Vec<(usize, Formula)>, Unsupported> {
         let mut bad = Vec::new();
-        for (index, threads) in &self.chosen {
+        for Chosen {
+            property: index,
+            threads,
+            places,
+        } in &self.chosen
+        {
+            if places
+                .iter()
+                .any(|(thread, loc)| control.pcs[*thread] != *loc)
+            {
+                continue;
+            }
             let property = &self.space.program.properties[*index];
             let formula = match property.kind {
                 PropertyKind::Never => self.formula(property, threads, control)?,
@@ -83,6 +112,18 @@ impl<'s> BadStates<'s> {
                 PropAtom::At(t, loc) => Term::constant(i64::from(control.pcs[thread(t)] == *loc)),
             })
         })
+    }
+}
+
+/// The locations among the conjuncts of an expression.
+fn required_places(e: &PropExpr, threads: &[usize], places: &mut Vec<(usize, LocId)>) {
+    match e {
+        Expr::Binary(BinOp::And, a, b) => {
+            required_places(a, threads, places);
+            required_places(b, threads, places);
+        }
+        Expr::Atom(PropAtom::At(t, loc)) => places.push((threads[t.index()], *loc)),
+        Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..) => {}
     }
 }
 

@@ -5,8 +5,8 @@
 //! | paper | here |
 //! |---|---|
 //! | store sigma | [`State`] |
-//! | eval(phi, i, j, sigma), a subset of {0, 1} | [`Eval::eval`], a [`Set`] |
-//! | exec(assign, i, sigma) | [`Checker::assign`] |
+//! | eval(phi, i, j, sigma), a subset of {0, 1} | `Eval::eval`, a `Set` |
+//! | exec(assign, i, sigma) | `Checker::assign` |
 //!
 //! `goto` and `skip` change nothing but the position, so they are taken together
 //! with the statement that follows them: a step is an assignment, `assume` or

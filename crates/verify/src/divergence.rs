@@ -1,9 +1,9 @@
 //! *Divergence*: refinement that adds one constant per round (`x = 1`, `x = 2`,
-//! ...) never ends. Two answers: [`Bounds`] notices a sum that gets ever new
-//! bounds and offers the program's own constants instead; data-driven atoms (shared/ref/lessons.md, 4): the
-//! path is executed on terms, and where a linear relation of two or three
-//! variables holds at every visit of a location vector, at least [`MIN_VISITS`]
-//! times, it becomes a predicate.
+//! ...) never ends. Two answers. [`Bounds`] notices a sum that gets ever new
+//! bounds and offers the program's own constants instead. Data-driven atoms
+//! (shared/ref/lessons.md, 4): the path is executed on terms, and where a linear
+//! relation of two or three variables holds at every visit of a location vector,
+//! at least `MIN_VISITS` times, it becomes a predicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -21,7 +21,7 @@ use crate::invariant::Translator;
 use crate::options::{Buffers, Options, Promote, Report, Stats};
 
 /// States after which finite variables are no longer kept explicit.
-const EXPLICIT_STATES: usize = 300_000;
+const EXPLICIT_STATES: usize = 1_500_000;
 /// Copies of `[*]` templates when none are asked for.
 const DEFAULT_COPIES: u32 = 2;
 /// Buffers up to this size are modelled at their full need at once.

@@ -24,7 +24,7 @@
 //! |---|---|
 //! | [`ast`] | the syntax tree |
 //! | [`lexer`], [`parser`] | text to tree, located errors |
-//! | [`print`] | tree to text; `parse(print(p)) == p` |
+//! | [`mod@print`] | tree to text; `parse(print(p)) == p` |
 //! | [`resolve`] | names become numbers, the rules of the appendix are checked |
 //! | [`export`] | the Boolean program of a program and its predicates |
 //! | `properties` | its properties |
