@@ -5,6 +5,8 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
+pub(crate) mod shapes;
+
 use std::fmt;
 
 use palisade_frontend::pal;
