@@ -5,6 +5,7 @@ mod common;
 
 use common::{
     Agreed, Answer, Target, WEAK, agree, answer, only, original_finals, parse, reduce, run, soak,
+    unchanged,
 };
 use palisade_arbitrary::{Shape, generate};
 use palisade_memory::need::most_buffered;
@@ -45,7 +46,7 @@ fn machine_and_reduction_agree() {
         // Both models and all sizes over the seeds; all of them for every seed
         // would only repeat most of the work.
         let (model, k) = (WEAK[seed as usize % 2], 1 + (seed / 2 % 3) as u32);
-        let seen = agree(&program, model, k, &|_| {})
+        let seen = agree(&program, model, k, &unchanged)
             .unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
         let Agreed {
             violated: bad,

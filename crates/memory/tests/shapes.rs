@@ -4,7 +4,7 @@
 mod common;
 
 use common::shapes::SHAPES;
-use common::{Answer, WEAK, agree, answer, parse, reduce, run};
+use common::{Answer, WEAK, agree, answer, parse, reduce, run, unchanged};
 use palisade_memory::need::most_buffered;
 use palisade_memory::reduced::{Full, OVERFLOW};
 use palisade_program::{Model, Verdict};
@@ -46,7 +46,7 @@ fn shapes_agree_with_the_machine_for_every_size() {
         let program = shape.program();
         for model in WEAK {
             for k in 1..=3 {
-                if let Err(why) = agree(&program, model, k, &|_| {}) {
+                if let Err(why) = agree(&program, model, k, &unchanged) {
                     panic!("{}: {why}", shape.name);
                 }
             }

@@ -5,6 +5,8 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
+pub(crate) mod faults;
+pub(crate) mod seeding;
 pub(crate) mod shapes;
 
 use std::fmt;
@@ -172,8 +174,22 @@ fn differ<T: PartialEq + fmt::Debug>(
     ))
 }
 
-/// Something done to a reduced program before it is looked at.
-pub(crate) type Change<'a> = &'a dyn Fn(&mut Reduced);
+/// Compares sorted final states; names the first that only one side has.
+fn same_ends(name: &str, machine: &[Final], reduced: &[Final]) -> Result<(), Disagreement> {
+    if let Some(lost) = machine.iter().find(|end| !reduced.contains(end)) {
+        return Err(format!("{name}: the reduced program has no end {lost:?}"));
+    }
+    if let Some(made_up) = reduced.iter().find(|end| !machine.contains(end)) {
+        return Err(format!("{name}: only the reduced program has {made_up:?}"));
+    }
+    Ok(())
+}
+
+/// Something done to the reduced form of a program before it is looked at.
+pub(crate) type Change<'a> = &'a dyn Fn(&Program, &mut Reduced);
+
+/// The change that leaves a reduced program as it is.
+pub(crate) fn unchanged(_: &Program, _: &mut Reduced) {}
 
 /// Compares the machine, with buffers of `k`, and the reduction with `k` cells, on
 /// one program: final states, each obligation alone, and whether a buffer is ever
@@ -190,7 +206,7 @@ pub(crate) fn agree(
         let finals = target == Target::Finals;
         let machine = run(&alone, model, Some(k), finals);
         let mut blocking = reduce(&alone, model, k, Full::Blocks);
-        change(&mut blocking);
+        change(&alone, &mut blocking);
         // A full buffer waits here, and is cut off there: the same runs.
         let reduced = run(&blocking.program, Model::Sc, None, finals);
         let name = format!("{target:?} under {model}, k = {k}");
@@ -201,7 +217,7 @@ pub(crate) fn agree(
         differ(&name, &violated, &(answer(&reduced) == Answer::Violated))?;
         if finals {
             let ends = original_finals(&alone, &reduced.finals);
-            differ(&format!("{name}, ends"), &machine.finals, &ends)?;
+            same_ends(&name, &machine.finals, &ends)?;
             let stuck = |found: &Exploration| found.deadlock.is_some();
             differ(
                 &format!("{name}, stuck"),
@@ -209,7 +225,7 @@ pub(crate) fn agree(
                 &stuck(&reduced),
             )?;
             let mut failing = reduce(&alone, model, k, Full::Fails);
-            change(&mut failing);
+            change(&alone, &mut failing);
             let reduced = run(&failing.program, Model::Sc, None, false);
             let expected = if touched {
                 Answer::Overflow
@@ -229,7 +245,7 @@ pub(crate) fn agree(
 fn whole(program: &Program, model: Model, k: u32, change: Change<'_>) -> Result<(), Disagreement> {
     let name = format!("all under {model}, k = {k}");
     let mut failing = reduce(program, model, k, Full::Fails);
-    change(&mut failing);
+    change(program, &mut failing);
     let reduced = answer(&run(&failing.program, Model::Sc, None, false));
     let machine = answer(&run(program, model, Some(k), false));
     match (machine, reduced) {

@@ -22,7 +22,8 @@ impl Shape {
     pub(crate) fn program(&self) -> Program {
         let mut text = "shared x = 0; shared y = 0; shared z = 0; shared a[2] = 0;\n".to_owned();
         for (i, body) in self.threads.iter().enumerate() {
-            text += &format!("thread t{i} {{ local r = 0; local s = 0; {body} }}\n");
+            let thread = format!("thread t{i} {{ local r = 0; local s = 0; {body} }}\n");
+            text.push_str(&thread);
         }
         parse(&(text + self.property))
     }
@@ -151,10 +152,34 @@ pub(crate) const SHAPES: &[Shape] = &[
         "finally (t1.r != 2 || t1.s == 2);",
         "hhv",
     ),
+    // Without fences after it, `y = 1` and `z = 1` are free, also where the store
+    // before the fence was seen to leave between them: `x` ends as 1, so it left
+    // after the other's 5, and `y = 1` was issued before that.
+    shape(
+        "a fence is done with once the stores before it have left",
+        &[
+            "x = 1; fence(ss); y = 1; r = a[0]; s = a[1]; assume(s == 1); z = 1;",
+            "atomic { x = 5; a[0] = 1; } atomic { assume(x == 1); a[1] = 1; } r = z; s = y;",
+        ],
+        "finally (t0.r == 1 || t1.r == 0 || t1.s == 1);",
+        "hhv",
+    ),
     shape(
         "MP, an atomic flag drains the data",
         &["x = 1; atomic { y = 1; }", "r = y; s = x;"],
         "finally (t1.r == 0 || t1.s == 1);",
+        "hhh",
+    ),
+    shape(
+        "a full fence drains every buffer",
+        &["x = 1; y = 1; fence; z = 1;", "r = z; s = x + y;"],
+        "finally (t1.r == 0 || t1.s == 2);",
+        "hhh",
+    ),
+    shape(
+        "an atomic operation drains every buffer",
+        &["x = 1; y = 1; s = xchg(z, 1);", "r = z; s = x + y;"],
+        "finally (t1.r == 0 || t1.s == 2);",
         "hhh",
     ),
     // Two stores each, in opposite orders.
