@@ -32,18 +32,11 @@ use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, Te
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
 pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Reduced {
-    let (templates, parts) = program
-        .templates
-        .iter()
-        .map(|t| reduce_template(program, t, size, full))
-        .unzip();
-    Reduced {
-        program: Program {
-            templates,
-            ..program.clone()
-        },
-        templates: parts,
-    }
+    let templates = program.templates.iter();
+    Reduced::new(
+        program,
+        templates.map(|t| reduce_template(program, t, size, full)),
+    )
 }
 
 /// The buffer of one memory cell.

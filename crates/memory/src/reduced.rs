@@ -4,7 +4,8 @@
 
 use palisade_program::cfg::{CfgBuilder, Edge};
 use palisade_program::{
-    Cell, Domain, EdgeId, Init, LocId, Local, LocalId, Origin, Program, Role, Span, Template,
+    Cell, Domain, EdgeId, Expr, Init, LocId, Local, LocalId, Origin, Program, PropAtom, PropExpr,
+    Role, Span, Template, ThreadVar,
 };
 
 /// The words of the assertion that a buffer has room.
@@ -78,6 +79,44 @@ pub struct Reduced {
     pub program: Program,
     /// What its templates' parts stand for.
     pub templates: Vec<ReducedTemplate>,
+}
+
+impl Reduced {
+    /// The program with its templates reduced. The original's exit has become two
+    /// locations, before and after the buffers have drained: properties and hints
+    /// that speak of it mean both.
+    pub fn new(
+        program: &Program,
+        templates: impl Iterator<Item = (Template, ReducedTemplate)>,
+    ) -> Self {
+        let (reduced, parts): (Vec<Template>, Vec<ReducedTemplate>) = templates.unzip();
+        let both = |threads: &[ThreadVar], expr: &PropExpr| {
+            expr.substitute(&mut |atom| {
+                let here = Expr::Atom(atom.clone());
+                let PropAtom::At(thread, loc) = atom else {
+                    return here;
+                };
+                let template = threads[thread.index()].template;
+                if *loc != program.template(template).cfg.exit {
+                    return here;
+                }
+                let end = reduced[template.index()].cfg.exit;
+                here.or(Expr::Atom(PropAtom::At(*thread, end)))
+            })
+        };
+        let mut whole = program.clone();
+        for property in &mut whole.properties {
+            property.cond = both(&property.threads, &property.cond);
+        }
+        for hint in &mut whole.hints {
+            hint.expr = both(&hint.threads, &hint.expr);
+        }
+        whole.templates = reduced;
+        Self {
+            program: whole,
+            templates: parts,
+        }
+    }
 }
 
 /// Builds one reduced template: the original's locations, locals and labels, with

@@ -27,18 +27,11 @@ use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, Te
 
 /// The program under TSO with buffers of `k` cells.
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
-    let (templates, parts) = program
-        .templates
-        .iter()
-        .map(|t| reduce_template(program, t, k, full))
-        .unzip();
-    Reduced {
-        program: Program {
-            templates,
-            ..program.clone()
-        },
-        templates: parts,
-    }
+    let templates = program.templates.iter();
+    Reduced::new(
+        program,
+        templates.map(|t| reduce_template(program, t, k, full)),
+    )
 }
 
 /// The buffer of a thread.

@@ -264,6 +264,37 @@ pub(crate) const SHAPES: &[Shape] = &[
         "finally (x == 2 || t1.r == 0);",
         "hhh",
     ),
+    // A place at the very end of a thread is where it ends, drained or not.
+    shape(
+        "at the end of a thread, its store in memory",
+        &["x = 1; done:"],
+        "never t0@done && x == 1;",
+        "vvv",
+    ),
+    shape(
+        "at the end of a thread, its store on the way",
+        &["x = 1; done:"],
+        "never t0@done && x == 0;",
+        "hvv",
+    ),
+    shape(
+        "a store in memory before the thread has ended",
+        &["x = 1; done:"],
+        "never !t0@done && x == 1;",
+        "hhh",
+    ),
+    shape(
+        "an ended thread is at its end",
+        &["x = 1; done:", "r = x; done:"],
+        "finally (t0@done && t1@done);",
+        "hhh",
+    ),
+    shape(
+        "an ended thread is not elsewhere",
+        &["x = 1; done:", "r = x; done:"],
+        "finally (!t0@done);",
+        "vvv",
+    ),
     // Arrays.
     shape(
         "SB on the elements of an array, computed index",
