@@ -1,8 +1,10 @@
 //! The *table of code*: a column per processor, cells separated by `|`, rows
 //! ended by `;`.
 //!
-//!      P0          | P1           ;
-//!      movl $1,(x) | movl (y),%eax ;
+//! ```text
+//! P0          | P1            ;
+//! movl $1,(x) | movl (y),%eax ;
+//! ```
 //!
 //! X86 writes the destination first, `X86_64` last; both accept either form of a
 //! memory operand, `(x)` and `[x]`, with or without `%` and `$`, as herd does.
