@@ -44,6 +44,9 @@ pub(crate) enum Command {
     Certify(CertifyArgs),
     /// Print a program that behaves under SC as the given one under a relaxed model
     Reduce(ReduceArgs),
+    /// Analyse a heap program: 3-valued logic, TVLA's languages
+    #[command(after_help = EXIT_CODES)]
+    Shape(ShapeArgs),
     /// Run litmus tests and print their final states in herd's form
     Litmus(LitmusArgs),
     /// Format programs
@@ -71,6 +74,7 @@ impl Command {
             Self::Verify(_) => "verify",
             Self::Certify(_) => "certify",
             Self::Reduce(_) => "reduce",
+            Self::Shape(_) => "shape",
             Self::Litmus(_) => "litmus",
             Self::Fmt(_) => "fmt",
             Self::Show(_) => "show",
@@ -89,6 +93,7 @@ impl Command {
             Self::Verify(args) => args.common.clone(),
             Self::Certify(args) => args.common.clone(),
             Self::Reduce(args) => args.common.clone(),
+            Self::Shape(args) => args.common.clone(),
             Self::Litmus(args) => args.common.clone(),
             Self::Fmt(args) => args.common.clone(),
             Self::Show(args) => args.common.clone(),
@@ -240,6 +245,84 @@ pub(crate) struct ReduceArgs {
     pub(crate) buffers: BuffersArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// `palisade shape`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShapeArgs {
+    /// The program (.tvp, or .tvm for threads)
+    pub(crate) program: PathBuf,
+    /// The initial structures (.tvs) [default: the program's name with .tvs]
+    pub(crate) states: Option<PathBuf>,
+    /// Define a macro of the preprocessor; without a value it is 1
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]", value_parser = parse_define)]
+    pub(crate) defines: Vec<(String, String)>,
+    /// Settings in TVLA's form; those that a program asks for by @properties are read first,
+    /// options of this command win over both
+    #[arg(long, value_name = "FILE")]
+    pub(crate) properties: Option<PathBuf>,
+    /// Which structures are merged [default: part]
+    #[arg(long, value_enum)]
+    pub(crate) join: Option<JoinArg>,
+    /// Draw the structures of every location
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        requires = "out",
+        help_heading = "Output"
+    )]
+    pub(crate) dump: Option<DrawingFormat>,
+    /// The folder for drawings
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "dump",
+        help_heading = "Output"
+    )]
+    pub(crate) out: Option<PathBuf>,
+    /// Print what the analysis cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Structures to store at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_structures: Option<usize>,
+    /// Messages to give at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_messages: Option<usize>,
+    /// Small concrete worlds to look at for a run that violates, and to confirm that the
+    /// result holds [default: 500]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) visits: Option<usize>,
+    /// Threads that analyse [default: the machine's]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// Which structures `shape` merges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum JoinArg {
+    /// None: relational
+    Rel,
+    /// Those with the same canonical names: partially disjunctive
+    Part,
+    /// Those with the same nullary values: independent attributes
+    Ind,
+    /// None, and nothing is abstracted
+    Conc,
+}
+
+/// Drawings of structures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DrawingFormat {
+    /// Graphviz, one file per location
+    Dot,
+    /// One picture per structure
+    Svg,
+    /// One page per location
+    Html,
 }
 
 /// `palisade litmus`.
@@ -509,6 +592,21 @@ fn parse_range(text: &str) -> Result<Domain, String> {
     Ok(domain)
 }
 
+/// A macro such as `NAME`, `NAME=VALUE` or, as TVLA writes it, `NAME(VALUE)`.
+fn parse_define(text: &str) -> Result<(String, String), String> {
+    let in_parentheses = || text.strip_suffix(')').and_then(|text| text.split_once('('));
+    let (name, value) = text
+        .split_once('=')
+        .or_else(in_parentheses)
+        .unwrap_or((text, "1"));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let starts_well = !name.starts_with(|c: char| c.is_ascii_digit());
+    if name.is_empty() || !name.chars().all(is_word) || !starts_well {
+        return Err(format!("`{name}` is no name; expected NAME or NAME=VALUE"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -528,6 +626,18 @@ mod tests {
         assert!(parse_time("-1").is_err());
         assert!(parse_time("1 year").is_err());
         assert!(parse_time("").is_err());
+    }
+
+    #[test]
+    fn defines() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parse_define("SOFT"), pair("SOFT", "1"));
+        assert_eq!(parse_define("N=a(b)"), pair("N", "a(b)"));
+        assert_eq!(parse_define("GNUM(3)"), pair("GNUM", "3"));
+        assert_eq!(parse_define("EMPTY="), pair("EMPTY", ""));
+        assert!(parse_define("=1").is_err());
+        assert!(parse_define("1x").is_err());
+        assert!(parse_define("a b").is_err());
     }
 
     #[test]

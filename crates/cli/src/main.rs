@@ -6,8 +6,10 @@ mod args;
 mod buffers;
 mod commands;
 mod context;
+mod drawings;
 mod input;
 mod limits;
+mod models;
 mod predicates;
 mod progress;
 mod shown;
@@ -48,7 +50,7 @@ fn run_with_deep_stack(arguments: Arguments, context: &Context) -> Outcome {
 
 /// Says what is wrong with the input or the command line.
 fn complain(context: &Context, error: &anyhow::Error) -> Outcome {
-    eprintln!("error: {error:#}");
+    context::complain(&format!("error: {error:#}\n"));
     let document = Document {
         reason: Some(format!("{error:#}")),
         ..context.document()
@@ -61,7 +63,7 @@ fn complain(context: &Context, error: &anyhow::Error) -> Outcome {
 /// verdict.
 fn report_bug(context: &Context) -> Outcome {
     let reason = "internal error; please report it with the input";
-    eprintln!("error: {reason}");
+    context::complain(&format!("error: {reason}\n"));
     let document = Document {
         verdict: Some("unknown"),
         reason: Some(reason.to_owned()),

@@ -48,6 +48,9 @@ pub struct Document {
     /// Results of litmus tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<Value>>,
+    /// Messages of a shape analysis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Value>>,
     /// Rows of a suite of experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<Value>>,

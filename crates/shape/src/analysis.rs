@@ -105,6 +105,16 @@ pub fn read_structures(
     options: &Options<'_>,
     errors: &mut Diagnostics,
 ) -> Vec<Structure> {
+    read_located(model, input, options, errors).0
+}
+
+/// Reads structures; tells where each stands (when there is no error).
+fn read_located(
+    model: &Model,
+    input: Input<'_>,
+    options: &Options<'_>,
+    errors: &mut Diagnostics,
+) -> (Vec<Structure>, Vec<Span>) {
     let lines = preprocess(
         input.name,
         input.text,
@@ -114,9 +124,10 @@ pub fn read_structures(
     );
     let tokens = lexer::lex(&lines, errors);
     let Ok(list) = tvs::structures(&mut Parser::new(&tokens, errors)) else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
-    states::build(model, &list, errors)
+    let spans = list.iter().map(|ast| ast.span).collect();
+    (states::build(model, &list, errors), spans)
 }
 
 /// Analyses a program from the given structures.
@@ -129,13 +140,18 @@ pub fn analyse(
     let Some(model) = read_program(program, options, &mut errors) else {
         return Err(errors);
     };
-    let initial = read_structures(&model, structures, options, &mut errors);
+    let beginning = Span {
+        file: u32::try_from(errors.files.len()).unwrap_or(u32::MAX),
+        line: 1,
+        column: 1,
+    };
+    let (initial, spans) = read_located(&model, structures, options, &mut errors);
     if !errors.is_empty() {
         return Err(errors);
     }
     if initial.is_empty() {
         errors.error(
-            Span::default(),
+            beginning,
             format!("{} holds no structure", structures.name),
             "the analysis needs at least one initial structure",
         );
@@ -145,7 +161,7 @@ pub fn analyse(
     if fixpoint.inconsistent.len() == initial.len() {
         for (i, rule) in &fixpoint.inconsistent {
             errors.error(
-                Span::default(),
+                spans.get(*i).copied().unwrap_or(beginning),
                 format!(
                     "input structure {} breaks {}",
                     i + 1,

@@ -4,12 +4,20 @@
 //! TVLA's terms (per location, kept, total) and in the seed's (canonically abstract states =
 //! kept, stored states = total).
 
+use crate::action::Message;
 use crate::analysis::Analysis;
 use crate::engine::Given;
 use crate::explore::Run;
 use crate::print::tvs;
 use crate::verdict::{Verdict, explain};
 use std::fmt::Write;
+
+/// A message of an edge's action: those before the update first, then those after it.
+pub fn message_of(a: &Analysis, edge: usize, index: usize) -> Option<&Message> {
+    let action = &a.model.actions[a.model.edges[edge].action];
+    let mut all = action.messages.iter().chain(&action.post_messages);
+    all.nth(index)
+}
 
 /// The title of an edge's action on one line.
 fn title(a: &Analysis, edge: usize) -> String {
@@ -56,6 +64,27 @@ pub fn run(a: &Analysis, r: &Run) -> String {
     out
 }
 
+/// What else is worth knowing: what was dropped, what stands for nothing.
+pub fn notes(a: &Analysis) -> Vec<String> {
+    let f = &a.fixpoint;
+    let origin = |rule: usize| &a.model.rules.rules()[rule].origin;
+    let mut out = Vec::new();
+    for (rule, n) in &f.discarded {
+        let origin = origin(*rule);
+        out.push(format!("{n} results were dropped because of {origin}"));
+    }
+    for (i, rule) in &f.inconsistent {
+        let (number, origin) = (i + 1, origin(*rule));
+        out.push(format!(
+            "input structure {number} breaks {origin} and stands for nothing"
+        ));
+    }
+    if f.focus_gave_up {
+        out.push("focus left some values unknown".to_owned());
+    }
+    out
+}
+
 /// The whole outcome.
 pub fn text(a: &Analysis) -> String {
     let f = &a.fixpoint;
@@ -72,20 +101,8 @@ pub fn text(a: &Analysis) -> String {
     for m in &f.messages {
         out.push_str(&message(a, m));
     }
-    for (rule, n) in &f.discarded {
-        let origin = &a.model.rules.rules()[*rule].origin;
-        let _ = writeln!(out, "note: {n} results were dropped because of {origin}");
-    }
-    for (i, rule) in &f.inconsistent {
-        let origin = &a.model.rules.rules()[*rule].origin;
-        let number = i + 1;
-        let _ = writeln!(
-            out,
-            "note: input structure {number} breaks {origin} and stands for nothing"
-        );
-    }
-    if f.focus_gave_up {
-        out.push_str("note: focus left some values unknown\n");
+    for note in notes(a) {
+        let _ = writeln!(out, "note: {note}");
     }
     match &a.verdict {
         Verdict::Holds { worlds, steps } => {
@@ -93,7 +110,9 @@ pub fn text(a: &Analysis) -> String {
         }
         Verdict::Violated(r) => {
             out.push_str(&run(a, r));
-            out.push_str("violated\n");
+            let (edge, index) = r.message;
+            let text = message_of(a, edge, index).map_or("", |m| m.text.as_str());
+            let _ = writeln!(out, "violated: {}", text.replace('\n', " "));
         }
         Verdict::Unknown(reason) => {
             let _ = writeln!(out, "unknown: {}", explain(&a.model, reason));

@@ -118,11 +118,11 @@ pub fn explain(model: &Model, reason: &Reason) -> String {
             Stop::Finished => "finished".to_owned(),
             Stop::Structures => "the limit on structures was reached".to_owned(),
             Stop::Messages => "the limit on messages was reached".to_owned(),
-            Stop::Time => "the time limit was reached".to_owned(),
-            Stop::Memory => "the memory limit was reached".to_owned(),
+            Stop::Time => "time limit reached".to_owned(),
+            Stop::Memory => "memory limit reached".to_owned(),
             Stop::TooLarge => "a structure would need more than 64 objects".to_owned(),
             Stop::Halted => "a %halt condition held".to_owned(),
-            Stop::Cancelled => "the run was cancelled".to_owned(),
+            Stop::Cancelled => "interrupted".to_owned(),
         },
         Reason::Doubtful(text) => {
             format!("the message \"{text}\" counts only when definite, and was unknown")

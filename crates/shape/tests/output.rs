@@ -85,7 +85,7 @@ fn a_message_comes_with_its_trace_and_structure() {
     let expected = "message: linked (value 1/2, 1 times)\n  a: start()\n  b: check()\n    %n = {";
     assert!(report.contains(expected), "{report}");
     assert!(
-        report.contains("run from") && report.ends_with("violated\n"),
+        report.contains("run from") && report.ends_with("violated: linked\n"),
         "{report}"
     );
 }

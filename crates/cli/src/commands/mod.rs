@@ -10,6 +10,7 @@ mod fmt;
 mod litmus;
 mod man;
 mod reduce;
+mod shape;
 mod show;
 mod verify;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Verify(args) => verify::run(&args, context),
         Command::Certify(args) => certify::run(&args, context),
         Command::Reduce(args) => reduce::run(&args, context),
+        Command::Shape(args) => shape::run(&args, context),
         Command::Litmus(args) => litmus::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Show(args) => show::run(&args, context),

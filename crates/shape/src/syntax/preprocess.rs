@@ -30,8 +30,8 @@ pub struct Line {
 pub struct Preprocessed {
     /// The lines.
     pub lines: Vec<Line>,
-    /// Property files asked for in comments.
-    pub properties: Vec<String>,
+    /// Property files asked for in comments: the path as written, and the file that asks.
+    pub properties: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -128,7 +128,8 @@ impl State<'_> {
         self.errors.files.push(name.to_owned());
         let mut properties = Vec::new();
         let text = strip_comments(text, &mut properties);
-        self.out.properties.extend(properties);
+        let asked = properties.into_iter().map(|file| (file, name.to_owned()));
+        self.out.properties.extend(asked);
         // (this branch is active, some branch of this #if was taken)
         let mut branches: Vec<(bool, bool)> = Vec::new();
         let mut pending: Option<(String, Span)> = None;
