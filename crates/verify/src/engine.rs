@@ -175,12 +175,12 @@ impl<'a> Engine<'a> {
         let started = Instant::now();
         let simulated = simulate(commands, &path, transformer.prover());
         self.times[1] += started.elapsed();
-        let core = match simulated {
+        match simulated {
             Ok(Simulated::Feasible(run)) => return Ok(Some(End::Refuted(run))),
-            Ok(Simulated::Infeasible(core)) => core,
+            Ok(Simulated::Infeasible) => {}
             Ok(Simulated::Unknown(reason)) => return Err(unknown_reason(reason)),
             Err(overflow) => return Err(Unknown::GaveUp(overflow.to_string())),
-        };
+        }
         self.note_stuck(commands, &path);
         if !self.options.refine {
             return if self.sharpen(transformer) {
@@ -190,7 +190,7 @@ impl<'a> Engine<'a> {
             };
         }
         let started = Instant::now();
-        let refined = self.refine(commands, &path, &core, transformer);
+        let refined = self.refine(commands, &path, transformer);
         self.times[2] += started.elapsed();
         if refined {
             Ok(None)
@@ -220,10 +220,12 @@ impl<'a> Engine<'a> {
         &mut self,
         commands: &Commands<'a>,
         path: &Path,
-        core: &[usize],
         transformer: &mut dyn Transformer,
     ) -> bool {
-        let infeasible = Infeasible::new(commands, path, core);
+        let mut infeasible = Infeasible::new(commands, path);
+        if infeasible.widen(transformer.prover()).is_err() {
+            infeasible = Infeasible::new(commands, path);
+        }
         transformer.predicates_changed();
         let mut all = BTreeSet::new();
         for source in SOURCES {

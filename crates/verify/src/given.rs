@@ -216,7 +216,7 @@ impl<'a> Given<'a> {
     fn simulate(&mut self, commands: &Commands<'_>, path: &Path) -> Result<Option<Run>, Unknown> {
         match simulate(commands, path, &mut self.prover) {
             Ok(Simulated::Feasible(run)) => Ok(Some(run)),
-            Ok(Simulated::Infeasible(_)) => Ok(None),
+            Ok(Simulated::Infeasible) => Ok(None),
             Ok(Simulated::Unknown(reason)) => Err(unknown_reason(reason)),
             Err(overflow) => Err(Unknown::GaveUp(overflow.to_string())),
         }

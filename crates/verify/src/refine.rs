@@ -16,41 +16,49 @@ use palisade_logic::interpolate::Method;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
 use palisade_logic::tidy::tidy_atoms;
-use palisade_logic::{Atom, Formula, Prover, Term, Var};
+use palisade_logic::{Atom, Formula, Outcome, Prover, Purpose, Term, Var};
 
 /// Images of atoms after which no more are made.
 const MAX_IMAGES: usize = 400;
+
+/// A part of the formula of a path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Part {
+    /// A fact about the initial values.
+    Initial(usize),
+    /// The guard of a step, or the target.
+    Guard(usize),
+    /// An update: step and position.
+    Update(usize, usize),
+}
 
 /// An infeasible path, cut down to what makes it so.
 pub struct Infeasible {
     /// For each branch, the part of its guard that matters; then the target.
     guards: Vec<Formula>,
-    /// For each branch, the updates that matter.
-    updates: Vec<Vec<(Var, Term)>>,
+    /// For each branch, the updates that matter; `None` where the value does not.
+    updates: Vec<Vec<(Var, Option<Term>)>>,
     /// The initial values that matter.
-    initial: Formula,
+    initial: Vec<Formula>,
     slots: u32,
 }
 
 impl Infeasible {
-    /// Cuts `path` down to the conditions of `core` and what they depend on.
-    pub fn new(commands: &Commands<'_>, path: &Path, core: &[usize]) -> Self {
+    /// Cuts `path` down to its conditions and what they depend on. All conditions
+    /// are kept, also those that hold because of the values at hand:
+    /// [`Self::widen`] looks for a reason that does not need these values.
+    pub fn new(commands: &Commands<'_>, path: &Path) -> Self {
         let space = commands.space();
         let branches: Vec<&Branch> = path
             .branches
             .iter()
             .map(|&b| &**commands.branch(b))
             .collect();
-        let mut guards = vec![Formula::True; branches.len() + 1];
-        for &position in core {
-            guards[position] = match branches.get(position) {
-                Some(branch) => branch.guard.clone(),
-                None => match &path.target {
-                    Target::Property(_, formula) => formula.clone(),
-                    Target::Assert(_) => Formula::True,
-                },
-            };
-        }
+        let mut guards: Vec<Formula> = branches.iter().map(|b| b.guard.clone()).collect();
+        guards.push(match &path.target {
+            Target::Property(_, formula) => formula.clone(),
+            Target::Assert(_) => Formula::True,
+        });
         let mut needed: BTreeSet<Var> = guards[branches.len()].free_vars();
         let mut updates = vec![Vec::new(); branches.len()];
         for (i, branch) in branches.iter().enumerate().rev() {
@@ -69,20 +77,84 @@ impl Infeasible {
                 });
             }
             needed.extend(guards[i].free_vars());
-            updates[i] = kept;
+            updates[i] = kept
+                .into_iter()
+                .map(|(var, term)| (var, Some(term)))
+                .collect();
         }
         let facts = initial_data(space);
         let relevant = facts
             .conjuncts()
             .iter()
             .filter(|f| !f.free_vars().is_disjoint(&needed));
-        let initial = Formula::all(relevant.cloned());
+        let initial = relevant.cloned().collect();
         Self {
             guards,
             updates,
             initial,
             slots: space.first_fresh(),
         }
+    }
+
+    /// Keeps only what is needed to exclude the path, and of that as few initial
+    /// values and assigned constants as possible. What excludes it then is general:
+    /// relations between variables instead of the values of one run, which would
+    /// come back with other values in the next round.
+    pub fn widen(&mut self, prover: &mut Prover) -> Result<(), Overflow> {
+        if !self.keep_core(prover)? {
+            return Ok(());
+        }
+        for part in self.constants() {
+            let before = (
+                self.guards.clone(),
+                self.updates.clone(),
+                self.initial.clone(),
+            );
+            self.drop_part(part);
+            if !self.keep_core(prover)? {
+                (self.guards, self.updates, self.initial) = before;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts that tie the path to certain values.
+    fn constants(&self) -> Vec<Part> {
+        let initial = (0..self.initial.len()).map(Part::Initial);
+        let constant = |t: &Option<Term>| t.as_ref().is_some_and(|t| t.as_constant().is_some());
+        let assigned = self.updates.iter().enumerate().flat_map(|(step, updates)| {
+            let own = updates
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, term))| constant(term));
+            own.map(move |(index, _)| Part::Update(step, index))
+                .collect::<Vec<_>>()
+        });
+        initial.chain(assigned).collect()
+    }
+
+    fn drop_part(&mut self, part: Part) {
+        match part {
+            Part::Initial(index) => self.initial[index] = Formula::True,
+            Part::Guard(step) => self.guards[step] = Formula::True,
+            Part::Update(step, index) => self.updates[step][index].1 = None,
+        }
+    }
+
+    /// If the path is infeasible, drops all parts outside an unsat core.
+    fn keep_core(&mut self, prover: &mut Prover) -> Result<bool, Overflow> {
+        let parts = self.parts()?;
+        let formulas: Vec<Formula> = parts.iter().map(|(_, f)| f.clone()).collect();
+        let Outcome::Unsat(core) = prover.solve_all(&formulas, Purpose::Refine) else {
+            return Ok(false);
+        };
+        let used: BTreeSet<Part> = core.into_iter().map(|i| parts[i].0).collect();
+        for (part, _) in parts {
+            if !used.contains(&part) {
+                self.drop_part(part);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether an atom speaks of program variables only.
@@ -100,7 +172,12 @@ impl Infeasible {
         let mut wp = self.guards[last].clone();
         atoms.extend(wp.atoms());
         for i in (0..last).rev() {
-            let updates: Substitution = self.updates[i].iter().cloned().collect();
+            // A value that does not matter is a variable of its own, beyond the slots.
+            let fresh = |n: usize| Term::var(Var(self.slots + (1 << 25) + n as u32));
+            let terms = self.updates[i].iter().enumerate();
+            let updates: Substitution = terms
+                .map(|(n, (var, term))| (*var, term.clone().unwrap_or_else(|| fresh(i * 64 + n))))
+                .collect();
             wp = wp.substitute(&updates)?.and(&self.guards[i]);
             atoms.extend(wp.atoms());
         }
@@ -114,7 +191,7 @@ impl Infeasible {
         prover: &mut Prover,
         method: Method,
     ) -> Result<BTreeSet<Atom>, String> {
-        let (chain, versions) = self.ssa().map_err(|e| e.to_string())?;
+        let (chain, versions) = self.chain().map_err(|e| e.to_string())?;
         let found = prover
             .interpolate(&chain, method)
             .map_err(|e| e.to_string())?;
@@ -131,60 +208,73 @@ impl Infeasible {
         Ok(tidy_atoms(atoms))
     }
 
-    /// The path in SSA form: the chain of formulas, and for each cut the current
-    /// version of each variable. Steps without content are left out.
+    /// The path in SSA form, part by part.
+    fn parts(&self) -> Result<Vec<(Part, Formula)>, Overflow> {
+        let (steps, _) = self.ssa()?;
+        Ok(steps.into_iter().flatten().collect())
+    }
+
+    /// The path as a chain of formulas, and for each cut the current version of
+    /// each variable. Steps without content are left out.
     #[allow(clippy::type_complexity)] // a chain and its cuts
-    fn ssa(&self) -> Result<(Vec<Formula>, Vec<BTreeMap<Var, Var>>), Overflow> {
+    fn chain(&self) -> Result<(Vec<Formula>, Vec<BTreeMap<Var, Var>>), Overflow> {
+        let (steps, versions) = self.ssa()?;
+        let whole = |parts: Vec<(Part, Formula)>| Formula::all(parts.into_iter().map(|(_, f)| f));
+        let mut steps = steps.into_iter().map(whole);
+        let mut chain = vec![steps.next().unwrap_or(Formula::True)];
+        let mut cuts = Vec::new();
+        for (formula, cut) in steps.zip(versions) {
+            if formula != Formula::True {
+                chain.push(formula);
+                cuts.push(cut);
+            }
+        }
+        Ok((chain, cuts))
+    }
+
+    /// The parts of the initial state and of each step in SSA form, and the
+    /// versions of the variables before each step.
+    #[allow(clippy::type_complexity)] // steps and the cuts before them
+    fn ssa(&self) -> Result<(Vec<Vec<(Part, Formula)>>, Vec<BTreeMap<Var, Var>>), Overflow> {
         let mut next = self.slots + (1 << 24);
         let mut fresh = || {
             next += 1;
             Var(next)
         };
         let mut current: BTreeMap<Var, Var> = BTreeMap::new();
-        let mut chain = vec![rename(&self.initial, &mut current, &mut fresh)?];
+        let mut initial = Vec::new();
+        for (index, fact) in self.initial.iter().enumerate() {
+            initial.push((
+                Part::Initial(index),
+                rename(fact, &mut current, &mut fresh)?,
+            ));
+        }
+        let mut steps = vec![initial];
         let mut versions = Vec::new();
-        for (i, guard) in self.guards.iter().enumerate() {
+        for (step, guard) in self.guards.iter().enumerate() {
             // Choices of a branch are its own: each gets a new version.
             current.retain(|var, _| var.0 < self.slots);
-            let mut parts = vec![rename(guard, &mut current, &mut fresh)?];
-            let before = current.clone();
-            let updates = self.updates.get(i).map_or(&[][..], Vec::as_slice);
+            let mut reads = current.clone();
+            let mut parts = vec![(Part::Guard(step), rename(guard, &mut reads, &mut fresh)?)];
+            let updates = self.updates.get(step).map_or(&[][..], Vec::as_slice);
             let mut written = Vec::new();
-            let mut reads = before;
-            for (var, term) in updates {
-                let value = rename_term(term, &mut reads, &mut fresh)?;
+            for (index, (var, term)) in updates.iter().enumerate() {
                 let new = fresh();
-                parts.push(Formula::eq(&Term::var(new), &value)?);
+                if let Some(term) = term {
+                    let value = rename_term(term, &mut reads, &mut fresh)?;
+                    let equal = Formula::eq(&Term::var(new), &value)?;
+                    parts.push((Part::Update(step, index), equal));
+                }
                 written.push((*var, new));
             }
-            let mut after = reads;
-            after.extend(written);
-            let formula = Formula::all(parts);
-            if formula != Formula::True {
-                // Variables first read here start at this version also before.
-                let cut = after_names(&current, &after, updates);
-                versions.push(cut);
-                chain.push(formula);
-            }
-            current = after;
+            // Variables first read here have this version also before.
+            versions.push(reads.clone());
+            steps.push(parts);
+            current = reads;
+            current.extend(written);
         }
-        Ok((chain, versions))
+        Ok((steps, versions))
     }
-}
-
-/// The versions before a step: those after it, except for what it writes.
-fn after_names(
-    before: &BTreeMap<Var, Var>,
-    after: &BTreeMap<Var, Var>,
-    updates: &[(Var, Term)],
-) -> BTreeMap<Var, Var> {
-    let mut names = before.clone();
-    for (var, version) in after {
-        if !updates.iter().any(|(written, _)| written == var) {
-            names.entry(*var).or_insert(*version);
-        }
-    }
-    names
 }
 
 fn rename(

@@ -42,9 +42,8 @@ pub struct RunStep {
 pub enum Simulated {
     /// A run.
     Feasible(Run),
-    /// No run; the conditions at these positions exclude it. Position `i` is the
-    /// guard of branch `i`, position `branches.len()` the target.
-    Infeasible(Vec<usize>),
+    /// No run.
+    Infeasible,
     /// Not known.
     Unknown(Reason),
 }
@@ -62,38 +61,23 @@ pub fn simulate(
         .map(|&b| &**commands.branch(b))
         .collect();
     let mut state = State::initial(space);
-    let mut conditions: Vec<(usize, Formula)> =
-        state.facts.drain(..).map(|f| (usize::MAX, f)).collect();
+    let mut conditions: Vec<Formula> = state.facts.drain(..).collect();
     let mut chosen = Vec::new();
-    for (position, branch) in branches.iter().enumerate() {
+    for branch in &branches {
         let (guard, choices) = state.step(branch)?;
-        conditions.extend(guard.conjuncts().iter().map(|f| (position, f.clone())));
+        conditions.extend(guard.conjuncts().iter().cloned());
         chosen.push(choices);
     }
     if let Target::Property(_, formula) = &path.target {
         let formula = formula.substitute(&state.values)?;
-        conditions.extend(
-            formula
-                .conjuncts()
-                .iter()
-                .map(|f| (branches.len(), f.clone())),
-        );
+        conditions.extend(formula.conjuncts().iter().cloned());
     }
-    let formulas: Vec<Formula> = conditions.iter().map(|(_, f)| f.clone()).collect();
-    Ok(match prover.solve_all(&formulas, Purpose::Simulate) {
+    Ok(match prover.solve_all(&conditions, Purpose::Simulate) {
         Outcome::Sat(model) => match run(space, path, &branches, &chosen, &model) {
             Some(run) => Simulated::Feasible(run),
             None => Simulated::Unknown(Reason::ModelTooLarge),
         },
-        Outcome::Unsat(core) => {
-            let mut positions: Vec<usize> = core
-                .into_iter()
-                .map(|i| conditions[i].0)
-                .filter(|p| *p != usize::MAX)
-                .collect();
-            positions.dedup();
-            Simulated::Infeasible(positions)
-        }
+        Outcome::Unsat(_) => Simulated::Infeasible,
         Outcome::Unknown(reason) => Simulated::Unknown(reason),
     })
 }
