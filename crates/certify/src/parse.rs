@@ -77,6 +77,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             "at" => reader.entry(&mut line)?,
             "end" => {
                 line.end()?;
+                lines.nothing_left()?;
                 return Ok(reader.certificate);
             }
             _ => return Err(line.error_before("expected `explicit`, `atom`, `at` or `end`")),
@@ -326,6 +327,15 @@ impl<'a> Lines<'a> {
             }
         }
         Err(self.end_of_text())
+    }
+
+    /// After `end` there are only blank lines and comments.
+    fn nothing_left(&mut self) -> Result<(), ParseError> {
+        match self.next() {
+            Ok(line) => Err(line.error_before("nothing may follow the line `end`")),
+            Err(error) if error == self.end_of_text() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn end_of_text(&self) -> ParseError {

@@ -170,6 +170,16 @@ end
 ";
 
 #[test]
+fn nothing_follows_the_end() {
+    assert!(parse(&sample(), &format!("{GOOD}\n\n")).is_ok());
+    let error = parse(&sample(), &format!("{GOOD}\nat junk\n")).expect_err("a line too many");
+    assert!(
+        error.message.contains("after") || error.message.contains("follow"),
+        "{error:?}"
+    );
+}
+
+#[test]
 fn a_person_may_write_one() {
     let certificate = parse(&sample(), GOOD).expect("well formed");
     assert_eq!(certificate.explicit.len(), 2);
