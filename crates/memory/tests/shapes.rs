@@ -4,7 +4,7 @@
 mod common;
 
 use common::shapes::SHAPES;
-use common::{Answer, WEAK, agree, answer, parse, reduce, run, unchanged};
+use common::{Answer, WEAK, answer, parse, reduce, run};
 use palisade_memory::need::most_buffered;
 use palisade_memory::reduced::{Full, OVERFLOW};
 use palisade_program::{Model, Verdict};
@@ -38,20 +38,6 @@ fn shapes_have_their_answers() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn shapes_agree_with_the_machine_for_every_size() {
-    for shape in SHAPES {
-        let program = shape.program();
-        for model in WEAK {
-            for k in 1..=3 {
-                if let Err(why) = agree(&program, model, k, &unchanged) {
-                    panic!("{}: {why}", shape.name);
-                }
-            }
-        }
-    }
 }
 
 /// A bound that is too small is said to be so, and never taken for a bug.

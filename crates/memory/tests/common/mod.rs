@@ -49,7 +49,7 @@ pub(crate) fn run(program: &Program, model: Model, k: Option<u32>, finals: bool)
     options.buffer = k.map(|k| k as usize);
     options.workers = 1;
     options.collect_finals = finals;
-    options.max_states = Some(400_000);
+    options.max_states = Some(4_000_000);
     let found = explore(program, &options).expect("the program fits the model");
     let foreign: Vec<Bound> = found
         .bounds
@@ -61,6 +61,16 @@ pub(crate) fn run(program: &Program, model: Model, k: Option<u32>, finals: bool)
         assert!(found.bounds.contains(Bound::Buffer), "{why}");
     }
     found
+}
+
+/// Whether the program is small enough to be compared: a few random ones are not.
+pub(crate) fn is_small(program: &Program, model: Model) -> bool {
+    let mut options = Options::new(model);
+    options.workers = 1;
+    options.max_states = Some(20_000);
+    let alone = only(program, Target::Finals);
+    let found = explore(&alone, &options).expect("the program fits the model");
+    !found.bounds.contains(Bound::States)
 }
 
 /// What an exploration says, with `Open` for a buffer that was too small.
