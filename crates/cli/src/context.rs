@@ -101,8 +101,22 @@ pub(crate) fn stats() -> Stats {
 }
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no error
-/// of ours, and nobody is left to be told of others.
+/// of ours. Any other failure (a full disk) ends the process as a wrong call: a
+/// script that finds exit code 0 must also find the whole result.
 fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("error: cannot write the result: {error}\n"));
+            std::process::exit(i32::from(Outcome::BadInput.exit_code()));
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Writes to standard error. Unlike `eprint!` it does not panic when nobody can
+/// read: a lost warning must not change the exit code.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

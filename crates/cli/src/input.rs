@@ -9,7 +9,7 @@ use palisade_frontend::{Diagnostic, Diagnostics, Severity, pal};
 use palisade_program::{Program, Source};
 use palisade_report::{Complaint, Document, Outcome};
 
-use crate::context::Context;
+use crate::context::{Context, complain};
 
 /// A file's text with its name as given; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Source> {
@@ -32,7 +32,7 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
 
 /// Prints what is wrong with an input: to people, and in the document.
 pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
-    eprint!("{}", diagnostics.render(context.coloured_errors));
+    complain(&diagnostics.render(context.coloured_errors));
     let document = Document {
         input: Some(diagnostics.source.name().to_owned()),
         diagnostics: complaints(&diagnostics.source, &diagnostics.items),
@@ -45,7 +45,7 @@ pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
 /// Prints warnings to standard error.
 pub(crate) fn warn(context: &Context, source: &Source, warnings: &[Diagnostic]) {
     let text = palisade_frontend::diagnostic::render(source, warnings, context.coloured_errors);
-    eprint!("{text}");
+    complain(&text);
 }
 
 /// Diagnostics for the document.

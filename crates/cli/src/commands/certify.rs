@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::CommandResult;
 use crate::args::CertifyArgs;
-use crate::context::Context;
+use crate::context::{Context, complain};
 use crate::input;
 use crate::progress::Progress;
 
@@ -109,7 +109,7 @@ fn heading(context: &Context, input: &str, certificate: &Certificate) -> Documen
 /// Says what is wrong with the certificate's text.
 fn refuse(context: &Context, file: &str, error: &palisade_certify::ParseError) -> Outcome {
     let help = "certificates are written by `palisade verify --certificate FILE`";
-    eprintln!("error: {file}:{error}\n  help: {help}");
+    complain(&format!("error: {file}:{error}\n  help: {help}\n"));
     let document = Document {
         diagnostics: vec![Complaint {
             severity: "error",

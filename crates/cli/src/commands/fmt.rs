@@ -10,7 +10,7 @@ use palisade_report::{Complaint, Document, Outcome};
 
 use crate::CommandResult;
 use crate::args::FmtArgs;
-use crate::context::Context;
+use crate::context::{Context, complain};
 use crate::input;
 
 /// What became of one file.
@@ -69,7 +69,7 @@ fn format_file(args: &FmtArgs, context: &Context, file: &Path) -> Result<Formatt
         Err(mut diagnostics) => {
             // The formatter sees text only; the file's name is ours to add.
             diagnostics.source = source;
-            eprint!("{}", diagnostics.render(context.coloured_errors));
+            complain(&diagnostics.render(context.coloured_errors));
             let complaints = input::complaints(&diagnostics.source, &diagnostics.items);
             return Ok(Formatted::Refused(complaints));
         }

@@ -14,7 +14,7 @@ use palisade_report::{Complaint, Document, Outcome};
 
 use crate::CommandResult;
 use crate::args::LitmusArgs;
-use crate::context::Context;
+use crate::context::{Context, complain};
 use crate::input;
 
 /// What ran, and what could not be read.
@@ -98,7 +98,7 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
     let source = match input::read(path) {
         Ok(source) => source,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            complain(&format!("error: {error:#}\n"));
             results.complaints.push(Complaint {
                 severity: "error",
                 message: format!("{error:#}"),
@@ -118,7 +118,7 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
             results.reports.push(report);
         }
         Err(diagnostics) => {
-            eprint!("{}", diagnostics.render(context.coloured_errors));
+            complain(&diagnostics.render(context.coloured_errors));
             let complaints = input::complaints(&diagnostics.source, &diagnostics.items);
             results.complaints.extend(complaints);
         }
