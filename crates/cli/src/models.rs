@@ -13,7 +13,7 @@ use palisade_program::{Source, Span};
 use palisade_report::{Complaint, Outcome};
 use palisade_shape::syntax;
 
-use crate::context::Context;
+use crate::context::{Context, complain};
 use crate::input;
 
 /// The texts that were read, by name.
@@ -85,7 +85,7 @@ pub(crate) fn refuse(context: &Context, texts: &Texts, errors: &syntax::Diagnost
         let complaints = input::complaints(&located.source, &located.items);
         document.diagnostics.extend(complaints);
     }
-    eprint!("{}", rendered.join("\n"));
+    complain(&rendered.join("\n"));
     context.print("", &document);
     Outcome::BadInput
 }
