@@ -132,11 +132,11 @@ pub(crate) fn word_at(source: &Source, line: u32, column: u32) -> Span {
 }
 
 fn unlocated(file: &str, error: &syntax::Diagnostic) -> String {
-    let mut text = format!("error: {} ({file})\n", error.message);
-    if !error.help.is_empty() {
-        text.push_str(&format!("  = help: {}\n", error.help));
-    }
-    text
+    let help = match error.help.as_str() {
+        "" => String::new(),
+        help => format!("  = help: {help}\n"),
+    };
+    format!("error: {} ({file})\n{help}", error.message)
 }
 
 fn bare(file: &str, error: &syntax::Diagnostic) -> Complaint {
