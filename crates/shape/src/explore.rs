@@ -289,12 +289,9 @@ pub fn search(
             return out;
         }
         for (edge, e) in model.leaving(location) {
-            let steps = step(
-                model,
-                &model.actions[e.action],
-                &w,
-                bounds.objects.max(w.n) + 2,
-            );
+            // A loop that creates objects would grow worlds visit by visit without end.
+            let most = (bounds.objects.max(w.n) + 2).min(LARGEST.max(w.n));
+            let steps = step(model, &model.actions[e.action], &w, most);
             out.steps += steps.results.len();
             out.bounded |= steps.incomplete;
             if let Some(m) = first_message(&steps) {
