@@ -117,7 +117,9 @@ fn drawings_of_every_location_and_message() {
         let expected = if format == "svg" {
             stats["structures"].as_u64().map(|n| n as usize)
         } else {
-            stats["structures_by_location"].as_object().map(|m| m.len())
+            stats["structures_by_location"]
+                .as_object()
+                .map(serde_json::Map::len)
         };
         assert_eq!(Some(count), expected.map(|n| n + messages), "{format}");
     }
