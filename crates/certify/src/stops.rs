@@ -145,7 +145,12 @@ fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
     let always = |step: &Step| match step {
         Step::Assume(_) => false,
         Step::Havoc { domain, .. } => domain.is_none_or(|d| d.lo <= d.hi),
-        _ => true,
+        Step::Skip | Step::Assign { .. } | Step::Assert { .. } => true,
+        // Without effect wherever `unwatched` lets them pass.
+        Step::Fence(FenceKind::Candidate | FenceKind::StoreStore) => true,
+        Step::Fence(FenceKind::Full) => false,
+        Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
+        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
     };
     let complementary = |a: &Step, b: &Step| match (a, b) {
         (Step::Assume(a), Step::Assume(b)) => *a == b.clone().negate() || *b == a.clone().negate(),

@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use palisade_abstraction::bad::choices;
+use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
-use palisade_logic::lower::formula_of;
-use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats, Term, Var};
+use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats};
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
 use palisade_memory::{need, pso, tso};
-use palisade_program::{Broken, Cell, Instance, Model, Program, PropAtom, Span, Unknown, Verdict};
+use palisade_program::{Broken, Cell, Instance, Model, Program, Span, Unknown, Verdict};
 
 use crate::engine::{self, End, Engine};
 use crate::evidence;
@@ -290,42 +289,15 @@ impl Driver<'_> {
             })
     }
 
-    /// The atoms of the program's hints, for all choices of their threads.
-    fn hints(&self, space: &Space<'_>) -> BTreeSet<Atom> {
-        let mut atoms = BTreeSet::new();
-        for hint in &self.program.hints {
-            for threads in choices(space, &hint.threads) {
-                let read = |slot: usize| Term::var(Var(slot as u32));
-                let formula = formula_of(&hint.expr, hint.span, &mut |atom| {
-                    Ok(match atom {
-                        PropAtom::Global(var, index) => {
-                            let cell = space.program.cell(*var, index.unwrap_or(0));
-                            read(space.cell_slot(cell))
-                        }
-                        PropAtom::Local(t, local) => {
-                            read(space.local_slot(threads[t.index()], *local))
-                        }
-                        PropAtom::SelfOf(t) => {
-                            Term::constant(i64::from(space.threads[threads[t.index()]].copy))
-                        }
-                        // Locations are control; a hint over them says nothing of data.
-                        PropAtom::At(..) => Term::constant(1),
-                    })
-                });
-                let over_data = |a: &Atom| {
-                    let vars = Formula::from(a.clone()).free_vars();
-                    vars.iter()
-                        .all(|v| space.slots[v.0 as usize].explicit.is_none())
-                };
-                atoms.extend(
-                    formula
-                        .into_iter()
-                        .flat_map(|f| f.atoms())
-                        .filter(over_data),
-                );
-            }
-        }
-        atoms
+    /// The atoms of the program's hints. A hint that cannot be used is no error:
+    /// it is never needed.
+    fn hints(&mut self, space: &Space<'_>) -> BTreeSet<Atom> {
+        hints::atoms(space).unwrap_or_else(|unsupported| {
+            self.report
+                .notes
+                .push(format!("hints not used: {unsupported}"));
+            BTreeSet::new()
+        })
     }
 
     fn finish(mut self) -> Report {
