@@ -2,14 +2,12 @@
 //! It picks what is searched (the program itself, or a reduction), runs the loop
 //! on it, and asks for evidence.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
-use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats};
+use palisade_logic::{Formula, Prover, Purpose, SolverStats};
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
 use palisade_memory::{need, pso, tso};
 use palisade_program::{Broken, Cell, Instance, Model, Program, Span, Unknown, Verdict};
@@ -18,6 +16,7 @@ use crate::engine::{self, End, Engine};
 use crate::evidence;
 use crate::invariant::Translator;
 use crate::options::{Buffers, Options, Promote, Report, Stats};
+use crate::seeds::{Seeding, seed_atoms};
 
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
@@ -193,11 +192,13 @@ impl Driver<'_> {
             stats: Arc::clone(&self.solver),
             ..palisade_logic::Options::default()
         });
-        let atoms = if self.options.hints {
-            self.hints(space)
-        } else {
-            BTreeSet::new()
+        let seeding = Seeding {
+            original: self.program,
+            reduced: task.reduced.as_ref(),
+            space,
+            options: self.options,
         };
+        let atoms = seed_atoms(&seeding, &mut self.report.notes);
         let mut engine = Engine::new(space, self.options, atoms);
         let end = engine.run(&mut prover, max_states);
         let Engine {
@@ -287,17 +288,6 @@ impl Driver<'_> {
                 }
                 _ => false,
             })
-    }
-
-    /// The atoms of the program's hints. A hint that cannot be used is no error:
-    /// it is never needed.
-    fn hints(&mut self, space: &Space<'_>) -> BTreeSet<Atom> {
-        hints::atoms(space).unwrap_or_else(|unsupported| {
-            self.report
-                .notes
-                .push(format!("hints not used: {unsupported}"));
-            BTreeSet::new()
-        })
     }
 
     fn finish(mut self) -> Report {

@@ -7,6 +7,7 @@
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
 //! | [`given`] | one search with exactly the given predicates |
+//! | [`seeds`] | predicates to start with |
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
@@ -22,6 +23,7 @@ pub mod given;
 pub mod invariant;
 pub mod options;
 pub mod refine;
+pub mod seeds;
 pub mod simulate;
 
 pub use driver::verify;
