@@ -2,12 +2,13 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Program, Unknown, Verdict, Violation};
+use palisade_program::{Cell, LocalId, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
 use crate::machine::{Keep, Machine};
 use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
 use crate::partial_order::mark_safe;
+use crate::replay::{Start, Witness};
 use crate::search::{End, Found, Task};
 use crate::shortest::{Run, best_run, run_to};
 use crate::state::State;
@@ -57,8 +58,9 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
         (End::Violated, _) | (_, None) => None,
         (_, Some(id)) => run_to(&task, &found, id).and_then(|run| evidence.deadlock(&run)),
     };
+    let mut witness = None;
     let verdict = match found.end {
-        End::Violated => evidence.violated(&mut found),
+        End::Violated => evidence.violated(&mut found, &mut witness),
         End::Complete | End::Levels if found.bounds.is_empty() => Verdict::Holds,
         End::Complete | End::Levels => Verdict::Unknown(bound(found.bounds)),
         End::States => {
@@ -71,6 +73,7 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     };
     Ok(Exploration {
         verdict,
+        witness,
         finals: found.finals,
         deadlock: deadlock.map(|v| v.trace),
         bounds: found.bounds,
@@ -89,7 +92,7 @@ struct Evidence<'a, 'p> {
 
 impl Evidence<'_, '_> {
     /// The violation with a replayed trace.
-    fn violated(&self, found: &mut Found) -> Verdict {
+    fn violated(&self, found: &mut Found, witness: &mut Option<Witness>) -> Verdict {
         let start = std::time::Instant::now();
         found.stats.shortest = !self.task.partial_order && !found.cut;
         let mut run = None;
@@ -112,7 +115,11 @@ impl Evidence<'_, '_> {
             }
         }
         let run = run.or_else(|| best_run(self.task, found));
-        let violation = run.and_then(|run| self.violation(&run));
+        let violation = run.as_ref().and_then(|run| self.violation(run));
+        *witness = run.filter(|_| violation.is_some()).map(|run| Witness {
+            start: self.named_start(&run.start),
+            actions: run.actions,
+        });
         found.stats.seconds += start.elapsed().as_secs_f64();
         match violation {
             Some(violation) => Verdict::Violated(Box::new(violation)),
@@ -144,6 +151,26 @@ impl Evidence<'_, '_> {
             recorder.act(action).ok()?;
         }
         look(&recorder)
+    }
+
+    /// The chosen initial values of a search's `start`, by name.
+    fn named_start(&self, start: &State) -> Start {
+        let machine = self.task.machine;
+        let options = self.task.options;
+        let mut named = Start::new(options.model, options.threads);
+        for (slot, _) in machine.initial_choices().1 {
+            let value = start.slots[slot as usize];
+            if (slot as usize) < machine.cells {
+                named.cells.insert(Cell(slot), value);
+                continue;
+            }
+            let owner = machine.threads.iter().rposition(|t| t.base <= slot);
+            if let Some(thread) = owner {
+                let local = LocalId(slot - machine.threads[thread].base);
+                named.locals.insert((thread, local), value);
+            }
+        }
+        named
     }
 
     /// The initial state of `machine` with the choices of the search's `start`.

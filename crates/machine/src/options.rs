@@ -13,6 +13,8 @@ use std::time::Instant;
 
 use palisade_program::{Domain, Model, Span, Trace, Verdict};
 
+use crate::replay::Witness;
+
 /// How to explore. [`Options::new`] has the defaults.
 // Each switch is a yes or no of its own: no smaller type says it better.
 #[allow(clippy::struct_excessive_bools)]
@@ -207,6 +209,8 @@ impl Stats {
 pub struct Exploration {
     /// What it says about the properties.
     pub verdict: Verdict,
+    /// The run of a violation, for replays.
+    pub witness: Option<Witness>,
     /// All final states, sorted, if they were asked for.
     pub finals: Vec<Final>,
     /// A run into a deadlock, if one is reachable and no violation ended the

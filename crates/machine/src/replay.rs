@@ -44,6 +44,16 @@ impl Start {
     }
 }
 
+/// A run in the program's words: what [`replay`] needs to run it again, on this
+/// program or on one with the same edges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// How it starts.
+    pub start: Start,
+    /// Its steps, those of memory too.
+    pub actions: Vec<Action>,
+}
+
 /// A step of a thread, for replays that leave memory's steps open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStep {

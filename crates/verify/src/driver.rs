@@ -37,6 +37,7 @@ pub fn verify(program: &Program, options: &Options) -> Report {
         solver: stats,
         report: Report {
             verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
+            witness: None,
             certified: false,
             certificate: None,
             predicates: Vec::new(),
@@ -223,7 +224,10 @@ impl Driver<'_> {
                 let (program, model) = (self.program, self.options.model);
                 let reduced = task.reduced.as_ref();
                 match evidence::replay(program, reduced, &self.instances, model, copies, &run) {
-                    Ok(violation) => Verdict::Violated(violation),
+                    Ok((violation, witness)) => {
+                        self.report.witness = Some(witness);
+                        Verdict::Violated(violation)
+                    }
                     Err(_) if self.overflows(task, &run) => {
                         Verdict::Unknown(Unknown::Bound(vec![OVERFLOW.to_owned()]))
                     }

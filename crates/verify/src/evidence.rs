@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use palisade_certify::Certificate;
 use palisade_logic::SolverStats;
-use palisade_machine::{Action, ActionKind, BlockStep, Start};
+use palisade_machine::{Action, ActionKind, BlockStep, Start, Witness};
 use palisade_memory::reduced::{Meaning, Reduced};
 use palisade_program::cfg::Step;
 use palisade_program::{Cell, EdgeId, Init, Instance, LocalId, Model, Program, Unknown, Violation};
@@ -23,7 +23,7 @@ pub fn replay(
     model: Model,
     threads: u32,
     run: &Run,
-) -> Result<Box<Violation>, Unknown> {
+) -> Result<(Box<Violation>, Witness), Unknown> {
     let start = start(program, instances, model, threads, run);
     let actions: Vec<Action> = run
         .steps
@@ -31,9 +31,13 @@ pub fn replay(
         .filter_map(|s| action(program, reduced, instances, s))
         .collect();
     match palisade_machine::replay(program, &start, &actions) {
-        Ok(replayed) => replayed.violation.ok_or_else(|| {
-            Unknown::ReplayFailed("the machine runs the trace but sees no violation".into())
-        }),
+        Ok(replayed) => {
+            let violation = replayed.violation.ok_or_else(|| {
+                Unknown::ReplayFailed("the machine runs the trace but sees no violation".into())
+            })?;
+            let actions = replayed.actions;
+            Ok((violation, Witness { start, actions }))
+        }
         Err(error) => Err(Unknown::ReplayFailed(error.to_string())),
     }
 }

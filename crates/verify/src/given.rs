@@ -38,6 +38,7 @@ pub fn check_given(program: &Program, options: &Options) -> Report {
     let solver = Arc::new(SolverStats::default());
     let mut report = Report {
         verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
+        witness: None,
         certified: false,
         certificate: None,
         predicates: Vec::new(),
@@ -126,7 +127,8 @@ fn replay(
     copies: u32,
     run: &Run,
 ) -> Result<Verdict, Unknown> {
-    evidence::replay(program, None, instances, model, copies, run).map(Verdict::Violated)
+    evidence::replay(program, None, instances, model, copies, run)
+        .map(|(violation, _)| Verdict::Violated(violation))
 }
 
 /// What a search shows.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use palisade_certify::Certificate;
+use palisade_machine::Witness;
 use palisade_program::{Cell, Model, Program, Verdict};
 
 /// How abstract transformers are built (DESIGN idea 4).
@@ -188,6 +189,8 @@ impl Stats {
 pub struct Report {
     /// The verdict.
     pub verdict: Verdict,
+    /// The run of a violation, for replays.
+    pub witness: Option<Witness>,
     /// Whether the proof's certificate was checked.
     pub certified: bool,
     /// The certificate.
