@@ -20,6 +20,14 @@ Exit codes:
   2  bad input or usage
   3  unknown: time, memory, a bound, or gave up";
 
+/// Exit codes of `fence`.
+const FENCE_EXIT_CODES: &str = "\
+Exit codes:
+  0  repaired and proved (also when no fence is needed)
+  1  the bug exists under SC: no fence can repair it
+  2  bad input or usage
+  3  otherwise: unknown, or no placement at the candidates repairs it";
+
 /// The whole command line.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "palisade", version, about = ABOUT, after_help = EXIT_CODES)]
@@ -39,6 +47,9 @@ pub(crate) enum Command {
     /// Prove or refute a program's properties, also with unbounded integers and loops
     #[command(after_help = EXIT_CODES)]
     Verify(VerifyArgs),
+    /// Find the fewest fences that make a program right under TSO or PSO, and prove it
+    #[command(after_help = FENCE_EXIT_CODES)]
+    Fence(FenceArgs),
     /// Check a certificate that `verify` has written
     #[command(after_help = EXIT_CODES)]
     Certify(CertifyArgs),
@@ -72,6 +83,7 @@ impl Command {
         match self {
             Self::Explore(_) => "explore",
             Self::Verify(_) => "verify",
+            Self::Fence(_) => "fence",
             Self::Certify(_) => "certify",
             Self::Reduce(_) => "reduce",
             Self::Shape(_) => "shape",
@@ -91,6 +103,7 @@ impl Command {
         match self {
             Self::Explore(args) => args.common.clone(),
             Self::Verify(args) => args.common.clone(),
+            Self::Fence(args) => args.common.clone(),
             Self::Certify(args) => args.common.clone(),
             Self::Reduce(args) => args.common.clone(),
             Self::Shape(args) => args.common.clone(),
@@ -218,6 +231,67 @@ pub(crate) struct VerifyArgs {
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// `palisade fence`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct FenceArgs {
+    /// The program (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// The memory model: tso or pso
+    #[arg(long, value_enum)]
+    pub(crate) model: ModelArg,
+    /// Print the fences as a unified diff of the source
+    #[arg(long, help_heading = "Output")]
+    pub(crate) diff: bool,
+    /// Write the fences into the source file
+    #[arg(long, help_heading = "Output")]
+    pub(crate) write: bool,
+    /// Write the certificate of the program with its fences here
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// List every placement of minimum cost
+    #[arg(long, help_heading = "Method")]
+    pub(crate) all: bool,
+    /// What fences cost: `count` (fewest full fences, then fewest store-store fences),
+    /// `loops` (ten times as much for each loop around the fence), or a file of costs
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "count",
+        help_heading = "Method"
+    )]
+    pub(crate) cost: String,
+    /// Fences in the text at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_fences: Option<usize>,
+    /// How placements are found
+    #[arg(long, value_enum, default_value_t = SearchArg::Exact, help_heading = "Method")]
+    pub(crate) search: SearchArg,
+    /// Store buffers in proofs, as for `verify`
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
+    pub(crate) buffers: BuffersArg,
+    /// Ignore the program's own `predicate` hints
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_hints: bool,
+    /// States that a hunt for bugs looks at before a proof is tried [default: 30000]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) hunt_states: Option<u64>,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// How `fence` finds placements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SearchArg {
+    /// The minimum, by hitting sets over the bugs found
+    Exact,
+    /// Fences after all writes of each bug's trace, then greedy removal: no minimum
+    Paper,
 }
 
 /// `palisade certify`.

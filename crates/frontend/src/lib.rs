@@ -18,11 +18,11 @@ pub mod pal;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 
 /// A program that was read without error.
-pub use pal::Parsed;
+pub use pal::{Gapped, Parsed};
 
 use std::path::Path;
 
-use palisade_program::{Source, Span};
+use palisade_program::{Gap, Source, Span};
 
 /// Reads a program in the language that the file's extension names. `path` is
 /// only looked at for its name and extension; `text` is the contents.
@@ -39,6 +39,24 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
             source,
             "unknown kind of file",
             "programs are read from files that end in `.pal`",
+        )),
+    }
+}
+
+/// Reads a program and puts a candidate for a fence into each of its gaps that
+/// `wanted` accepts; a program with marked places keeps those only.
+pub fn load_gapped(
+    path: &Path,
+    text: &str,
+    wanted: &dyn Fn(&Gap) -> bool,
+) -> Result<Gapped, Diagnostics> {
+    let source = Source::new(path.display().to_string(), text);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("pal") => pal::parse_gapped(source, wanted),
+        Some(_) | None => Err(unsupported(
+            source,
+            "fences cannot be put into this kind of file",
+            "fences are found for programs that end in `.pal`",
         )),
     }
 }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`source`] | source text, spans, line and column |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
+//! | [`gap`] | places between statements |
 //! | [`ids`] | index types |
 //! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
@@ -22,6 +23,7 @@
 
 pub mod cfg;
 pub mod expr;
+pub mod gap;
 pub mod ids;
 pub mod liveness;
 pub mod print;
@@ -35,6 +37,7 @@ pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
 pub use expr::{BinOp, EvalError, Expr, UnOp};
+pub use gap::{Gap, Side};
 pub use ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId, ThreadVarId};
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,

@@ -39,6 +39,18 @@ pub struct Document {
     /// The bound that was touched, for `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
+    /// The fences of a repair, one entry per thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fences: Option<Vec<Value>>,
+    /// Whether the repair is known to be a cheapest one: `proved` or `unproved`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<&'static str>,
+    /// Places where a fence could go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<u64>,
+    /// Other repairs of the same cost, each like `fences`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternatives: Option<Vec<Value>>,
     /// The run that violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Value>,

@@ -6,6 +6,7 @@ mod certify;
 mod check;
 mod completions;
 mod explore;
+mod fence;
 mod fmt;
 mod litmus;
 mod man;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
     match command {
         Command::Explore(args) => explore::run(&args, context),
         Command::Verify(args) => verify::run(&args, context),
+        Command::Fence(args) => fence::run(&args, context),
         Command::Certify(args) => certify::run(&args, context),
         Command::Reduce(args) => reduce::run(&args, context),
         Command::Shape(args) => shape::run(&args, context),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `token`, `lexer` | words of the language, from text |
 //! | `ast`, `parser` | the syntax tree, from words |
+//! | `gaps` | places for further statements |
 //! | `lower` | the Program, from the tree |
 //! | `format` | the same program with the white space of the house |
 //! | `print` | text, from any Program |
@@ -12,6 +13,7 @@
 
 mod ast;
 mod format;
+mod gaps;
 mod lexer;
 mod lower;
 mod parser;
@@ -22,7 +24,7 @@ mod token;
 pub use format::format;
 pub use print::print;
 
-use palisade_program::{Program, Source};
+use palisade_program::{Gap, Program, Source};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 
@@ -35,11 +37,42 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// A program with candidates for fences in its gaps.
+#[derive(Clone, Debug)]
+pub struct Gapped {
+    /// The program, with a `fence?` in each gap.
+    pub program: Program,
+    /// The gaps, in the order of the text.
+    pub gaps: Vec<Gap>,
+}
+
 /// Reads a `.pal` program. On failure all errors found are returned.
 pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
+    let mut no_change = |_: &mut ast::File| {};
+    parse_changed(source, &mut no_change)
+}
+
+/// Reads a `.pal` program and puts a `fence?` into each of its gaps that `wanted`
+/// accepts. A program that has a `fence?` already keeps those and gets no others.
+pub fn parse_gapped(source: Source, wanted: &dyn Fn(&Gap) -> bool) -> Result<Gapped, Diagnostics> {
+    let mut gaps = Vec::new();
+    let mut fill = |file: &mut ast::File| gaps = gaps::fill(file, wanted);
+    let parsed = parse_changed(source, &mut fill)?;
+    Ok(Gapped {
+        program: parsed.program,
+        gaps,
+    })
+}
+
+/// Reads a program; `change` works on the syntax tree before it is lowered.
+fn parse_changed(
+    source: Source,
+    change: &mut dyn FnMut(&mut ast::File),
+) -> Result<Parsed, Diagnostics> {
     let lexed = lexer::lex(&source);
     let first_temporary = lexer::first_temporary(&source, &lexed);
-    let parsed = parser::parse(&source, lexed);
+    let mut parsed = parser::parse(&source, lexed);
+    change(&mut parsed.file);
     let lowered = lower::lower(source.clone(), &parsed, first_temporary);
     if let Some(program) = lowered.program {
         return Ok(Parsed {

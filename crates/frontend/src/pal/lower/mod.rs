@@ -32,6 +32,8 @@ mod rmw;
 mod stmt;
 mod walk;
 
+pub(super) use walk::for_each_child;
+
 use std::collections::{HashMap, HashSet};
 
 use palisade_program::{Global, GlobalId, Program, Source, Span, Template};

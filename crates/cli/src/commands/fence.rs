@@ -1,0 +1,426 @@
+//! `palisade fence`: the cheapest fences that make a program right under TSO or
+//! PSO, proved, and shown as a patch of the source.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use palisade_fences::cost::Table;
+use palisade_fences::patch::{Spelling, patched};
+use palisade_fences::plan::{anchor, side_name};
+use palisade_fences::{
+    End, Level, Options, Outcome as Found, Placement, Plan, Repair, Rule, Search, diff, sites,
+    synthesize, useful,
+};
+use palisade_frontend::{Diagnostics, Gapped};
+use palisade_program::{Model, Program, Unknown, Verdict};
+use palisade_report::{Document, Ink, Outcome, Stats, verdict};
+use palisade_verify::{Report, verify};
+use serde_json::{Value, json};
+
+use crate::CommandResult;
+use crate::args::{FenceArgs, SearchArg};
+use crate::context::{self, Context};
+use crate::input;
+use crate::progress::{self, Progress};
+use crate::shown::{counted, shown_trace};
+
+pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
+    let model = model(args)?;
+    if args.write && args.file == Path::new("-") {
+        bail!("--write needs a file: standard input cannot be written to; use --diff");
+    }
+    let rule = rule(args)?;
+    let program = match input::load(context, &args.file)? {
+        Ok(program) => program,
+        Err(outcome) => return Ok(outcome),
+    };
+    args.buffers.check(&program, model)?;
+    if program.is_rma() {
+        bail!("a program with processes has no meaning under {model}; fences are for threads");
+    }
+    let gapped = match gapped(&args.file, &program) {
+        Ok(gapped) => gapped,
+        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+    };
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some(model.to_string()),
+        options: Some(options_value(args)),
+        candidates: Some(sites(&gapped.program, &gapped.gaps).len() as u64),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let plan = Plan::new(
+        &gapped.program,
+        model,
+        sites(&gapped.program, &gapped.gaps),
+        &rule,
+    );
+    let options = options(args, context, model);
+    let progress = Progress::start("placing fences");
+    let found = synthesize(&plan, &options);
+    let result = Answer::of(&plan, &options, &program, args, found);
+    drop(progress);
+    let result = result.explained(context);
+    result.write_files(args)?;
+    let text = result.text(args, context);
+    context.print(&text, &result.document(heading));
+    Ok(Outcome::from(&result.verdict))
+}
+
+fn model(args: &FenceArgs) -> Result<Model> {
+    match args.model.into() {
+        Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso or pso"),
+        Model::Rma => bail!("--model rma: flushes are not placed yet; use tso or pso"),
+        model @ (Model::Tso | Model::Pso) => Ok(model),
+    }
+}
+
+fn rule(args: &FenceArgs) -> Result<Rule> {
+    Ok(match args.cost.as_str() {
+        "count" => Rule::Count,
+        "loops" => Rule::Loops,
+        file => {
+            let text = fs::read_to_string(file).with_context(|| {
+                format!("--cost {file}: neither `count` nor `loops` nor a file that can be read")
+            })?;
+            let table = Table::parse(&text);
+            Rule::Table(table.map_err(|e| {
+                anyhow::anyhow!("{file}:{}: {} (such as `full 10`)", e.line, e.message)
+            })?)
+        }
+    })
+}
+
+/// The program with a candidate at each place that can matter.
+fn gapped(file: &Path, program: &Program) -> Result<Gapped, Diagnostics> {
+    let path = if file == Path::new("-") {
+        Path::new("<stdin>.pal")
+    } else {
+        file
+    };
+    let text = program.source.text();
+    let all = palisade_frontend::load_gapped(path, text, &|_| true)?;
+    let kept = useful(&all.program, &all.gaps);
+    palisade_frontend::load_gapped(path, text, &|gap| kept.contains(&gap.at))
+}
+
+fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
+    let defaults = Options::default();
+    Options {
+        verify: palisade_verify::Options {
+            model,
+            threads: args.copies,
+            buffers: args.buffers.0.clone(),
+            hints: !args.no_hints,
+            deadline: context.limits.deadline,
+            cancel: context.limits.cancel.clone(),
+            ..palisade_verify::Options::default()
+        },
+        all: args.all,
+        max_fences: args.max_fences,
+        search: match args.search {
+            SearchArg::Exact => Search::Exact,
+            SearchArg::Paper => Search::Paper,
+        },
+        hunt_states: args.hunt_states.unwrap_or(defaults.hunt_states),
+        progress: Some(|at| {
+            progress::detail(format!(
+                "round {}, {} bugs found, trying {}",
+                at.round, at.bugs, at.best
+            ));
+        }),
+        ..defaults
+    }
+}
+
+/// The options that the result depends on, for the document.
+fn options_value(args: &FenceArgs) -> Value {
+    json!({
+        "search": match args.search {
+            SearchArg::Exact => "exact",
+            SearchArg::Paper => "paper",
+        },
+        "cost": args.cost,
+        "all": args.all,
+        "max_fences": args.max_fences,
+        "buffers": args.buffers.to_string(),
+        "hints": !args.no_hints,
+        "copies": args.copies,
+    })
+}
+
+/// What is said in the end.
+struct Answer<'a, 'p> {
+    plan: &'a Plan<'p>,
+    program: &'a Program,
+    found: Found,
+    verdict: Verdict,
+    certified: bool,
+    /// Placements that were proved, the one that is shown first.
+    placements: Vec<Placement>,
+    /// The text with the first placement.
+    patched: String,
+    /// The certificate of the patched program.
+    report: Option<Report>,
+}
+
+impl<'a, 'p> Answer<'a, 'p> {
+    fn of(
+        plan: &'a Plan<'p>,
+        options: &Options,
+        program: &'a Program,
+        args: &FenceArgs,
+        found: Found,
+    ) -> Self {
+        let mut answer = Self {
+            plan,
+            program,
+            verdict: Verdict::Holds,
+            certified: false,
+            placements: Vec::new(),
+            patched: program.source.text().to_owned(),
+            report: None,
+            found,
+        };
+        match answer.found.end.clone() {
+            End::Repaired(repairs) => answer.repaired(&repairs, options, &args.file),
+            End::WrongUnderSc(violation) => answer.verdict = Verdict::Violated(violation),
+            End::NoRepair(_) => answer.gave_up(
+                "no placement of fences at the candidates repairs the program, \
+                 although it is right under sc",
+            ),
+            End::TooFew(most) => {
+                let fences = counted(most, "fence", "fences");
+                answer.gave_up(&format!(
+                    "no placement of at most {fences} repairs the program"
+                ));
+            }
+            End::Unknown(why) => answer.verdict = Verdict::Unknown(why),
+        }
+        answer
+    }
+
+    fn gave_up(&mut self, why: &str) {
+        self.verdict = Verdict::Unknown(Unknown::GaveUp(why.to_owned()));
+    }
+
+    /// Patches the text, and proves the program that comes out once more: what the
+    /// user gets is what was proved.
+    fn repaired(&mut self, repairs: &[Repair], options: &Options, file: &Path) {
+        let Some(first) = repairs.first() else {
+            self.gave_up("nothing was found");
+            return;
+        };
+        self.placements = repairs.iter().map(|r| r.placement.clone()).collect();
+        let fences = self.plan.fences(&first.placement);
+        let fences: Vec<_> = fences.iter().map(|(s, level)| (s.gap, *level)).collect();
+        self.patched = patched(&self.program.source, &fences, &Spelling::pal());
+        let path = if file == Path::new("-") {
+            Path::new("<stdin>.pal")
+        } else {
+            file
+        };
+        let Ok(parsed) = palisade_frontend::load(path, &self.patched) else {
+            self.placements.clear();
+            self.gave_up("the patched program cannot be read (a bug in Palisade)");
+            return;
+        };
+        let report = verify(&parsed.program, &options.verify);
+        self.certified = report.certified;
+        self.verdict = report.verdict.clone();
+        if let Verdict::Violated(_) = self.verdict {
+            self.gave_up("the patched program is not the one that was proved (a bug in Palisade)");
+        }
+        if self.verdict != Verdict::Holds {
+            self.placements.clear();
+        }
+        self.report = Some(report);
+    }
+
+    fn explained(mut self, context: &Context) -> Self {
+        self.verdict = context.limits.explain(self.verdict);
+        self
+    }
+
+    fn write_files(&self, args: &FenceArgs) -> Result<()> {
+        if self.verdict != Verdict::Holds {
+            return Ok(());
+        }
+        if args.write && self.patched != self.program.source.text() {
+            let name = args.file.display();
+            fs::write(&args.file, &self.patched).with_context(|| format!("cannot write {name}"))?;
+        }
+        let certificate = self.report.as_ref().and_then(|r| r.certificate.as_ref());
+        if let (Some(path), Some(certificate)) = (&args.certificate, certificate) {
+            let parsed = palisade_frontend::load(&args.file, &self.patched);
+            let program = parsed.map(|p| p.program);
+            let program = program.as_ref().unwrap_or(self.program);
+            let text = palisade_certify::print(program, certificate);
+            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn fences(&self) -> usize {
+        let first = self.placements.first();
+        first.map_or(0, |p| self.plan.fences(p).len())
+    }
+
+    /// The result for people.
+    fn text(&self, args: &FenceArgs, context: &Context) -> String {
+        let mut text = self.headline(context);
+        if let Verdict::Violated(violation) = &self.verdict {
+            text.push_str("the bug exists under sc: no fence can repair it\n");
+            text.push_str(&shown_trace(context, self.program, &violation.trace));
+        }
+        if let End::NoRepair(violation) = &self.found.end {
+            text.push_str("a run with a full fence at every candidate:\n");
+            text.push_str(&shown_trace(context, self.program, &violation.trace));
+        }
+        for (number, placement) in self.placements.iter().enumerate() {
+            if number > 0 {
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "or:");
+            }
+            text.push_str(&self.placement_text(placement));
+        }
+        if self.verdict == Verdict::Holds {
+            let _ = writeln!(text, "minimum: {}", self.minimum());
+            if args.all && !self.found.is_complete {
+                text.push_str("note: there may be further placements of this cost\n");
+            }
+        }
+        for (placement, why) in &self.found.undecided {
+            let placement = self.plan.describe(placement);
+            let _ = writeln!(text, "note: undecided: {placement}: {why}");
+        }
+        if self.verdict == Verdict::Holds && args.diff {
+            text.push_str(&self.diff());
+        }
+        let summary = format!(
+            "model {}, {}, {}, {}",
+            self.plan.model,
+            counted(self.plan.sites.len(), "candidate", "candidates"),
+            counted(self.found.rounds, "round", "rounds"),
+            counted(self.found.bugs, "bug", "bugs"),
+        );
+        let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
+        text
+    }
+
+    fn headline(&self, context: &Context) -> String {
+        if self.verdict != Verdict::Holds {
+            return verdict::line(&self.verdict, &self.program.source, context.style);
+        }
+        let word = context.style.paint(Ink::Good, "holds");
+        let fences = match self.fences() {
+            0 => "without further fences".to_owned(),
+            n => format!("with {}", counted(n, "fence", "fences")),
+        };
+        let certified = if self.certified { " (certified)" } else { "" };
+        format!("{word} {fences}{certified}\n")
+    }
+
+    fn minimum(&self) -> &'static str {
+        if self.found.is_minimum {
+            "proved"
+        } else {
+            "unproved"
+        }
+    }
+
+    /// One line for each fence: where, beside what, in which threads.
+    fn placement_text(&self, placement: &Placement) -> String {
+        let source = &self.program.source;
+        let mut text = String::new();
+        for (site, level) in self.plan.fences(placement) {
+            let place = anchor(source, &site.gap);
+            let threads: Vec<String> = self.threads(site);
+            let beside = source.line(place.line).trim();
+            let _ = writeln!(
+                text,
+                "  {}:{place}: {} {} `{beside}` in {}",
+                source.name(),
+                kind_text(level),
+                side_name(site.gap.side),
+                threads.join(", ")
+            );
+        }
+        text
+    }
+
+    fn threads(&self, site: &palisade_fences::Site) -> Vec<String> {
+        let program = self.plan.program;
+        let instances = program.instances(2);
+        let threads = self.plan.threads(site, &instances).into_iter();
+        threads.map(|i| program.instance_name(i)).collect()
+    }
+
+    fn diff(&self) -> String {
+        let name = self.program.source.name();
+        diff::unified(name, name, self.program.source.text(), &self.patched)
+    }
+
+    /// The fences of a placement for the document, one entry per thread.
+    fn fences_value(&self, placement: &Placement) -> Vec<Value> {
+        let mut all = Vec::new();
+        for (site, level) in self.plan.fences(placement) {
+            let place = anchor(&self.program.source, &site.gap);
+            for thread in self.threads(site) {
+                all.push(json!({
+                    "thread": thread,
+                    "line": place.line,
+                    "column": place.column,
+                    "where": side_name(site.gap.side),
+                    "kind": level.name(),
+                }));
+            }
+        }
+        all
+    }
+
+    /// The result for scripts.
+    fn document(&self, heading: Document) -> Document {
+        let mut document = heading.with_verdict(&self.verdict, &self.program.source);
+        if let Some(first) = self.placements.first() {
+            document.certified = Some(self.certified);
+            document.fences = Some(self.fences_value(first));
+            document.minimum = Some(self.minimum());
+            let others = self.placements[1..].iter();
+            let others: Vec<Value> = others.map(|p| json!(self.fences_value(p))).collect();
+            document.alternatives = Some(others);
+            document.text = Some(self.diff()).filter(|diff| !diff.is_empty());
+        }
+        for (placement, why) in &self.found.undecided {
+            let placement = self.plan.describe(placement);
+            document
+                .notes
+                .push(format!("undecided: {placement}: {why}"));
+        }
+        let stats = &self.found.stats;
+        let more = json!({
+            "rounds": self.found.rounds,
+            "bugs": self.found.bugs,
+        });
+        document.stats = Some(Stats {
+            predicates: Some(self.found.predicates as u64),
+            iterations: Some(stats.iterations as u64),
+            solver_calls: Some(stats.solver_calls.iter().map(|&(_, calls)| calls).sum()),
+            states: Some(stats.states as u64),
+            more: more.as_object().cloned().unwrap_or_default(),
+            ..context::stats()
+        });
+        document
+    }
+}
+
+const fn kind_text(level: Level) -> &'static str {
+    match level {
+        Level::None => "nothing",
+        Level::StoreStore => "fence(ss)",
+        Level::Full => "fence",
+    }
+}

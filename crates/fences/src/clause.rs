@@ -1,0 +1,140 @@
+//! *Clauses*: what one run of a bug says about placements. If the run exists with
+//! placement M it exists with every placement below M, so a repair must exceed M
+//! at some decision: that is the clause, and the higher M the shorter it is.
+//!
+//! Starting from the placement in which the run was found, M is raised decision by
+//! decision as long as a bug remains: first the same run is replayed by the
+//! machine (a full fence lets it pass where the thread's buffers are empty), then
+//! the same steps of threads with other steps of memory in between, lastly a short
+//! search for another bug. The run that comes out has been replayed with M itself:
+//! that is the check without which no clause is used.
+
+use palisade_machine::{
+    ActionKind, ReplayError, Replayed, ThreadStep, Witness, replay, replay_guided,
+};
+use palisade_program::Program;
+
+use crate::hitting_set::{Clause, exceeding};
+use crate::plan::{Level, Placement, Plan};
+
+/// States of a search for other steps of memory.
+const GUIDED_STATES: usize = 3_000;
+
+/// A placement with a bug.
+#[derive(Clone, Debug)]
+pub struct Refuted {
+    /// The placement.
+    pub placement: Placement,
+    /// A run of the program with that placement into a violation.
+    pub witness: Witness,
+}
+
+impl Refuted {
+    /// What a repair must do.
+    pub fn clause(&self, plan: &Plan<'_>) -> Clause {
+        exceeding(&self.placement, plan.levels())
+    }
+
+    /// Whether the run still does what it should: replayed anew.
+    pub fn is_confirmed(&self, plan: &Plan<'_>) -> bool {
+        replays(&plan.switched(&self.placement), &self.witness).is_some()
+    }
+}
+
+/// Raises the refuted placement as far as it goes. `hunt` looks for another bug of
+/// a program.
+pub fn strengthen(
+    plan: &Plan<'_>,
+    refuted: Refuted,
+    hunt: &mut dyn FnMut(&Program) -> Option<Witness>,
+) -> Refuted {
+    let mut at = refuted;
+    let everything = plan.everything();
+    let mut same_run = |program: &Program, witness: &Witness| replays(program, witness);
+    if let Some(all) = raised(plan, &at, everything, &mut same_run) {
+        return all;
+    }
+    at = raise_each(plan, at, &mut same_run);
+    at = raise_each(plan, at, &mut |program, witness| {
+        replays_guided(program, witness)
+    });
+    raise_each(plan, at, &mut |program, _| hunt(program))
+}
+
+/// Finds a run of the program into a violation, given one of another placement.
+type Finder<'f> = dyn FnMut(&Program, &Witness) -> Option<Witness> + 'f;
+
+/// Raises one decision after another to the highest level with which `find` still
+/// finds a bug.
+fn raise_each(plan: &Plan<'_>, mut at: Refuted, find: &mut Finder<'_>) -> Refuted {
+    for decision in 0..plan.decisions.len() {
+        for &level in plan.levels().iter().rev() {
+            if at.placement.0[decision] >= level {
+                break;
+            }
+            let higher = at.placement.with(decision, level);
+            if let Some(next) = raised(plan, &at, higher, find) {
+                at = next;
+                break;
+            }
+        }
+    }
+    at
+}
+
+fn raised(
+    plan: &Plan<'_>,
+    at: &Refuted,
+    higher: Placement,
+    find: &mut Finder<'_>,
+) -> Option<Refuted> {
+    let witness = find(&plan.switched(&higher), &at.witness)?;
+    Some(Refuted {
+        placement: higher,
+        witness,
+    })
+}
+
+/// The run, if the machine does it on `program` and sees a violation.
+pub fn replays(program: &Program, witness: &Witness) -> Option<Witness> {
+    violating(witness, replay(program, &witness.start, &witness.actions))
+}
+
+/// A run with the same steps of threads into a violation.
+pub fn replays_guided(program: &Program, witness: &Witness) -> Option<Witness> {
+    let steps = thread_steps(witness);
+    let replayed = replay_guided(program, &witness.start, &steps, GUIDED_STATES);
+    violating(witness, replayed)
+}
+
+fn violating(witness: &Witness, replayed: Result<Replayed, ReplayError>) -> Option<Witness> {
+    let replayed = replayed.ok().filter(|r| r.violation.is_some())?;
+    Some(Witness {
+        start: witness.start.clone(),
+        actions: replayed.actions,
+    })
+}
+
+/// The steps of threads, without those of memory.
+pub fn thread_steps(witness: &Witness) -> Vec<ThreadStep> {
+    let step = |action: &palisade_machine::Action| {
+        let (edge, choice, path) = match &action.kind {
+            ActionKind::Step { edge, choice } => (*edge, *choice, None),
+            ActionKind::Block { edge, path } => (*edge, None, Some(path.clone())),
+            ActionKind::Update { .. } => return None,
+            ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
+        };
+        Some(ThreadStep {
+            thread: action.thread,
+            edge,
+            choice,
+            path,
+        })
+    };
+    witness.actions.iter().filter_map(step).collect()
+}
+
+/// Whether nothing is left to be fenced in a placement.
+pub fn is_everything(placement: &Placement) -> bool {
+    placement.0.iter().all(|&level| level == Level::Full)
+}

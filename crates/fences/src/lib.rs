@@ -1,0 +1,39 @@
+//! *Fence synthesis* (DESIGN idea 6; seed 002 section 7): the cheapest set of
+//! fences with which a program satisfies its properties under TSO or PSO, proved
+//! by `palisade-verify`, and the patch of the source text that puts them in.
+//!
+//! The program comes with a `fence?` edge at every place where a fence may go (a
+//! front end's [`Gap`](palisade_program::Gap)s). A placement switches some of
+//! these edges to real fences and changes nothing else, so that edges, locations
+//! and variables are the same in all placements of one program: runs of one can be
+//! replayed on another.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`site`] | places for fences, and which of them can matter |
+//! | [`twins`] | identical threads, which get the same fences |
+//! | [`plan`] | levels, placements, and the program with a placement |
+//! | [`cost`] | what fences cost |
+//! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
+//! | [`clause`] | from a run of a bug to the places of which one needs a fence |
+//! | [`hunt`] | quick search for bugs |
+//! | [`synthesize`] | the loop |
+//! | [`paper`] | seed 002's own way, for comparison |
+//! | [`patch`], [`diff`] | the fences as changes of the source |
+
+pub mod clause;
+pub mod cost;
+pub mod diff;
+pub mod hitting_set;
+pub mod hunt;
+pub mod paper;
+pub mod patch;
+pub mod plan;
+pub mod site;
+pub mod synthesize;
+pub mod twins;
+
+pub use cost::{Cost, Costs, Rule};
+pub use plan::{Level, Placement, Plan};
+pub use site::{Site, sites, useful};
+pub use synthesize::{End, Options, Outcome, Progress, Repair, Search, synthesize};

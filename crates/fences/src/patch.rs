@@ -1,0 +1,161 @@
+//! *Patches*: fences as changes of the source text. A fence gets a line of its own
+//! if the statement beside it has one, else it goes on the same line; a statement
+//! that is the whole body of a branch or loop is put in braces together with its
+//! fence; a place that the user marked is written over. Nothing else of the text
+//! changes.
+
+use std::collections::BTreeMap;
+
+use palisade_program::{Gap, Side, Source, Span};
+
+use crate::plan::Level;
+
+/// How fences are written in a language.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spelling {
+    /// A full fence, as a statement.
+    pub full: String,
+    /// A store-store fence, as a statement.
+    pub store_store: String,
+}
+
+impl Spelling {
+    /// As in `.pal`.
+    pub fn pal() -> Self {
+        Self {
+            full: "fence;".into(),
+            store_store: "fence(ss);".into(),
+        }
+    }
+
+    fn of(&self, level: Level) -> &str {
+        match level {
+            Level::Full => &self.full,
+            Level::StoreStore => &self.store_store,
+            Level::None => "",
+        }
+    }
+}
+
+/// A change: this text instead of that span. Changes at one place are done in the
+/// order of their ranks.
+struct Edit {
+    span: Span,
+    rank: i64,
+    text: String,
+}
+
+/// The text with fences at these gaps.
+pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) -> String {
+    let mut edits = Vec::new();
+    let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
+    for (gap, level) in fences.iter().filter(|(_, level)| *level != Level::None) {
+        let text = spelling.of(*level);
+        if gap.lonely {
+            let (before, after) = lonely.entry(gap.statement).or_default();
+            match gap.side {
+                Side::Before => before.extend([text, " "]),
+                Side::After | Side::At => after.extend([" ", text]),
+            }
+        } else {
+            edits.push(edit(source, gap, text));
+        }
+    }
+    for (statement, (before, after)) in lonely {
+        edits.extend(braces(statement, &before, &after));
+    }
+    edits.sort_by_key(|e| (e.span.start, e.rank));
+    apply(source.text(), &edits)
+}
+
+/// A statement in braces. Of several that begin at one place the longest opens
+/// first, and of several that end at one place the shortest closes first.
+fn braces(statement: Span, before: &str, after: &str) -> [Edit; 2] {
+    let length = i64::from(statement.end - statement.start);
+    let at = |offset: u32| Span {
+        start: offset,
+        end: offset,
+    };
+    [
+        Edit {
+            span: at(statement.start),
+            rank: i64::from(u32::MAX) * 2 - length,
+            text: format!("{{ {before}"),
+        },
+        Edit {
+            span: at(statement.end),
+            rank: length,
+            text: format!("{after} }}"),
+        },
+    ]
+}
+
+/// The change for a fence among the statements of a block.
+fn edit(source: &Source, gap: &Gap, text: &str) -> Edit {
+    let Span { start, end } = gap.statement;
+    let newline = if source.text().contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    match gap.side {
+        Side::At => Edit {
+            span: gap.statement,
+            rank: 0,
+            text: text.to_owned(),
+        },
+        Side::After => {
+            let own_lines = indent(source, start).zip(rest_of_line(source, end));
+            let (at, text) = match own_lines {
+                Some((indent, line_end)) => (line_end, format!("{newline}{indent}{text}")),
+                None => (end, format!(" {text}")),
+            };
+            // Behind the braces of statements that end here.
+            Edit {
+                span: Span { start: at, end: at },
+                rank: i64::from(end - start),
+                text,
+            }
+        }
+        Side::Before => {
+            let (at, text) = match indent(source, start) {
+                Some(indent) => (start, format!("{text}{newline}{indent}")),
+                None => (start, format!("{text} ")),
+            };
+            // Outside the braces of statements that begin here.
+            Edit {
+                span: Span { start: at, end: at },
+                rank: i64::from(u32::MAX),
+                text,
+            }
+        }
+    }
+}
+
+/// The white space before `offset` if nothing else stands before it on its line.
+fn indent(source: &Source, offset: u32) -> Option<&str> {
+    let before = source.text().get(..offset as usize)?;
+    let line = before.rsplit('\n').next()?;
+    line.trim().is_empty().then_some(line)
+}
+
+/// The end of the line if nothing but white space or a comment follows `offset`.
+fn rest_of_line(source: &Source, offset: u32) -> Option<u32> {
+    let after = source.text().get(offset as usize..)?;
+    let line = after.split('\n').next()?;
+    let rest = line.trim();
+    let line = line.trim_end_matches('\r');
+    (rest.is_empty() || rest.starts_with("//")).then_some(offset + line.len() as u32)
+}
+
+fn apply(text: &str, edits: &[Edit]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for edit in edits {
+        out.push_str(text.get(at..edit.span.start as usize).unwrap_or(""));
+        out.push_str(&edit.text);
+        at = edit.span.end as usize;
+    }
+    out.push_str(text.get(at..).unwrap_or(""));
+    out
+}

@@ -1,0 +1,312 @@
+//! *Gaps* of a `.pal` program: between any two statements of a block, before its
+//! first and after its last one, around a statement that is the whole body of a
+//! branch or loop. There is none inside atomic blocks and in functions that
+//! atomic blocks call (their stores go straight to memory), after a jump (nothing
+//! gets there), in an empty block, and in the head of a `for`.
+//!
+//! If the user wrote `fence?`, these are the only gaps.
+
+use std::collections::BTreeSet;
+
+use palisade_program::{FenceKind, Gap, Side, Span};
+
+use super::ast::{Decl, DeclInit, Expr, ExprKind, File, Item, Place, Stmt, StmtKind};
+
+/// Puts a `fence?` into each gap that is wanted; returns those gaps in the order
+/// of the text.
+pub(super) fn fill(file: &mut File, wanted: &dyn Fn(&Gap) -> bool) -> Vec<Gap> {
+    let atomic = called_in_atomic(file);
+    let marked = bodies(file).any(|(_, body)| body.iter().any(has_mark));
+    let mut filler = Filler {
+        wanted,
+        marked,
+        gaps: Vec::new(),
+    };
+    for item in &mut file.items {
+        match item {
+            Item::Function(f) if !atomic.contains(&f.name.text) => filler.list(&mut f.body),
+            Item::Unit(unit) => filler.list(&mut unit.body),
+            Item::Function(_) | Item::Const { .. } | Item::Shared(_) => {}
+            Item::Property(_) | Item::Predicate { .. } => {}
+        }
+    }
+    filler.gaps.sort_unstable();
+    filler.gaps
+}
+
+/// All code, with the names of functions.
+fn bodies(file: &File) -> impl Iterator<Item = (Option<&str>, &Vec<Stmt>)> {
+    file.items.iter().filter_map(|item| match item {
+        Item::Function(f) => Some((Some(f.name.text.as_str()), &f.body)),
+        Item::Unit(unit) => Some((None, &unit.body)),
+        Item::Const { .. } | Item::Shared(_) => None,
+        Item::Property(_) | Item::Predicate { .. } => None,
+    })
+}
+
+struct Filler<'w> {
+    wanted: &'w dyn Fn(&Gap) -> bool,
+    marked: bool,
+    gaps: Vec<Gap>,
+}
+
+impl Filler<'_> {
+    /// The statements of a block.
+    fn list(&mut self, body: &mut Vec<Stmt>) {
+        let old = std::mem::take(body);
+        let count = old.len();
+        let mut before: Option<(Span, Ending)> = None;
+        for (index, mut stmt) in old.into_iter().enumerate() {
+            let whole = with_labels(&stmt);
+            let gap = match before {
+                None => Some(beside(whole, Side::Before, false)),
+                Some((_, Ending::Jumps)) => None,
+                Some((_, Ending::Quiet)) => Some(beside(whole, Side::Before, false)),
+                Some((last, Ending::Acts)) => Some(beside(last, Side::After, false)),
+            };
+            // Nothing is put between a jump and a label: the label may be reached by
+            // other ways, and what stands before it is dead.
+            body.extend(gap.and_then(|gap| self.candidate(gap)));
+            before = Some((whole, ending(&stmt)));
+            let is_label_at_end = index + 1 == count && matches!(stmt.kind, StmtKind::Empty);
+            self.inside(&mut stmt);
+            body.push(stmt);
+            if is_label_at_end {
+                before = None;
+            }
+        }
+        if let Some((last, Ending::Acts | Ending::Quiet)) = before {
+            body.extend(self.candidate(beside(last, Side::After, false)));
+        }
+    }
+
+    /// The statement that is a whole body.
+    fn body(&mut self, stmt: &mut Stmt) {
+        if let (StmtKind::Block(list), true) = (&mut stmt.kind, stmt.labels.is_empty()) {
+            self.list(list);
+            return;
+        }
+        let whole = with_labels(stmt);
+        let ends = ending(stmt);
+        let is_nothing = matches!(stmt.kind, StmtKind::Empty);
+        self.inside(stmt);
+        if is_nothing {
+            return;
+        }
+        let first = self.candidate(beside(whole, Side::Before, true));
+        let last = match ends {
+            Ending::Jumps => None,
+            Ending::Quiet | Ending::Acts => self.candidate(beside(whole, Side::After, true)),
+        };
+        if first.is_none() && last.is_none() {
+            return;
+        }
+        let span = stmt.span;
+        let empty = Stmt {
+            labels: Vec::new(),
+            kind: StmtKind::Empty,
+            span,
+        };
+        let alone = std::mem::replace(stmt, empty);
+        let list = first.into_iter().chain([alone]).chain(last).collect();
+        stmt.kind = StmtKind::Block(list);
+    }
+
+    /// The statements inside a statement.
+    fn inside(&mut self, stmt: &mut Stmt) {
+        match &mut stmt.kind {
+            StmtKind::Block(list) => self.list(list),
+            StmtKind::If { arms, otherwise } => {
+                for (_, body) in arms {
+                    self.body(body);
+                }
+                if let Some(body) = otherwise {
+                    self.body(body);
+                }
+            }
+            StmtKind::While { body, .. } | StmtKind::DoWhile { body, .. } => self.body(body),
+            StmtKind::For { body, .. } => self.body(body),
+            StmtKind::Choose(branches) => branches.iter_mut().for_each(|b| self.list(b)),
+            StmtKind::Fence(FenceKind::Candidate) => {
+                let gap = Gap {
+                    at: stmt.span,
+                    statement: stmt.span,
+                    side: Side::At,
+                    lonely: false,
+                };
+                if self.marked && (self.wanted)(&gap) {
+                    self.gaps.push(gap);
+                } else {
+                    stmt.kind = StmtKind::Skip;
+                }
+            }
+            StmtKind::Atomic(_) | StmtKind::Empty | StmtKind::Local(_) => {}
+            StmtKind::Shared(_) | StmtKind::Assign { .. } | StmtKind::Update { .. } => {}
+            StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => {}
+            StmtKind::Return(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => {}
+            StmtKind::Skip | StmtKind::Fence(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {}
+            StmtKind::Call(_) | StmtKind::Put { .. } | StmtKind::Get { .. } => {}
+            StmtKind::Flush(_) => {}
+        }
+    }
+
+    fn candidate(&mut self, gap: Gap) -> Option<Stmt> {
+        if self.marked || !(self.wanted)(&gap) {
+            return None;
+        }
+        self.gaps.push(gap);
+        Some(Stmt {
+            labels: Vec::new(),
+            kind: StmtKind::Fence(FenceKind::Candidate),
+            span: gap.at,
+        })
+    }
+}
+
+fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
+    let offset = match side {
+        Side::After | Side::At => statement.end,
+        Side::Before => statement.start,
+    };
+    Gap {
+        at: Span {
+            start: offset,
+            end: offset,
+        },
+        statement,
+        side,
+        lonely,
+    }
+}
+
+fn with_labels(stmt: &Stmt) -> Span {
+    match stmt.labels.first() {
+        Some(label) => label.span.to(stmt.span),
+        None => stmt.span,
+    }
+}
+
+/// How a statement ends: decides whether a gap behind it is told by it.
+#[derive(Clone, Copy)]
+enum Ending {
+    /// By a jump: nothing gets behind it.
+    Jumps,
+    /// It touches no memory.
+    Quiet,
+    /// It may touch memory.
+    Acts,
+}
+
+fn ending(stmt: &Stmt) -> Ending {
+    match &stmt.kind {
+        StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => Ending::Jumps,
+        StmtKind::Return(_) => Ending::Jumps,
+        StmtKind::Empty | StmtKind::Local(_) | StmtKind::Shared(_) | StmtKind::Skip => {
+            Ending::Quiet
+        }
+        StmtKind::Fence(_) | StmtKind::Atomic(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
+            Ending::Quiet
+        }
+        StmtKind::Block(_) | StmtKind::If { .. } | StmtKind::While { .. } => Ending::Acts,
+        StmtKind::DoWhile { .. } | StmtKind::For { .. } | StmtKind::Choose(_) => Ending::Acts,
+        StmtKind::Assign { .. } | StmtKind::Update { .. } | StmtKind::Call(_) => Ending::Acts,
+        StmtKind::Assume(_) | StmtKind::Assert(_) => Ending::Acts,
+        StmtKind::Put { .. } | StmtKind::Get { .. } | StmtKind::Flush(_) => Ending::Acts,
+    }
+}
+
+/// Whether the user wrote `fence?` somewhere in the statement.
+fn has_mark(stmt: &Stmt) -> bool {
+    let mut found = matches!(stmt.kind, StmtKind::Fence(FenceKind::Candidate));
+    super::lower::for_each_child(&stmt.kind, &mut |child| found = found || has_mark(child));
+    found
+}
+
+/// The functions that atomic blocks call, directly or not.
+fn called_in_atomic(file: &File) -> BTreeSet<String> {
+    let mut called = BTreeSet::new();
+    for (_, body) in bodies(file) {
+        for stmt in body {
+            calls_in_atomic(stmt, &mut called);
+        }
+    }
+    loop {
+        let mut more = called.clone();
+        for (name, body) in bodies(file) {
+            if name.is_some_and(|name| called.contains(name)) {
+                for stmt in body {
+                    calls(stmt, &mut more);
+                }
+            }
+        }
+        if more.len() == called.len() {
+            return called;
+        }
+        called = more;
+    }
+}
+
+fn calls_in_atomic(stmt: &Stmt, found: &mut BTreeSet<String>) {
+    if let StmtKind::Atomic(body) = &stmt.kind {
+        for stmt in body {
+            calls(stmt, found);
+        }
+    } else {
+        super::lower::for_each_child(&stmt.kind, &mut |child| calls_in_atomic(child, found));
+    }
+}
+
+/// The names that a statement calls.
+fn calls(stmt: &Stmt, found: &mut BTreeSet<String>) {
+    let mut place = |place: &Place| place.index.iter().for_each(|e| calls_of(e, found));
+    match &stmt.kind {
+        StmtKind::Assign { place: p, value }
+        | StmtKind::Update {
+            place: p, value, ..
+        } => {
+            place(p);
+            calls_of(value, found);
+        }
+        StmtKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| calls_of(cond, found)),
+        StmtKind::While { cond, .. } | StmtKind::DoWhile { cond, .. } => calls_of(cond, found),
+        StmtKind::For { cond, .. } => cond.iter().for_each(|e| calls_of(e, found)),
+        StmtKind::Assume(e) | StmtKind::Assert(e) | StmtKind::Call(e) => calls_of(e, found),
+        StmtKind::Return(value) => value.iter().for_each(|e| calls_of(e, found)),
+        StmtKind::Local(decls) => decls.iter().for_each(|d| calls_of_decl(d, found)),
+        StmtKind::Lock(p) | StmtKind::Unlock(p) => place(p),
+        StmtKind::Empty | StmtKind::Block(_) | StmtKind::Shared(_) | StmtKind::Break => {}
+        StmtKind::Continue | StmtKind::Goto(_) | StmtKind::Choose(_) | StmtKind::Skip => {}
+        StmtKind::Atomic(_) | StmtKind::Fence(_) => {}
+        StmtKind::Put { .. } | StmtKind::Get { .. } | StmtKind::Flush(_) => {}
+    }
+    super::lower::for_each_child(&stmt.kind, &mut |child| calls(child, found));
+}
+
+fn calls_of_decl(decl: &Decl, found: &mut BTreeSet<String>) {
+    match &decl.init {
+        DeclInit::None => {}
+        DeclInit::Value(e) => calls_of(e, found),
+        DeclInit::List(values, _) => values.iter().for_each(|e| calls_of(e, found)),
+    }
+}
+
+fn calls_of(e: &Expr, found: &mut BTreeSet<String>) {
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::SelfId | ExprKind::Any => {}
+        ExprKind::Place(place) => place.index.iter().for_each(|e| calls_of(e, found)),
+        ExprKind::Unary(_, arg) => calls_of(arg, found),
+        ExprKind::Binary(_, a, b) | ExprKind::ChooseRange(a, b) => {
+            calls_of(a, found);
+            calls_of(b, found);
+        }
+        ExprKind::Cond(c, a, b) => [c, a, b].into_iter().for_each(|e| calls_of(e, found)),
+        ExprKind::Call(name, arguments) => {
+            found.insert(name.text.clone());
+            for e in arguments {
+                calls_of(e, found);
+            }
+        }
+        ExprKind::Choose(values) => values.iter().for_each(|e| calls_of(e, found)),
+        ExprKind::At(..) | ExprKind::Field(..) => {}
+    }
+}

@@ -1,0 +1,33 @@
+//! *Gaps*: places between the statements of a source text where synthesis may
+//! write one more statement, such as a fence. A front end that knows its gaps
+//! lowers each of them to a [`FenceKind::Candidate`](crate::FenceKind::Candidate)
+//! edge whose span is the gap's, so that everything after the front end works on
+//! edges and only the patch of the source needs the gap again. A gap in a
+//! function that is inlined at several places has several edges.
+
+use crate::source::Span;
+
+/// Which of its two neighbours a gap is told by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Side {
+    /// It stands after the statement.
+    After,
+    /// It stands before the statement.
+    Before,
+    /// The user marked the place with a statement of its own, which goes away.
+    At,
+}
+
+/// A place between statements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Gap {
+    /// Where: an empty span, or that of the user's mark.
+    pub at: Span,
+    /// The statement that it is told by; with its labels.
+    pub statement: Span,
+    /// On which side of it.
+    pub side: Side,
+    /// The statement stands alone as the body of a branch or loop and needs braces
+    /// if another one joins it.
+    pub lonely: bool,
+}
