@@ -2,8 +2,8 @@
 //!
 //! Place: above everything else in this crate; the command line calls [`analyse`].
 
-use crate::engine::{Fixpoint, Limits, run};
-use crate::explore::Bounds;
+use crate::engine::{Fixpoint, Limits, Probe, run};
+use crate::explore::{Bounds, find_run};
 use crate::model::Model;
 use crate::states;
 use crate::structure::Structure;
@@ -11,7 +11,8 @@ use crate::syntax::parser::Parser;
 use crate::syntax::preprocess::{Loader, preprocess};
 use crate::syntax::program::{Language, program};
 use crate::syntax::{Diagnostics, Span, elaborate, lexer, tvs};
-use crate::verdict::{Verdict, decide};
+use crate::verdict::{Means, Verdict, decide};
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -157,7 +158,54 @@ pub fn analyse(
         );
         return Err(errors);
     }
-    let fixpoint = run(&model, &initial, &options.limits, options.cancel);
+    let means = Means {
+        bounds: &options.bounds,
+        parallel: options.limits.workers != 1,
+        cancel: options.cancel,
+    };
+    let limits = &options.limits;
+    let places = Places {
+        spans: &spans,
+        beginning,
+    };
+    let pool = match limits.workers {
+        0 | 1 => None,
+        workers => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
+            pool.build().ok()
+        }
+    };
+    match pool {
+        Some(pool) => pool.install(|| conclude(model, initial, limits, means, places, errors)),
+        None => conclude(model, initial, limits, means, places, errors),
+    }
+}
+
+/// Where the input structures stand.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    spans: &'a [Span],
+    beginning: Span,
+}
+
+/// The fixed point and the verdict.
+fn conclude(
+    model: Model,
+    initial: Vec<Structure>,
+    limits: &Limits,
+    means: Means<'_>,
+    Places { spans, beginning }: Places<'_>,
+    mut errors: Diagnostics,
+) -> Result<Analysis, Diagnostics> {
+    // Whoever sets a limit on structures or messages says how far to go.
+    let free = limits.structures.is_none() && limits.messages.is_none();
+    let early = RefCell::new(None);
+    let probe = |fixpoint: &Fixpoint| {
+        *early.borrow_mut() = find_run(&model, &initial, fixpoint, means.bounds, means.cancel);
+        early.borrow().is_some()
+    };
+    let probe: Option<&Probe<'_>> = if free { Some(&probe) } else { None };
+    let fixpoint = run(&model, &initial, limits, means.cancel, probe);
     if fixpoint.inconsistent.len() == initial.len() {
         for (i, rule) in &fixpoint.inconsistent {
             errors.error(
@@ -172,7 +220,10 @@ pub fn analyse(
         }
         return Err(errors);
     }
-    let verdict = decide(&model, &initial, &fixpoint, &options.bounds);
+    let verdict = match early.into_inner() {
+        Some(run) => Verdict::Violated(Box::new(run)),
+        None => decide(&model, &initial, &fixpoint, means),
+    };
     Ok(Analysis {
         verdict,
         model,

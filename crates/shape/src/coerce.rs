@@ -14,6 +14,7 @@
 //! that is 1 on the merged objects was 1 on all of them, so the head was 1 on all of them), so
 //! only rules that mention something changed since are looked at again.
 
+use crate::formula::Var;
 use crate::rules::{Head, Rule};
 use crate::structure::{Structure, bits};
 use crate::vocabulary::{PredId, Vocabulary};
@@ -118,40 +119,34 @@ impl RuleSet {
 }
 
 fn apply(voc: &Vocabulary, s: &mut Structure, rule: &Rule, dirty: &mut Dirty) -> Outcome {
-    let k = rule.vars.len();
-    let full = if k == 0 { 1 } else { s.universe() };
-    let head = rule.head_plan.eval(voc, s, &[]);
-    if head.must.iter().all(|w| *w == full) {
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    breaches(voc, s, rule, &mut found);
+    if found.is_empty() {
         return Outcome::Unchanged;
     }
-    let body = rule.body_plan.eval(voc, s, &[]);
     let mut outcome = Outcome::Unchanged;
     let n = s.len();
     let mut absent = 0u64;
-    for row in 0..body.must.len() {
-        for bit in bits(body.must[row] & !head.must[row] & full) {
-            let tuple = tuple_at(row, bit, k, n);
-            let may = head.may[row] >> bit & 1 == 1;
-            let sharpened = if may {
-                sharpen(voc, s, rule, &tuple, dirty)
-            } else {
-                Sharpened::Impossible
-            };
-            match sharpened {
-                Sharpened::Done => {
-                    outcome = Outcome::Changed;
-                    continue;
-                }
-                Sharpened::Cannot => continue,
-                Sharpened::Impossible => {}
+    for tuple in &found {
+        let sharpened = if can_hold(voc, s, rule, tuple) {
+            sharpen(voc, s, rule, tuple, dirty)
+        } else {
+            Sharpened::Impossible
+        };
+        match sharpened {
+            Sharpened::Done => {
+                outcome = Outcome::Changed;
+                continue;
             }
-            // The head cannot hold: an object of the tuple that need not exist does not.
-            let maybe: Vec<usize> = maybe_absent(voc, s, &tuple);
-            match maybe.as_slice() {
-                [] => return Outcome::Breach,
-                [u] => absent |= 1 << u,
-                [_, _, ..] => {}
-            }
+            Sharpened::Cannot => continue,
+            Sharpened::Impossible => {}
+        }
+        // The head cannot hold: an object of the tuple that need not exist does not.
+        let maybe: Vec<usize> = maybe_absent(voc, s, tuple);
+        match maybe.as_slice() {
+            [] => return Outcome::Breach,
+            [u] => absent |= 1 << u,
+            [_, _, ..] => {}
         }
     }
     if absent != 0 {
@@ -164,6 +159,54 @@ fn apply(voc: &Vocabulary, s: &mut Structure, rule: &Rule, dirty: &mut Dirty) ->
         return Outcome::Changed;
     }
     outcome
+}
+
+/// The tuples for which the body is 1 and the head is not.
+fn breaches(voc: &Vocabulary, s: &Structure, rule: &Rule, found: &mut Vec<Vec<usize>>) {
+    if let Some(query) = &rule.query {
+        query.each(voc, s, &mut |tuple| found.push(tuple.to_vec()));
+        return;
+    }
+    let k = rule.vars.len();
+    let full = if k == 0 { 1 } else { s.universe() };
+    let head = rule.head_plan.eval(voc, s, &[]);
+    if head.must.iter().all(|w| *w == full) {
+        return;
+    }
+    let body = rule.body_plan.eval(voc, s, &[]);
+    for row in 0..body.must.len() {
+        for bit in bits(body.must[row] & !head.must[row] & full) {
+            found.push(tuple_at(row, bit, k, s.len()));
+        }
+    }
+}
+
+/// Whether the head is not 0 for a tuple.
+fn can_hold(voc: &Vocabulary, s: &Structure, rule: &Rule, tuple: &[usize]) -> bool {
+    let object = |v| object_of(rule, tuple, v);
+    match &rule.head {
+        Head::Atom(p, args, positive) => {
+            let objects: Vec<usize> = args.iter().map(|v| object(*v)).collect();
+            let value = s.get(voc, *p, &objects);
+            if *positive {
+                value.may()
+            } else {
+                !value.must()
+            }
+        }
+        Head::Eq(a, b, true) => object(*a) == object(*b),
+        Head::Eq(a, b, false) => {
+            let (u, w) = (object(*a), object(*b));
+            u != w || s.is_summary(voc, u)
+        }
+        Head::False => false,
+    }
+}
+
+/// The object of one of the head's variables.
+fn object_of(rule: &Rule, tuple: &[usize], v: Var) -> usize {
+    let at = rule.vars.iter().position(|w| *w == v);
+    tuple[at.expect("a variable of the head")]
 }
 
 fn maybe_absent(voc: &Vocabulary, s: &Structure, tuple: &[usize]) -> Vec<usize> {
@@ -196,13 +239,7 @@ fn sharpen(
     tuple: &[usize],
     dirty: &mut Dirty,
 ) -> Sharpened {
-    let object = |v| {
-        tuple[rule
-            .vars
-            .iter()
-            .position(|w| *w == v)
-            .expect("head variable")]
-    };
+    let object = |v| object_of(rule, tuple, v);
     match &rule.head {
         Head::Atom(p, args, positive) => {
             let objects: Vec<usize> = args.iter().map(|v| object(*v)).collect();
@@ -241,4 +278,110 @@ pub(crate) fn tuple_at(row: usize, bit: usize, k: usize, n: usize) -> Vec<usize>
         rest /= n;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bits, breaches, tuple_at};
+    use crate::formula::{Closure, Formula, Var};
+    use crate::kleene::Kleene;
+    use crate::naive::World;
+    use crate::rules::{definition_axioms, property_axioms, rules};
+    use crate::structure::Structure;
+    use crate::vocabulary::{Definition, PredId, Properties, Vocabulary};
+
+    /// x unique, n a function and antisymmetric, t = n* transitive and reflexive,
+    /// r(v) = E(a) x(a) & t(a,v), s(v) = E(a,b) a != b & n(a,v) & n(b,v).
+    fn vocabulary() -> Vocabulary {
+        let mut voc = Vocabulary::new();
+        let props = |change: fn(&mut Properties)| {
+            let mut p = Properties::default();
+            change(&mut p);
+            p
+        };
+        let x = voc.add("x", 1, true, props(|p| p.unique = true));
+        let n = voc.add(
+            "n",
+            2,
+            false,
+            props(|p| (p.function, p.antisymmetric) = (true, true)),
+        );
+        let t = voc.add(
+            "t",
+            2,
+            false,
+            props(|p| (p.transitive, p.reflexive) = (true, true)),
+        );
+        let r = voc.add("r", 1, true, Properties::default());
+        let s = voc.add("s", 1, true, Properties::default());
+        let (v, w, a, b) = (Var(0), Var(1), Var(2), Var(3));
+        let atom = |p: PredId, args: &[Var]| Formula::Atom(p, args.to_vec());
+        let path = Formula::Tc(Box::new(Closure {
+            from: v,
+            to: w,
+            a,
+            b,
+            body: atom(n, &[a, b]),
+        }));
+        let mut define = |p, args: Vec<Var>, formula| voc.define(p, Definition { args, formula });
+        define(t, vec![v, w], Formula::or([Formula::Eq(v, w), path]));
+        let from_x = Formula::and([atom(x, &[a]), atom(t, &[a, v])]);
+        define(r, vec![v], Formula::exists(&[a], from_x));
+        let differ = Formula::Eq(a, b).not();
+        let shared = Formula::and([differ, atom(n, &[a, v]), atom(n, &[b, v])]);
+        define(s, vec![v], Formula::exists(&[a, b], shared));
+        voc
+    }
+
+    fn random(voc: &Vocabulary, n: usize, seed: &mut u64) -> Structure {
+        let mut next = |limit: u64| {
+            *seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (*seed >> 33) % limit
+        };
+        let mut s = Structure::new(voc, n);
+        for p in voc.ids().filter(|p| *p != PredId::AC) {
+            for tuple in World::new(voc, n).tuples(voc.get(p).arity) {
+                let value = match next(if p == PredId::SM { 2 } else { 3 }) {
+                    0 => Kleene::False,
+                    1 => Kleene::Half,
+                    _ => Kleene::True,
+                };
+                s.set(voc, p, &tuple, value);
+            }
+        }
+        s
+    }
+
+    #[test]
+    fn queries_and_tables_find_the_same_tuples() {
+        let voc = vocabulary();
+        let axioms = [property_axioms(&voc), definition_axioms(&voc)].concat();
+        let all = rules(&axioms);
+        assert!(all.iter().filter(|r| r.query.is_some()).count() > 10);
+        let mut seed = 7;
+        let mut found_any = 0;
+        for round in 0..400 {
+            let s = random(&voc, round % 5, &mut seed);
+            for rule in &all {
+                let mut found = Vec::new();
+                breaches(&voc, &s, rule, &mut found);
+                let (body, head) = (
+                    rule.body_plan.eval(&voc, &s, &[]),
+                    rule.head_plan.eval(&voc, &s, &[]),
+                );
+                let k = rule.vars.len();
+                let mut expected = Vec::new();
+                for row in 0..body.must.len() {
+                    for bit in bits(body.must[row] & !head.must[row]) {
+                        expected.push(tuple_at(row, bit, k, s.len()));
+                    }
+                }
+                assert_eq!(found, expected, "{}", rule.origin);
+                found_any += found.len();
+            }
+        }
+        assert!(found_any > 1000);
+    }
 }

@@ -12,7 +12,8 @@ use crate::action::{Action, Creation};
 use crate::formula::Formula;
 use crate::kleene::Kleene;
 use crate::model::Model;
-use crate::naive::{Assignment, World};
+use crate::naive::{Assignment, Tuples, World};
+use crate::rules::Source;
 use crate::vocabulary::{PredId, Vocabulary};
 
 /// Free choices in one step beyond which its results are incomplete.
@@ -45,15 +46,18 @@ pub struct Steps {
 /// Applies an action to a concrete world that satisfies all axioms.
 pub fn step(model: &Model, action: &Action, w: &World, max_objects: usize) -> Steps {
     let mut out = Steps::default();
-    for tuple in w.tuples(action.bindings.len()) {
-        let at: Assignment = action.bindings.iter().copied().zip(tuple).collect();
+    let mut tuples = Tuples::new(w.n, action.bindings.len());
+    let mut at: Assignment = Vec::new();
+    while let Some(tuple) = tuples.next() {
+        at.clear();
+        at.extend(action.bindings.iter().copied().zip(tuple.iter().copied()));
         if let Some(f) = &action.precondition
-            && w.eval(f, &at) == Kleene::False
+            && w.value(f, &mut at) == Kleene::False
         {
             continue;
         }
         for (i, m) in action.messages.iter().enumerate() {
-            let value = w.eval(&m.formula, &at);
+            let value = w.value(&m.formula, &mut at);
             if value != Kleene::Half && m.fires(value) {
                 out.messages.push(i);
             }
@@ -98,30 +102,37 @@ fn results(
         out.incomplete = true;
         return;
     }
-    let before = extended(voc, w, &originals, &clones);
+    let before = if originals.is_empty() && clones.is_empty() {
+        w.clone()
+    } else {
+        extended(voc, w, &originals, &clones)
+    };
     let mut after = before.clone();
     // Free choices: predicate, tuple.
     let mut choices: Vec<(PredId, Vec<usize>)> = Vec::new();
     let mut given: Vec<(PredId, Vec<usize>, Kleene)> = Vec::new();
     for u in &action.updates {
         let defined = voc.get(u.predicate).definition.is_some();
-        for tuple in before.tuples(u.args.len()) {
-            let mut inner = at.clone();
+        let mut tuples = Tuples::new(before.n, u.args.len());
+        let mut inner = at.clone();
+        while let Some(tuple) = tuples.next() {
+            inner.truncate(at.len());
             inner.extend(u.args.iter().copied().zip(tuple.iter().copied()));
-            let value = before.eval(&u.formula, &inner);
+            let value = before.value(&u.formula, &mut inner);
             if defined {
-                given.push((u.predicate, tuple, value));
+                given.push((u.predicate, tuple.to_vec(), value));
             } else if value == Kleene::Half {
-                choices.push((u.predicate, tuple));
+                choices.push((u.predicate, tuple.to_vec()));
             } else {
-                after.set(u.predicate, &tuple, value);
+                after.set(u.predicate, tuple, value);
             }
         }
     }
     for name in ["isNew", "instance"] {
         if let Some(p) = voc.find(name) {
-            for tuple in after.tuples(voc.get(p).arity) {
-                after.set(p, &tuple, Kleene::False);
+            let mut tuples = Tuples::new(after.n, voc.get(p).arity);
+            while let Some(tuple) = tuples.next() {
+                after.set(p, tuple, Kleene::False);
             }
         }
     }
@@ -187,10 +198,11 @@ fn finish(
             out.mismatch = Some(*p);
         }
     }
+    // What follows from definitions holds by construction.
     let broken = model
         .axioms
         .iter()
-        .position(|a| !world.satisfies(&a.formula));
+        .position(|a| a.source != Source::Definition && !world.satisfies_for(&a.vars, &a.formula));
     if let Some(i) = broken {
         let mut chosen = false;
         model.axioms[i]
@@ -221,15 +233,13 @@ pub fn define(voc: &Vocabulary, w: &mut World) {
         let Some(def) = &voc.get(p).definition else {
             continue;
         };
-        for tuple in w.tuples(def.args.len()) {
-            let at: Assignment = def
-                .args
-                .iter()
-                .copied()
-                .zip(tuple.iter().copied())
-                .collect();
-            let value = w.eval(&def.formula, &at);
-            w.set(p, &tuple, value);
+        let mut tuples = Tuples::new(w.n, def.args.len());
+        let mut at: Assignment = Vec::new();
+        while let Some(tuple) = tuples.next() {
+            at.clear();
+            at.extend(def.args.iter().copied().zip(tuple.iter().copied()));
+            let value = w.value(&def.formula, &mut at);
+            w.set(p, tuple, value);
         }
     }
 }
@@ -238,8 +248,9 @@ pub fn define(voc: &Vocabulary, w: &mut World) {
 fn extended(voc: &Vocabulary, w: &World, created: &[Option<usize>], clones: &[usize]) -> World {
     let mut out = World::new(voc, w.n + created.len() + clones.len());
     for p in voc.ids() {
-        for tuple in w.tuples(voc.get(p).arity) {
-            out.set(p, &tuple, w.get(p, &tuple));
+        let mut tuples = Tuples::new(w.n, voc.get(p).arity);
+        while let Some(tuple) = tuples.next() {
+            out.set(p, tuple, w.get(p, tuple));
         }
     }
     let first_clone = w.n + created.len();
@@ -283,9 +294,10 @@ fn restricted(voc: &Vocabulary, w: &World, kept: &[usize]) -> World {
     }
     let mut out = World::new(voc, kept.len());
     for p in voc.ids() {
-        for tuple in out.tuples(voc.get(p).arity) {
+        let mut tuples = Tuples::new(out.n, voc.get(p).arity);
+        while let Some(tuple) = tuples.next() {
             let from: Vec<usize> = tuple.iter().map(|u| kept[*u]).collect();
-            out.set(p, &tuple, w.get(p, &from));
+            out.set(p, tuple, w.get(p, &from));
         }
     }
     out

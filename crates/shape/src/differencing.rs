@@ -28,6 +28,7 @@
 use crate::eval::{Cx, Node, Op, Plan, Table, close, relation_at, table_rows};
 use crate::formula::{Closure, Formula};
 use crate::kleene::Kleene;
+use crate::rows::Rows;
 use crate::structure::{Structure, bits};
 use crate::vocabulary::{PredId, Vocabulary};
 
@@ -307,8 +308,8 @@ impl Differ<'_> {
         let f = self.wide(f, inner, &wanted);
         let exists = |cx: &Cx<'_>| {
             let t = Table {
-                may: vec![cx.existing],
-                must: vec![cx.active],
+                may: Rows::one(cx.existing),
+                must: Rows::one(cx.active),
             };
             self.old.expand(t, &[slot], &wanted)
         };

@@ -33,9 +33,17 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// Most bytes of stored structures.
     pub memory: Option<usize>,
-    /// Worker threads; 0 means as many as the machine has.
+    /// Worker threads; 0 means as many as the machine has. Here only 1 matters, which means no
+    /// others; [`crate::analysis`] makes the pool.
     pub workers: usize,
 }
+
+/// What is asked of the structures found so far once there are many of them and a message: whether
+/// the question is decided, so that going on is of no use.
+pub type Probe<'a> = dyn Fn(&Fixpoint) -> bool + 'a;
+
+/// Structures built before the probe is asked for the first time; then at every doubling.
+const FIRST_PROBE: usize = 50_000;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +62,8 @@ pub enum Stop {
     TooLarge,
     /// A `%halt` condition held.
     Halted,
+    /// A real run with a message was found before the fixed point.
+    Decided,
     /// The caller asked.
     Cancelled,
 }
@@ -150,6 +160,7 @@ pub fn run(
     initial: &[Structure],
     limits: &Limits,
     cancel: Option<&AtomicBool>,
+    probe: Option<&Probe<'_>>,
 ) -> Fixpoint {
     let mut e = Engine {
         cx: Context {
@@ -161,6 +172,7 @@ pub fn run(
         model,
         limits,
         cancel,
+        next_probe: FIRST_PROBE,
         pending: vec![BTreeSet::new(); model.locations.len()],
         bytes: 0,
         out: Fixpoint {
@@ -182,19 +194,7 @@ pub fn run(
         deadline: limits.time.map(|t| Instant::now() + t),
     };
     e.start(initial);
-    if limits.workers == 1 {
-        e.iterate(false);
-    } else if limits.workers == 0 {
-        e.iterate(true);
-    } else {
-        match rayon::ThreadPoolBuilder::new()
-            .num_threads(limits.workers)
-            .build()
-        {
-            Ok(pool) => pool.install(|| e.iterate(true)),
-            Err(_) => e.iterate(false),
-        }
-    }
+    e.iterate(limits.workers != 1, probe);
     e.out
 }
 
@@ -203,6 +203,7 @@ struct Engine<'a> {
     model: &'a Model,
     limits: &'a Limits,
     cancel: Option<&'a AtomicBool>,
+    next_probe: usize,
     pending: Vec<BTreeSet<usize>>,
     bytes: usize,
     out: Fixpoint,
@@ -247,7 +248,7 @@ impl Engine<'_> {
         }
     }
 
-    fn iterate(&mut self, parallel: bool) {
+    fn iterate(&mut self, parallel: bool, probe: Option<&Probe<'_>>) {
         let order = self.model.reverse_post_order();
         while self.out.stop == Stop::Finished {
             let Some(location) = order.iter().find(|l| !self.pending[**l].is_empty()) else {
@@ -258,6 +259,12 @@ impl Engine<'_> {
                 return;
             }
             self.step(*location, parallel);
+            if self.out.intermediate >= self.next_probe && !self.out.messages.is_empty() {
+                self.next_probe = 2 * self.out.intermediate;
+                if probe.is_some_and(|decided| decided(&self.out)) {
+                    self.out.stop = Stop::Decided;
+                }
+            }
         }
     }
 

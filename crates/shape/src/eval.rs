@@ -14,6 +14,8 @@
 use crate::compile::compile;
 use crate::formula::{Formula, Var};
 use crate::kleene::Kleene;
+use crate::rows::Rows;
+use crate::scope::scope;
 use crate::structure::{Structure, bits, mask};
 use crate::vocabulary::{PredId, Vocabulary};
 
@@ -21,17 +23,17 @@ use crate::vocabulary::{PredId, Vocabulary};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Not 0.
-    pub may: Vec<u64>,
+    pub may: Rows,
     /// Is 1.
-    pub must: Vec<u64>,
+    pub must: Rows,
 }
 
 impl Table {
     pub(crate) fn constant(k: Kleene, rows: usize, full: u64) -> Self {
         let word = |b: bool| if b { full } else { 0 };
         Self {
-            may: vec![word(k.may()); rows],
-            must: vec![word(k.must()); rows],
+            may: Rows::filled(word(k.may()), rows),
+            must: Rows::filled(word(k.must()), rows),
         }
     }
 
@@ -70,8 +72,8 @@ impl Table {
     pub(crate) fn ite(c: &Self, a: &Self, b: &Self) -> Self {
         let rows = a.may.len();
         let mut out = Self {
-            may: vec![0; rows],
-            must: vec![0; rows],
+            may: Rows::filled(0, rows),
+            must: Rows::filled(0, rows),
         };
         for r in 0..rows {
             out.may[r] = c.may[r] & a.may[r] | !c.must[r] & b.may[r];
@@ -124,6 +126,11 @@ impl Plan {
     ///
     /// Returns `None` when the formula nests more variables than a plan can hold.
     pub fn new(formula: &Formula, free: &[Var], fixed: &[Var]) -> Option<Self> {
+        Self::plain(&scope(formula), free, fixed)
+    }
+
+    /// Like [`Plan::new`], following the shape of the formula as it is.
+    pub(crate) fn plain(formula: &Formula, free: &[Var], fixed: &[Var]) -> Option<Self> {
         let (root, out) = compile(formula, free, fixed)?;
         Some(Self { root, out })
     }
@@ -186,21 +193,7 @@ impl<'a> Cx<'a> {
             Op::Eq(a, b) => self.equality(*a, *b),
             Op::Atom(p, args) => self.atom(*p, args, &node.slots),
             Op::Not(f) => self.eval(f).not(full),
-            Op::And(parts) => {
-                let mut acc: Option<Table> = None;
-                for part in parts {
-                    let t = self.expand(self.eval(part), &part.slots, &node.slots);
-                    let t = match acc {
-                        None => t,
-                        Some(a) => a.and(&t),
-                    };
-                    if t.may.iter().all(|w| *w == 0) {
-                        return t;
-                    }
-                    acc = Some(t);
-                }
-                acc.unwrap_or_else(|| Table::constant(Kleene::True, table_rows(k, self.n), full))
-            }
+            Op::And(parts) => self.conjunction(parts, &node.slots),
             Op::Or(parts) => {
                 let mut acc = Table::constant(Kleene::False, table_rows(k, self.n), full);
                 for part in parts {
@@ -224,6 +217,31 @@ impl<'a> Cx<'a> {
             }
             Op::Tc(from, to, a, b, f) => self.closure(*from, *to, (*a, *b), f, &node.slots),
         }
+    }
+
+    /// The parts one after another, over no more variables than they have so far.
+    fn conjunction(&self, parts: &[Node], slots: &[u8]) -> Table {
+        let mut acc = Table::constant(Kleene::True, 1, 1);
+        let mut so_far: Vec<u8> = Vec::new();
+        for part in parts {
+            let t = self.eval(part);
+            if part.slots == so_far {
+                acc = acc.and(&t);
+            } else {
+                let mut union = so_far.clone();
+                union.extend(part.slots.iter().filter(|s| !so_far.contains(s)));
+                union.sort_unstable();
+                acc = self
+                    .expand(acc, &so_far, &union)
+                    .and(&self.expand(t, &part.slots, &union));
+                so_far = union;
+            }
+            if acc.may.iter().all(|w| *w == 0) {
+                let rows = table_rows(slots.len(), self.n);
+                return Table::constant(Kleene::False, rows, self.full(slots.len()));
+            }
+        }
+        self.expand(acc, &so_far, slots)
     }
 
     fn exists(&self, slot: u8, f: &Node) -> Table {
@@ -253,8 +271,8 @@ impl<'a> Cx<'a> {
         let n = self.n;
         if slots.len() == 1 {
             return Table {
-                may: vec![u64::from(t.may[0] & existing != 0)],
-                must: vec![u64::from(t.must[0] & active != 0)],
+                may: Rows::one(u64::from(t.may[0] & existing != 0)),
+                must: Rows::one(u64::from(t.must[0] & active != 0)),
             };
         }
         if at == slots.len() - 1 {
@@ -264,8 +282,8 @@ impl<'a> Cx<'a> {
         let inner = n.pow((slots.len() - 2 - at) as u32);
         let outer = n.pow(at as u32);
         let mut out = Table {
-            may: vec![0; outer * inner],
-            must: vec![0; outer * inner],
+            may: Rows::filled(0, outer * inner),
+            must: Rows::filled(0, outer * inner),
         };
         for o in 0..outer {
             for u in 0..n {
@@ -289,8 +307,8 @@ impl<'a> Cx<'a> {
         let n = self.n;
         let rows = t.may.len() / n.max(1);
         let mut out = Table {
-            may: vec![0; rows.max(1)],
-            must: vec![0; rows.max(1)],
+            may: Rows::filled(0, rows.max(1)),
+            must: Rows::filled(0, rows.max(1)),
         };
         for row in 0..rows {
             for u in 0..n {
@@ -314,9 +332,9 @@ impl<'a> Cx<'a> {
         }
         if to.len() == 2 {
             // The common case: a unary table beside a second variable.
-            let planes = |w: u64| -> Vec<u64> {
+            let planes = |w: u64| -> Rows {
                 if from[0] == to[1] {
-                    vec![w; n]
+                    Rows::filled(w, n)
                 } else {
                     (0..n)
                         .map(|u| if w >> u & 1 == 1 { full } else { 0 })
@@ -330,8 +348,8 @@ impl<'a> Cx<'a> {
         }
         // A universe without objects has tables of no rows but for one free variable.
         let mut out = Table {
-            may: vec![0; rows],
-            must: vec![0; rows],
+            may: Rows::filled(0, rows),
+            must: Rows::filled(0, rows),
         };
         let same_bit = from.last() == to.last();
         let digits = to.len() - 1;
@@ -383,13 +401,13 @@ impl<'a> Cx<'a> {
             (Arg::Fixed(x), Arg::Slot(_)) | (Arg::Slot(_), Arg::Fixed(x)) => {
                 let bit = 1 << self.fixed[x as usize];
                 Table {
-                    may: vec![bit],
-                    must: vec![bit & !summary],
+                    may: Rows::one(bit),
+                    must: Rows::one(bit & !summary),
                 }
             }
             (Arg::Slot(x), Arg::Slot(y)) if x == y => Table::constant(Kleene::True, 1, self.all),
             (Arg::Slot(_), Arg::Slot(_)) => {
-                let diagonal: Vec<u64> = (0..self.n).map(|u| 1 << u).collect();
+                let diagonal: Rows = (0..self.n).map(|u| 1 << u).collect();
                 Table {
                     must: diagonal.iter().map(|w| w & !summary).collect(),
                     may: diagonal,
@@ -403,23 +421,23 @@ impl<'a> Cx<'a> {
         let pick = |word: u64, u: usize| word >> u & 1;
         match args {
             [] | [Arg::Slot(_)] => Table {
-                may: may.to_vec(),
-                must: must.to_vec(),
+                may: may.into(),
+                must: must.into(),
             },
             [Arg::Fixed(x)] => {
                 let u = self.fixed[*x as usize];
                 Table {
-                    may: vec![pick(may[0], u)],
-                    must: vec![pick(must[0], u)],
+                    may: Rows::one(pick(may[0], u)),
+                    must: Rows::one(pick(must[0], u)),
                 }
             }
             [Arg::Slot(a), Arg::Slot(b)] if a < b => Table {
-                may: may.to_vec(),
-                must: must.to_vec(),
+                may: may.into(),
+                must: must.into(),
             },
             [Arg::Slot(a), Arg::Slot(b)] if a == b => Table {
-                may: vec![diagonal(may)],
-                must: vec![diagonal(must)],
+                may: Rows::one(diagonal(may)),
+                must: Rows::one(diagonal(must)),
             },
             [Arg::Slot(_), Arg::Slot(_)] => Table {
                 may: transpose(may),
@@ -428,22 +446,22 @@ impl<'a> Cx<'a> {
             [Arg::Fixed(x), Arg::Slot(_)] => {
                 let u = self.fixed[*x as usize];
                 Table {
-                    may: vec![may[u]],
-                    must: vec![must[u]],
+                    may: Rows::one(may[u]),
+                    must: Rows::one(must[u]),
                 }
             }
             [Arg::Slot(_), Arg::Fixed(x)] => {
                 let u = self.fixed[*x as usize];
                 Table {
-                    may: vec![column(may, u)],
-                    must: vec![column(must, u)],
+                    may: Rows::one(column(may, u)),
+                    must: Rows::one(column(must, u)),
                 }
             }
             [Arg::Fixed(x), Arg::Fixed(y)] => {
                 let (u, w) = (self.fixed[*x as usize], self.fixed[*y as usize]);
                 Table {
-                    may: vec![pick(may[u], w)],
-                    must: vec![pick(must[u], w)],
+                    may: Rows::one(pick(may[u], w)),
+                    must: Rows::one(pick(must[u], w)),
                 }
             }
             [_, _, _, ..] => self.atom_by_tuple(p, args, slots),
@@ -456,8 +474,8 @@ impl<'a> Cx<'a> {
         let k = slots.len();
         let rows = table_rows(k, n);
         let mut out = Table {
-            may: vec![0; rows],
-            must: vec![0; rows],
+            may: Rows::filled(0, rows),
+            must: Rows::filled(0, rows),
         };
         let total = n.pow(k as u32);
         for index in 0..total {
@@ -504,8 +522,8 @@ impl<'a> Cx<'a> {
         let k = slots.len();
         let rows = table_rows(k, n);
         let mut out = Table {
-            may: vec![0; rows],
-            must: vec![0; rows],
+            may: Rows::filled(0, rows),
+            must: Rows::filled(0, rows),
         };
         let combos = n.pow(params.len() as u32);
         for combo in 0..combos {
@@ -527,8 +545,8 @@ impl<'a> Cx<'a> {
     pub(crate) fn read_relation(&self, node: &Node, may: &[u64], must: &[u64]) -> Table {
         let rows = table_rows(node.slots.len(), self.n);
         let mut out = Table {
-            may: vec![0; rows],
-            must: vec![0; rows],
+            may: Rows::filled(0, rows),
+            must: Rows::filled(0, rows),
         };
         if let Op::Tc(from, to, ..) = &node.op {
             self.scatter(&mut out, (may, must), (*from, *to), &[], &[], &node.slots);
@@ -628,8 +646,8 @@ pub(crate) fn column(rows: &[u64], w: usize) -> u64 {
         .fold(0, |acc, (u, row)| acc | (row >> w & 1) << u)
 }
 
-pub(crate) fn transpose(rows: &[u64]) -> Vec<u64> {
-    let mut out = vec![0; rows.len()];
+pub(crate) fn transpose(rows: &[u64]) -> Rows {
+    let mut out = Rows::filled(0, rows.len());
     for (u, row) in rows.iter().enumerate() {
         for w in bits(*row) {
             out[w] |= 1 << u;

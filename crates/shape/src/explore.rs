@@ -1,34 +1,32 @@
-//! Exploration of small concrete structures: real runs, and confirmation of results.
+//! Exploration of small concrete structures: real runs that give a message.
 //!
-//! Place: after the fixed point, before the verdict.
+//! Place: after the fixed point (or beside it, when it grows large), before the verdict.
 //!
-//! *Worlds* of an abstract structure: every summary object becomes one or a few objects, every
-//! unknown value is decided, rules pruning on the way; what remains is checked by the naive
-//! evaluator (definitions, axioms, embedding), so a wrong coerce could only lose worlds.
+//! 1. [`guided`] follows the actions that led the analysis to a message, and nothing else: a
+//!    run along them is found at the cost of its length.
+//! 2. [`search`] follows all runs from the worlds of the input, breadth first. Every world it
+//!    meets must embed in a stored structure, so it checks the engine as well.
 //!
-//! 1. [`search`] follows real runs from the worlds of the input, breadth first, looking for a
-//!    message: that run is a violation. Every world it meets must embed in a stored structure.
-//! 2. [`confirm`] takes worlds of every stored structure, reachable or not, and applies every
-//!    action: the results must embed in a stored structure of the target, and no message may
-//!    be given that the analysis did not give.
-//!
-//! Limits: objects, worlds and steps are bounded; the counts are part of the result.
+//! Both use the naive evaluator only. Limits: objects, worlds and steps are bounded; the
+//! counts are part of the result.
 
-use crate::coerce::{Dirty, tuple_at};
-use crate::concrete::{Steps, define, step};
+use crate::concrete::{Steps, step};
 use crate::engine::Fixpoint;
 use crate::isomorphism::canonical;
-use crate::kleene::Kleene;
 use crate::model::Model;
 use crate::naive::World;
 use crate::structure::Structure;
 use crate::vocabulary::PredId;
+use crate::worlds::{LARGEST, worlds};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Worlds are never larger than this, whatever their structure: the naive evaluator is cubic and
-/// worse.
-const LARGEST: usize = 12;
+/// Worlds that [`guided`] carries along.
+const BEAM: usize = 48;
+
+/// Messages whose actions [`guided`] follows.
+const MOST_MESSAGES: usize = 16;
 
 /// Bounds of the exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +37,22 @@ pub struct Bounds {
     pub copies: usize,
     /// Most worlds taken of one structure.
     pub worlds: usize,
-    /// Most worlds visited in all.
+    /// Worlds visited in all; more after a long analysis (see [`Bounds::scaled`]).
     pub visits: usize,
     /// Most decisions while taking worlds of one structure.
     pub decisions: usize,
+}
+
+impl Bounds {
+    /// The bounds after an analysis that built `built` structures: the confirmation stays a
+    /// part of the whole cost, neither most of it nor nothing.
+    #[must_use]
+    pub fn scaled(&self, built: usize) -> Self {
+        Self {
+            visits: self.visits + self.visits * built / 20_000,
+            ..*self
+        }
+    }
 }
 
 impl Default for Bounds {
@@ -51,7 +61,7 @@ impl Default for Bounds {
             objects: 6,
             copies: 3,
             worlds: 16,
-            visits: 500,
+            visits: 100,
             decisions: 3000,
         }
     }
@@ -119,135 +129,139 @@ pub struct Explored {
     pub worlds: usize,
     /// Steps checked.
     pub steps: usize,
+    /// Edges along which a step was checked, increasing.
+    pub edges: Vec<usize>,
     /// Whether a bound was met.
     pub bounded: bool,
 }
 
-/// Small concrete worlds that embed in a structure.
-pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
-    let voc = &model.vocabulary;
-    let abstracted = World::of(voc, s);
-    let mut out: Vec<World> = Vec::new();
-    let mut seen: FxHashSet<Structure> = FxHashSet::default();
-    let mut decisions = 0;
-    for objects in copies(model, s, bounds) {
-        let mut concrete = s.select(voc, &objects);
-        for u in 0..concrete.len() {
-            concrete.set(voc, PredId::SM, &[u], Kleene::False);
-            concrete.set(voc, PredId::AC, &[u], Kleene::True);
-        }
-        let mut stack = vec![(concrete, Dirty::all(voc))];
-        while let Some((mut c, dirty)) = stack.pop() {
-            decisions += 1;
-            if decisions > bounds.decisions || out.len() >= bounds.worlds {
-                return out;
-            }
-            if model.rules.coerce(voc, &mut c, dirty).is_err() {
-                continue;
-            }
-            let Some((p, tuple)) = undecided(model, &c) else {
-                let w = World::of(voc, &c);
-                if genuine(model, &w, &abstracted) && seen.insert(canonical(voc, &c)) {
-                    out.push(w);
-                }
-                continue;
-            };
-            for value in [Kleene::True, Kleene::False] {
-                let mut next = c.clone();
-                next.set(voc, p, &tuple, value);
-                let mut dirty = Dirty::none(voc);
-                dirty.mark(p);
-                stack.push((next, dirty));
-            }
-        }
-    }
-    out
+/// Whether the caller asked to stop.
+pub(crate) fn stopped(cancel: Option<&AtomicBool>) -> bool {
+    cancel.is_some_and(|c| c.load(Ordering::Relaxed))
 }
 
-/// The ways to choose how many objects each summary object stands for, small ones first.
-fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
-    let voc = &model.vocabulary;
-    let mut out: Vec<Vec<usize>> = vec![vec![]];
-    // A structure with many objects still has worlds, if not small ones.
-    let room = bounds.objects.max(s.len() + 1).min(LARGEST);
-    for u in 0..s.len() {
-        let least = usize::from(s.get(voc, PredId::AC, &[u]) == Kleene::True);
-        let most = if s.is_summary(voc, u) {
-            bounds.copies
-        } else {
-            1
-        };
-        out = out
-            .iter()
-            .flat_map(|list| (least..=most).map(move |k| [list.clone(), vec![u; k]].concat()))
-            .filter(|list| list.len() <= room)
-            .collect();
-        if out.len() > 200 {
-            out.truncate(200);
-        }
-    }
-    out.sort_by_key(Vec::len);
-    out
+/// The stored structures of every location.
+pub(crate) struct Stored<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) fixpoint: &'a Fixpoint,
 }
 
-/// A value that is unknown, core predicates first.
-fn undecided(model: &Model, s: &Structure) -> Option<(PredId, Vec<usize>)> {
-    let voc = &model.vocabulary;
-    let find = |defined: bool| {
-        voc.ids()
-            .filter(|p| voc.get(*p).definition.is_some() == defined)
-            .find_map(|p| {
-                let (may, must) = s.planes(voc, p);
-                let row = (0..may.len()).find(|r| may[*r] & !must[*r] != 0)?;
-                let bit = (may[row] & !must[row]).trailing_zeros() as usize;
-                Some((p, tuple_at(row, bit, voc.get(p).arity, s.len())))
-            })
-    };
-    find(false).or_else(|| find(true))
-}
-
-/// Whether a world is what its definitions say, satisfies the axioms, and embeds.
-fn genuine(model: &Model, w: &World, abstracted: &World) -> bool {
-    let voc = &model.vocabulary;
-    let mut defined = w.clone();
-    define(voc, &mut defined);
-    defined == *w
-        && model.axioms.iter().all(|a| w.satisfies(&a.formula))
-        && w.embeds_in(voc, abstracted)
-}
-
-/// The stored structures of every location, as worlds.
-struct Stored<'a> {
-    model: &'a Model,
-    at: Vec<Vec<World>>,
-}
-
-impl<'a> Stored<'a> {
-    fn new(model: &'a Model, fixpoint: &Fixpoint) -> Self {
-        let worlds = |list: &[Structure]| {
-            list.iter()
-                .map(|s| World::of(&model.vocabulary, s))
-                .collect()
-        };
-        Self {
-            model,
-            at: fixpoint
-                .locations
-                .iter()
-                .map(|l| worlds(l.set.structures()))
-                .collect(),
-        }
-    }
-
-    fn covers(&self, location: usize, w: &World) -> bool {
-        self.at[location]
-            .iter()
-            .any(|s| w.embeds_in(&self.model.vocabulary, s))
+impl Stored<'_> {
+    /// Whether a world embeds in a structure stored at the location. The engine's own
+    /// abstraction of the world says which to try first; the embedding is the naive
+    /// evaluator's.
+    pub(crate) fn covers(&self, location: usize, w: &World) -> bool {
+        let voc = &self.model.vocabulary;
+        let set = &self.fixpoint.locations[location].set;
+        let list = set.structures();
+        let embeds = |s: &Structure| w.embeds_in(voc, &World::of(voc, s));
+        let likely = set.find(voc, &w.structure(voc));
+        likely.is_some_and(|i| embeds(&list[i])) || list.iter().any(embeds)
     }
 }
 
 /// A visited world: location, world, and the visit and edge it came by.
 type Visit = (usize, World, Option<(usize, usize)>);
+
+/// The worlds of the input. Runs start from few structures, so more are taken of each.
+fn starts(model: &Model, initial: &[Structure], bounds: &Bounds) -> Vec<World> {
+    let bounds = Bounds {
+        worlds: 4 * bounds.worlds,
+        decisions: 4 * bounds.decisions,
+        ..*bounds
+    };
+    let all = initial.iter().flat_map(|s| worlds(model, s, &bounds));
+    all.collect()
+}
+
+/// How large a world may become by a step: a loop that creates objects would make them grow
+/// visit by visit without end.
+pub(crate) fn largest(w: &World, bounds: &Bounds) -> usize {
+    (bounds.objects.max(w.n) + 2).min(LARGEST.max(w.n))
+}
+
+/// How many times the usual number of worlds a run is worth, with a message in hand.
+const EFFORT: usize = 40;
+
+/// A run that gives a message, after an analysis that gave one.
+pub fn find_run(
+    model: &Model,
+    initial: &[Structure],
+    fixpoint: &Fixpoint,
+    bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
+) -> Option<Run> {
+    let wider = Bounds {
+        visits: EFFORT * bounds.visits,
+        ..*bounds
+    };
+    guided(model, initial, fixpoint, bounds, cancel)
+        .or_else(|| search(model, initial, fixpoint, &wider, cancel).run)
+}
+
+/// Follows the actions by which the analysis came to its messages.
+pub fn guided(
+    model: &Model,
+    initial: &[Structure],
+    fixpoint: &Fixpoint,
+    bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
+) -> Option<Run> {
+    if fixpoint.messages.is_empty() || bounds.visits == 0 {
+        return None;
+    }
+    let starts = starts(model, initial, bounds);
+    let ways = fixpoint.messages.iter().map(|given| {
+        let before = fixpoint.trace(given.from);
+        let edges = before.iter().map(|o| o.edge).chain([given.edge]);
+        edges.collect::<Vec<_>>()
+    });
+    // The shortest first: it is the easiest to find and to read.
+    let mut ways: Vec<Vec<usize>> = ways.collect();
+    ways.sort_by_key(Vec::len);
+    ways.iter()
+        .take(MOST_MESSAGES)
+        .find_map(|way| follow(model, &starts, way, bounds, cancel))
+}
+
+/// A run along the edges that gives a message on the way.
+fn follow(
+    model: &Model,
+    starts: &[World],
+    edges: &[usize],
+    bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
+) -> Option<Run> {
+    let voc = &model.vocabulary;
+    let mut visited: Vec<Visit> = starts.iter().map(|w| (0, w.clone(), None)).collect();
+    let mut beam: Vec<usize> = (0..visited.len()).collect();
+    for edge in edges {
+        if stopped(cancel) {
+            return None;
+        }
+        let e = &model.edges[*edge];
+        let mut seen: FxHashSet<Structure> = FxHashSet::default();
+        let mut next = Vec::new();
+        for at in beam {
+            let w = visited[at].1.clone();
+            let steps = step(model, &model.actions[e.action], &w, largest(&w, bounds));
+            if let Some(m) = first_message(&steps) {
+                return Some(run_to(&visited, at, *edge, m));
+            }
+            for r in steps.results {
+                let new = next.len() < BEAM
+                    && r.broken.is_none()
+                    && seen.insert(canonical(voc, &r.world.structure(voc)));
+                if new {
+                    visited.push((e.target, r.world, Some((at, *edge))));
+                    next.push(visited.len() - 1);
+                }
+            }
+        }
+        beam = next;
+    }
+    None
+}
 
 /// Follows real runs from the input, breadth first.
 pub fn search(
@@ -255,6 +269,7 @@ pub fn search(
     initial: &[Structure],
     fixpoint: &Fixpoint,
     bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
 ) -> Explored {
     let voc = &model.vocabulary;
     let mut out = Explored::default();
@@ -262,23 +277,15 @@ pub fn search(
     let mut seen: FxHashSet<(usize, Structure)> = FxHashSet::default();
     let mut queue = VecDeque::new();
     let finished = fixpoint.stop == crate::engine::Stop::Finished;
-    let stored = Stored::new(model, fixpoint);
-    // Runs start from few structures: take more worlds of each.
-    let start = Bounds {
-        worlds: 4 * bounds.worlds,
-        decisions: 4 * bounds.decisions,
-        ..*bounds
-    };
-    for s in initial {
-        for w in worlds(model, s, &start) {
-            if seen.insert((0, canonical(voc, &w.structure(voc)))) {
-                visited.push((0, w, None));
-                queue.push_back(visited.len() - 1);
-            }
+    let stored = Stored { model, fixpoint };
+    for w in starts(model, initial, bounds) {
+        if seen.insert((0, canonical(voc, &w.structure(voc)))) {
+            visited.push((0, w, None));
+            queue.push_back(visited.len() - 1);
         }
     }
     while let Some(at) = queue.pop_front() {
-        if out.worlds >= bounds.visits {
+        if out.worlds >= bounds.visits || stopped(cancel) {
             out.bounded = true;
             break;
         }
@@ -289,10 +296,11 @@ pub fn search(
             return out;
         }
         for (edge, e) in model.leaving(location) {
-            // A loop that creates objects would grow worlds visit by visit without end.
-            let most = (bounds.objects.max(w.n) + 2).min(LARGEST.max(w.n));
-            let steps = step(model, &model.actions[e.action], &w, most);
+            let steps = step(model, &model.actions[e.action], &w, largest(&w, bounds));
             out.steps += steps.results.len();
+            if !steps.results.is_empty() {
+                out.edges.push(edge);
+            }
             out.bounded |= steps.incomplete;
             if let Some(m) = first_message(&steps) {
                 out.run = Some(run_to(&visited, at, edge, m));
@@ -346,80 +354,4 @@ fn run_to(visited: &[Visit], at: usize, edge: usize, message: usize) -> Run {
         steps,
         message: (edge, message),
     }
-}
-
-/// Checks that the stored structures are closed under every action on small worlds.
-pub fn confirm(model: &Model, fixpoint: &Fixpoint, bounds: &Bounds) -> Explored {
-    let mut out = Explored::default();
-    let stored = Stored::new(model, fixpoint);
-    // An even share for every structure, so that late locations are looked at as well.
-    let share = bounds.visits / fixpoint.kept().max(1) + 1;
-    let bounds = &Bounds {
-        worlds: bounds.worlds.min(share),
-        decisions: bounds.decisions.min(40 * share),
-        ..*bounds
-    };
-    for (location, at) in fixpoint.locations.iter().enumerate() {
-        for s in at.set.structures() {
-            for w in worlds(model, s, bounds) {
-                if out.worlds >= bounds.visits {
-                    out.bounded = true;
-                    return out;
-                }
-                out.worlds += 1;
-                if let Some(objection) = closed(&stored, fixpoint, location, &w, bounds, &mut out) {
-                    out.objection = Some(objection);
-                    return out;
-                }
-            }
-        }
-    }
-    out
-}
-
-fn closed(
-    stored: &Stored<'_>,
-    fixpoint: &Fixpoint,
-    location: usize,
-    w: &World,
-    bounds: &Bounds,
-    out: &mut Explored,
-) -> Option<Objection> {
-    let model = stored.model;
-    for (edge, e) in model.leaving(location) {
-        let steps = step(
-            model,
-            &model.actions[e.action],
-            w,
-            bounds.objects.max(w.n) + 2,
-        );
-        out.bounded |= steps.incomplete;
-        let known = |m: usize| {
-            fixpoint
-                .messages
-                .iter()
-                .any(|g| g.edge == edge && g.message == m)
-        };
-        if steps.messages.iter().any(|m| !known(*m)) {
-            return Some(Objection::MessageMissed { edge });
-        }
-        for r in steps.results {
-            out.steps += 1;
-            // States outside the axioms are the model's assumption, not the engine's result;
-            // a formula that is wrong about unreachable worlds is no defect either.
-            if r.broken.is_some() || steps.mismatch.is_some() {
-                continue;
-            }
-            if r.post_messages.iter().any(|m| !known(*m)) {
-                return Some(Objection::MessageMissed { edge });
-            }
-            if !stored.covers(e.target, &r.world) {
-                return Some(Objection::NotCovered {
-                    location: e.target,
-                    world: r.world,
-                });
-            }
-        }
-    }
-    None
 }

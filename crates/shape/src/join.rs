@@ -109,6 +109,17 @@ impl StructureSet {
         Inserted::Grown(at)
     }
 
+    /// The member that covers a structure which need not be canonically abstract, if the
+    /// members were made from such structures by this join; a guess where focus and rules
+    /// have made values more definite.
+    pub fn find(&self, voc: &Vocabulary, s: &Structure) -> Option<usize> {
+        let key = match self.join {
+            Join::Conc => self.key(voc, s),
+            Join::Rel | Join::Part | Join::Ind => self.key(voc, &crate::blur::blur(voc, s)),
+        };
+        self.index.get(&key).copied()
+    }
+
     fn key(&self, voc: &Vocabulary, s: &Structure) -> Vec<u64> {
         match self.join {
             Join::Rel => s.words().to_vec(),

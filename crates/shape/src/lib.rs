@@ -10,7 +10,7 @@
 //! | values, structures, formulas | [`kleene`], [`vocabulary`], [`structure`], [`formula`], [`eval`] |
 //! | an action | [`transfer`]: [`focus`], [`coerce`] (by [`rules`]), [`update`] (with differencing), [`blur`] |
 //! | the set of structures | [`engine`] with a [`join`] |
-//! | the second account | [`naive`], [`concrete`], [`explore`] |
+//! | the second account | [`naive`], [`concrete`], [`worlds`], [`explore`], [`confirm`] |
 //! | output | [`verdict`], [`report`], [`mod@print`], [`draw`] |
 
 pub mod action;
@@ -19,6 +19,7 @@ pub mod blur;
 pub mod coerce;
 mod compile;
 pub mod concrete;
+pub mod confirm;
 mod differencing;
 pub mod draw;
 pub mod engine;
@@ -33,8 +34,11 @@ pub mod model;
 pub mod naive;
 pub mod print;
 pub mod properties;
+mod query;
 pub mod report;
+pub mod rows;
 pub mod rules;
+mod scope;
 pub mod states;
 pub mod structure;
 pub mod syntax;
@@ -42,3 +46,4 @@ pub mod transfer;
 pub mod update;
 pub mod verdict;
 pub mod vocabulary;
+pub mod worlds;

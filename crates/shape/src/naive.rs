@@ -16,7 +16,45 @@ use crate::vocabulary::{PredId, Vocabulary};
 pub struct World {
     /// Number of objects.
     pub n: usize,
-    values: Vec<Vec<Kleene>>,
+    /// The tables of all predicates, one after another.
+    values: Vec<Kleene>,
+    /// Where each predicate's table starts.
+    starts: Vec<usize>,
+}
+
+/// All tuples of a length, in increasing order, one at a time.
+pub(crate) struct Tuples {
+    n: usize,
+    tuple: Vec<usize>,
+    begun: bool,
+}
+
+impl Tuples {
+    pub(crate) fn new(n: usize, arity: usize) -> Self {
+        Self {
+            n,
+            tuple: vec![0; arity],
+            begun: false,
+        }
+    }
+
+    /// The next tuple.
+    pub(crate) fn next(&mut self) -> Option<&[usize]> {
+        if !self.begun {
+            self.begun = true;
+            let empty = self.n == 0 && !self.tuple.is_empty();
+            return (!empty).then_some(&self.tuple);
+        }
+        let mut at = self.tuple.len();
+        loop {
+            at = at.checked_sub(1)?;
+            self.tuple[at] += 1;
+            if self.tuple[at] < self.n {
+                return Some(&self.tuple);
+            }
+            self.tuple[at] = 0;
+        }
+    }
 }
 
 /// An assignment of objects to variables; later entries hide earlier ones.
@@ -25,12 +63,16 @@ pub type Assignment = Vec<(Var, usize)>;
 impl World {
     /// All predicates 0 but `ac`, which is 1.
     pub fn new(voc: &Vocabulary, n: usize) -> Self {
+        let mut starts = Vec::with_capacity(voc.len());
+        let mut total = 0;
+        for p in voc.ids() {
+            starts.push(total);
+            total += n.pow(voc.get(p).arity as u32);
+        }
         let mut w = Self {
             n,
-            values: voc
-                .ids()
-                .map(|p| vec![Kleene::False; n.pow(voc.get(p).arity as u32)])
-                .collect(),
+            values: vec![Kleene::False; total],
+            starts,
         };
         for u in 0..n {
             w.set(PredId::AC, &[u], Kleene::True);
@@ -42,8 +84,9 @@ impl World {
     pub fn of(voc: &Vocabulary, s: &Structure) -> Self {
         let mut w = Self::new(voc, s.len());
         for p in voc.ids() {
-            for tuple in w.tuples(voc.get(p).arity) {
-                w.set(p, &tuple, s.get(voc, p, &tuple));
+            let mut tuples = Tuples::new(w.n, voc.get(p).arity);
+            while let Some(tuple) = tuples.next() {
+                w.set(p, tuple, s.get(voc, p, tuple));
             }
         }
         w
@@ -53,8 +96,9 @@ impl World {
     pub fn structure(&self, voc: &Vocabulary) -> Structure {
         let mut s = Structure::new(voc, self.n);
         for p in voc.ids() {
-            for tuple in self.tuples(voc.get(p).arity) {
-                s.set(voc, p, &tuple, self.get(p, &tuple));
+            let mut tuples = Tuples::new(self.n, voc.get(p).arity);
+            while let Some(tuple) = tuples.next() {
+                s.set(voc, p, tuple, self.get(p, tuple));
             }
         }
         s
@@ -66,36 +110,28 @@ impl World {
 
     /// The value of a predicate.
     pub fn get(&self, p: PredId, tuple: &[usize]) -> Kleene {
-        self.values[p.index()][self.index(tuple)]
+        self.values[self.starts[p.index()] + self.index(tuple)]
     }
 
     /// Sets a value.
     pub fn set(&mut self, p: PredId, tuple: &[usize], value: Kleene) {
-        let at = self.index(tuple);
-        self.values[p.index()][at] = value;
+        let at = self.starts[p.index()] + self.index(tuple);
+        self.values[at] = value;
     }
 
     /// All tuples of a length.
     pub fn tuples(&self, arity: usize) -> Vec<Vec<usize>> {
-        let mut out = vec![vec![]];
-        for _ in 0..arity {
-            out = out
-                .into_iter()
-                .flat_map(|t| {
-                    (0..self.n).map(move |u| {
-                        let mut t = t.clone();
-                        t.push(u);
-                        t
-                    })
-                })
-                .collect();
+        let mut out = Vec::new();
+        let mut tuples = Tuples::new(self.n, arity);
+        while let Some(tuple) = tuples.next() {
+            out.push(tuple.to_vec());
         }
         out
     }
 
     /// Whether all values are definite.
     pub fn is_concrete(&self) -> bool {
-        self.values.iter().flatten().all(|k| *k != Kleene::Half)
+        self.values.iter().all(|k| *k != Kleene::Half)
     }
 
     fn equal(&self, u: usize, w: usize) -> Kleene {
@@ -113,7 +149,8 @@ impl World {
         self.value(f, &mut at.clone())
     }
 
-    fn value(&self, f: &Formula, at: &mut Assignment) -> Kleene {
+    /// The value of a formula; the assignment is as before afterwards.
+    pub(crate) fn value(&self, f: &Formula, at: &mut Assignment) -> Kleene {
         let object = |at: &Assignment, v: &Var| {
             at.iter()
                 .rev()
@@ -128,36 +165,50 @@ impl World {
             Formula::Eq(a, b) => self.equal(object(at, a), object(at, b)),
             Formula::Atom(p, args) => {
                 let index = args.iter().fold(0, |acc, v| acc * self.n + object(at, v));
-                self.values[p.index()][index]
+                self.values[self.starts[p.index()] + index]
             }
             Formula::Not(f) => self.value(f, at).not(),
-            Formula::And(fs) => fs
-                .iter()
-                .fold(Kleene::True, |acc, f| acc.and(self.value(f, at))),
-            Formula::Or(fs) => fs
-                .iter()
-                .fold(Kleene::False, |acc, f| acc.or(self.value(f, at))),
+            Formula::And(fs) => self.least(fs.len(), |i| self.value(&fs[i], at)),
+            Formula::Or(fs) => self.least(fs.len(), |i| self.value(&fs[i], at).not()).not(),
             Formula::Ite(c, a, b) => match self.value(c, at) {
                 Kleene::True => self.value(a, at),
                 Kleene::False => self.value(b, at),
                 Kleene::Half => self.value(a, at).join(self.value(b, at)),
             },
-            Formula::Exists(v, f) => (0..self.n).fold(Kleene::False, |acc, u| {
-                acc.or(self.get(PredId::AC, &[u]).and(self.with(*v, u, f, at)))
-            }),
-            Formula::Forall(v, f) => (0..self.n).fold(Kleene::True, |acc, u| {
-                acc.and(self.get(PredId::AC, &[u]).not().or(self.with(*v, u, f, at)))
+            Formula::Exists(v, f) => self
+                .least(self.n, |u| {
+                    let there = self.get(PredId::AC, &[u]);
+                    there.and(self.with(*v, u, f, at)).not()
+                })
+                .not(),
+            Formula::Forall(v, f) => self.least(self.n, |u| {
+                let gone = self.get(PredId::AC, &[u]).not();
+                gone.or(self.with(*v, u, f, at))
             }),
             Formula::Tc(tc) => {
                 let (from, to) = (object(at, &tc.from), object(at, &tc.to));
-                let step = |u: usize, w: usize| {
-                    let mut inner = at.clone();
-                    inner.extend([(tc.a, u), (tc.b, w)]);
-                    self.value(&tc.body, &mut inner)
+                let mut step = |u: usize, w: usize| {
+                    at.extend([(tc.a, u), (tc.b, w)]);
+                    let value = self.value(&tc.body, at);
+                    at.truncate(at.len() - 2);
+                    value
                 };
-                self.path(from, to, &step)
+                self.path(from, to, &mut step)
             }
         }
+    }
+
+    /// The conjunction of `count` values; those after a 0 are not asked for.
+    #[allow(clippy::unused_self)] // reads as part of the evaluator
+    fn least(&self, count: usize, mut value: impl FnMut(usize) -> Kleene) -> Kleene {
+        let mut all = Kleene::True;
+        for i in 0..count {
+            all = all.and(value(i));
+            if all == Kleene::False {
+                break;
+            }
+        }
+        all
     }
 
     /// The value with one more variable assigned.
@@ -169,7 +220,12 @@ impl World {
     }
 
     /// The best path: 1 if one of steps that are 1 leads there, 1/2 if one of steps not 0.
-    fn path(&self, from: usize, to: usize, step: &impl Fn(usize, usize) -> Kleene) -> Kleene {
+    fn path(
+        &self,
+        from: usize,
+        to: usize,
+        step: &mut impl FnMut(usize, usize) -> Kleene,
+    ) -> Kleene {
         for (least, value) in [(Kleene::True, Kleene::True), (Kleene::Half, Kleene::Half)] {
             let mut seen = vec![false; self.n];
             let mut stack = vec![from];
@@ -200,10 +256,21 @@ impl World {
     /// Whether a formula is not 0 for every assignment of its free variables.
     pub fn satisfies(&self, f: &Formula) -> bool {
         let free: Vec<Var> = f.free_vars().into_iter().collect();
-        self.tuples(free.len()).iter().all(|tuple| {
-            let at: Assignment = free.iter().copied().zip(tuple.iter().copied()).collect();
-            self.eval(f, &at).may()
-        })
+        self.satisfies_for(&free, f)
+    }
+
+    /// The same for given variables.
+    pub(crate) fn satisfies_for(&self, free: &[Var], f: &Formula) -> bool {
+        let mut tuples = Tuples::new(self.n, free.len());
+        let mut at: Assignment = Vec::new();
+        while let Some(tuple) = tuples.next() {
+            at.clear();
+            at.extend(free.iter().copied().zip(tuple.iter().copied()));
+            if !self.value(f, &mut at).may() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether this embeds in `other`: some map of the objects onto those that must exist,
@@ -243,21 +310,26 @@ impl World {
             let image: Vec<usize> = tuple.iter().map(|u| map[*u]).collect();
             self.get(p, tuple).below(other.get(p, &image))
         };
+        let pair = |p: PredId, u: usize, w: usize| {
+            let image = [map[u], map[w]];
+            self.get(p, &[u, w]).below(other.get(p, &image))
+        };
+        let last = mapped.checked_sub(1);
         // Small arities first: they tell objects apart at least cost.
-        (0..=2).all(|arity| {
+        let of_arity = |k: usize| {
             voc.ids()
-                .filter(|p| *p != PredId::SM && voc.get(*p).arity == arity)
-                .all(|p| match (arity, mapped.checked_sub(1)) {
-                    (0, _) => self.get(p, &[]).below(other.get(p, &[])),
-                    (_, None) => true,
-                    (1, Some(last)) => fits(p, &[last]),
-                    (_, Some(last)) => {
-                        (0..mapped).all(|u| fits(p, &[u, last]) && fits(p, &[last, u]))
-                    }
-                })
-        }) && voc
-            .ids()
-            .filter(|p| voc.get(*p).arity > 2)
-            .all(|p| mapped < self.n || self.tuples(voc.get(p).arity).iter().all(|t| fits(p, t)))
+                .filter(move |p| *p != PredId::SM && voc.get(*p).arity == k)
+        };
+        of_arity(0).all(|p| self.get(p, &[]).below(other.get(p, &[])))
+            && last.is_none_or(|last| {
+                let single = [last];
+                let image = [map[last]];
+                of_arity(1).all(|p| self.get(p, &single).below(other.get(p, &image)))
+                    && of_arity(2)
+                        .all(|p| (0..mapped).all(|u| pair(p, u, last) && pair(p, last, u)))
+            })
+            && voc.ids().filter(|p| voc.get(*p).arity > 2).all(|p| {
+                mapped < self.n || self.tuples(voc.get(p).arity).iter().all(|t| fits(p, t))
+            })
     }
 }

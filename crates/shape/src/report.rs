@@ -105,8 +105,16 @@ pub fn text(a: &Analysis) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     match &a.verdict {
-        Verdict::Holds { worlds, steps } => {
-            let _ = writeln!(out, "holds (confirmed on {worlds} worlds, {steps} steps)");
+        Verdict::Holds {
+            worlds,
+            steps,
+            edges,
+            fired,
+        } => {
+            let _ = writeln!(
+                out,
+                "holds (confirmed on {worlds} worlds, {steps} steps, {edges} of {fired} actions)"
+            );
         }
         Verdict::Violated(r) => {
             out.push_str(&run(a, r));

@@ -14,6 +14,7 @@
 use crate::eval::Plan;
 use crate::formula::{Formula, Var};
 use crate::kleene::Kleene;
+use crate::query::Query;
 use crate::vocabulary::{PredId, Vocabulary};
 
 /// Clauses that one source may give before distribution stops.
@@ -41,6 +42,8 @@ pub struct Rule {
     pub vars: Vec<Var>,
     pub(crate) body_plan: Plan,
     pub(crate) head_plan: Plan,
+    /// The faster way, where the rule fits.
+    pub(crate) query: Option<Query>,
     /// Predicates of the body and of the head.
     pub(crate) uses: Vec<PredId>,
     /// Whether the universe, `sm` or `ac` can matter.
@@ -67,10 +70,24 @@ pub enum Source {
 pub struct Axiom {
     /// A formula that holds for all values of its free variables.
     pub formula: Formula,
+    /// Those variables.
+    pub vars: Vec<Var>,
     /// For people.
     pub origin: String,
     /// Its kind.
     pub source: Source,
+}
+
+impl Axiom {
+    /// An axiom.
+    pub fn new(formula: Formula, origin: String, source: Source) -> Self {
+        Self {
+            vars: formula.free_vars().into_iter().collect(),
+            formula,
+            origin,
+            source,
+        }
+    }
 }
 
 /// Axioms from the declared properties of all predicates.
@@ -81,11 +98,8 @@ pub fn property_axioms(voc: &Vocabulary) -> Vec<Axiom> {
         let pred = voc.get(p);
         let props = pred.properties;
         let mut push = |name: &str, formula: Formula| {
-            out.push(Axiom {
-                formula,
-                origin: format!("{} is {name}", pred.name),
-                source: Source::Property,
-            });
+            let origin = format!("{} is {name}", pred.name);
+            out.push(Axiom::new(formula, origin, Source::Property));
         };
         let at = |x: Var, y: Var| Formula::Atom(p, vec![x, y]);
         let implies = |body: Vec<Formula>, head: Formula| {
@@ -141,11 +155,7 @@ pub fn definition_axioms(voc: &Vocabulary) -> Vec<Axiom> {
             Formula::or([def.formula.clone().not(), atom.clone()]),
             Formula::or([def.formula.clone(), atom.not()]),
         ] {
-            out.push(Axiom {
-                formula,
-                origin: origin.clone(),
-                source: Source::Definition,
-            });
+            out.push(Axiom::new(formula, origin.clone(), Source::Definition));
         }
     }
     out
@@ -296,6 +306,7 @@ fn rule<'a>(head: Head, others: impl Iterator<Item = &'a Formula>, axiom: &Axiom
         universe: body.depends_on_universe() || matches!(head, Head::Eq(..)),
         body_plan: Plan::new(&body, &vars, &[])?,
         head_plan: Plan::new(&head_formula, &vars, &[])?,
+        query: Query::new(&head, &vars, &body),
         body,
         head,
         vars,

@@ -47,7 +47,7 @@ impl Instrumentation {
             uses.dedup();
             defined.push(Defined {
                 predicate: p,
-                plan: Plan::new(&def.formula, &def.args, &[])?,
+                plan: Plan::plain(&def.formula, &def.args, &[])?,
                 uses,
                 universe: def.formula.depends_on_universe(),
             });
@@ -103,7 +103,7 @@ pub(crate) fn update(
                 .plus
                 .may
                 .iter()
-                .chain(&value.minus.may)
+                .chain(value.minus.may.iter())
                 .any(|w| *w != 0)
         {
             write(voc, &mut new, u.predicate, &value.new);
@@ -356,8 +356,8 @@ fn mark_new(
 pub(crate) fn whole(voc: &Vocabulary, s: &Structure, p: PredId) -> Table {
     let (may, must) = s.planes(voc, p);
     Table {
-        may: may.to_vec(),
-        must: must.to_vec(),
+        may: may.into(),
+        must: must.into(),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Verdict: what an analysis says about the model, and on what grounds.
 //!
 //! Place: the last step. `holds` needs a finished fixed point without messages and the
-//! confirmation of [`crate::explore`]; `violated` needs a concrete run; all else is `unknown`
+//! confirmation of [`crate::confirm`]; `violated` needs a concrete run; all else is `unknown`
 //! with a typed reason.
 
+use crate::confirm::{confirm, fired};
 use crate::engine::{Fixpoint, Stop};
-use crate::explore::{Bounds, Objection, Run, confirm, search};
+use crate::explore::{Bounds, Objection, Run, find_run, search, stopped};
 use crate::model::Model;
 use crate::structure::Structure;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 /// The verdict.
 #[derive(Clone, Debug)]
@@ -18,6 +21,10 @@ pub enum Verdict {
         worlds: usize,
         /// Steps it checked.
         steps: usize,
+        /// Edges along which it checked one.
+        edges: usize,
+        /// Edges along which the analysis stored a structure.
+        fired: usize,
     },
     /// A message can be given; this run does.
     Violated(Box<Run>),
@@ -60,25 +67,35 @@ impl Verdict {
     }
 }
 
+/// What deciding may use.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// Bounds of the concrete exploration.
+    pub bounds: &'a Bounds,
+    /// Whether to use all cores.
+    pub parallel: bool,
+    /// Set to stop early.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
 /// Decides.
 pub fn decide(
     model: &Model,
     initial: &[Structure],
     fixpoint: &Fixpoint,
-    bounds: &Bounds,
+    means: Means<'_>,
 ) -> Verdict {
-    // With a message in hand a run is worth more effort.
-    let effort = if fixpoint.messages.is_empty() { 1 } else { 8 };
-    let wider = Bounds {
-        visits: effort * bounds.visits,
-        ..*bounds
-    };
-    let found = search(model, initial, fixpoint, &wider);
+    let cancel = means.cancel;
+    let bounds = &means.bounds.scaled(fixpoint.intermediate);
+    if !fixpoint.messages.is_empty() {
+        return match find_run(model, initial, fixpoint, bounds, cancel) {
+            Some(run) => Verdict::Violated(Box::new(run)),
+            None => Verdict::Unknown(Reason::Messages),
+        };
+    }
+    let found = search(model, initial, fixpoint, bounds, cancel);
     if let Some(run) = found.run {
         return Verdict::Violated(Box::new(run));
-    }
-    if !fixpoint.messages.is_empty() {
-        return Verdict::Unknown(Reason::Messages);
     }
     if fixpoint.stop != Stop::Finished {
         return Verdict::Unknown(Reason::Stopped(fixpoint.stop));
@@ -86,17 +103,24 @@ pub fn decide(
     if let Some(text) = &fixpoint.doubtful {
         return Verdict::Unknown(Reason::Doubtful(text.clone()));
     }
-    let checked = confirm(model, fixpoint, bounds);
+    let checked = confirm(model, fixpoint, bounds, means.parallel, cancel);
     let objection = found.objection.or(checked.objection);
     if let Some(o) = objection {
         return Verdict::Unknown(Reason::Objection(Box::new(o)));
     }
+    if stopped(cancel) {
+        return Verdict::Unknown(Reason::Stopped(Stop::Cancelled));
+    }
     if found.worlds + checked.worlds == 0 {
         return Verdict::Unknown(Reason::Unconfirmed);
     }
+    let edges: BTreeSet<usize> = found.edges.into_iter().chain(checked.edges).collect();
+    let fired = fired(fixpoint);
     Verdict::Holds {
         worlds: found.worlds + checked.worlds,
         steps: found.steps + checked.steps,
+        edges: fired.intersection(&edges).count(),
+        fired: fired.len(),
     }
 }
 
@@ -122,6 +146,7 @@ pub fn explain(model: &Model, reason: &Reason) -> String {
             Stop::Memory => "memory limit reached".to_owned(),
             Stop::TooLarge => "a structure would need more than 64 objects".to_owned(),
             Stop::Halted => "a %halt condition held".to_owned(),
+            Stop::Decided => "a run was found before the fixed point".to_owned(),
             Stop::Cancelled => "interrupted".to_owned(),
         },
         Reason::Doubtful(text) => {

@@ -210,8 +210,19 @@ impl Vocabulary {
     }
 
     /// Offset of the may plane of `id` in a universe of `n`; the must plane follows it.
+    #[inline]
     pub(crate) fn offset(&self, id: PredId, n: usize) -> usize {
         let p = &self.predicates[id.index()];
+        match p.arity {
+            0 => 2 * p.slot,
+            1 => 2 * (self.counts[0] + p.slot),
+            2 => 2 * (self.counts[0] + self.counts[1] + p.slot * n),
+            _ => self.far_offset(p, n),
+        }
+    }
+
+    /// The offset of a predicate of arity three or more.
+    fn far_offset(&self, p: &Predicate, n: usize) -> usize {
         let base: usize = (0..p.arity)
             .map(|k| 2 * self.counts[k] * Self::rows(k, n))
             .sum();

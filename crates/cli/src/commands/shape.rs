@@ -236,6 +236,7 @@ fn remedy(reason: &Reason) -> Option<&'static str> {
             | Stop::Memory
             | Stop::TooLarge
             | Stop::Halted
+            | Stop::Decided
             | Stop::Cancelled => None,
         },
         Reason::Objection(objection) => match **objection {
@@ -294,9 +295,17 @@ fn more_stats(analysis: &Analysis) -> Map<String, Value> {
     more.insert("structures_total".into(), json!(fixpoint.total));
     more.insert("structures_built".into(), json!(fixpoint.intermediate));
     more.insert("structures_by_location".into(), by_location.into());
-    if let Verdict::Holds { worlds, steps } = &analysis.verdict {
+    if let Verdict::Holds {
+        worlds,
+        steps,
+        edges,
+        fired,
+    } = &analysis.verdict
+    {
         more.insert("confirmed_worlds".into(), json!(worlds));
         more.insert("confirmed_steps".into(), json!(steps));
+        more.insert("confirmed_actions".into(), json!(edges));
+        more.insert("actions".into(), json!(fired));
     }
     more
 }

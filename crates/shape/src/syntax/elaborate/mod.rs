@@ -359,11 +359,9 @@ impl Elaborator<'_> {
             return;
         };
         let place = self.errors.place(span);
-        self.axioms.push(Axiom {
-            formula: Formula::or([body.not(), head]),
-            origin: format!("the rule at {place}"),
-            source: Source::Given,
-        });
+        let formula = Formula::or([body.not(), head]);
+        let origin = format!("the rule at {place}");
+        self.axioms.push(Axiom::new(formula, origin, Source::Given));
     }
 
     pub(crate) fn formula(&mut self, f: &FormulaAst, env: &Env) -> Option<Formula> {

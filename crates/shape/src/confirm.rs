@@ -1,0 +1,150 @@
+//! Confirmation: the result is closed under every action, by the naive evaluator.
+//!
+//! Place: after a fixed point without messages, before `holds`. Small worlds are taken of stored
+//! structures, reachable or not, and every action is applied to them: the results must embed in a
+//! stored structure of the target, and no message may be given that the analysis did not
+//! give.
+//!
+//! Which structures: for every edge one that it was taken from when it stored something, so that
+//! every action that did anything is confirmed; then others at even distances, as many as the
+//! bounds allow. Structures are independent of each other and taken in parallel; the outcome is
+//! that of taking them in order.
+
+use crate::concrete::step;
+use crate::engine::Fixpoint;
+use crate::explore::{Bounds, Explored, Objection, Stored, largest, stopped};
+use crate::model::Model;
+use crate::naive::World;
+use crate::worlds::worlds;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+/// A stored structure: location and index.
+type Place = (usize, usize);
+
+/// The edges by which a structure was stored.
+pub fn fired(fixpoint: &Fixpoint) -> BTreeSet<usize> {
+    let origins = fixpoint.locations.iter().flat_map(|l| &l.origins);
+    origins.flatten().map(|o| o.edge).collect()
+}
+
+/// Checks that the stored structures are closed under every action on small worlds.
+pub fn confirm(
+    model: &Model,
+    fixpoint: &Fixpoint,
+    bounds: &Bounds,
+    parallel: bool,
+    cancel: Option<&AtomicBool>,
+) -> Explored {
+    let sample = sample(fixpoint, bounds.visits);
+    let share = (bounds.visits / sample.len().max(1)).max(1);
+    let few = Bounds {
+        worlds: bounds.worlds.min(share),
+        decisions: bounds.decisions.min(40 * share),
+        ..*bounds
+    };
+    let stored = Stored { model, fixpoint };
+    let check = |place: &Place| check(&stored, *place, &few, cancel);
+    let parts: Vec<Explored> = if parallel {
+        sample.par_iter().map(check).collect()
+    } else {
+        sample.iter().map(check).collect()
+    };
+    let mut out = Explored::default();
+    for part in parts {
+        out.worlds += part.worlds;
+        out.steps += part.steps;
+        out.bounded |= part.bounded;
+        out.edges.extend(part.edges);
+        out.objection = out.objection.or(part.objection);
+    }
+    out.edges.sort_unstable();
+    out.edges.dedup();
+    out
+}
+
+/// The structures to look at.
+fn sample(fixpoint: &Fixpoint, visits: usize) -> Vec<Place> {
+    let mut out: Vec<Place> = Vec::new();
+    if visits == 0 {
+        return out;
+    }
+    let mut edges = BTreeSet::new();
+    let mut chosen: BTreeSet<Place> = BTreeSet::new();
+    let origins = fixpoint.locations.iter().flat_map(|l| &l.origins);
+    for origin in origins.flatten() {
+        if edges.insert(origin.edge) && chosen.insert(origin.from) {
+            out.push(origin.from);
+        }
+    }
+    let all: Vec<Place> = (0..fixpoint.locations.len())
+        .flat_map(|l| (0..fixpoint.locations[l].set.structures().len()).map(move |i| (l, i)))
+        .collect();
+    let room = visits.saturating_sub(out.len()).min(all.len());
+    let even = (0..room).map(|i| all[i * all.len() / room]);
+    out.extend(even.filter(|place| !chosen.contains(place)));
+    out
+}
+
+fn check(
+    stored: &Stored<'_>,
+    (location, index): Place,
+    bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
+) -> Explored {
+    let mut out = Explored::default();
+    let s = &stored.fixpoint.locations[location].set.structures()[index];
+    if stopped(cancel) {
+        out.bounded = true;
+        return out;
+    }
+    for w in worlds(stored.model, s, bounds) {
+        out.worlds += 1;
+        out.objection = closed(stored, location, &w, bounds, &mut out);
+        if out.objection.is_some() {
+            break;
+        }
+    }
+    out
+}
+
+fn closed(
+    stored: &Stored<'_>,
+    location: usize,
+    w: &World,
+    bounds: &Bounds,
+    out: &mut Explored,
+) -> Option<Objection> {
+    let model = stored.model;
+    for (edge, e) in model.leaving(location) {
+        let steps = step(model, &model.actions[e.action], w, largest(w, bounds));
+        out.bounded |= steps.incomplete;
+        let known = |m: usize| {
+            let given = &stored.fixpoint.messages;
+            given.iter().any(|g| g.edge == edge && g.message == m)
+        };
+        if steps.messages.iter().any(|m| !known(*m)) {
+            return Some(Objection::MessageMissed { edge });
+        }
+        for r in steps.results {
+            out.steps += 1;
+            // States outside the axioms are the model's assumption, not the engine's result;
+            // a formula that is wrong about unreachable worlds is no defect either.
+            if r.broken.is_some() || steps.mismatch.is_some() {
+                continue;
+            }
+            if r.post_messages.iter().any(|m| !known(*m)) {
+                return Some(Objection::MessageMissed { edge });
+            }
+            if !stored.covers(e.target, &r.world) {
+                return Some(Objection::NotCovered {
+                    location: e.target,
+                    world: r.world,
+                });
+            }
+            out.edges.push(edge);
+        }
+    }
+    None
+}

@@ -1,0 +1,118 @@
+//! Worlds of an abstract structure: small concrete structures that embed in it.
+//!
+//! Place: below [`crate::explore`] and [`crate::confirm`]. Every summary object becomes one or a
+//! few objects, every unknown value is decided, rules pruning on the way; what remains is
+//! checked by the naive evaluator (definitions, axioms, embedding), so a wrong coerce could
+//! only lose worlds.
+
+use crate::coerce::{Dirty, tuple_at};
+use crate::concrete::define;
+use crate::explore::Bounds;
+use crate::isomorphism::canonical;
+use crate::kleene::Kleene;
+use crate::model::Model;
+use crate::naive::World;
+use crate::rules::Source;
+use crate::structure::Structure;
+use crate::vocabulary::PredId;
+use rustc_hash::FxHashSet;
+
+/// Worlds are never larger than this, whatever their structure: the naive evaluator is cubic and
+/// worse.
+pub(crate) const LARGEST: usize = 12;
+
+/// Small concrete worlds that embed in a structure.
+pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
+    let voc = &model.vocabulary;
+    let abstracted = World::of(voc, s);
+    let mut out: Vec<World> = Vec::new();
+    let mut seen: FxHashSet<Structure> = FxHashSet::default();
+    let mut decisions = 0;
+    for objects in copies(model, s, bounds) {
+        let mut concrete = s.select(voc, &objects);
+        for u in 0..concrete.len() {
+            concrete.set(voc, PredId::SM, &[u], Kleene::False);
+            concrete.set(voc, PredId::AC, &[u], Kleene::True);
+        }
+        let mut stack = vec![(concrete, Dirty::all(voc))];
+        while let Some((mut c, dirty)) = stack.pop() {
+            decisions += 1;
+            if decisions > bounds.decisions || out.len() >= bounds.worlds {
+                return out;
+            }
+            if model.rules.coerce(voc, &mut c, dirty).is_err() {
+                continue;
+            }
+            let Some((p, tuple)) = undecided(model, &c) else {
+                let w = World::of(voc, &c);
+                if genuine(model, &w, &abstracted) && seen.insert(canonical(voc, &c)) {
+                    out.push(w);
+                }
+                continue;
+            };
+            for value in [Kleene::True, Kleene::False] {
+                let mut next = c.clone();
+                next.set(voc, p, &tuple, value);
+                let mut dirty = Dirty::none(voc);
+                dirty.mark(p);
+                stack.push((next, dirty));
+            }
+        }
+    }
+    out
+}
+
+/// The ways to choose how many objects each summary object stands for, small ones first.
+fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
+    let voc = &model.vocabulary;
+    let mut out: Vec<Vec<usize>> = vec![vec![]];
+    // A structure with many objects still has worlds, if not small ones.
+    let room = bounds.objects.max(s.len() + 1).min(LARGEST);
+    for u in 0..s.len() {
+        let least = usize::from(s.get(voc, PredId::AC, &[u]) == Kleene::True);
+        let most = if s.is_summary(voc, u) {
+            bounds.copies
+        } else {
+            1
+        };
+        out = out
+            .iter()
+            .flat_map(|list| (least..=most).map(move |k| [list.clone(), vec![u; k]].concat()))
+            .filter(|list| list.len() <= room)
+            .collect();
+        if out.len() > 200 {
+            out.truncate(200);
+        }
+    }
+    out.sort_by_key(Vec::len);
+    out
+}
+
+/// A value that is unknown, core predicates first.
+fn undecided(model: &Model, s: &Structure) -> Option<(PredId, Vec<usize>)> {
+    let voc = &model.vocabulary;
+    let find = |defined: bool| {
+        voc.ids()
+            .filter(|p| voc.get(*p).definition.is_some() == defined)
+            .find_map(|p| {
+                let (may, must) = s.planes(voc, p);
+                let row = (0..may.len()).find(|r| may[*r] & !must[*r] != 0)?;
+                let bit = (may[row] & !must[row]).trailing_zeros() as usize;
+                Some((p, tuple_at(row, bit, voc.get(p).arity, s.len())))
+            })
+    };
+    find(false).or_else(|| find(true))
+}
+
+/// Whether a world is what its definitions say, satisfies the axioms, and embeds.
+fn genuine(model: &Model, w: &World, abstracted: &World) -> bool {
+    let voc = &model.vocabulary;
+    let mut defined = w.clone();
+    define(voc, &mut defined);
+    defined == *w
+        && model
+            .axioms
+            .iter()
+            .all(|a| a.source == Source::Definition || w.satisfies_for(&a.vars, &a.formula))
+        && w.embeds_in(voc, abstracted)
+}
