@@ -24,7 +24,7 @@ fn run(program: &str, states: &str, change: impl FnOnce(&mut Options<'_>)) -> An
     let mut options = Options {
         loader: &load,
         bounds: Bounds {
-            visits: 150,
+            visits: 50,
             worlds: 6,
             decisions: 1000,
             ..Bounds::default()
@@ -50,8 +50,7 @@ fn twins(name: &str, language: &str, states: &str, message: &str) {
         good.fixpoint.messages
     );
     let bad = run(&format!("{name}_bug.{language}"), states, |o| {
-        o.bounds.visits = 4000;
-        o.limits.messages = Some(200);
+        o.bounds.visits = 100;
     });
     let Verdict::Violated(found) = &bad.verdict else {
         panic!("{name}_bug: {:?}", bad.verdict);
@@ -105,9 +104,7 @@ fn concurrent_programs() {
     );
 }
 
-/// Some ten seconds: `cargo test -- --ignored`.
 #[test]
-#[ignore = "long"]
 fn two_lock_queue() {
     twins(
         "two_lock_queue",
