@@ -10,10 +10,12 @@
 //! | [`diagnostic`] | errors and warnings with spans, and how they are shown |
 //! | [`pal`] | the `.pal` language: parse, format, print |
 //! | [`litmus`] | herd's `.litmus` format |
+//! | [`rmm`] | the `.rmm` language of memorax |
 
 pub mod diagnostic;
 pub mod litmus;
 pub mod pal;
+pub mod rmm;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 
@@ -30,6 +32,7 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse(source),
+        Some("rmm") => rmm::parse(source),
         Some("litmus") => Err(unsupported(
             source,
             "a litmus test is not a program",
@@ -38,7 +41,7 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
         Some(_) | None => Err(unsupported(
             source,
             "unknown kind of file",
-            "programs are read from files that end in `.pal`",
+            "programs are read from files that end in `.pal` or `.rmm`",
         )),
     }
 }

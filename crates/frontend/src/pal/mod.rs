@@ -18,7 +18,7 @@ mod lexer;
 mod lower;
 mod parser;
 mod print;
-mod suggest;
+pub(crate) mod suggest;
 mod token;
 
 pub use format::format;
