@@ -137,7 +137,7 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct ExploreArgs {
-    /// The program (.pal); `-` reads standard input
+    /// The program (.pal, .rmm); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
     #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
@@ -181,7 +181,7 @@ pub(crate) struct ExploreArgs {
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct VerifyArgs {
-    /// The program (.pal); `-` reads standard input
+    /// The program (.pal, .rmm); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
     #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
@@ -297,7 +297,7 @@ pub(crate) enum SearchArg {
 /// `palisade certify`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CertifyArgs {
-    /// The program (.pal)
+    /// The program (.pal, .rmm)
     pub(crate) program: PathBuf,
     /// Its certificate
     pub(crate) certificate: PathBuf,
@@ -308,7 +308,7 @@ pub(crate) struct CertifyArgs {
 /// `palisade reduce`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReduceArgs {
-    /// The program (.pal); `-` reads standard input
+    /// The program (.pal, .rmm); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
     #[arg(long, value_enum)]

@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use palisade_frontend::pal;
+use palisade_frontend::load;
 use palisade_machine::{Options, explore};
-use palisade_program::{Model, Source, Verdict};
+use palisade_program::{Model, Verdict};
 use palisade_report::verdict;
 
 /// States after which an unbounded program is given up.
@@ -28,7 +28,8 @@ fn repository() -> PathBuf {
 /// Reads `expect: sc=holds tso=violated unbounded`.
 fn announcement(line: &str) -> Option<Announcement> {
     let (_, words) = line.split_once("expect:")?;
-    let words = words.trim_end_matches("-->").split_whitespace();
+    let words = words.trim_end_matches("-->").trim_end_matches("*/");
+    let words = words.split_whitespace();
     let mut found = Announcement {
         verdicts: Vec::new(),
         is_unbounded: false,
@@ -53,7 +54,7 @@ fn named(model: &str) -> Model {
 
 /// Explores the program under each model announced.
 fn check(name: &str, text: &str, expected: &Announcement) {
-    let parsed = pal::parse(Source::new(name, text)).unwrap_or_else(|errors| panic!("{errors}"));
+    let parsed = load(Path::new(name), text).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(parsed.warnings.is_empty(), "{name} has warnings");
     for (model, expected_verdict) in &expected.verdicts {
         let options = Options {
@@ -71,16 +72,15 @@ fn check(name: &str, text: &str, expected: &Announcement) {
     }
 }
 
-#[test]
-fn examples() {
-    let folder = repository().join("examples");
-    let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
-        .expect("examples/ is there")
+/// Checks every file of a folder that has this extension.
+fn check_folder(folder: &str, extension: &str, at_least: usize) {
+    let mut paths: Vec<PathBuf> = fs::read_dir(repository().join(folder))
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
         .map(|entry| entry.expect("readable").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "pal"))
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
         .collect();
     paths.sort();
-    assert!(paths.len() > 10, "only {} examples", paths.len());
+    assert!(paths.len() >= at_least, "only {} in {folder}", paths.len());
     for path in paths {
         let name = path.display().to_string();
         let text = fs::read_to_string(&path).expect("readable");
@@ -88,6 +88,16 @@ fn examples() {
         let expected = expected.unwrap_or_else(|| panic!("{name} does not say what to expect"));
         check(&name, &text, &expected);
     }
+}
+
+#[test]
+fn examples() {
+    check_folder("examples", "pal", 10);
+}
+
+#[test]
+fn rmm_examples() {
+    check_folder("examples/rmm", "rmm", 5);
 }
 
 #[test]
@@ -101,7 +111,7 @@ fn tutorial() {
         expected = prose.lines().rev().find_map(announcement).or(expected);
         if let Some(program) = code.strip_prefix("pal\n") {
             let expected = expected.take().expect("announced above the program");
-            check("tutorial.md", program, &expected);
+            check("tutorial.pal", program, &expected);
             checked += 1;
         }
     }

@@ -272,7 +272,10 @@ impl<'a> Expander<'a> {
         }
         let name = self.next();
         if name.tok != Tok::Name {
-            let help = "write `macro NAME(PARAMETERS) ... endmacro`";
+            let help = match name.tok {
+                Tok::Word(_) => "reserved words cannot be names",
+                _ => "write `macro NAME(PARAMETERS) ... endmacro`",
+            };
             self.error(name.span, "expected the macro's name", help);
         } else if self.macro_named(&name).is_some() {
             let message = format!("the macro `{}` is defined twice", self.text(&name));
@@ -305,6 +308,10 @@ impl<'a> Expander<'a> {
             let parameter = self.next();
             let text = self.text(&parameter);
             if parameter.tok != Tok::Name {
+                let help = match parameter.tok {
+                    Tok::Word(_) => "reserved words cannot be names",
+                    _ => help,
+                };
                 self.error(parameter.span, "expected a parameter's name", help);
                 return parameters;
             }

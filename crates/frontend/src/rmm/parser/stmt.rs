@@ -40,6 +40,17 @@ impl Parser<'_> {
         }
     }
 
+    /// The end of a block; after an error the rest of it is skipped.
+    fn close(&mut self, help: &str) {
+        if let Err(Failed) = self.force("}", help) {
+            self.skip();
+            while self.take(";") || self.take("or") {
+                self.skip();
+            }
+            self.take("}");
+        }
+    }
+
     fn labelled(&mut self) -> Parse<Labelled> {
         let token = self.peek();
         let mut label = None;
@@ -47,18 +58,25 @@ impl Parser<'_> {
             self.at += 1;
             let name = self.named(token);
             if !self.take(":") {
-                let message = format!("`{}` is no statement", name.text);
-                let help = if self.is("(") {
-                    "no macro of this name is defined above"
-                } else {
-                    "a label is followed by `:`; memory is written with `write: x := ...`"
-                };
-                return Err(self.fail(token, &message, help));
+                return Err(self.no_statement(token));
             }
             label = Some(name);
         }
         let stmt = self.stmt()?;
         Ok(Labelled { label, stmt })
+    }
+
+    /// Complains about a name, which has been read, where a statement should be.
+    fn no_statement(&mut self, name: &Token) -> Failed {
+        let help = if self.is("(") {
+            "no macro of this name is defined above"
+        } else if self.is(":") {
+            "a statement has one label only"
+        } else {
+            "a label is followed by `:`; memory is written with `write: x := ...`"
+        };
+        let message = format!("`{}` is no statement", self.slice(name));
+        self.fail(name, &message, help)
     }
 
     fn stmt(&mut self) -> Parse<Stmt> {
@@ -68,8 +86,8 @@ impl Parser<'_> {
             Tok::Word(word) => self.by_word(word)?,
             Tok::Symbol("{") => StmtKind::Block(self.block()?),
             Tok::Name => {
-                let help = "a statement has one label only";
-                return Err(self.expected("a statement", help));
+                self.at += 1;
+                return Err(self.no_statement(first));
             }
             Tok::End | Tok::Number | Tok::Symbol(_) => {
                 return Err(self.expected("a statement", NO_STATEMENT));
@@ -190,7 +208,7 @@ impl Parser<'_> {
     fn block(&mut self) -> Parse<Vec<Labelled>> {
         self.force("{", "a block starts with `{`")?;
         let list = self.deeper(Self::stmts)?;
-        self.force("}", "close the block with `}`")?;
+        self.close("close the block with `}`");
         Ok(list)
     }
 
@@ -207,7 +225,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.force("}", "close the alternatives with `}`")?;
+        self.close("close the alternatives with `}`");
         Ok(list)
     }
 }
