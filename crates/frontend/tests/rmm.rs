@@ -2,6 +2,7 @@
 //! and that no text makes it panic.
 #![allow(missing_docs)]
 
+use std::fmt::Write;
 use std::path::Path;
 
 use palisade_frontend::{load, rmm};
@@ -172,7 +173,7 @@ fn other_processes_are_counted_without_the_own_one() {
         for p in 0..3 {
             let code = format!("read: v[{i}] = {}; BAD: nop", owner + 10);
             let code = if p == pid { code } else { "nop".to_owned() };
-            text += &format!(" process data v = {} text {code}", p + 10);
+            write!(text, " process data v = {} text {code}", p + 10).expect("fits");
         }
         check(&text, "vvv");
         check(
@@ -453,6 +454,30 @@ fn predicates_become_hints() {
 }
 
 #[test]
+fn waiting_is_no_deadlock() {
+    let deadlocks = |text: &str| {
+        let program = parse(text);
+        let options = Options {
+            check_deadlock: true,
+            ..Options::new(Model::Tso)
+        };
+        let result = explore(&program, &options).expect("can be explored");
+        matches!(result.verdict, Verdict::Violated(_))
+    };
+    let text = "forbidden BAD * data x = 0 y = 0 : [0:5]
+        process registers $r = 0 : [3:5] text read: x = 1; read: $r := y; END: nop; goto END; BAD: nop
+        process text write: x := 1; write: y := 4; END: nop; goto END";
+    let text = text.replace("$r = 0", "$r = 3");
+    assert!(!deadlocks(&text));
+    assert!(deadlocks(&text.replace("y := 4", "y := 2")));
+    assert!(deadlocks(&text.replace("x := 1;", "x := 2;")));
+    assert!(!deadlocks(&text.replace(
+        "read: x = 1",
+        "either { read: x = 1 or read: x = 7 }"
+    )));
+}
+
+#[test]
 fn the_extension_chooses_the_language() {
     let text = "forbidden A process text A: nop";
     assert!(load(Path::new("t.rmm"), text).is_ok());
@@ -683,7 +708,7 @@ fn what_always_blocks_is_warned_about() {
 fn huge_texts_are_refused_or_read_quickly() {
     let mut bomb = "macro m0 nop ; nop endmacro ".to_owned();
     for i in 1..60 {
-        bomb += &format!("macro m{i} m{0} ; m{0} endmacro ", i - 1);
+        write!(bomb, "macro m{i} m{0} ; m{0} endmacro ", i - 1).expect("fits");
     }
     bomb += "forbidden A process text A: m59";
     let errors = rmm::parse(Source::new("t.rmm", bomb.as_str())).expect_err("too large");

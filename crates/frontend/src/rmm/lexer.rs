@@ -62,16 +62,15 @@ impl Lexer<'_> {
     }
 
     fn comment(&mut self, start: usize) {
-        match self.rest()[2..].find("*/") {
-            Some(length) => self.at += length + 4,
-            None => {
-                self.at = self.text.len();
-                let error = Diagnostic::error(Span::new(start, start + 2), "unclosed comment")
-                    .label("starts here")
-                    .help("end it with `*/`");
-                self.errors.push(error);
-            }
+        if let Some(length) = self.rest()[2..].find("*/") {
+            self.at += length + 4;
+            return;
         }
+        self.at = self.text.len();
+        let error = Diagnostic::error(Span::new(start, start + 2), "unclosed comment")
+            .label("starts here")
+            .help("end it with `*/`");
+        self.errors.push(error);
     }
 
     /// The token at `start`; `None` after an error.

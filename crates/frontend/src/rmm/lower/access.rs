@@ -91,11 +91,27 @@ impl Code<'_, '_> {
         let mut body = CfgBuilder::new();
         let (entry, exit) = (body.loc(), body.loc());
         let outer = std::mem::replace(&mut self.graph, body);
+        self.in_atomic = true;
         f(self, (entry, exit));
+        self.in_atomic = false;
         let body = std::mem::replace(&mut self.graph, outer);
         let (body, _) = body.finish(entry, exit);
         let step = Step::Atomic(Box::new(Atomic { kind, body }));
         self.edge(from, step, to, span);
+    }
+
+    /// Goes back to `start` if the loaded value does not satisfy `cond`: a read that
+    /// waits has not happened. An atomic block as a whole does not happen.
+    fn retry(&mut self, at: LocId, cond: LocalExpr, start: LocId, span: Span) {
+        if !self.in_atomic {
+            self.edge(at, Step::Assume(cond.negate()), start, span);
+        }
+    }
+
+    /// Goes on if the loaded value satisfies `cond`, else back to `start`.
+    fn fitting(&mut self, at: LocId, cond: LocalExpr, start: LocId, span: Span) -> LocId {
+        self.retry(at, cond.clone(), start, span);
+        self.step(at, Step::Assume(cond), span)
     }
 
     /// A load whose value must be in the register's domain.
@@ -110,7 +126,8 @@ impl Code<'_, '_> {
         }
         let dst = self.scratch();
         let at = self.step(from, Step::Load { dst, src }, span);
-        let at = self.assume(at, inside(&read(dst), range, domain), span);
+        let fits = inside(&read(dst), range, domain).unwrap_or(Expr::TRUE);
+        let at = self.fitting(at, fits, from, span);
         let value = read(dst);
         let dst = register;
         self.edge(at, Step::Assign { dst, value }, to, span);
@@ -160,9 +177,11 @@ impl Code<'_, '_> {
         let fill = |code: &mut Self, (from, to): Between| {
             code.for_cases(cases, from, span, |code, at, target| {
                 let src = target.place.clone();
+                let start = at;
                 let at = code.step(at, Step::Load { dst, src }, span);
                 let equal = Expr::binary(BinOp::Eq, read(dst), value.clone());
-                code.edge(at, Step::Assume(equal), to, span);
+                code.edge(at, Step::Assume(equal.clone()), to, span);
+                code.retry(at, equal, start, span);
             });
         };
         match sync {

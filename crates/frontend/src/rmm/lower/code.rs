@@ -36,6 +36,7 @@ pub(super) struct Code<'a, 'c> {
     pub(super) complaints: &'a mut Complaints<'c>,
     /// The thread's graph, or that of the atomic block that is being built.
     pub(super) graph: CfgBuilder,
+    pub(super) in_atomic: bool,
     locals: Vec<Local>,
     registers: BTreeMap<String, LocalId>,
     scratch: Option<LocalId>,
@@ -59,6 +60,7 @@ pub(super) fn template(
         group,
         complaints,
         graph: CfgBuilder::new(),
+        in_atomic: false,
         locals: Vec::new(),
         registers: BTreeMap::new(),
         scratch: None,
@@ -252,18 +254,16 @@ impl Code<'_, '_> {
     /// Adds the jumps, now that all labels are known.
     fn link(&mut self) {
         for (from, target, span) in std::mem::take(&mut self.gotos) {
-            match self.labels.iter().find(|(l, _)| l.text == target.text) {
-                Some((_, loc)) => {
-                    let loc = *loc;
-                    self.edge(from, Step::Skip, loc, span);
-                }
-                None => {
-                    let known = self.labels.iter().map(|(l, _)| l.text.as_str());
-                    let help = no_label_help(&target.text, known);
-                    let message = format!("there is no label `{}` in this process", target.text);
-                    self.complaints.error(target.span, message, help);
-                }
+            let known = self.labels.iter().find(|(l, _)| l.text == target.text);
+            if let Some((_, loc)) = known {
+                let loc = *loc;
+                self.edge(from, Step::Skip, loc, span);
+                continue;
             }
+            let known = self.labels.iter().map(|(l, _)| l.text.as_str());
+            let help = no_label_help(&target.text, known);
+            let message = format!("there is no label `{}` in this process", target.text);
+            self.complaints.error(target.span, message, help);
         }
     }
 

@@ -4,8 +4,8 @@
 //! A block that writes needs empty buffers and becomes an atomic block. One that
 //! writes nothing needs no empty buffers, and an atomic block would be too strict.
 //! If no alternative reads memory twice, its one load happens at one moment
-//! anyway, and the block becomes plain steps: a run that gets stuck behind the
-//! load is one in which the block has not yet happened. If some alternative reads
+//! anyway, and the block becomes plain steps: a run that waits at the load is one in
+//! which the block has not yet happened. If some alternative reads
 //! twice and writes nothing, an atomic block is right exactly where the process's
 //! buffers are certainly empty ([`check_snapshots`]); anywhere else it is refused.
 
