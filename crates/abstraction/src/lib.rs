@@ -17,6 +17,7 @@
 //! | [`cubes`] | cubes, covers, what is asked about them |
 //! | [`enumerate`], [`cores`] | two ways to find cubes |
 //! | [`tables`] | the strategies that build tables of cubes |
+//! | [`extrapolate`] | predicates and cubes of the SC proof, lifted to buffers |
 //! | [`bp`] | Boolean broadcast programs |
 
 pub mod affected;
@@ -26,6 +27,7 @@ pub mod command;
 pub mod cores;
 pub mod cubes;
 pub mod enumerate;
+pub mod extrapolate;
 pub mod finite;
 pub mod hints;
 pub mod interior;

@@ -1,5 +1,5 @@
-//! *Tables* of cubes as abstract transformers: the strategies `enumerate` and
-//! `cores`. For each branch there is a table, made when the search first meets the
+//! *Tables* of cubes as abstract transformers: the strategies `enumerate`, `cores`
+//! and `cubes`. For each branch there is a table, made when the search first meets the
 //! branch: `F(!guard)` for the guard (a state passes unless it holds,
 //! `G(phi) = !F(!phi)`), and for each affected predicate `F(wp)` and `F(!wp)` under
 //! the guard, evaluated as `choose(F(wp), F(!wp))` (seed 000, section 4.1). A post
@@ -13,6 +13,7 @@
 //! such a predicate stays unknown both values are tried, and the values of later
 //! predicates come from tables that assume the choice. Those are made on demand.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_logic::{Cluster, Formula, Lit, Prover, Reason};
@@ -21,8 +22,9 @@ use rustc_hash::FxHashMap;
 use crate::affected::effect;
 use crate::command::{Branch, BranchId};
 use crate::cores::ByCores;
-use crate::cubes::{Cover, CubeSearch, Question, contradict, size};
+use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict, size};
 use crate::enumerate::BySize;
+use crate::extrapolate::Listed;
 use crate::predicates::Predicates;
 use crate::transformer::{Transformer, Work};
 use crate::valuation::{PredId, PredSet, Valuation};
@@ -87,6 +89,12 @@ impl<'a> Tables<'a> {
         Self::new(prover, Box::new(ByCores), max_size)
     }
 
+    /// The strategy `cubes`: single literals and the cubes of a list (seed 000,
+    /// section 4.3).
+    pub fn listed(prover: &'a mut Prover, cubes: Listed) -> Self {
+        Self::new(prover, Box::new(cubes), None)
+    }
+
     /// Tables made by any search for cubes.
     pub fn new(
         prover: &'a mut Prover,
@@ -130,6 +138,29 @@ impl<'a> Tables<'a> {
             stats.add(cover);
         }
         stats
+    }
+
+    /// All cubes of two or more literals in the tables, each once: the cubes of the
+    /// Boolean program as far as the search has met it.
+    pub fn all_cubes(&self) -> BTreeSet<Cube> {
+        let mut all = BTreeSet::new();
+        let mut add = |cover: &Cover| {
+            let cubes = cover.cubes().iter().filter(|cube| size(cube) > 1);
+            all.extend(cubes.cloned());
+        };
+        for table in self.by_branch.values() {
+            add(&table.refused);
+            for target in &table.targets {
+                for choose in target.choose.values() {
+                    add(&choose.0);
+                    add(&choose.1);
+                }
+            }
+        }
+        for cover in self.questions.values() {
+            add(cover);
+        }
+        all
     }
 
     fn literal(&mut self, predicates: &Predicates, p: PredId) -> Lit {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
+use palisade_abstraction::extrapolate::{Listed, Literals};
 use palisade_abstraction::lazy::Lazy;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
@@ -23,7 +24,8 @@ use palisade_abstraction::transformer::Transformer;
 use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
 use palisade_logic::interpolate::Method;
 use palisade_logic::{Atom, Limits, Prover, Reason};
-use palisade_program::{Span, Unknown};
+use palisade_machine::Witness;
+use palisade_program::{Model, Span, Unknown, Violation};
 
 use crate::divergence;
 use crate::options::{Options, Progress, Stats, Strategy};
@@ -37,9 +39,25 @@ pub enum End {
     Proved(Vec<Node>),
     /// A run that violates the property: which one, and where the assertion stands.
     Refuted(Run),
+    /// A bug that the advisor knew, with its run on the concrete machine.
+    Advised(Box<(Box<Violation>, Witness)>),
     /// Neither.
     Unknown(Unknown),
 }
+
+/// What an advisor has to say.
+#[derive(Debug)]
+pub enum Advice {
+    /// Predicates that may help.
+    Atoms(BTreeSet<Atom>),
+    /// A bug.
+    Bug(Box<(Box<Violation>, Witness)>),
+    /// No more.
+    Nothing,
+}
+
+/// Someone to ask, when predicates are needed, before refinement finds its own.
+pub type Advisor<'a> = Box<dyn FnMut() -> Advice + 'a>;
 
 /// Interpolation methods that cost next to nothing, best first.
 const CHEAP: [Method; 3] = [Method::Cycle, Method::Backward, Method::Forward];
@@ -75,6 +93,10 @@ pub struct Engine<'a> {
     pub stats: Stats,
     /// Remarks.
     pub notes: Vec<String>,
+    /// Asked before refinement.
+    pub advisor: Option<Advisor<'a>>,
+    /// The cubes of [`Strategy::Cubes`].
+    pub cubes: BTreeSet<Literals>,
     bounds: divergence::Bounds,
     times: [Duration; 3],
 }
@@ -92,6 +114,8 @@ impl<'a> Engine<'a> {
             predicates,
             stats: Stats::default(),
             notes: Vec::new(),
+            advisor: None,
+            cubes: BTreeSet::new(),
             bounds: divergence::Bounds::of(space.program),
             times: [Duration::ZERO; 3],
         }
@@ -111,7 +135,7 @@ impl<'a> Engine<'a> {
             Commands::new(self.space)
         };
         let bad = BadStates::new(self.space);
-        let mut transformer = transformer(self.options, prover);
+        let mut transformer = transformer(self.options, prover, &self.predicates, &self.cubes);
         let end = loop {
             if self.stats.iterations >= self.options.max_rounds {
                 break End::Unknown(self.gave_up("too many rounds of refinement"));
@@ -182,6 +206,11 @@ impl<'a> Engine<'a> {
             Err(overflow) => return Err(Unknown::GaveUp(overflow.to_string())),
         }
         self.note_stuck(commands, &path);
+        match self.ask(transformer) {
+            Advice::Bug(found) => return Ok(Some(End::Advised(found))),
+            Advice::Atoms(_) => return Ok(None),
+            Advice::Nothing => {}
+        }
         if !self.options.refine {
             return if self.sharpen(transformer) {
                 Ok(None)
@@ -197,6 +226,22 @@ impl<'a> Engine<'a> {
         } else {
             Err(self.gave_up("refinement found nothing new"))
         }
+    }
+
+    /// Asks the advisor until it has something new or nothing more.
+    fn ask(&mut self, transformer: &mut dyn Transformer) -> Advice {
+        while let Some(advisor) = &mut self.advisor {
+            match advisor() {
+                Advice::Nothing => self.advisor = None,
+                Advice::Atoms(atoms) if self.add(&atoms) => {
+                    transformer.predicates_changed();
+                    return Advice::Atoms(atoms);
+                }
+                Advice::Atoms(_) => {}
+                bug @ Advice::Bug(_) => return bug,
+            }
+        }
+        Advice::Nothing
     }
 
     /// Makes the most of the predicates that there are: case splitting, then a
@@ -330,12 +375,20 @@ impl<'a> Engine<'a> {
 }
 
 /// The strategy that the options ask for.
-fn transformer<'p>(options: &Options, prover: &'p mut Prover) -> Box<dyn Transformer + 'p> {
+fn transformer<'p>(
+    options: &Options,
+    prover: &'p mut Prover,
+    predicates: &Predicates,
+    cubes: &BTreeSet<Literals>,
+) -> Box<dyn Transformer + 'p> {
     let largest = Some(options.cube_size);
     match options.strategy {
         Strategy::Lazy => Box::new(Lazy::new(prover)),
         Strategy::Enumerate => Box::new(Tables::enumerate(prover, largest)),
-        Strategy::Cores => Box::new(Tables::cores(prover, largest)),
+        Strategy::Cubes if options.model != Model::Sc => {
+            Box::new(Tables::listed(prover, Listed::new(predicates, cubes)))
+        }
+        Strategy::Cores | Strategy::Cubes => Box::new(Tables::cores(prover, largest)),
     }
 }
 

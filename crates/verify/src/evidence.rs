@@ -43,7 +43,7 @@ pub fn replay(
 }
 
 /// Values for what starts with any value.
-fn start(
+pub(crate) fn start(
     program: &Program,
     instances: &[Instance],
     model: Model,
@@ -74,7 +74,7 @@ fn start(
 }
 
 /// A step in the machine's words; steps that are the reduction's own are left out.
-fn action(
+pub(crate) fn action(
     program: &Program,
     reduced: Option<&Reduced>,
     instances: &[Instance],

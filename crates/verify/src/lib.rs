@@ -8,6 +8,9 @@
 //! | [`driver`] | what is searched, and the verdict |
 //! | [`given`] | one search with exactly the given predicates |
 //! | [`seeds`] | predicates to start with |
+//! | [`lift`] | a proof under SC, lifted to TSO and PSO |
+//! | [`strengthen`] | a more precise proof under SC |
+//! | [`elsewhere`] | a run under SC, under another model |
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
@@ -17,15 +20,18 @@
 
 pub mod divergence;
 pub mod driver;
+pub mod elsewhere;
 pub mod engine;
 pub mod evidence;
 pub mod given;
 pub mod invariant;
+pub mod lift;
 pub mod options;
 pub mod refine;
 pub mod seeds;
 pub mod simulate;
+pub mod strengthen;
 
 pub use driver::verify;
 pub use given::check_given;
-pub use options::{Buffers, Options, Progress, Promote, Report, Sizes, Stats, Strategy};
+pub use options::{Buffers, Extrapolate, Options, Progress, Promote, Report, Sizes, Stats, Strategy};

@@ -19,6 +19,23 @@ pub enum Strategy {
     Enumerate,
     /// Prime implicants from solver cores.
     Cores,
+    /// Single literals and the cubes of the SC proof, lifted (seed 000, Fig. 6b).
+    /// Under SC, where there is nothing to lift from, as `Cores`.
+    Cubes,
+}
+
+/// What is taken over from a proof under SC to one under TSO or PSO (seed 000).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Extrapolate {
+    /// Predicates, when the first search shows that some are needed.
+    #[default]
+    Auto,
+    /// Predicates, from the start.
+    Predicates,
+    /// Predicates and cubes, from the start; the strategy is [`Strategy::Cubes`].
+    Cubes,
+    /// Nothing.
+    None,
 }
 
 /// How store buffers are modelled.
@@ -77,6 +94,13 @@ pub struct Options {
     pub cube_size: usize,
     /// Store buffers of TSO and PSO.
     pub buffers: Buffers,
+    /// What is taken over from the proof under SC.
+    pub extrapolate: Extrapolate,
+    /// Leave predicates over buffered values out of lifted cubes (seed 000,
+    /// section 6.3).
+    pub drop_buffered: bool,
+    /// Whether questions may be answered without the solver where that is possible.
+    pub shortcuts: bool,
     /// Explicit finite variables.
     pub promote: Promote,
     /// Run a thread's local steps together with the step before them.
@@ -109,6 +133,9 @@ impl Default for Options {
             strategy: Strategy::default(),
             cube_size: 3,
             buffers: Buffers::default(),
+            extrapolate: Extrapolate::default(),
+            drop_buffered: false,
+            shortcuts: true,
             promote: Promote::default(),
             compress: true,
             merge: false,
@@ -156,6 +183,10 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Whole posts asked for and answered from memory.
     pub posts: (u64, u64),
+    /// Cubes lifted from the proof under SC.
+    pub lifted_cubes: usize,
+    /// Predicates lifted from the proof under SC, those that stay as they are too.
+    pub lifted_predicates: usize,
     /// Cubes used and the largest one's size, for strategies that make tables.
     pub cubes: (usize, usize),
     /// Time by phase.
