@@ -213,6 +213,13 @@ pub(crate) struct VerifyArgs {
     /// Literals of the largest cubes, for `enumerate` and `cores` [default: 3]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub(crate) cube_size: Option<usize>,
+    /// What TSO and PSO take over from the proof under SC
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExtrapolateArg::Auto)]
+    #[arg(help_heading = "Method")]
+    pub(crate) extrapolate: ExtrapolateArg,
+    /// Leave predicates over buffered values out of lifted cubes
+    #[arg(long, help_heading = "Method")]
+    pub(crate) drop_buffered: bool,
     /// Join states of the same control
     #[arg(long, help_heading = "Method")]
     pub(crate) merge: bool,
@@ -543,6 +550,21 @@ pub(crate) enum StrategyArg {
     Cores,
     /// Only what the search meets
     Lazy,
+    /// Cubes of the proof under SC, lifted to store buffers
+    Cubes,
+}
+
+/// What is taken over from the proof under SC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ExtrapolateArg {
+    /// Predicates, if the program turns out to need any
+    Auto,
+    /// Predicates
+    Predicates,
+    /// Predicates and cubes (implies --strategy cubes)
+    Cubes,
+    /// Nothing
+    None,
 }
 
 /// `palisade completions`.

@@ -2,19 +2,22 @@
 //! It picks what is searched (the program itself, or a reduction), runs the loop
 //! on it, and asks for evidence.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
 use palisade_logic::{Formula, Prover, Purpose, SolverStats};
+use palisade_machine::Witness;
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
 use palisade_memory::{need, pso, tso};
-use palisade_program::{Broken, Cell, Instance, Model, Program, Span, Unknown, Verdict};
+use palisade_program::{Broken, Cell, Instance, Model, Program, Span, Unknown, Verdict, Violation};
 
 use crate::engine::{self, End, Engine};
 use crate::evidence;
 use crate::invariant::Translator;
+use crate::lift::{Plan, Pupil, Teacher};
 use crate::options::{Buffers, Options, Promote, Report, Stats};
 use crate::seeds::{Seeding, seed_atoms};
 
@@ -30,11 +33,16 @@ const HUNTING_CELLS: u32 = 2;
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
     let stats = Arc::new(SolverStats::default());
+    let copies = options.threads.unwrap_or(DEFAULT_COPIES);
+    let instances = program.instances(copies);
+    let solver = Arc::clone(&stats);
+    let teacher = Teacher::new(program, instances.clone(), copies, options, solver);
     let mut driver = Driver {
         program,
         options,
-        instances: program.instances(options.threads.unwrap_or(DEFAULT_COPIES)),
+        instances,
         solver: stats,
+        teacher: Rc::new(teacher),
         report: Report {
             verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
             witness: None,
@@ -62,6 +70,7 @@ struct Driver<'a> {
     options: &'a Options,
     instances: Vec<Instance>,
     solver: Arc<SolverStats>,
+    teacher: Rc<Teacher<'a>>,
     report: Report,
 }
 
@@ -177,17 +186,70 @@ impl Driver<'_> {
             } else {
                 self.options.max_states
             };
-            last = self.attempt(task, &space, max);
+            last = self.attempts(task, &space, promote, max);
             match &last {
                 Verdict::Holds | Verdict::Violated(_) => break,
                 Verdict::Unknown(Unknown::Time | Unknown::Interrupted | Unknown::Memory) => break,
+                // What buffers bound they bound whatever is explicit; the number of
+                // states is another matter.
+                Verdict::Unknown(Unknown::Bound(bounds))
+                    if !bounds.iter().any(|b| b.ends_with("abstract states")) =>
+                {
+                    break;
+                }
                 Verdict::Unknown(_) => {}
             }
         }
         last
     }
 
-    fn attempt(&mut self, task: &Task, space: &Space<'_>, max_states: usize) -> Verdict {
+    /// Tries the ways that the proof under SC suggests, one after another while they
+    /// are too weak.
+    fn attempts(
+        &mut self,
+        task: &Task,
+        space: &Space<'_>,
+        promote: bool,
+        max_states: usize,
+    ) -> Verdict {
+        let teacher = Rc::clone(&self.teacher);
+        let pupil = Pupil {
+            reduced: task.reduced.as_ref(),
+            space,
+            promote,
+        };
+        let mut verdict = Verdict::Unknown(Unknown::GaveUp("not run".into()));
+        for stage in 0.. {
+            let Some(plan) = teacher.plan(pupil, stage) else {
+                break;
+            };
+            verdict = match plan.bug {
+                Some(bug) => self.known(*bug),
+                None => self.attempt(task, space, plan, max_states),
+            };
+            let cost = teacher.take_cost();
+            self.report.stats = std::mem::take(&mut self.report.stats).following(&cost);
+            match &verdict {
+                Verdict::Unknown(Unknown::GaveUp(_)) => {}
+                Verdict::Unknown(_) | Verdict::Holds | Verdict::Violated(_) => break,
+            }
+        }
+        verdict
+    }
+
+    /// A violation that was replayed already.
+    fn known(&mut self, (violation, witness): (Box<Violation>, Witness)) -> Verdict {
+        self.report.witness = Some(witness);
+        Verdict::Violated(violation)
+    }
+
+    fn attempt(
+        &mut self,
+        task: &Task,
+        space: &Space<'_>,
+        plan: Plan<'_>,
+        max_states: usize,
+    ) -> Verdict {
         let mut prover = Prover::new(palisade_logic::Options {
             limits: engine::limits(self.options),
             stats: Arc::clone(&self.solver),
@@ -199,8 +261,11 @@ impl Driver<'_> {
             space,
             options: self.options,
         };
-        let atoms = seed_atoms(&seeding, &mut self.report.notes);
-        let mut engine = Engine::new(space, self.options, atoms);
+        let mut atoms = seed_atoms(&seeding, &mut self.report.notes);
+        atoms.extend(plan.atoms);
+        let mut engine = Engine::new(space, &plan.options, atoms);
+        engine.advisor = plan.advisor;
+        engine.cubes = plan.cubes;
         let end = engine.run(&mut prover, max_states);
         let Engine {
             predicates,
@@ -219,6 +284,7 @@ impl Driver<'_> {
                 self.report.notes = notes;
                 Verdict::Unknown(unknown)
             }
+            End::Advised(bug) => self.known(*bug),
             End::Refuted(run) => {
                 let copies = self.copies();
                 let (program, model) = (self.program, self.options.model);

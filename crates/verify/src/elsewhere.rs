@@ -39,8 +39,8 @@ pub fn replay(
             let kind = ActionKind::Update { cell };
             actions.push(Action { thread, kind });
             // A single candidate needs no trial.
-            let fits = cells.len() == 1
-                || palisade_machine::replay(program, &start, &actions).is_ok();
+            let fits =
+                cells.len() == 1 || palisade_machine::replay(program, &start, &actions).is_ok();
             if fits {
                 update = Some(cell);
                 break;

@@ -24,10 +24,10 @@ use palisade_abstraction::transformer::Transformer;
 use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
 use palisade_logic::interpolate::Method;
 use palisade_logic::{Atom, Limits, Prover, Reason};
-use palisade_machine::Witness;
-use palisade_program::{Model, Span, Unknown, Violation};
+use palisade_program::{Model, Span, Unknown};
 
 use crate::divergence;
+use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
 use crate::refine::{Infeasible, generalise};
 use crate::simulate::{Run, Simulated, simulate};
@@ -40,7 +40,7 @@ pub enum End {
     /// A run that violates the property: which one, and where the assertion stands.
     Refuted(Run),
     /// A bug that the advisor knew, with its run on the concrete machine.
-    Advised(Box<(Box<Violation>, Witness)>),
+    Advised(Bug),
     /// Neither.
     Unknown(Unknown),
 }
@@ -51,7 +51,7 @@ pub enum Advice {
     /// Predicates that may help.
     Atoms(BTreeSet<Atom>),
     /// A bug.
-    Bug(Box<(Box<Violation>, Witness)>),
+    Bug(Bug),
     /// No more.
     Nothing,
 }

@@ -185,7 +185,7 @@ impl<'a> Given<'a> {
                 let mut search = Search::new(commands, &bad, &self.predicates, &mut lazy, &options);
                 (search.run(), search.stats, (0, 0))
             }
-            Strategy::Enumerate | Strategy::Cores => {
+            Strategy::Enumerate | Strategy::Cores | Strategy::Cubes => {
                 let mut tables = if self.options.strategy == Strategy::Cores {
                     Tables::cores(prover, max_size)
                 } else {

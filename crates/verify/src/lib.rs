@@ -34,4 +34,6 @@ pub mod strengthen;
 
 pub use driver::verify;
 pub use given::check_given;
-pub use options::{Buffers, Extrapolate, Options, Progress, Promote, Report, Sizes, Stats, Strategy};
+pub use options::{
+    Buffers, Extrapolate, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
+};

@@ -29,8 +29,8 @@ use palisade_memory::reduced::{Part, Reduced};
 use palisade_program::{Cell, Instance, Model, Program, Violation};
 
 use crate::elsewhere;
-use crate::engine::{End, Engine, limits};
-use crate::options::{Options, Stats};
+use crate::engine::{Advice, Advisor, End, Engine, limits};
+use crate::options::{Extrapolate, Options, Stats, Strategy};
 use crate::strengthen::strengthen;
 
 /// Most rounds of the search for a proof under SC.
@@ -38,13 +38,20 @@ const MAX_ROUNDS: usize = 60;
 /// Most abstract states of one of its searches.
 const MAX_STATES: usize = 200_000;
 
+/// A violation under the weak model, and its run.
+pub type Bug = Box<(Box<Violation>, Witness)>;
+
+/// Most lifted predicates that are used without being asked for: above it, finding
+/// the few that are needed is cheaper.
+const MAX_LIFTED: usize = 100;
+
 /// What a run under SC taught.
 #[derive(Clone, Debug)]
 pub enum Lesson {
     /// The predicates of a proof, over the slots of the program's own space.
     Proof(BTreeSet<Atom>),
     /// A bug that the machine has replayed under the model.
-    Bug(Box<(Box<Violation>, Witness)>),
+    Bug(Bug),
     /// Neither a proof nor a bug.
     Nothing,
 }
@@ -114,8 +121,10 @@ impl<'a> Teacher<'a> {
 
     fn study(&self, promote: bool) -> Lesson {
         let space = Space::new(self.program, self.instances.clone(), promote);
+        // Strategies find the same proof at different cost.
         let options = Options {
             model: Model::Sc,
+            strategy: Strategy::Lazy,
             max_rounds: self.options.max_rounds.min(MAX_ROUNDS),
             ..self.options.clone()
         };
@@ -192,6 +201,152 @@ impl<'a> Teacher<'a> {
         }
         cubes
     }
+}
+
+/// One way to try a reduced program.
+pub struct Plan<'t> {
+    /// The options of the loop.
+    pub options: Options,
+    /// Predicates to start with.
+    pub atoms: BTreeSet<Atom>,
+    /// Cubes for [`Strategy::Cubes`].
+    pub cubes: BTreeSet<Literals>,
+    /// Whom to ask before refinement.
+    pub advisor: Option<Advisor<'t>>,
+    /// A bug that is known already.
+    pub bug: Option<Bug>,
+}
+
+/// What is about to be searched: a reduced program and its space.
+#[derive(Clone, Copy)]
+pub struct Pupil<'t> {
+    /// The reduced program; `None` if the program itself is searched.
+    pub reduced: Option<&'t Reduced>,
+    /// Its space.
+    pub space: &'t Space<'t>,
+    /// Whether finite variables are explicit in it.
+    pub promote: bool,
+}
+
+impl Teacher<'_> {
+    /// The way to try `pupil` at this stage, from 0, each tried when the one before
+    /// was too weak; none if there are no more.
+    pub fn plan<'t>(&'t self, pupil: Pupil<'t>, stage: usize) -> Option<Plan<'t>> {
+        let mut plan = Plan {
+            options: self.options.clone(),
+            atoms: BTreeSet::new(),
+            cubes: BTreeSet::new(),
+            advisor: None,
+            bug: None,
+        };
+        let by_cubes = self.options.strategy == Strategy::Cubes
+            || self.options.extrapolate == Extrapolate::Cubes;
+        let Some(reduced) = pupil.reduced else {
+            return (stage == 0).then_some(plan);
+        };
+        match self.options.extrapolate {
+            Extrapolate::Cubes | Extrapolate::Auto | Extrapolate::Predicates if by_cubes => {
+                self.plan_cubes(&mut plan, reduced, pupil, stage)?;
+            }
+            Extrapolate::Predicates if stage == 0 => {
+                match &*self.lesson(pupil.promote) {
+                    Lesson::Proof(atoms) => plan.atoms = lifted(self, reduced, pupil, atoms),
+                    Lesson::Bug(bug) => plan.bug = Some(bug.clone()),
+                    Lesson::Nothing => {}
+                }
+                plan.advisor = Some(self.advisor(reduced, pupil, 1));
+            }
+            // Exactly the predicates given: nothing is to be found elsewhere.
+            Extrapolate::Auto if stage == 0 && self.options.refine => {
+                plan.advisor = Some(self.advisor(reduced, pupil, 0));
+            }
+            Extrapolate::Auto | Extrapolate::None if stage == 0 => {}
+            Extrapolate::Auto
+            | Extrapolate::Predicates
+            | Extrapolate::Cubes
+            | Extrapolate::None => return None,
+        }
+        Some(plan)
+    }
+
+    /// Cubes first, then those of a strengthened proof, then the lazy strategy.
+    fn plan_cubes(
+        &self,
+        plan: &mut Plan<'_>,
+        reduced: &Reduced,
+        pupil: Pupil<'_>,
+        stage: usize,
+    ) -> Option<()> {
+        let lesson = self.lesson(pupil.promote);
+        let mut atoms = match (&*lesson, stage) {
+            (Lesson::Proof(atoms), _) => atoms.clone(),
+            (Lesson::Bug(bug), 0) => {
+                plan.bug = Some(bug.clone());
+                return Some(());
+            }
+            // Nothing to lift from: straight to the last way.
+            (Lesson::Nothing, 0) => BTreeSet::new(),
+            (Lesson::Bug(_) | Lesson::Nothing, _) => return None,
+        };
+        let proved = matches!(&*lesson, Lesson::Proof(_));
+        if stage > 0 {
+            atoms = self.strengthened(pupil.promote, &atoms);
+        }
+        plan.atoms = lifted(self, reduced, pupil, &atoms);
+        match stage {
+            0 | 1 if proved => {
+                plan.options.strategy = Strategy::Cubes;
+                plan.options.refine = false;
+                let sc = self.space(pupil.promote);
+                let copies = copies(&sc, reduced, pupil.space);
+                plan.cubes = copies.lift_cubes(&self.cubes(pupil.promote, &atoms));
+                if self.options.drop_buffered {
+                    plan.cubes = copies.drop_buffered(std::mem::take(&mut plan.cubes));
+                }
+            }
+            0 => plan.options.strategy = Strategy::Lazy,
+            2 if self.options.refine => plan.options.strategy = Strategy::Lazy,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Hands out the lifted predicates of the proof, then those of a strengthened
+    /// one; from this stage on.
+    fn advisor<'t>(&'t self, reduced: &'t Reduced, pupil: Pupil<'t>, from: usize) -> Advisor<'t> {
+        let mut stage = from;
+        let most = match self.options.extrapolate {
+            Extrapolate::Auto => MAX_LIFTED,
+            Extrapolate::Predicates | Extrapolate::Cubes | Extrapolate::None => usize::MAX,
+        };
+        Box::new(move || {
+            stage += 1;
+            let advice = |atoms: &BTreeSet<Atom>| {
+                let lifted = lifted(self, reduced, pupil, atoms);
+                if lifted.len() <= most {
+                    Advice::Atoms(lifted)
+                } else {
+                    Advice::Nothing
+                }
+            };
+            match (&*self.lesson(pupil.promote), stage) {
+                (Lesson::Proof(atoms), 1) => advice(atoms),
+                (Lesson::Proof(atoms), 2) => advice(&self.strengthened(pupil.promote, atoms)),
+                (Lesson::Bug(bug), 1) => Advice::Bug(bug.clone()),
+                (Lesson::Proof(_) | Lesson::Bug(_) | Lesson::Nothing, _) => Advice::Nothing,
+            }
+        })
+    }
+}
+
+fn lifted(
+    teacher: &Teacher<'_>,
+    reduced: &Reduced,
+    pupil: Pupil<'_>,
+    atoms: &BTreeSet<Atom>,
+) -> BTreeSet<Atom> {
+    let sc = teacher.space(pupil.promote);
+    copies(&sc, reduced, pupil.space).lift_atoms(atoms)
 }
 
 /// Which variables of `space`, the space of `reduced`, hold copies of which of `sc`,

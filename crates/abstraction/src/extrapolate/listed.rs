@@ -28,14 +28,10 @@ pub struct Listed {
 impl Listed {
     /// The cubes over `predicates` among `cubes`; those with other literals are left
     /// out.
-    pub fn new<'a>(
-        predicates: &Predicates,
-        cubes: impl IntoIterator<Item = &'a Literals>,
-    ) -> Self {
+    pub fn new<'a>(predicates: &Predicates, cubes: impl IntoIterator<Item = &'a Literals>) -> Self {
         let numbered = |cube: &Literals| {
-            let number = |l: &palisade_logic::atom::Literal| {
-                Some((predicates.find(&l.atom)?, l.positive))
-            };
+            let number =
+                |l: &palisade_logic::atom::Literal| Some((predicates.find(&l.atom)?, l.positive));
             cube.iter().map(number).collect::<Option<Vec<_>>>()
         };
         let mut cubes: Vec<_> = cubes.into_iter().filter_map(numbered).collect();

@@ -175,6 +175,7 @@ fn measure(
         strategy: match strategy {
             StrategyArg::Enumerate => Strategy::Enumerate,
             StrategyArg::Cores => Strategy::Cores,
+            StrategyArg::Cubes => Strategy::Cubes,
             StrategyArg::Lazy => Strategy::Lazy,
         },
         cube_size: experiment.cube_size,
@@ -200,6 +201,7 @@ const fn name(strategy: StrategyArg) -> &'static str {
     match strategy {
         StrategyArg::Enumerate => "enumerate",
         StrategyArg::Cores => "cores",
+        StrategyArg::Cubes => "cubes",
         StrategyArg::Lazy => "lazy",
     }
 }

@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use palisade_memory::reduced::OVERFLOW;
 use palisade_program::{Program, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{Options, Promote, Report, Strategy, verify};
+use palisade_verify::{Extrapolate, Options, Promote, Report, Strategy, verify};
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
-use crate::args::{StrategyArg, VerifyArgs};
+use crate::args::{ExtrapolateArg, StrategyArg, VerifyArgs};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
@@ -54,7 +54,15 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
             StrategyArg::Lazy => Strategy::Lazy,
             StrategyArg::Enumerate => Strategy::Enumerate,
             StrategyArg::Cores => Strategy::Cores,
+            StrategyArg::Cubes => Strategy::Cubes,
         },
+        extrapolate: match args.extrapolate {
+            ExtrapolateArg::Auto => Extrapolate::Auto,
+            ExtrapolateArg::Predicates => Extrapolate::Predicates,
+            ExtrapolateArg::Cubes => Extrapolate::Cubes,
+            ExtrapolateArg::None => Extrapolate::None,
+        },
+        drop_buffered: args.drop_buffered,
         cube_size: args.cube_size.unwrap_or(defaults.cube_size),
         buffers: args.buffers.0.clone(),
         promote: if args.no_explicit {
@@ -87,6 +95,8 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "copies": options.threads,
         "cube_size": options.cube_size,
         "buffers": args.buffers.to_string(),
+        "extrapolate": extrapolate_name(options.extrapolate),
+        "drop_buffered": options.drop_buffered,
         "explicit": !args.no_explicit,
         "merge": options.merge,
         "refine": options.refine,
@@ -96,11 +106,21 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
     })
 }
 
+const fn extrapolate_name(extrapolate: Extrapolate) -> &'static str {
+    match extrapolate {
+        Extrapolate::Auto => "auto",
+        Extrapolate::Predicates => "predicates",
+        Extrapolate::Cubes => "cubes",
+        Extrapolate::None => "none",
+    }
+}
+
 const fn strategy_name(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Lazy => "lazy",
         Strategy::Enumerate => "enumerate",
         Strategy::Cores => "cores",
+        Strategy::Cubes => "cubes",
     }
 }
 
