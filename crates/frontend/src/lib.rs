@@ -11,7 +11,9 @@
 //! | [`pal`] | the `.pal` language: parse, format, print |
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
+//! | [`c`] | C with pthreads and atomics |
 
+pub mod c;
 pub mod diagnostic;
 pub mod litmus;
 pub mod pal;
@@ -33,6 +35,7 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse(source),
         Some("rmm") => rmm::parse(source),
+        Some("c" | "i") => c::parse(path, &source, &c::Options::default()),
         Some("litmus") => Err(unsupported(
             source,
             "a litmus test is not a program",
@@ -41,7 +44,7 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
         Some(_) | None => Err(unsupported(
             source,
             "unknown kind of file",
-            "programs are read from files that end in `.pal` or `.rmm`",
+            "programs are read from files that end in `.pal`, `.c`, `.i` or `.rmm`",
         )),
     }
 }

@@ -287,7 +287,17 @@ impl<'p> Machine<'p> {
         let whole = domain.unwrap_or(self.any);
         let mut tried = inside(whole);
         if i128::from(tried.hi) - i128::from(tried.lo) >= MOST_CHOICES {
-            tried.hi = tried.lo + (MOST_CHOICES - 1) as i64;
+            // Too many to try: those that `*` without a domain tries, or the least.
+            let usual = Domain {
+                lo: tried.lo.max(self.any.lo),
+                hi: tried.hi.min(self.any.hi),
+            };
+            if usual.lo <= usual.hi {
+                tried = usual;
+            }
+            if i128::from(tried.hi) - i128::from(tried.lo) >= MOST_CHOICES {
+                tried.hi = tried.lo + (MOST_CHOICES - 1) as i64;
+            }
         }
         Choice {
             tried,

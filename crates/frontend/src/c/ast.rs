@@ -1,0 +1,168 @@
+//! The *syntax tree* of a C file, with types resolved: declarations are in terms of
+//! [`Type`], enumeration constants and `sizeof` are numbers already.
+
+use palisade_program::Span;
+
+use super::types::{Structs, Type};
+
+/// A whole file.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) items: Vec<Item>,
+    pub(super) structs: Structs,
+}
+
+/// What stands at the top level.
+#[derive(Debug)]
+pub(super) enum Item {
+    Function(Function),
+    Variable(Declaration),
+}
+
+/// A function with a body.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) result: Type,
+    pub(super) params: Vec<(Option<String>, Type)>,
+    pub(super) body: Vec<Stmt>,
+    pub(super) span: Span,
+}
+
+/// How a variable is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Storage {
+    #[default]
+    Automatic,
+    Static,
+    Extern,
+    Typedef,
+}
+
+/// A declared variable (or function: the type says).
+#[derive(Clone, Debug)]
+pub(super) struct Declaration {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    pub(super) storage: Storage,
+    pub(super) thread_local: bool,
+    pub(super) init: Option<Initializer>,
+    pub(super) span: Span,
+}
+
+/// An initialiser.
+#[derive(Clone, Debug)]
+pub(super) enum Initializer {
+    Value(Expr),
+    List(Vec<(Vec<Designator>, Initializer)>, Span),
+}
+
+/// `.name` or `[index]`.
+#[derive(Clone, Debug)]
+pub(super) enum Designator {
+    Field(String),
+    Index(u64),
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub(super) struct Stmt {
+    pub(super) kind: StmtKind,
+    pub(super) span: Span,
+}
+
+/// Kinds of statement.
+#[derive(Clone, Debug)]
+pub(super) enum StmtKind {
+    Empty,
+    Expr(Expr),
+    Declare(Vec<Declaration>),
+    Block(Vec<Stmt>),
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    While(Expr, Box<Stmt>),
+    DoWhile(Box<Stmt>, Expr),
+    For(Option<Box<Stmt>>, Option<Expr>, Option<Expr>, Box<Stmt>),
+    Switch(Expr, Box<Stmt>),
+    /// `case lo ... hi:`
+    Case(i128, i128, Box<Stmt>),
+    Default(Box<Stmt>),
+    Label(String, Box<Stmt>),
+    Goto(String),
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    /// Inline assembler: its template.
+    Asm(String),
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(super) struct Expr {
+    pub(super) kind: ExprKind,
+    pub(super) span: Span,
+}
+
+/// Unary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unary {
+    Plus,
+    Minus,
+    Not,
+    BitNot,
+    Deref,
+    Address,
+    PreIncrement,
+    PreDecrement,
+    PostIncrement,
+    PostDecrement,
+}
+
+/// Binary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Shl,
+    Shr,
+    Lt,
+    Gt,
+    Le,
+    Ge,
+    Eq,
+    Ne,
+    BitAnd,
+    BitOr,
+    BitXor,
+    And,
+    Or,
+}
+
+/// Kinds of expression.
+#[derive(Clone, Debug)]
+pub(super) enum ExprKind {
+    Int(i128, Type),
+    /// A floating-point number: parsed, not supported.
+    Float,
+    Str(String),
+    Ident(String),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    /// `a = b`, `a += b`
+    Assign(Option<Binary>, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`; without `a`, as GNU C has it, the value of `c`.
+    Cond(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
+    Call(Box<Expr>, Vec<Expr>),
+    Index(Box<Expr>, Box<Expr>),
+    Member(Box<Expr>, String),
+    Arrow(Box<Expr>, String),
+    Cast(Type, Box<Expr>),
+    Comma(Box<Expr>, Box<Expr>),
+    /// `({ ... })`
+    Statements(Vec<Stmt>),
+    Compound(Type, Box<Initializer>),
+    /// `sizeof` of something whose size is not known here.
+    UnknownSize,
+}

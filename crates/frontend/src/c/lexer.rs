@@ -1,0 +1,442 @@
+//! *Tokens* of preprocessed C, each with its span in the user's file.
+//!
+//! The preprocessor's line markers say from which line of which file a line comes.
+//! Its output does not say columns, so a token is looked for in the user's line,
+//! from left to right; what is not found there came out of a macro and gets the
+//! span of the name at hand, which is the macro's. Tokens of headers get the span
+//! of the last token of the user's file.
+
+use palisade_program::{Source, Span};
+
+use crate::diagnostic::Diagnostic;
+
+/// Kinds of token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Ident(String),
+    /// Value, and whether `u`, `l` stand behind it; hexadecimal or octal constants
+    /// may be unsigned without suffix.
+    Int {
+        value: u128,
+        unsigned: bool,
+        longs: u8,
+        decimal: bool,
+    },
+    Float,
+    Char(i64),
+    Str(String),
+    Punct(&'static str),
+    End,
+}
+
+/// A token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+    /// Whether it stands in the user's file rather than in a header.
+    pub(super) own: bool,
+}
+
+const PUNCTUATORS: [&str; 48] = [
+    "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "*=",
+    "/=", "%=", "+=", "-=", "&=", "^=", "|=", "##", "[", "]", "(", ")", "{", "}", ".", "&", "*",
+    "+", "-", "~", "!", "/", "%", "<", ">", "^", "|", "?", ":", ";", "=", ",", "#",
+];
+
+/// Maps places of the preprocessed text to the user's file.
+struct Mapper<'a> {
+    user: &'a Source,
+    /// Start of each line of the user's file.
+    starts: Vec<usize>,
+    /// The name of the user's file in line markers; `None`: no markers, the text is
+    /// the user's file itself.
+    main: Option<String>,
+    in_main: bool,
+    line: usize,
+    cursor: usize,
+    /// The line before a marker, and how far it was read.
+    resumed: Option<(usize, usize)>,
+    last: Span,
+}
+
+impl Mapper<'_> {
+    fn line_text(&self) -> &str {
+        let text = self.user.text();
+        let start = self.starts.get(self.line - 1).copied();
+        let end = self.starts.get(self.line).map_or(text.len(), |e| e - 1);
+        start.and_then(|s| text.get(s..end)).unwrap_or("")
+    }
+
+    fn new_line(&mut self) {
+        self.line += 1;
+        // Markers inside of a line (around macros of headers) do not start it anew.
+        self.cursor = match self.resumed {
+            Some((line, cursor)) if line == self.line => cursor,
+            Some(_) | None => 0,
+        };
+        self.resumed = None;
+    }
+
+    fn span(&mut self, start: usize, end: usize, text: &str) -> Span {
+        if self.main.is_none() {
+            return Span::new(start, end);
+        }
+        if !self.in_main || self.line == 0 {
+            return self.last;
+        }
+        let Some(&base) = self.starts.get(self.line - 1) else {
+            return self.last;
+        };
+        let line = self.line_text();
+        let rest = line.get(self.cursor..).unwrap_or("");
+        let found = find_token(rest, text).map(|at| (self.cursor + at, text.len()));
+        let (at, length) = match found {
+            Some((at, length)) => {
+                self.cursor = at + length;
+                (at, length)
+            }
+            None => word_at(line, self.cursor),
+        };
+        self.last = Span::new(base + at, base + at + length);
+        self.last
+    }
+}
+
+/// Where `text` stands in `line` as a whole token.
+fn find_token(line: &str, text: &str) -> Option<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let wordy = text.starts_with(is_word);
+    let mut from = 0;
+    while let Some(at) = line.get(from..)?.find(text).map(|at| at + from) {
+        let before = line[..at].chars().next_back().is_some_and(is_word);
+        let after = line[at + text.len()..].starts_with(is_word);
+        if !wordy || !(before || after) {
+            return Some(at);
+        }
+        from = at + text.len();
+    }
+    None
+}
+
+/// The next word of a line from `from` on: position and length.
+fn word_at(line: &str, from: usize) -> (usize, usize) {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let rest = line.get(from..).unwrap_or("");
+    let Some(skip) = rest.find(is_word) else {
+        let trimmed = line.trim_start();
+        return (line.len() - trimmed.len(), trimmed.trim_end().len().min(1));
+    };
+    let word = &rest[skip..];
+    let length = word.find(|c| !is_word(c)).unwrap_or(word.len());
+    (from + skip, length)
+}
+
+/// The tokens of `text`, located in `user`. `main` is the user's file in line
+/// markers, `None` if `text` is the user's file.
+pub(super) fn lex(
+    text: &str,
+    user: &Source,
+    main: Option<String>,
+) -> Result<Vec<Token>, Diagnostic> {
+    let starts = std::iter::once(0)
+        .chain(user.text().match_indices('\n').map(|(i, _)| i + 1))
+        .collect();
+    let mapper = Mapper {
+        user,
+        starts,
+        in_main: main.is_none(),
+        main,
+        line: 1,
+        cursor: 0,
+        resumed: None,
+        last: Span::default(),
+    };
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        mapper,
+        tokens: Vec::new(),
+    };
+    lexer.run()?;
+    Ok(lexer.tokens)
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    mapper: Mapper<'a>,
+    tokens: Vec<Token>,
+}
+
+impl Lexer<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn run(&mut self) -> Result<(), Diagnostic> {
+        let mut line_start = true;
+        while let Some(c) = self.rest().chars().next() {
+            if c == '\n' {
+                self.at += 1;
+                self.mapper.new_line();
+                line_start = true;
+            } else if c.is_whitespace() || c == '\u{c}' {
+                self.at += c.len_utf8();
+            } else if self.rest().starts_with("//") {
+                let end = self.rest().find('\n').unwrap_or(self.rest().len());
+                self.at += end;
+            } else if self.rest().starts_with("/*") {
+                self.comment()?;
+            } else if self.rest().starts_with("\\\n") {
+                self.at += 2;
+                self.mapper.new_line();
+            } else if c == '#' && line_start {
+                self.directive()?;
+            } else {
+                line_start = false;
+                self.token(c)?;
+            }
+        }
+        let span = self.mapper.last;
+        self.tokens.push(Token {
+            kind: Kind::End,
+            span,
+            own: true,
+        });
+        Ok(())
+    }
+
+    fn comment(&mut self) -> Result<(), Diagnostic> {
+        let length = self.rest().find("*/").map(|end| end + 2);
+        let Some(length) = length else {
+            let span = self.mapper.span(self.at, self.at + 2, "/*");
+            return Err(Diagnostic::error(span, "this comment does not end").help("add `*/`"));
+        };
+        let lines = self.rest()[..length].matches('\n').count();
+        (0..lines).for_each(|_| self.mapper.new_line());
+        self.at += length;
+        Ok(())
+    }
+
+    /// `# 12 "file.c"`, `#line 12 "file.c"`, `#pragma ...`
+    fn directive(&mut self) -> Result<(), Diagnostic> {
+        let end = self.rest().find('\n').unwrap_or(self.rest().len());
+        let line = self.rest()[1..end].trim().to_owned();
+        let words = line.strip_prefix("line").map_or(line.as_str(), str::trim);
+        let digits = words
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(words.len());
+        if let Ok(number) = words[..digits].parse::<usize>() {
+            let name = words[digits..].trim();
+            let name = name.strip_prefix('"').and_then(|n| n.split('"').next());
+            if let (Some(name), Some(main)) = (name, &self.mapper.main) {
+                self.mapper.in_main = name.replace("\\\\", "\\") == *main;
+            }
+            // The break at the end of this line counts one.
+            if self.mapper.main.is_some() {
+                if self.mapper.cursor > 0 {
+                    self.mapper.resumed = Some((self.mapper.line, self.mapper.cursor));
+                }
+                self.mapper.line = number.saturating_sub(1);
+            }
+        } else if !line.is_empty() && !line.starts_with("pragma") && !line.starts_with("ident") {
+            let span = self.mapper.span(self.at, self.at + end, "#");
+            return Err(Diagnostic::error(
+                span,
+                "this file needs a preprocessor, and none was found",
+            )
+            .label("a directive")
+            .help("install a C compiler (`cc`), or give the output of `cc -E` as a .i file"));
+        }
+        self.at += end;
+        Ok(())
+    }
+
+    fn push(&mut self, kind: Kind, length: usize) {
+        let (start, end) = (self.at, self.at + length);
+        let text = &self.text[start..end];
+        let span = self.mapper.span(start, end, text);
+        self.tokens.push(Token {
+            kind,
+            span,
+            own: self.mapper.in_main,
+        });
+        self.at = end;
+    }
+
+    fn token(&mut self, c: char) -> Result<(), Diagnostic> {
+        let rest = self.rest();
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        if let Some(prefix) = string_prefix(rest) {
+            return self.quoted(prefix);
+        }
+        if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|d: char| d.is_ascii_digit())) {
+            return self.number();
+        }
+        if c.is_alphabetic() || c == '_' || c == '$' {
+            let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            let name = rest[..length].to_owned();
+            self.push(Kind::Ident(name), length);
+            return Ok(());
+        }
+        if let Some(p) = PUNCTUATORS.iter().find(|p| rest.starts_with(**p)) {
+            self.push(Kind::Punct(p), p.len());
+            return Ok(());
+        }
+        let span = self
+            .mapper
+            .span(self.at, self.at + c.len_utf8(), &c.to_string());
+        Err(
+            Diagnostic::error(span, format!("unexpected character `{c}`"))
+                .help("this is no C; remove it"),
+        )
+    }
+
+    fn number(&mut self) -> Result<(), Diagnostic> {
+        let rest = self.rest();
+        let mut length = 0;
+        let mut previous = ' ';
+        for c in rest.chars() {
+            let sign = (c == '+' || c == '-')
+                && (matches!(previous, 'e' | 'E') && !rest.starts_with("0x")
+                    || matches!(previous, 'p' | 'P'));
+            if !(c.is_alphanumeric() || c == '.' || c == '_' || sign) {
+                break;
+            }
+            length += c.len_utf8();
+            previous = c;
+        }
+        let word = rest[..length].to_owned();
+        let kind = integer(&word).or_else(|| is_float(&word).then_some(Kind::Float));
+        let Some(kind) = kind else {
+            let span = self.mapper.span(self.at, self.at + length, &word);
+            return Err(Diagnostic::error(span, format!("`{word}` is no number")));
+        };
+        self.push(kind, length);
+        Ok(())
+    }
+
+    fn quoted(&mut self, prefix: usize) -> Result<(), Diagnostic> {
+        let rest = self.rest();
+        let quote = rest[prefix..].chars().next().unwrap_or('"');
+        let mut value = Vec::new();
+        let mut chars = rest[prefix + 1..].char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            if c == quote {
+                let length = prefix + 1 + at + 1;
+                let kind = if quote == '"' {
+                    Kind::Str(
+                        value
+                            .iter()
+                            .filter_map(|&v| char::from_u32(v as u32))
+                            .collect(),
+                    )
+                } else {
+                    // `char` is signed; several characters in one constant are left
+                    // to the number that gcc makes of them.
+                    let byte = |v: i64| i64::from(v as u8 as i8);
+                    Kind::Char(match value.as_slice() {
+                        [one] if prefix == 0 => byte(*one),
+                        many => many.iter().fold(0, |a, v| (a << 8) | (v & 0xff)),
+                    })
+                };
+                self.push(kind, length);
+                return Ok(());
+            }
+            if c == '\n' {
+                break;
+            }
+            if c == '\\' {
+                value.push(escape(&mut chars));
+            } else {
+                value.push(i64::from(u32::from(c)));
+            }
+        }
+        let span = self.mapper.span(self.at, self.at + 1, "\"");
+        Err(
+            Diagnostic::error(span, "this string or character does not end")
+                .help("close it on the same line"),
+        )
+    }
+}
+
+/// Length of what stands before the quote of a string or character constant.
+fn string_prefix(rest: &str) -> Option<usize> {
+    ["u8", "L", "u", "U", ""].iter().find_map(|prefix| {
+        let behind = rest.strip_prefix(prefix)?;
+        behind.starts_with(['"', '\'']).then_some(prefix.len())
+    })
+}
+
+/// The character behind a backslash.
+fn escape(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -> i64 {
+    let Some((_, c)) = chars.next() else { return 0 };
+    let mut digits = |radix: u32, most: usize, start: i64| {
+        let mut value = start;
+        for _ in 0..most {
+            let Some(d) = chars.peek().and_then(|(_, c)| c.to_digit(radix)) else {
+                break;
+            };
+            value = value
+                .wrapping_mul(i64::from(radix))
+                .wrapping_add(i64::from(d));
+            chars.next();
+        }
+        value
+    };
+    match c {
+        'n' => 10,
+        't' => 9,
+        'r' => 13,
+        'a' => 7,
+        'b' => 8,
+        'f' => 12,
+        'v' => 11,
+        'e' => 27,
+        'x' => digits(16, 8, 0),
+        '0'..='7' => digits(8, 2, i64::from(c.to_digit(8).unwrap_or(0))),
+        other => i64::from(u32::from(other)),
+    }
+}
+
+fn integer(word: &str) -> Option<Kind> {
+    let lower = word.to_ascii_lowercase();
+    let (radix, body) = if let Some(hex) = lower.strip_prefix("0x") {
+        (16, hex)
+    } else if let Some(binary) = lower.strip_prefix("0b") {
+        (2, binary)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, &lower[1..])
+    } else {
+        (10, lower.as_str())
+    };
+    let split = body
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(body.len());
+    let (digits, suffix) = body.split_at(split);
+    let digits = if digits.is_empty() && radix == 8 {
+        "0"
+    } else {
+        digits
+    };
+    let (unsigned, longs) = match suffix {
+        "" => (false, 0),
+        "u" => (true, 0),
+        "l" => (false, 1),
+        "ll" => (false, 2),
+        "ul" | "lu" => (true, 1),
+        "ull" | "llu" => (true, 2),
+        _ => return None,
+    };
+    Some(Kind::Int {
+        value: u128::from_str_radix(digits, radix).ok()?,
+        unsigned,
+        longs,
+        decimal: radix == 10,
+    })
+}
+
+fn is_float(word: &str) -> bool {
+    word.contains('.') || word.to_ascii_lowercase().contains(['e', 'p', 'f'])
+}

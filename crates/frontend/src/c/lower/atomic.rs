@@ -1,0 +1,456 @@
+//! *Atomics*: C11's `atomic_*`, gcc's `__atomic_*` and `__sync_*`. Orders become
+//! fences as DESIGN says: a `seq_cst` store is followed by a full fence; stores and
+//! fences of release strength or more have a store-store fence before them (which
+//! matters under PSO only); a read-modify-write is an atomic block; loads are plain.
+
+use palisade_program::{AtomicKind, BinOp, FenceKind, LocalExpr, Span, Step};
+
+use super::code::{Code, Lower};
+use super::expr::unsupported;
+use super::place::Place;
+use super::value::Val;
+use crate::c::ast::{Binary, Expr, ExprKind, Unary};
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+/// Memory orders.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Order {
+    Relaxed,
+    Consume,
+    Acquire,
+    Release,
+    AcqRel,
+    SeqCst,
+}
+
+impl Order {
+    const fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+}
+
+/// What a read-modify-write computes.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    Set,
+    By(Binary),
+    Nand,
+}
+
+impl Code<'_, '_> {
+    /// The place that a pointer argument points to; `&x` is `x` itself.
+    pub(super) fn target_of(&mut self, e: &Expr) -> Lower<Place> {
+        match &e.kind {
+            ExprKind::Unary(Unary::Address, a) => self.place(a),
+            ExprKind::Cast(ty, a) => {
+                let place = self.target_of(a)?;
+                let to = ty.pointee().cloned().unwrap_or(Type::Void);
+                let same = matches!((to.plain(), place.ty().plain()),
+                    (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) if m == n)
+                    || to.plain() == place.ty().plain()
+                    || to == Type::Void;
+                if same {
+                    return Ok(place);
+                }
+                let pointer = self.value(e)?;
+                Ok(self.pointed(pointer, to))
+            }
+            _ => {
+                let pointer = self.value(e)?;
+                let Some(ty) = pointer.ty.pointee().cloned() else {
+                    return Err(Diagnostic::error(e.span, "expected a pointer"));
+                };
+                if ty == Type::Void {
+                    return unsupported(e.span, "a pointer to void here", "cast it first");
+                }
+                Ok(self.pointed(pointer, ty))
+            }
+        }
+    }
+
+    fn memory_order(&mut self, e: Option<&Expr>) -> Lower<Order> {
+        let Some(e) = e else {
+            return Ok(Order::SeqCst);
+        };
+        let v = self.value(e)?;
+        // The numbers of gcc's __ATOMIC_...; higher bits are hints for hardware.
+        match v.as_constant().map(|c| c & 0xff) {
+            Some(0) => Ok(Order::Relaxed),
+            Some(1) => Ok(Order::Consume),
+            Some(2) => Ok(Order::Acquire),
+            Some(3) => Ok(Order::Release),
+            Some(4) => Ok(Order::AcqRel),
+            Some(5) => Ok(Order::SeqCst),
+            _ => unsupported(
+                e.span,
+                "a memory order that is no constant",
+                "name the order",
+            ),
+        }
+    }
+
+    pub(super) fn fence(&mut self, order: Order, span: Span) {
+        match order {
+            Order::SeqCst => {
+                self.emit(Step::Fence(FenceKind::StoreStore), span);
+                self.emit(Step::Fence(FenceKind::Full), span);
+            }
+            Order::Release | Order::AcqRel => {
+                self.emit(Step::Fence(FenceKind::StoreStore), span);
+            }
+            Order::Relaxed | Order::Consume | Order::Acquire => {}
+        }
+    }
+
+    pub(super) fn atomic_store(
+        &mut self,
+        place: &Place,
+        value: Val,
+        order: Order,
+        span: Span,
+    ) -> Lower<()> {
+        let in_register = matches!(place, Place::Variable { object, .. } if object.base.is_none());
+        if in_register {
+            return self.store(place, value, span);
+        }
+        let value = self.convert(value, &place.ty().clone(), span)?;
+        if order.releases() {
+            self.emit(Step::Fence(FenceKind::StoreStore), span);
+        }
+        self.store(place, value, span)?;
+        if order == Order::SeqCst {
+            self.emit(Step::Fence(FenceKind::Full), span);
+        }
+        Ok(())
+    }
+
+    /// Reads and writes in one atomic step: the old value and the new one.
+    pub(super) fn read_modify_write(
+        &mut self,
+        place: &Place,
+        f: impl FnOnce(&mut Self, Val) -> Lower<Val>,
+        span: Span,
+    ) -> Lower<(Val, Val)> {
+        let ty = place.ty().clone();
+        self.atomically(AtomicKind::FetchAdd, span, |code| {
+            let old = code.load(place, span)?;
+            let old = if matches!(place, Place::Variable { object, .. } if object.base.is_none()) {
+                code.saved(old, span)
+            } else {
+                old
+            };
+            let new = f(code, old.clone())?;
+            let new = code.convert(new, &ty, span)?;
+            code.store(place, new.clone(), span)?;
+            Ok((old, new))
+        })
+    }
+
+    /// An operation of one of the three families; none of them if `None`.
+    pub(super) fn atomic_call(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        if let Some(rest) = name.strip_prefix("__sync_") {
+            return self.sync_call(rest, args, span);
+        }
+        if let Some(rest) = name.strip_prefix("__atomic_") {
+            return self.gcc_call(rest, args, span);
+        }
+        let Some(rest) = name.strip_prefix("atomic_") else {
+            return Ok(None);
+        };
+        let (rest, explicit) = match rest.strip_suffix("_explicit") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        self.c11_call(rest, explicit, args, span)
+    }
+
+    fn c11_call(
+        &mut self,
+        name: &str,
+        explicit: bool,
+        args: &[Expr],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let order_at = |k: usize| if explicit { args.get(k) } else { None };
+        Ok(Some(match (name, args) {
+            ("thread_fence", [order]) => {
+                let order = self.memory_order(Some(order))?;
+                self.fence(order, span);
+                Val::void()
+            }
+            ("signal_fence", _) => Val::void(),
+            ("init", [at, value]) => {
+                let place = self.target_of(at)?;
+                let v = self.value(value)?;
+                self.store(&place, v, span)?;
+                Val::void()
+            }
+            ("is_lock_free", _) => Val::constant(1, &Type::INT),
+            ("store", [at, value, ..]) => {
+                let place = self.target_of(at)?;
+                let v = self.value(value)?;
+                let order = self.memory_order(order_at(2))?;
+                self.atomic_store(&place, v, order, span)?;
+                Val::void()
+            }
+            ("load", [at, ..]) => {
+                let want = self.want.take();
+                let place = self.target_of(at)?;
+                self.memory_order(order_at(1))?;
+                self.want = want;
+                self.load(&place, span)?
+            }
+            ("exchange", [at, value, ..]) => self.change(at, value, Change::Set, false, span)?,
+            ("compare_exchange_strong" | "compare_exchange_weak", [at, expected, new, ..]) => {
+                let expected = self.target_of(expected)?;
+                self.compare_exchange(at, &expected, new, span)?
+            }
+            ("flag_test_and_set", [at, ..]) => self.test_and_set(at, span)?,
+            ("flag_clear", [at, ..]) => {
+                let place = self.target_of(at)?;
+                let order = self.memory_order(order_at(1))?;
+                self.atomic_store(&place, Val::constant(0, &Type::INT), order, span)?;
+                Val::void()
+            }
+            (_, [at, value, ..]) => match name.strip_prefix("fetch_").and_then(change) {
+                Some(how) => self.change(at, value, how, false, span)?,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn gcc_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
+        Ok(Some(match (name, args) {
+            ("thread_fence", [order]) => {
+                let order = self.memory_order(Some(order))?;
+                self.fence(order, span);
+                Val::void()
+            }
+            ("signal_fence", _) => Val::void(),
+            ("load_n", [at, order]) => {
+                let want = self.want.take();
+                let place = self.target_of(at)?;
+                self.memory_order(Some(order))?;
+                self.want = want;
+                self.load(&place, span)?
+            }
+            ("load", [at, to, order]) => {
+                let (place, to) = (self.target_of(at)?, self.target_of(to)?);
+                self.memory_order(Some(order))?;
+                let v = self.load(&place, span)?;
+                self.store(&to, v, span)?;
+                Val::void()
+            }
+            ("store_n", [at, value, order]) => {
+                let place = self.target_of(at)?;
+                let v = self.value(value)?;
+                let order = self.memory_order(Some(order))?;
+                self.atomic_store(&place, v, order, span)?;
+                Val::void()
+            }
+            ("store", [at, from, order]) => {
+                let (place, from) = (self.target_of(at)?, self.target_of(from)?);
+                let v = self.load(&from, span)?;
+                let order = self.memory_order(Some(order))?;
+                self.atomic_store(&place, v, order, span)?;
+                Val::void()
+            }
+            ("exchange_n", [at, value, _]) => self.change(at, value, Change::Set, false, span)?,
+            ("exchange", [at, from, to, _]) => {
+                let from = self.target_of(from)?;
+                let v = self.load(&from, span)?;
+                let place = self.target_of(at)?;
+                let (old, _) = self.read_modify_write(&place, |_, _| Ok(v), span)?;
+                let to = self.target_of(to)?;
+                self.store(&to, old, span)?;
+                Val::void()
+            }
+            ("compare_exchange_n", [at, expected, new, _, _, _]) => {
+                let expected = self.target_of(expected)?;
+                self.compare_exchange(at, &expected, new, span)?
+            }
+            ("compare_exchange", [at, expected, new, _, _, _]) => {
+                let expected = self.target_of(expected)?;
+                let new = Expr {
+                    kind: ExprKind::Unary(Unary::Deref, Box::new(new.clone())),
+                    span: new.span,
+                };
+                self.compare_exchange(at, &expected, &new, span)?
+            }
+            ("test_and_set", [at, _]) => self.test_and_set(at, span)?,
+            ("clear", [at, order]) => {
+                let place = self.target_of(at)?;
+                let order = self.memory_order(Some(order))?;
+                self.atomic_store(&place, Val::constant(0, &Type::INT), order, span)?;
+                Val::void()
+            }
+            ("always_lock_free" | "is_lock_free", _) => Val::constant(1, &Type::INT),
+            (_, [at, value, _]) => {
+                if let Some(how) = name.strip_prefix("fetch_").and_then(change) {
+                    self.change(at, value, how, false, span)?
+                } else if let Some(how) = name.strip_suffix("_fetch").and_then(change) {
+                    self.change(at, value, how, true, span)?
+                } else {
+                    return Ok(None);
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn sync_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
+        Ok(Some(match (name, args) {
+            ("synchronize", _) => {
+                self.fence(Order::SeqCst, span);
+                Val::void()
+            }
+            ("lock_test_and_set", [at, value, ..]) => {
+                self.change(at, value, Change::Set, false, span)?
+            }
+            ("lock_release", [at, ..]) => {
+                let place = self.target_of(at)?;
+                self.atomic_store(&place, Val::constant(0, &Type::INT), Order::Release, span)?;
+                Val::void()
+            }
+            ("bool_compare_and_swap" | "val_compare_and_swap", [at, old, new, ..]) => {
+                let place = self.target_of(at)?;
+                let old = self.value(old)?;
+                let new = self.value(new)?;
+                let (was, same) = self.swap_if(&place, old, new, span)?;
+                if name.starts_with("bool") { same } else { was }
+            }
+            (_, [at, value, ..]) => {
+                if let Some(how) = name.strip_prefix("fetch_and_").and_then(change) {
+                    self.change(at, value, how, false, span)?
+                } else if let Some(how) = name.strip_suffix("_and_fetch").and_then(change) {
+                    self.change(at, value, how, true, span)?
+                } else {
+                    return Ok(None);
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn change(
+        &mut self,
+        at: &Expr,
+        value: &Expr,
+        how: Change,
+        new_wanted: bool,
+        span: Span,
+    ) -> Lower<Val> {
+        self.want = None;
+        let place = self.target_of(at)?;
+        let operand = self.value(value)?;
+        let (old, new) = self.read_modify_write(
+            &place,
+            |code, old| match how {
+                Change::Set => Ok(operand),
+                Change::By(op) => code.wrapping(|code| code.binary(op, old, operand, span)),
+                Change::Nand => {
+                    let both = code.binary(Binary::BitAnd, old, operand, span)?;
+                    code.complement(both, span)
+                }
+            },
+            span,
+        )?;
+        Ok(if new_wanted { new } else { old })
+    }
+
+    /// Atomic arithmetic wraps, also for signed types.
+    fn wrapping<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let checked = std::mem::replace(&mut self.cx.options.check_overflow, false);
+        let result = f(self);
+        self.cx.options.check_overflow = checked;
+        result
+    }
+
+    fn test_and_set(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.target_of(at)?;
+        let one = Val::constant(1, &Type::INT);
+        let (old, _) = self.read_modify_write(&place, |_, _| Ok(one), span)?;
+        self.convert(old, &Type::Bool, span)
+    }
+
+    fn compare_exchange(
+        &mut self,
+        at: &Expr,
+        expected: &Place,
+        new: &Expr,
+        span: Span,
+    ) -> Lower<Val> {
+        self.want = None;
+        let place = self.target_of(at)?;
+        let wanted = self.load(expected, span)?;
+        let wanted = self.saved(wanted, span);
+        let new = self.value(new)?;
+        let (was, same) = self.swap_if(&place, wanted, new, span)?;
+        let same = self.saved(same, span);
+        // The failed comparison tells what it found.
+        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+        let (can, cannot) = self.branch_on(same.e.clone(), yes, no, span);
+        let before = self.known.clone();
+        if can {
+            self.at(yes);
+            self.go(join, span);
+        }
+        if cannot {
+            self.at(no);
+            self.store(expected, was, span)?;
+            self.go(join, span);
+        }
+        self.at(join);
+        self.known = super::code::meet(before, &self.known);
+        Ok(same)
+    }
+
+    /// Writes `new` if the place holds `old`: what it held, and whether it was that.
+    fn swap_if(&mut self, place: &Place, old: Val, new: Val, span: Span) -> Lower<(Val, Val)> {
+        let ty = place.ty().clone();
+        let old = self.convert(old, &ty, span)?;
+        let new = self.convert(new, &ty, span)?;
+        let was = self.atomically(AtomicKind::Cas, span, |code| {
+            let was = code.load(place, span)?;
+            let was = code.saved_register(place, was, span);
+            let equal = LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e.clone());
+            let (yes, no) = (code.graph.loc(), code.graph.loc());
+            let (can, _) = code.branch_on(equal, yes, no, span);
+            if can {
+                code.at(yes);
+                code.store(place, new, span)?;
+                code.go(no, span);
+            }
+            code.at(no);
+            Ok(was)
+        })?;
+        let same = Val::truth(LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e));
+        Ok((was, same))
+    }
+
+    fn saved_register(&mut self, place: &Place, v: Val, span: Span) -> Val {
+        match place {
+            Place::Variable { object, .. } if object.base.is_none() => self.saved(v, span),
+            Place::Variable { .. } | Place::Address { .. } => v,
+        }
+    }
+}
+
+fn change(name: &str) -> Option<Change> {
+    Some(match name {
+        "add" => Change::By(Binary::Add),
+        "sub" => Change::By(Binary::Sub),
+        "and" => Change::By(Binary::BitAnd),
+        "or" => Change::By(Binary::BitOr),
+        "xor" => Change::By(Binary::BitXor),
+        "nand" => Change::Nand,
+        _ => return None,
+    })
+}

@@ -1,0 +1,510 @@
+//! *Calls*: functions are inlined, each call with locals of its own; functions of the
+//! libraries and of SV-COMP's conventions are built in. A call of anything else is
+//! refused: what it does is not known.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use palisade_program::{AssertKind, AtomicKind, Expr as Ir, LocalExpr, Span, Step};
+
+use super::code::{Code, Frame, Lower, MAX_CALLS};
+use super::expr::unsupported;
+use super::graph::Op;
+use super::layout::FIRST_FUNCTION;
+use super::value::Val;
+use crate::c::ast::{Expr, ExprKind, Function};
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+/// Functions without effect on what is checked; their arguments are evaluated.
+const SILENT: [&str; 32] = [
+    "printf",
+    "fprintf",
+    "puts",
+    "putchar",
+    "fputs",
+    "fflush",
+    "perror",
+    "putc",
+    "fputc",
+    "srand",
+    "sched_yield",
+    "pthread_yield",
+    "usleep",
+    "sleep",
+    "nanosleep",
+    "free",
+    "pthread_detach",
+    "pthread_attr_init",
+    "pthread_attr_destroy",
+    "pthread_attr_setdetachstate",
+    "pthread_mutexattr_init",
+    "pthread_mutexattr_destroy",
+    "pthread_condattr_init",
+    "pthread_condattr_destroy",
+    "pthread_setconcurrency",
+    "pthread_mutexattr_setpshared",
+    "__builtin_unreachable_hint",
+    "thrd_yield",
+    "pthread_rwlockattr_init",
+    "pthread_rwlockattr_destroy",
+    "pthread_barrierattr_init",
+    "setvbuf",
+];
+
+impl<'a> Code<'_, 'a> {
+    /// A call and its value.
+    pub(super) fn call(&mut self, callee: &Expr, args: &[Expr], span: Span) -> Lower<Val> {
+        if let ExprKind::Ident(name) = &callee.kind
+            && self.lookup(name)?.is_none()
+        {
+            return self.call_named(&name.clone(), args, span);
+        }
+        self.want = None;
+        let callee = match &callee.kind {
+            ExprKind::Unary(crate::c::ast::Unary::Deref, inner) => inner,
+            _ => callee,
+        };
+        let pointer = self.value(callee)?;
+        self.call_pointer(&pointer, args, span)
+    }
+
+    /// A call through a pointer: case by case over the functions that it may be.
+    fn call_pointer(&mut self, pointer: &Val, args: &[Expr], span: Span) -> Lower<Val> {
+        if let Some(c) = pointer.as_constant() {
+            let number = usize::try_from(c - i128::from(FIRST_FUNCTION)).ok();
+            let function = number.and_then(|n| self.cx.function_list.get(n).copied());
+            let Some(function) = function else {
+                self.demand(Ir::FALSE, "call of a null pointer", span);
+                self.block(span);
+                return Ok(Val::void());
+            };
+            return self.inline(function, args, span);
+        }
+        let pointer = self.saved(pointer.clone(), span);
+        let names = self.cx.taken_functions.clone();
+        let candidates: Vec<(i64, &'a Function)> = self
+            .cx
+            .function_list
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| names.contains(&f.name) && f.params.len() == args.len())
+            .map(|(n, f)| (FIRST_FUNCTION + n as i64, *f))
+            .collect();
+        let is = |address: i64| {
+            LocalExpr::binary(
+                palisade_program::BinOp::Eq,
+                pointer.e.clone(),
+                Ir::Const(address),
+            )
+        };
+        let any = candidates
+            .iter()
+            .fold(Ir::FALSE, |all: LocalExpr, (address, _)| {
+                all.or(is(*address))
+            });
+        self.demand(
+            LocalExpr::binary(palisade_program::BinOp::Ne, pointer.e.clone(), Ir::Const(0)),
+            "call of a null pointer",
+            span,
+        );
+        self.require(any, "a call of an unknown function", span);
+        let (start, join) = (self.here, self.graph.loc());
+        let result = self.temporary(span);
+        let mut ty = Type::Void;
+        for (address, function) in candidates {
+            let then = self.graph.loc();
+            self.here = start;
+            self.assume(is(address), then, span);
+            self.at(then);
+            let before = self.known.clone();
+            let v = self.inline(function, args, span)?;
+            if v.ty.is_scalar() {
+                ty = v.ty.clone();
+                self.assign(result, v.e, span);
+            }
+            // What the arguments changed is forgotten, not merged.
+            self.known = before;
+            self.known.clear();
+            if self.live {
+                self.go(join, span);
+            }
+        }
+        self.at(join);
+        self.known.clear();
+        if ty == Type::Void {
+            return Ok(Val::void());
+        }
+        let e = self.read(result);
+        Ok(self.held(e, &ty))
+    }
+
+    fn call_named(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Val> {
+        if let Some(v) = self.convention(name, args, span)? {
+            self.want = None;
+            return Ok(v);
+        }
+        if let Some(function) = self.cx.functions.get(name).copied() {
+            self.want = None;
+            if name.starts_with("__VERIFIER_atomic_") {
+                self.emit_op(Op::Begin(AtomicKind::Block), span);
+                let v = self.inline(function, args, span)?;
+                self.emit_op(Op::End, span);
+                return Ok(v);
+            }
+            return self.inline(function, args, span);
+        }
+        let want = self.want.take();
+        self.want = want;
+        if let Some(v) = self.atomic_call(name, args, span)? {
+            self.want = None;
+            return Ok(v);
+        }
+        self.want = None;
+        if let Some(v) = self.thread_call(name, args, span)? {
+            return Ok(v);
+        }
+        if let Some(v) = self.library_call(name, args, span)? {
+            return Ok(v);
+        }
+        unsupported(
+            span,
+            &format!("call of `{name}`, which has no body here"),
+            "define the function in this file",
+        )
+    }
+
+    /// SV-COMP's conventions, and what `assert` becomes.
+    fn convention(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
+        let is_error = match &self.cx.options.error_function {
+            Some(f) => f == name,
+            None => matches!(name, "reach_error" | "__VERIFIER_error"),
+        };
+        if is_error {
+            self.demand(Ir::FALSE, &format!("{name} is called"), span);
+            self.block(span);
+            return Ok(Some(Val::void()));
+        }
+        let only = self.cx.options.error_function.is_some();
+        match (name, args) {
+            ("__palisade_assert", [cond]) => {
+                self.check(cond, only)?;
+                Ok(Some(Val::void()))
+            }
+            ("__assert_fail" | "__assert" | "__assert_func" | "__assert_perror_fail", _) => {
+                if !only {
+                    let text = match args.first().map(|a| &a.kind) {
+                        Some(ExprKind::Str(text)) => text.clone(),
+                        _ => "here".to_owned(),
+                    };
+                    self.demand(Ir::FALSE, &format!("assertion failed: {text}"), span);
+                }
+                self.block(span);
+                Ok(Some(Val::void()))
+            }
+            ("__VERIFIER_assume" | "assume_abort_if_not" | "__builtin_assume", [cond]) => {
+                let (yes, no) = (self.graph.loc(), self.graph.loc());
+                let (can, _) = self.branch(cond, yes, no)?;
+                self.here = yes;
+                self.live = can;
+                Ok(Some(Val::void()))
+            }
+            ("__VERIFIER_assert", [cond]) if !self.cx.functions.contains_key(name) => {
+                self.check(cond, only)?;
+                Ok(Some(Val::void()))
+            }
+            ("__VERIFIER_atomic_begin", []) => {
+                self.emit_op(Op::Begin(AtomicKind::Block), span);
+                Ok(Some(Val::void()))
+            }
+            ("__VERIFIER_atomic_end", []) => {
+                self.emit_op(Op::End, span);
+                Ok(Some(Val::void()))
+            }
+            ("abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_unreachable", _) => {
+                for a in args {
+                    self.discard(a)?;
+                }
+                self.block(span);
+                Ok(Some(Val::void()))
+            }
+            _ => match name.strip_prefix("__VERIFIER_nondet_") {
+                Some(kind) if !self.cx.functions.contains_key(name) => {
+                    let ty = self.nondet_type(kind, span)?;
+                    let dst = self.temporary(span);
+                    self.havoc(dst, &ty, span);
+                    let e = self.read(dst);
+                    Ok(Some(self.held(e, &ty)))
+                }
+                _ => Ok(None),
+            },
+        }
+    }
+
+    fn nondet_type(&self, kind: &str, span: Span) -> Lower<Type> {
+        let word = self.cx.options.data_model.word();
+        let int = |bits, signed| Type::Int { bits, signed };
+        Ok(match kind {
+            "bool" | "_Bool" => Type::Bool,
+            "char" | "schar" => int(8, true),
+            "uchar" | "unsigned_char" | "u8" => int(8, false),
+            "short" => int(16, true),
+            "ushort" | "u16" => int(16, false),
+            "int" => int(32, true),
+            "uint" | "unsigned" | "unsigned_int" | "u32" => int(32, false),
+            "long" => int(word, true),
+            "ulong" | "size_t" | "sizet" => int(word, false),
+            "longlong" | "loff_t" => int(64, true),
+            "ulonglong" | "u64" => int(64, false),
+            _ => {
+                return unsupported(
+                    span,
+                    &format!("a nondeterministic {kind}"),
+                    "use an integer",
+                );
+            }
+        })
+    }
+
+    /// `assert(cond)`.
+    fn check(&mut self, cond: &Expr, only_assume: bool) -> Lower<()> {
+        let (yes, no) = (self.graph.loc(), self.graph.loc());
+        if only_assume {
+            let (can, _) = self.branch(cond, yes, no)?;
+            self.here = yes;
+            self.live = can;
+            return Ok(());
+        }
+        let v = self.value(cond)?;
+        let cond_ir = self.truth(v, cond.span)?;
+        let kind = AssertKind::User;
+        self.emit(
+            Step::Assert {
+                cond: cond_ir,
+                kind,
+            },
+            cond.span,
+        );
+        Ok(())
+    }
+
+    /// Functions of C's library.
+    fn library_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
+        if SILENT.contains(&name) {
+            for a in args {
+                if !matches!(a.kind, ExprKind::Str(_) | ExprKind::Float) && !is_stream(a) {
+                    self.discard(a)?;
+                }
+            }
+            if name == "pthread_detach" || name.contains("attr") || name.starts_with("pthread_") {
+                return Ok(Some(Val::constant(0, &Type::INT)));
+            }
+            let dst = self.temporary(span);
+            self.havoc(dst, &Type::INT, span);
+            let e = self.read(dst);
+            return Ok(Some(self.held(e, &Type::INT)));
+        }
+        match (name, args) {
+            ("__builtin_expect", [e, _]) => {
+                let v = self.value(e)?;
+                let long = Type::Int {
+                    bits: self.cx.options.data_model.word(),
+                    signed: true,
+                };
+                Ok(Some(self.convert(v, &long, span)?))
+            }
+            ("rand" | "random", []) => {
+                let dst = self.temporary(span);
+                self.havoc(dst, &Type::INT, span);
+                let e = self.read(dst);
+                let v = self.held(e, &Type::INT);
+                let nonneg =
+                    LocalExpr::binary(palisade_program::BinOp::Ge, v.e.clone(), Ir::Const(0));
+                self.emit(Step::Assume(nonneg), span);
+                Ok(Some(Val { lo: 0, ..v }))
+            }
+            ("malloc", [size]) => self.allocate(size, false, span).map(Some),
+            ("calloc", [count, size]) => {
+                let product = Expr {
+                    kind: ExprKind::Binary(
+                        crate::c::ast::Binary::Mul,
+                        Box::new(count.clone()),
+                        Box::new(size.clone()),
+                    ),
+                    span,
+                };
+                self.allocate(&product, true, span).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Inlines a call.
+    pub(super) fn inline(&mut self, f: &'a Function, args: &[Expr], span: Span) -> Lower<Val> {
+        if args.len() < f.params.len() {
+            return Err(Diagnostic::error(
+                span,
+                format!("too few arguments for `{}`", f.name),
+            ));
+        }
+        let mut values = Vec::new();
+        for (k, a) in args.iter().enumerate() {
+            match f.params.get(k) {
+                Some((_, ty)) if matches!(ty.plain(), Type::Struct(_)) => {
+                    let source = self.place(a)?;
+                    values.push(Argument::Place(source));
+                }
+                Some((_, ty)) => {
+                    let v = self.value(a)?;
+                    let v = self.convert(v, ty, a.span)?;
+                    values.push(Argument::Value(v));
+                }
+                None => self.discard(a)?,
+            }
+        }
+        self.inline_values(f, values, span)
+    }
+
+    /// Inlines a call with arguments that are evaluated.
+    pub(super) fn inline_values(
+        &mut self,
+        f: &'a Function,
+        values: Vec<Argument>,
+        span: Span,
+    ) -> Lower<Val> {
+        if self.frames.iter().any(|frame| frame.function == f.name) {
+            return unsupported(
+                span,
+                &format!("recursion of `{}`", f.name),
+                "write it as a loop",
+            );
+        }
+        if self.frames.len() >= MAX_CALLS {
+            return unsupported(
+                span,
+                "calls nested this deeply",
+                "fewer levels of functions",
+            );
+        }
+        if !self.live {
+            return Ok(Val::void());
+        }
+        let exit = self.target();
+        let addresses = self.cx.addresses_of(f);
+        self.frames.push(Frame {
+            function: f.name.clone(),
+            scopes: vec![HashMap::new()],
+            addresses,
+            result: None,
+            exit,
+            labels: HashMap::new(),
+            defined: HashSet::new(),
+            breaks: Vec::new(),
+            continues: Vec::new(),
+            switches: Vec::new(),
+        });
+        let result = match f.result.plain() {
+            Type::Void => None,
+            ty => Some(self.registers(&format!("{}.result", f.name), ty, span)?),
+        };
+        self.frame().result.clone_from(&result);
+        for ((name, ty), value) in f.params.iter().zip(values) {
+            let Some(name) = name else { continue };
+            let object = self.variable(name, ty, f.span)?;
+            let place = Self::whole(&object);
+            match value {
+                Argument::Value(v) => self.store(&place, v, span)?,
+                Argument::Place(source) => self.copy(&place, &source, span)?,
+            }
+            self.declare(name, object);
+        }
+        self.body(&f.body)?;
+        if self.live {
+            self.jump(span, |code| Some(&mut code.frame().exit));
+        }
+        let frame = self.frames.pop().expect("pushed above");
+        let undefined = frame
+            .labels
+            .iter()
+            .find(|(name, _)| !frame.defined.contains(*name));
+        if let Some((name, (_, at))) = undefined {
+            return Err(Diagnostic::error(
+                *at,
+                format!("there is no label `{name}`"),
+            ));
+        }
+        self.arrive(frame.exit);
+        self.result(result, span)
+    }
+
+    fn result(&mut self, result: Option<Rc<super::layout::Object>>, span: Span) -> Lower<Val> {
+        self.cx.last_result.clone_from(&result);
+        match result {
+            Some(object) if object.ty.is_scalar() => self.load(&Self::whole(&object), span),
+            Some(_) | None => Ok(Val::void()),
+        }
+    }
+
+    /// `malloc`: an object of the type that the size is a multiple of.
+    fn allocate(&mut self, size: &Expr, is_zero: bool, span: Span) -> Lower<Val> {
+        if self.loop_depth > 0 || self.is_any {
+            return unsupported(
+                span,
+                "allocation in a loop of unknown length",
+                "allocate a fixed number of objects",
+            );
+        }
+        let ty = self.cx.pending_type.take();
+        let of = ty.as_ref().and_then(Type::pointee).cloned();
+        // The size of an opaque type is not known; `malloc(sizeof(T))` makes one.
+        let bytes = match size.kind {
+            ExprKind::UnknownSize => Some(1),
+            _ => self.value(size)?.as_constant(),
+        };
+        let (Some(bytes), Some(of)) = (bytes, of) else {
+            return unsupported(
+                span,
+                "this allocation",
+                "assign malloc of a constant size to a pointer: `T *p = malloc(sizeof(T));`",
+            );
+        };
+        let one = of
+            .size(self.cx.layouts.structs, self.cx.options.data_model)
+            .unwrap_or(1);
+        let count = u64::try_from(bytes)
+            .unwrap_or(0)
+            .checked_div(one)
+            .unwrap_or(0);
+        if count == 0 || of == Type::Void {
+            return unsupported(
+                span,
+                "an allocation of this size",
+                "sizeof(T) times a number",
+            );
+        }
+        let whole = if count == 1 {
+            of.clone()
+        } else {
+            Type::Array(Rc::new(of.clone()), Some(count))
+        };
+        let object = self.cx.object("heap", &whole, true, false, span)?;
+        if !is_zero {
+            self.cx.forget_initial(&object);
+        }
+        let v = self.address_of(&Self::whole(&object), span)?;
+        Ok(Val {
+            ty: Type::pointer(of),
+            ..v
+        })
+    }
+}
+
+fn is_stream(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Ident(name) if matches!(name.as_str(), "stdout" | "stderr" | "stdin"))
+}
+
+/// An argument that is evaluated.
+pub(super) enum Argument {
+    Value(Val),
+    Place(super::place::Place),
+}

@@ -1,0 +1,293 @@
+//! *Initialisers*: which scalar of an object gets which expression, for variables of
+//! functions (assigned when the declaration is reached) and for those that live as
+//! long as the program (constants).
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use palisade_program::{Init, Span};
+
+use super::code::{Code, Lower};
+use super::expr::{part_at, unsupported};
+use super::layout::{Cells, Layouts, Object};
+use super::place::Place;
+use super::value::Val;
+use crate::c::ast::{Declaration, Designator, Expr, ExprKind, Initializer};
+use crate::c::parser::constant;
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+/// What a scalar is set to.
+enum Source<'e> {
+    Expr(&'e Expr),
+    Number(i64),
+}
+
+/// Scalars by cell.
+type Plan<'e> = BTreeMap<u64, Source<'e>>;
+
+impl Layouts<'_> {
+    /// Fills `plan` for an object of type `ty` that starts at cell `at`.
+    fn fill<'e>(
+        &self,
+        ty: &Type,
+        at: u64,
+        init: &'e Initializer,
+        span: Span,
+        plan: &mut Plan<'e>,
+    ) -> Lower<()> {
+        match (ty.plain(), init) {
+            (Type::Opaque(_), init) => check_zero(init, span),
+            (Type::Array(of, _), Initializer::Value(e)) => match &e.kind {
+                ExprKind::Str(text) if of.is_integer() => {
+                    for (k, c) in text.chars().enumerate() {
+                        let number = i64::from(u32::from(c) as u8 as i8);
+                        plan.insert(at + k as u64, Source::Number(number));
+                    }
+                    Ok(())
+                }
+                _ => unsupported(e.span, "this initialiser of an array", "use a list"),
+            },
+            (_, Initializer::Value(e)) => {
+                plan.insert(at, Source::Expr(e));
+                Ok(())
+            }
+            (Type::Struct(_) | Type::Array(..), Initializer::List(list, _)) => {
+                let mut rest = list.as_slice();
+                self.fill_list(ty, at, &mut rest, true, span, plan)?;
+                match rest.first() {
+                    Some(_) => Err(Diagnostic::error(span, "too many initialisers")),
+                    None => Ok(()),
+                }
+            }
+            (_, Initializer::List(list, list_span)) => match list.as_slice() {
+                [] => Ok(()),
+                [(designators, one)] if designators.is_empty() => {
+                    self.fill(ty, at, one, span, plan)
+                }
+                _ => Err(Diagnostic::error(*list_span, "too many initialisers")),
+            },
+        }
+    }
+
+    /// Takes the items of a list that belong to an aggregate; without braces of its
+    /// own (`top` false) it takes as many as it has scalars.
+    fn fill_list<'e>(
+        &self,
+        ty: &Type,
+        at: u64,
+        rest: &mut &'e [(Vec<Designator>, Initializer)],
+        top: bool,
+        span: Span,
+        plan: &mut Plan<'e>,
+    ) -> Lower<()> {
+        let parts = self.parts(ty, span)?;
+        let mut next = 0;
+        while let Some((designators, init)) = rest.first() {
+            if !designators.is_empty() {
+                if !top {
+                    return Ok(());
+                }
+                let (mut part_ty, mut part_at) = (ty.clone(), at);
+                for (k, d) in designators.iter().enumerate() {
+                    let (offset, inner, position) = self.designated(&part_ty, d, span)?;
+                    part_at += offset;
+                    part_ty = inner;
+                    if k == 0 {
+                        next = position + 1;
+                    }
+                }
+                *rest = &rest[1..];
+                self.fill(&part_ty, part_at, init, span, plan)?;
+                continue;
+            }
+            let Some((offset, part)) = parts.get(next) else {
+                return Ok(());
+            };
+            next += 1;
+            let aggregate = matches!(part.plain(), Type::Struct(_) | Type::Array(..));
+            let is_string = matches!(
+                init,
+                Initializer::Value(Expr {
+                    kind: ExprKind::Str(_),
+                    ..
+                })
+            );
+            if aggregate && matches!(init, Initializer::Value(_)) && !is_string {
+                self.fill_list(part, at + offset, rest, false, span, plan)?;
+            } else {
+                *rest = &rest[1..];
+                self.fill(part, at + offset, init, span, plan)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The members or elements of an aggregate, with their cells.
+    fn parts(&self, ty: &Type, span: Span) -> Lower<Vec<(u64, Type)>> {
+        let mut parts = Vec::new();
+        match ty.plain() {
+            Type::Struct(id) => {
+                let fields = self.fields(*id, span)?;
+                let def = &self.structs[*id];
+                let first = def.fields.as_ref().and_then(|f| f.first());
+                if def.is_union && fields.first().copied() != first {
+                    return unsupported(
+                        span,
+                        "the initialiser of a union's first member, which is not the one used",
+                        "name the member: `{ .member = ... }`",
+                    );
+                }
+                let mut at = 0;
+                for field in fields {
+                    parts.push((at, field.ty.clone()));
+                    at += self.size(&field.ty, span)?;
+                }
+            }
+            Type::Array(of, Some(n)) => {
+                let size = self.size(of, span)?;
+                parts.extend((0..*n).map(|k| (k * size, (**of).clone())));
+            }
+            _ => {}
+        }
+        Ok(parts)
+    }
+
+    fn designated(&self, ty: &Type, d: &Designator, span: Span) -> Lower<(u64, Type, usize)> {
+        match (ty.plain(), d) {
+            (Type::Struct(id), Designator::Field(name)) => {
+                let position = self
+                    .fields(*id, span)?
+                    .iter()
+                    .position(|f| f.name.as_ref() == Some(name))
+                    .unwrap_or(0);
+                match self.member(*id, name, span)? {
+                    Some((offset, ty)) => Ok((offset, ty, position)),
+                    None => Err(Diagnostic::error(span, format!("no member `{name}` here"))),
+                }
+            }
+            (Type::Array(of, Some(n)), Designator::Index(i)) if i < n => {
+                let size = self.size(of, span)?;
+                Ok((i * size, (**of).clone(), *i as usize))
+            }
+            _ => Err(Diagnostic::error(span, "this designator does not fit")),
+        }
+    }
+}
+
+/// Library objects are initialised by constants of their headers, all zero for the
+/// ordinary kinds; recursive and error-checking mutexes are not.
+fn check_zero(init: &Initializer, span: Span) -> Lower<()> {
+    let zero = match init {
+        Initializer::Value(e) => match &e.kind {
+            ExprKind::Compound(_, inner) => return check_zero(inner, span),
+            _ => constant(e) == Some(0),
+        },
+        Initializer::List(list, _) => {
+            return list.iter().try_for_each(|(_, i)| check_zero(i, span));
+        }
+    };
+    if zero {
+        return Ok(());
+    }
+    unsupported(span, "this kind of mutex or lock", "use the default kind")
+}
+
+impl<'a> Code<'_, 'a> {
+    /// Assigns what an initialiser says.
+    pub(super) fn initialise(
+        &mut self,
+        place: &Place,
+        init: Option<&Initializer>,
+        span: Span,
+    ) -> Lower<()> {
+        let Some(init) = init else { return Ok(()) };
+        let ty = place.ty().clone();
+        if let (Type::Struct(_), Initializer::Value(e)) = (ty.plain(), init) {
+            let source = self.place(e)?;
+            return self.copy(place, &source, span);
+        }
+        let mut plan = Plan::new();
+        self.cx.layouts.fill(&ty, 0, init, span, &mut plan)?;
+        for (path, ty) in self.scalars(&ty, span)? {
+            let cell = cell_of(&path);
+            let target = part_at(place.clone(), &path, &ty);
+            let v = match plan.get(&cell) {
+                Some(Source::Expr(e)) => {
+                    self.want = self.wanted(&target);
+                    self.note_allocation(&ty, e);
+                    let v = self.value(e)?;
+                    self.want = None;
+                    v
+                }
+                Some(Source::Number(n)) => Val::constant(i128::from(*n), &Type::INT),
+                None => Val::constant(0, &ty),
+            };
+            if matches!(ty.plain(), Type::Opaque(_)) {
+                self.store(&target, Val::constant(0, &ty), span)?;
+            } else if v.ty == Type::Void {
+                // The call does not come back.
+                return Ok(());
+            } else {
+                let v = self.convert(v, &ty, span)?;
+                self.store(&target, v, span)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The constants that a variable starts with, by cell.
+    pub(super) fn constants(&mut self, d: &Declaration) -> Lower<BTreeMap<u64, i64>> {
+        let mut values = BTreeMap::new();
+        let Some(init) = &d.init else {
+            return Ok(values);
+        };
+        let mut plan = Plan::new();
+        self.cx.layouts.fill(&d.ty, 0, init, d.span, &mut plan)?;
+        for (path, ty) in self.scalars(&d.ty, d.span)? {
+            let cell = cell_of(&path);
+            let v = match plan.get(&cell) {
+                Some(Source::Expr(e)) => {
+                    let v = self.value(e)?;
+                    self.convert(v, &ty, e.span)?
+                }
+                Some(Source::Number(n)) => Val::constant(i128::from(*n), &ty),
+                None => continue,
+            };
+            let Some(c) = v.as_constant() else {
+                return Err(Diagnostic::error(d.span, "this initialiser is no constant")
+                    .help("variables that live as long as the program start with constants"));
+            };
+            values.insert(cell, c as i64);
+        }
+        Ok(values)
+    }
+
+    /// The copy of a `__thread` variable that this thread has.
+    pub(super) fn thread_local(&mut self, d: &'a Declaration) -> Lower<Rc<Object>> {
+        if self.cx.taken.contains(&d.name) && self.cx.is_address_taken(&d.name) {
+            return unsupported(
+                d.span,
+                &format!("the address of the thread-local variable `{}`", d.name),
+                "use a global or a local variable",
+            );
+        }
+        let values = self.constants(d)?;
+        let object = self.registers(&d.name, &d.ty, d.span)?;
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            if let Cells::Locals(locals) = cells {
+                for (k, local) in locals.iter().enumerate() {
+                    let value = values.get(&leaf.cell(k as u64)).copied().unwrap_or(0);
+                    self.locals[local.index()].init = Init::Value(value);
+                    self.untracked.insert(*local);
+                }
+            }
+        }
+        self.thread_locals.insert(d.name.clone(), object.clone());
+        Ok(object)
+    }
+}
+
+fn cell_of(path: &super::expr::Path) -> u64 {
+    path.0 + path.1.iter().map(|(i, stride)| i * stride).sum::<u64>()
+}

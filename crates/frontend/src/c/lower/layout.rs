@@ -1,0 +1,258 @@
+//! *Layout*: an object of any type as *cells*, one number each. A struct is its
+//! members one after another, an array its elements. The IR gets one variable per
+//! *leaf* (a scalar member, over all elements of the arrays around it):
+//! `struct { int a; int b[4]; } s[3]` becomes `s.a` with 3 elements and `s.b` with 12.
+//!
+//! An *address* is the number of a cell; pointers are addresses. Objects are apart
+//! from each other by at least one number, so that a pointer one past the end is no
+//! other object's.
+
+use std::collections::HashSet;
+
+use palisade_program::{GlobalId, LocalId, Span};
+
+use crate::c::types::{Field, Opaque, StructId, Structs, Type};
+use crate::diagnostic::Diagnostic;
+
+/// Addresses of objects start here; numbers below are no addresses.
+pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
+/// Addresses of functions start here.
+pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
+/// Cells of one object at most.
+const MAX_CELLS: u64 = 1 << 16;
+
+/// A scalar part of a type.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    /// `.a.b`, empty for a scalar itself.
+    pub(super) path: String,
+    pub(super) ty: Type,
+    /// The cell of its first element.
+    pub(super) offset: u64,
+    /// The arrays around it, outermost first: length, and cells from one element to
+    /// the next.
+    pub(super) dims: Vec<(u64, u64)>,
+}
+
+impl Leaf {
+    /// How many elements the leaf has.
+    pub(super) fn count(&self) -> u64 {
+        self.dims.iter().map(|(len, _)| len).product()
+    }
+
+    /// The cell of element `k`.
+    pub(super) fn cell(&self, k: u64) -> u64 {
+        let (mut rest, mut cell) = (k, self.offset);
+        for (len, stride) in self.dims.iter().rev() {
+            cell += (rest % len) * stride;
+            rest /= len;
+        }
+        cell
+    }
+
+    /// Whether its elements are consecutive cells.
+    pub(super) fn is_contiguous(&self) -> bool {
+        let mut next = 1;
+        for (len, stride) in self.dims.iter().rev() {
+            if *stride != next {
+                return false;
+            }
+            next *= len;
+        }
+        true
+    }
+}
+
+/// Where the cells of a leaf are.
+#[derive(Clone, Debug)]
+pub(super) enum Cells {
+    Shared(GlobalId),
+    Locals(Vec<LocalId>),
+}
+
+/// A variable or allocated object.
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) cells: Vec<Cells>,
+    pub(super) size: u64,
+    /// The address of its first cell; `None` for registers of a thread.
+    pub(super) base: Option<i64>,
+    /// Whether pointers can point to it.
+    pub(super) taken: bool,
+    /// Whether it is a local of a function, on some thread's stack.
+    pub(super) on_stack: bool,
+}
+
+/// Types with the members of unions that the program uses.
+pub(super) struct Layouts<'a> {
+    pub(super) structs: &'a Structs,
+    /// Names of members that occur behind `.` and `->`.
+    pub(super) used_members: HashSet<String>,
+}
+
+impl Layouts<'_> {
+    pub(super) fn fields(&self, id: StructId, span: Span) -> Result<Vec<&Field>, Diagnostic> {
+        let def = &self.structs[id];
+        let Some(fields) = &def.fields else {
+            let message = format!("unsupported: `{}` has no members here", def.tag);
+            return Err(Diagnostic::error(span, message).help("define the struct in this file"));
+        };
+        if let Some(field) = fields.iter().find(|f| f.width.is_some()) {
+            let name = field.name.as_deref().unwrap_or_default();
+            let message = format!("unsupported: the bit-field `{name}`");
+            return Err(Diagnostic::error(span, message).help("use a member of full width"));
+        }
+        if !def.is_union {
+            return Ok(fields.iter().collect());
+        }
+        let used: Vec<&Field> = fields.iter().filter(|f| self.is_used(f)).collect();
+        match used.as_slice() {
+            [] => Ok(fields.iter().take(1).collect()),
+            [one] => Ok(vec![one]),
+            [_, second, ..] => {
+                let name = second.name.as_deref().unwrap_or("...");
+                let message = format!(
+                    "unsupported: the union `{}` is used in more than one way (`{name}`)",
+                    def.tag
+                );
+                Err(Diagnostic::error(span, message).help("use one member of it only"))
+            }
+        }
+    }
+
+    fn is_used(&self, field: &Field) -> bool {
+        match (&field.name, field.ty.plain()) {
+            (Some(name), _) => self.used_members.contains(name),
+            (None, Type::Struct(id)) => self.structs[*id]
+                .fields
+                .as_ref()
+                .is_some_and(|fields| fields.iter().any(|f| self.is_used(f))),
+            (None, _) => false,
+        }
+    }
+
+    /// Size in cells.
+    pub(super) fn size(&self, ty: &Type, span: Span) -> Result<u64, Diagnostic> {
+        Ok(match ty.plain() {
+            Type::Bool | Type::Int { .. } | Type::Pointer(_) => 1,
+            Type::Opaque(Opaque::Barrier) => 3,
+            Type::Opaque(_) => 1,
+            Type::Struct(id) => {
+                let mut sum = 0_u64;
+                for field in self.fields(*id, span)? {
+                    sum += self.size(&field.ty, span)?;
+                }
+                sum
+            }
+            Type::Array(of, Some(n)) => {
+                let size = self.size(of, span)?.checked_mul(*n);
+                size.filter(|s| *s <= MAX_CELLS).ok_or_else(|| {
+                    Diagnostic::error(span, "unsupported: an array of this size")
+                        .help(format!("at most {MAX_CELLS} elements"))
+                })?
+            }
+            // Pointers to void and to functions move by one.
+            Type::Void | Type::Function(_) => 1,
+            Type::Other(what) => return Err(unsupported_type(what, span)),
+            Type::Array(_, None) | Type::VariableArray(_) | Type::Atomic(_) => {
+                return Err(Diagnostic::error(
+                    span,
+                    "unsupported: an array whose length is no constant",
+                )
+                .help("give it a fixed length"));
+            }
+        })
+    }
+
+    /// The leaves of a type.
+    pub(super) fn leaves(&self, ty: &Type, span: Span) -> Result<Vec<Leaf>, Diagnostic> {
+        let mut leaves = Vec::new();
+        self.collect(ty, String::new(), 0, &[], span, &mut leaves)?;
+        Ok(leaves)
+    }
+
+    fn collect(
+        &self,
+        ty: &Type,
+        path: String,
+        offset: u64,
+        dims: &[(u64, u64)],
+        span: Span,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<(), Diagnostic> {
+        let mut leaf = |path: String, offset| {
+            leaves.push(Leaf {
+                path,
+                ty: ty.clone(),
+                offset,
+                dims: dims.to_vec(),
+            });
+        };
+        match ty.plain() {
+            Type::Bool | Type::Int { .. } | Type::Pointer(_) => leaf(path, offset),
+            Type::Opaque(Opaque::Barrier) => {
+                for (k, part) in [".limit", ".count", ".generation"].iter().enumerate() {
+                    leaf(format!("{path}{part}"), offset + k as u64);
+                }
+            }
+            Type::Opaque(_) => leaf(path, offset),
+            Type::Struct(id) => {
+                let mut at = offset;
+                for field in self.fields(*id, span)? {
+                    let path = match &field.name {
+                        Some(name) => format!("{path}.{name}"),
+                        None => path.clone(),
+                    };
+                    self.collect(&field.ty, path, at, dims, span, leaves)?;
+                    at += self.size(&field.ty, span)?;
+                }
+            }
+            Type::Array(of, Some(n)) => {
+                let stride = self.size(of, span)?;
+                self.size(ty, span)?;
+                let mut dims = dims.to_vec();
+                dims.push((*n, stride));
+                self.collect(of, path, offset, &dims, span, leaves)?;
+            }
+            Type::Void | Type::Function(_) => {
+                return Err(Diagnostic::error(span, "a variable of this type cannot be"));
+            }
+            Type::Array(_, None) | Type::VariableArray(_) | Type::Atomic(_) => {
+                self.size(ty, span)?;
+            }
+            Type::Other(what) => return Err(unsupported_type(what, span)),
+        }
+        Ok(())
+    }
+
+    /// A member by name: its cell within the struct, and its type.
+    pub(super) fn member(
+        &self,
+        id: StructId,
+        name: &str,
+        span: Span,
+    ) -> Result<Option<(u64, Type)>, Diagnostic> {
+        let mut at = 0;
+        for field in self.fields(id, span)? {
+            match (&field.name, field.ty.plain()) {
+                (Some(n), _) if n == name => return Ok(Some((at, field.ty.clone()))),
+                (None, Type::Struct(inner)) => {
+                    if let Some((offset, ty)) = self.member(*inner, name, span)? {
+                        return Ok(Some((at + offset, ty)));
+                    }
+                }
+                (Some(_) | None, _) => {}
+            }
+            at += self.size(&field.ty, span)?;
+        }
+        Ok(None)
+    }
+}
+
+pub(super) fn unsupported_type(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(span, format!("unsupported: the type {what}"))
+        .help("integers, pointers, and structs and arrays of them are supported")
+}

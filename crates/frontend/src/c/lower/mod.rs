@@ -1,0 +1,519 @@
+//! *Lowering*: the tree of a C file to a [`Program`]. Only what `main` reaches is
+//! looked at, so that headers may hold what is not supported.
+//!
+//! Lowering runs again until the objects and threads that it finds are those that it
+//! started from: a pointer in a thread that is lowered early may point to what a later
+//! one allocates.
+//!
+//! | file | term |
+//! |---|---|
+//! | `walk` | questions about the tree |
+//! | `layout` | types as cells, addresses |
+//! | `value` | integer arithmetic of C |
+//! | `place` | what stands on the left of an assignment, pointers |
+//! | `graph` | control flow under construction, atomic regions |
+//! | `code` | one thread under construction |
+//! | `expr`, `stmt`, `call`, `init` | expressions, statements, calls, initialisers |
+//! | `atomic`, `thread` | atomics; threads, locks and their kin |
+
+mod atomic;
+mod call;
+mod code;
+mod expr;
+mod graph;
+mod init;
+mod layout;
+mod place;
+mod stmt;
+mod thread;
+mod value;
+mod walk;
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use palisade_program::liveness::Liveness;
+use palisade_program::{
+    Count, Domain, Global, GlobalId, Init, Program, Role, Source, Span, Step, Template, TemplateId,
+};
+
+use super::Options;
+use super::ast::{Declaration, File, Function, Item, Storage};
+use super::types::Type;
+use crate::diagnostic::Diagnostic;
+use code::{Code, Lower, unique};
+use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
+use thread::Plan;
+
+/// Passes at most until objects and threads are known.
+const MAX_PASSES: usize = 6;
+
+/// Lowers a file.
+pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Program> {
+    let mut before = Found::default();
+    for _ in 0..MAX_PASSES {
+        let mut context = Context::new(file, options, before);
+        let templates = context.templates()?;
+        let found = context.found();
+        if found.same(&context.previous) {
+            return Ok(context.program(source, templates));
+        }
+        before = found;
+    }
+    Err(Diagnostic::error(
+        Span::default(),
+        "unsupported: what pointers may point to could not be found out",
+    )
+    .help("fewer allocations through function pointers"))
+}
+
+/// What a pass has found.
+#[derive(Clone, Default)]
+struct Found<'a> {
+    objects: Vec<Rc<Object>>,
+    plans: Vec<Plan<'a>>,
+    complete: bool,
+}
+
+impl Found<'_> {
+    fn same(&self, other: &Self) -> bool {
+        let objects = self.objects.iter().zip(&other.objects);
+        let plans = self.plans.iter().zip(&other.plans);
+        other.complete
+            && self.objects.len() == other.objects.len()
+            && self.plans.len() == other.plans.len()
+            && objects.into_iter().all(|(a, b)| {
+                let shared = |o: &Object| match o.cells.first() {
+                    Some(Cells::Shared(var)) => Some(*var),
+                    Some(Cells::Locals(_)) | None => None,
+                };
+                a.name == b.name && a.base == b.base && a.ty == b.ty && shared(a) == shared(b)
+            })
+            && plans.into_iter().all(|(a, b)| {
+                a.ended == b.ended && a.is_any == b.is_any && a.function.name == b.function.name
+            })
+    }
+}
+
+/// What the whole file knows.
+struct Context<'a> {
+    options: Options,
+    layouts: Layouts<'a>,
+    file: &'a File,
+    functions: HashMap<&'a str, &'a Function>,
+    function_list: Vec<&'a Function>,
+    /// Functions that are used other than by calling them.
+    taken_functions: HashSet<String>,
+    /// Functions that start or await threads.
+    thread_functions: HashSet<String>,
+    /// Names whose address is taken somewhere.
+    taken: HashSet<String>,
+    variables: HashMap<String, Rc<Object>>,
+    thread_local: HashMap<String, &'a Declaration>,
+    statics: HashMap<(String, Span), Rc<Object>>,
+    addresses: HashMap<String, Rc<walk::Addresses>>,
+    globals: Vec<Global>,
+    names: HashMap<String, u32>,
+    objects: Vec<Rc<Object>>,
+    next_address: i64,
+    plans: Vec<Plan<'a>>,
+    plan_names: HashMap<String, u32>,
+    previous: Found<'a>,
+    /// Whether some join asks for a thread's result.
+    uses_results: bool,
+    last_result: Option<Rc<Object>>,
+    pending_type: Option<Type>,
+}
+
+impl<'a> Context<'a> {
+    fn new(file: &'a File, options: &Options, previous: Found<'a>) -> Self {
+        let mut functions = HashMap::new();
+        let mut function_list = Vec::new();
+        for item in &file.items {
+            if let Item::Function(f) = item {
+                functions.insert(f.name.as_str(), f);
+                function_list.push(f);
+            }
+        }
+        let (taken, used_members) = walk::file_names(file);
+        let thread_functions = walk::thread_functions(&functions);
+        Self {
+            options: options.clone(),
+            layouts: Layouts {
+                structs: &file.structs,
+                used_members,
+            },
+            file,
+            taken_functions: taken.clone(),
+            functions,
+            function_list,
+            thread_functions,
+            taken,
+            variables: HashMap::new(),
+            thread_local: HashMap::new(),
+            statics: HashMap::new(),
+            addresses: HashMap::new(),
+            globals: Vec::new(),
+            names: HashMap::new(),
+            objects: Vec::new(),
+            next_address: FIRST_ADDRESS,
+            plans: Vec::new(),
+            plan_names: HashMap::new(),
+            previous,
+            uses_results: walk::uses_results(file),
+            last_result: None,
+            pending_type: None,
+        }
+    }
+
+    fn found(&self) -> Found<'a> {
+        Found {
+            objects: self.objects.clone(),
+            plans: self.plans.clone(),
+            complete: true,
+        }
+    }
+
+    /// A new object in memory.
+    fn object(
+        &mut self,
+        name: &str,
+        ty: &Type,
+        taken: bool,
+        on_stack: bool,
+        span: Span,
+    ) -> Lower<Rc<Object>> {
+        let leaves = self.layouts.leaves(ty, span)?;
+        let size = self.layouts.size(ty, span)?;
+        let name = unique(&mut self.names, name);
+        let mut cells = Vec::new();
+        for leaf in &leaves {
+            let len = (!leaf.dims.is_empty()).then(|| leaf.count() as u32);
+            if len == Some(0) {
+                return Err(Diagnostic::error(
+                    span,
+                    "unsupported: an array without elements",
+                ));
+            }
+            let id = self.global(format!("{name}{}", leaf.path), len, span);
+            cells.push(Cells::Shared(id));
+        }
+        let base = self.next_address;
+        self.next_address += size as i64 + 1;
+        if self.next_address >= FIRST_FUNCTION {
+            return Err(Diagnostic::error(span, "unsupported: too much memory"));
+        }
+        let object = Rc::new(Object {
+            name,
+            ty: ty.clone(),
+            leaves,
+            cells,
+            size,
+            base: Some(base),
+            taken,
+            on_stack,
+        });
+        self.objects.push(object.clone());
+        Ok(object)
+    }
+
+    fn global(&mut self, name: String, len: Option<u32>, span: Span) -> GlobalId {
+        self.globals.push(Global {
+            name,
+            len,
+            init: vec![Init::Value(0); len.unwrap_or(1) as usize],
+            domain: None,
+            role: Role::Data,
+            home: None,
+            span,
+        });
+        GlobalId::from(self.globals.len() - 1)
+    }
+
+    /// Allocated memory holds anything.
+    fn forget_initial(&mut self, object: &Object) {
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            let (Cells::Shared(var), true) = (cells, leaf.ty.is_integer()) else {
+                continue;
+            };
+            let (lo, hi) = leaf.ty.range();
+            let global = &mut self.globals[var.index()];
+            global.domain = Some(Domain {
+                lo: lo as i64,
+                hi: hi as i64,
+            });
+            global.init.fill(Init::Any);
+        }
+    }
+
+    /// The object that an address is in, or just behind.
+    fn object_at(&self, address: i64) -> Option<usize> {
+        let count = self.objects.len().max(self.previous.objects.len());
+        (0..count).find(|k| {
+            self.object_number(*k).is_some_and(|o| {
+                o.base
+                    .is_some_and(|b| b <= address && address <= b + o.size as i64)
+            })
+        })
+    }
+
+    fn object_number(&self, k: usize) -> Option<Rc<Object>> {
+        let now = self.objects.get(k);
+        now.or_else(|| self.previous.objects.get(k)).cloned()
+    }
+
+    /// The objects that a pointer may point to.
+    fn targets(&self) -> Vec<Rc<Object>> {
+        let count = self.objects.len().max(self.previous.objects.len());
+        (0..count)
+            .filter_map(|k| self.object_number(k))
+            .filter(|o| o.taken)
+            .collect()
+    }
+
+    fn known_plans(&self) -> Vec<Plan<'a>> {
+        let mut plans = self.plans.clone();
+        plans.extend(self.previous.plans.iter().skip(plans.len()).cloned());
+        plans
+    }
+
+    fn function_number(&self, name: &str) -> Option<usize> {
+        self.function_list.iter().position(|f| f.name == name)
+    }
+
+    fn addresses_of(&mut self, f: &Function) -> Rc<walk::Addresses> {
+        self.addresses
+            .entry(f.name.clone())
+            .or_insert_with(|| Rc::new(walk::addresses(&f.body)))
+            .clone()
+    }
+
+    fn is_address_taken(&self, name: &str) -> bool {
+        self.function_list
+            .iter()
+            .any(|f| walk::addresses(&f.body).taken.contains(name))
+    }
+
+    /// A thread to be made.
+    fn plan(
+        &mut self,
+        function: &'a Function,
+        constant: Option<i64>,
+        is_any: bool,
+        span: Span,
+    ) -> Plan<'a> {
+        let name = {
+            let count = self.plan_names.entry(function.name.clone()).or_insert(0);
+            *count += 1;
+            match *count {
+                1 => function.name.clone(),
+                n => format!("{}_{n}", function.name),
+            }
+        };
+        let argument = match constant {
+            Some(_) => None,
+            None => Some(self.global(format!("{name}.argument"), None, span)),
+        };
+        let plan = Plan {
+            function,
+            constant,
+            argument,
+            started: self.global(format!("{name}.started"), None, span),
+            ended: self.global(format!("{name}.ended"), None, span),
+            result: self
+                .uses_results
+                .then(|| self.global(format!("{name}.result"), None, span)),
+            name,
+            is_any,
+            span: function.span,
+        };
+        self.plans.push(plan.clone());
+        plan
+    }
+
+    fn templates(&mut self) -> Lower<Vec<Template>> {
+        self.declare_globals()?;
+        let Some(main) = self.functions.get("main").copied() else {
+            return Err(Diagnostic::error(Span::default(), "there is no `main`")
+                .help("a C program starts at main"));
+        };
+        let plan = Plan {
+            function: main,
+            name: "main".to_owned(),
+            constant: None,
+            argument: None,
+            started: GlobalId(0),
+            ended: GlobalId(0),
+            result: None,
+            is_any: false,
+            span: main.span,
+        };
+        self.plans.push(plan);
+        let mut templates = Vec::new();
+        let mut next = 0;
+        while next < self.plans.len() {
+            let plan = self.plans[next].clone();
+            templates.push(self.template(next, &plan)?);
+            next += 1;
+        }
+        Ok(templates)
+    }
+
+    fn template(&mut self, number: usize, plan: &Plan<'a>) -> Lower<Template> {
+        let mut code = Code::new(self, number, plan.is_any);
+        let entry = code.here;
+        if number == 0 {
+            let mut arguments = Vec::new();
+            for (_, ty) in &plan.function.params {
+                // The number of arguments is not known, their texts are not read.
+                let any = code.hidden(plan.span);
+                if ty.is_integer() {
+                    code.havoc(any, ty, plan.span);
+                }
+                let e = code.read(any);
+                arguments.push(call::Argument::Value(code.held(e, ty)));
+            }
+            code.main_function(plan.function, arguments, plan.span)?;
+        } else {
+            code.run(plan)?;
+        }
+        let exit = code.here;
+        let mut locals = std::mem::take(&mut code.locals);
+        let graph = std::mem::take(&mut code.graph);
+        let mut extra = 0;
+        let cfg = graph.finish(entry, exit, &mut || {
+            extra += 1;
+            locals.push(palisade_program::Local {
+                name: format!("$way{extra}"),
+                init: Init::Value(0),
+                domain: None,
+                role: Role::Data,
+                origin: palisade_program::Origin::Temporary,
+                span: plan.span,
+            });
+            palisade_program::LocalId::from(locals.len() - 1)
+        })?;
+        Ok(Template {
+            name: plan.name.clone(),
+            count: if plan.is_any { Count::Any } else { Count::Once },
+            is_process: false,
+            locals,
+            cfg,
+            labels: Vec::new(),
+            span: plan.span,
+        })
+    }
+
+    fn declare_globals(&mut self) -> Lower<()> {
+        let mut best: Vec<&'a Declaration> = Vec::new();
+        for item in &self.file.items {
+            let Item::Variable(d) = item else { continue };
+            if matches!(d.ty.plain(), Type::Function(_)) {
+                continue;
+            }
+            if d.storage == Storage::Extern && d.init.is_none() {
+                continue;
+            }
+            match best.iter_mut().find(|b| b.name == d.name) {
+                Some(old) if d.init.is_some() => *old = d,
+                Some(_) => {}
+                None => best.push(d),
+            }
+        }
+        // Names first: initialisers may take addresses of what is declared later.
+        let mut made = Vec::new();
+        for d in best {
+            if d.thread_local {
+                self.thread_local.insert(d.name.clone(), d);
+                continue;
+            }
+            // Headers declare what nobody uses.
+            if !self.is_supported(&d.ty) && !self.taken.contains(&d.name) {
+                continue;
+            }
+            let taken = self.taken.contains(&d.name);
+            let object = self.object(&d.name, &d.ty, taken, false, d.span)?;
+            self.variables.insert(d.name.clone(), object.clone());
+            made.push((d, object));
+        }
+        for (d, object) in made {
+            self.set_initial(d, &object)?;
+        }
+        Ok(())
+    }
+
+    fn is_supported(&self, ty: &Type) -> bool {
+        self.layouts.leaves(ty, Span::default()).is_ok()
+    }
+
+    fn set_initial(&mut self, d: &'a Declaration, object: &Object) -> Lower<()> {
+        let values = Code::new(self, 0, false).constants(d)?;
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            let Cells::Shared(var) = cells else { continue };
+            for k in 0..leaf.count() {
+                if let Some(value) = values.get(&leaf.cell(k)) {
+                    self.globals[var.index()].init[k as usize] = Init::Value(*value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The one object of a `static` variable in a function.
+    fn static_local(&mut self, function: &str, d: &Declaration) -> Lower<Rc<Object>> {
+        let key = (function.to_owned(), d.span);
+        if let Some(object) = self.statics.get(&key) {
+            return Ok(object.clone());
+        }
+        let name = format!("{function}.{}", d.name);
+        let object = self.object(&name, &d.ty, true, false, d.span)?;
+        self.statics.insert(key, object.clone());
+        let values = Code::new(self, 0, false).constants(d)?;
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            let Cells::Shared(var) = cells else { continue };
+            for k in 0..leaf.count() {
+                if let Some(value) = values.get(&leaf.cell(k)) {
+                    self.globals[var.index()].init[k as usize] = Init::Value(*value);
+                }
+            }
+        }
+        Ok(object)
+    }
+
+    fn program(self, source: &Source, templates: Vec<Template>) -> Program {
+        let mut program = Program {
+            source: source.clone(),
+            globals: self.globals,
+            templates,
+            properties: Vec::new(),
+            hints: Vec::new(),
+        };
+        for k in 0..program.templates.len() {
+            drop_dead_steps(&mut program, TemplateId::from(k));
+        }
+        program
+    }
+}
+
+/// Removes choices and assignments whose value nothing reads: variables without
+/// initialiser that are written before they are read, parameters and results that
+/// nobody looks at.
+fn drop_dead_steps(program: &mut Program, id: TemplateId) {
+    loop {
+        let live = Liveness::of(program, id);
+        let mut changed = false;
+        let template = &mut program.templates[id.index()];
+        for edge in &mut template.cfg.edges {
+            if let Step::Havoc { dst, .. } | Step::Assign { dst, .. } = edge.step
+                && !live.is_live(edge.to, dst)
+            {
+                edge.step = Step::Skip;
+                changed = true;
+            }
+        }
+        if !changed {
+            return;
+        }
+        template.cfg = graph::without_skips(&template.cfg);
+    }
+}

@@ -1,0 +1,569 @@
+//! *Statements*: control flow, declarations, jumps. A loop that starts or awaits
+//! threads is unrolled as long as its condition is a constant.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use palisade_program::{BinOp, Expr as Ir, FenceKind, LocId, LocalExpr, Span, Step};
+
+use super::code::{Code, Lower, Switch, meet};
+use super::expr::unsupported;
+use super::layout::Cells;
+use super::walk;
+use crate::c::ast::{Declaration, Expr, Stmt, StmtKind, Storage};
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+/// Rounds of a loop that are unrolled at most.
+const MAX_UNROLL: usize = 128;
+
+/// The parts of a loop.
+struct Loop<'s> {
+    cond: Option<&'s Expr>,
+    step: Option<&'s Expr>,
+    body: &'s Stmt,
+    /// `do`: the first round is not asked for.
+    body_first: bool,
+    span: Span,
+}
+
+impl Code<'_, '_> {
+    pub(super) fn statement(&mut self, s: &Stmt) -> Lower<()> {
+        // What cannot be reached is not looked at, unless a jump leads into it.
+        if !self.live && !walk::has_entry(s) {
+            return Ok(());
+        }
+        self.check_size(s.span)?;
+        self.with_temporaries(|code| code.statement_kind(s))
+    }
+
+    fn statement_kind(&mut self, s: &Stmt) -> Lower<()> {
+        match &s.kind {
+            StmtKind::Empty => Ok(()),
+            StmtKind::Expr(e) => self.discard(e),
+            StmtKind::Declare(all) => {
+                let none = HashSet::new();
+                all.iter().try_for_each(|d| self.declaration(d, &none))
+            }
+            StmtKind::Block(body) => self.compound(body),
+            StmtKind::If(cond, then, otherwise) => {
+                self.if_else(cond, then, otherwise.as_deref(), s.span)
+            }
+            StmtKind::While(cond, body) => self.looped(&Loop {
+                cond: Some(cond),
+                step: None,
+                body,
+                body_first: false,
+                span: s.span,
+            }),
+            StmtKind::DoWhile(body, cond) => self.looped(&Loop {
+                cond: Some(cond),
+                step: None,
+                body,
+                body_first: true,
+                span: s.span,
+            }),
+            StmtKind::For(init, cond, step, body) => {
+                self.frame().scopes.push(HashMap::new());
+                if let Some(init) = init {
+                    self.statement(init)?;
+                }
+                self.looped(&Loop {
+                    cond: cond.as_ref(),
+                    step: step.as_ref(),
+                    body,
+                    body_first: false,
+                    span: s.span,
+                })?;
+                self.frame().scopes.pop();
+                Ok(())
+            }
+            StmtKind::Switch(on, body) => self.switch(on, body, s.span),
+            StmtKind::Case(lo, hi, inner) => {
+                let switch = self.frame().switches.last_mut();
+                let Some((loc, known)) =
+                    switch.and_then(|sw| Some((sw.next_case()?, sw.known.clone())))
+                else {
+                    return Err(Diagnostic::error(
+                        s.span,
+                        format!("`case {lo}` (up to {hi}) outside of a switch"),
+                    ));
+                };
+                self.enter(loc, known, s.span);
+                self.statement(inner)
+            }
+            StmtKind::Default(inner) => {
+                let switch = self.frame().switches.last();
+                let Some((loc, known)) =
+                    switch.and_then(|sw| Some((sw.default?, sw.known.clone())))
+                else {
+                    return Err(Diagnostic::error(s.span, "`default` outside of a switch"));
+                };
+                self.enter(loc, known, s.span);
+                self.statement(inner)
+            }
+            StmtKind::Label(name, inner) => {
+                let loc = self.label(name, s.span);
+                self.frame().defined.insert(name.clone());
+                if self.live {
+                    self.go(loc, s.span);
+                }
+                self.at(loc);
+                self.known.clear();
+                self.statement(inner)
+            }
+            StmtKind::Goto(name) => {
+                let loc = self.label(name, s.span);
+                self.go(loc, s.span);
+                self.stop();
+                Ok(())
+            }
+            StmtKind::Break => {
+                self.jump(s.span, |code| code.frame().breaks.last_mut());
+                Ok(())
+            }
+            StmtKind::Continue => {
+                self.jump(s.span, |code| code.frame().continues.last_mut());
+                Ok(())
+            }
+            StmtKind::Return(value) => self.return_(value.as_ref(), s.span),
+            StmtKind::Asm(template) => self.assembler(template, s.span),
+        }
+    }
+
+    /// Joins the way from above with the jump to a case.
+    fn enter(&mut self, loc: LocId, known: super::code::Known, span: Span) {
+        if self.live {
+            self.go(loc, span);
+        }
+        self.at(loc);
+        self.known = known;
+    }
+
+    fn label(&mut self, name: &str, span: Span) -> LocId {
+        if let Some((loc, _)) = self.frame().labels.get(name) {
+            return *loc;
+        }
+        let loc = self.graph.loc();
+        self.frame().labels.insert(name.to_owned(), (loc, span));
+        loc
+    }
+
+    fn compound(&mut self, body: &[Stmt]) -> Lower<()> {
+        self.frame().scopes.push(HashMap::new());
+        self.body(body)?;
+        self.frame().scopes.pop();
+        Ok(())
+    }
+
+    /// The statements of a block. What stands behind a declaration tells which parts
+    /// of the variable are assigned before anything can read them.
+    pub(super) fn body(&mut self, body: &[Stmt]) -> Lower<()> {
+        for (k, s) in body.iter().enumerate() {
+            match &s.kind {
+                StmtKind::Declare(all) if self.live => {
+                    for d in all {
+                        let first = walk::assigned_first(&d.name, &body[k + 1..]);
+                        self.with_temporaries(|code| code.declaration(d, &first))?;
+                    }
+                }
+                _ => self.statement(s)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn declaration(&mut self, d: &Declaration, assigned: &HashSet<String>) -> Lower<()> {
+        if matches!(d.ty.plain(), Type::Function(_)) || d.storage == Storage::Extern {
+            return Ok(());
+        }
+        if d.thread_local {
+            return unsupported(
+                d.span,
+                "a thread-local variable in a function",
+                "declare it at the top level",
+            );
+        }
+        if d.storage == Storage::Static {
+            let function = self.frame().function.clone();
+            let object = self.cx.static_local(&function, d)?;
+            self.declare(&d.name, object);
+            return Ok(());
+        }
+        let object = self.variable(&d.name, &d.ty, d.span)?;
+        let place = Self::whole(&object);
+        // The initialiser sees the name already, but not its value.
+        self.declare(&d.name, object.clone());
+        if d.init.is_some() {
+            return self.initialise(&place, d.init.as_ref(), d.span);
+        }
+        self.undefine(&object, assigned, d.span)
+    }
+
+    /// A variable without initialiser holds anything, except for the parts that are
+    /// assigned before they can be read. An uninitialised pointer is null: following
+    /// it is wrong in any case.
+    fn undefine(
+        &mut self,
+        object: &Rc<super::layout::Object>,
+        assigned: &HashSet<String>,
+        span: Span,
+    ) -> Lower<()> {
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            if matches!(leaf.ty.plain(), Type::Opaque(_)) {
+                continue;
+            }
+            let is_pointer = leaf.ty.is_pointer();
+            match cells {
+                Cells::Locals(locals) => {
+                    for local in locals.clone() {
+                        if is_pointer {
+                            self.assign(local, Ir::Const(0), span);
+                        } else {
+                            self.havoc(local, &leaf.ty, span);
+                        }
+                    }
+                }
+                Cells::Shared(_) if assigned.contains(&leaf.path) => {}
+                Cells::Shared(_) if leaf.count() > 64 => {
+                    return unsupported(
+                        span,
+                        "a large array without initialiser in a function",
+                        "initialise it (`= {0}`), or make it global",
+                    );
+                }
+                Cells::Shared(var) => {
+                    for k in 0..leaf.count() {
+                        let value = if is_pointer {
+                            Ir::Const(0)
+                        } else {
+                            let any = self.temporary(span);
+                            self.havoc(any, &leaf.ty, span);
+                            self.read(any)
+                        };
+                        let index = (!leaf.dims.is_empty()).then_some(Ir::Const(k as i64));
+                        let dst = palisade_program::Place { var: *var, index };
+                        self.emit(Step::Store { dst, value }, span);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn if_else(
+        &mut self,
+        cond: &Expr,
+        then: &Stmt,
+        otherwise: Option<&Stmt>,
+        span: Span,
+    ) -> Lower<()> {
+        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+        let (can, cannot) = if self.live {
+            self.with_temporaries(|code| code.branch(cond, yes, no))?
+        } else {
+            (false, false)
+        };
+        let before = std::mem::take(&mut self.known);
+        let mut after: Option<super::code::Known> = None;
+        for (loc, can, arm) in [(yes, can, Some(then)), (no, cannot, otherwise)] {
+            self.here = loc;
+            self.live = can;
+            self.known.clone_from(&before);
+            if let Some(arm) = arm {
+                self.statement(arm)?;
+            }
+            if self.live {
+                self.go(join, span);
+                after = Some(match after {
+                    None => self.known.clone(),
+                    Some(other) => meet(other, &self.known),
+                });
+            }
+        }
+        self.here = join;
+        self.live = after.is_some();
+        self.known = after.unwrap_or_default();
+        Ok(())
+    }
+
+    fn looped(&mut self, l: &Loop<'_>) -> Lower<()> {
+        let threads = &self.cx.thread_functions;
+        let with_threads = walk::calls(l.body, threads);
+        let finite = l.cond.is_some_and(walk::has_name);
+        let exit = self.target();
+        self.frame().breaks.push(exit);
+        if with_threads && finite && !walk::has_label(l.body) && self.live {
+            self.unrolled(l)?;
+        } else {
+            self.general_loop(l)?;
+        }
+        let exit = self.frame().breaks.pop().expect("pushed above");
+        // Jumps out of a loop that was not unrolled come from any round: what they
+        // know has been reduced to what holds in all rounds.
+        let falls = self.live;
+        let mut target = exit;
+        if falls {
+            let known = self.known.clone();
+            target.known = Some(match target.known.take() {
+                Some(other) => meet(other, &known),
+                None => known,
+            });
+            self.go(target.loc, l.span);
+        }
+        self.arrive(target);
+        Ok(())
+    }
+
+    /// Round by round while the condition is a constant; a loop for the rest.
+    fn unrolled(&mut self, l: &Loop<'_>) -> Lower<()> {
+        for round in 0..MAX_UNROLL {
+            if !self.live {
+                return Ok(());
+            }
+            if round > 0 || !l.body_first {
+                match l.cond.and_then(|c| self.peek(c)) {
+                    Some(0) => return Ok(()),
+                    Some(_) => {}
+                    None => {
+                        let rest = Loop {
+                            body_first: false,
+                            ..*l
+                        };
+                        return self.general_loop(&rest);
+                    }
+                }
+            }
+            let next = self.target();
+            self.frame().continues.push(next);
+            self.statement(l.body)?;
+            let mut next = self.frame().continues.pop().expect("pushed above");
+            if self.live {
+                let known = self.known.clone();
+                next.known = Some(match next.known.take() {
+                    Some(other) => meet(other, &known),
+                    None => known,
+                });
+                self.go(next.loc, l.span);
+            }
+            self.arrive(next);
+            if let (Some(step), true) = (l.step, self.live) {
+                self.with_temporaries(|code| code.discard(step))?;
+            }
+        }
+        let rest = Loop {
+            body_first: false,
+            ..*l
+        };
+        self.general_loop(&rest)
+    }
+
+    fn general_loop(&mut self, l: &Loop<'_>) -> Lower<()> {
+        let exprs: Vec<&Expr> = l.cond.iter().chain(&l.step).copied().collect();
+        let assigned: HashSet<String> = walk::assigned(&[l.body], &exprs);
+        self.forget(&assigned);
+        let invariant = self.known.clone();
+        self.loop_depth += 1;
+        let (head, body, exit) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+        let was_live = self.live;
+        let next = self.target();
+        self.frame().continues.push(next);
+        let mut can_exit = false;
+        if l.body_first {
+            self.go(body, l.span);
+        } else {
+            self.go(head, l.span);
+            can_exit = self.loop_head(l, head, body, exit, was_live)?;
+        }
+        self.here = body;
+        self.live = was_live;
+        self.known.clone_from(&invariant);
+        self.statement(l.body)?;
+        let next = self.frame().continues.pop().expect("pushed above");
+        let comes_back = self.live || next.known.is_some();
+        if self.live {
+            self.go(next.loc, l.span);
+        }
+        self.here = next.loc;
+        self.live = comes_back;
+        self.known.clone_from(&invariant);
+        if let (Some(step), true) = (l.step, comes_back) {
+            self.with_temporaries(|code| code.discard(step))?;
+        }
+        self.known.clone_from(&invariant);
+        if comes_back {
+            self.go(head, l.span);
+        }
+        if l.body_first {
+            can_exit = self.loop_head(l, head, body, exit, comes_back)?;
+        }
+        // Breaks come from inside: what they know beyond the invariant may differ
+        // from round to round, but each carries its own account.
+        self.here = exit;
+        self.live = can_exit;
+        self.known = invariant;
+        self.loop_depth -= 1;
+        Ok(())
+    }
+
+    /// The condition at the head; tells whether the loop can end there.
+    fn loop_head(
+        &mut self,
+        l: &Loop<'_>,
+        head: LocId,
+        body: LocId,
+        exit: LocId,
+        live: bool,
+    ) -> Lower<bool> {
+        self.here = head;
+        self.live = live;
+        let Some(cond) = l.cond else {
+            self.go(body, l.span);
+            return Ok(false);
+        };
+        if !live {
+            return Ok(false);
+        }
+        let (_, can_exit) = self.with_temporaries(|code| code.branch(cond, body, exit))?;
+        Ok(can_exit)
+    }
+
+    fn switch(&mut self, on: &Expr, body: &Stmt, span: Span) -> Lower<()> {
+        let v = self.value(on)?;
+        let ty = v.ty.promoted();
+        let v = self.convert(v, &ty, span)?;
+        let (values, has_default) = walk::cases(body);
+        let assigned = walk::assigned(&[body], &[]);
+        self.forget(&assigned);
+        let mut cases = Vec::new();
+        let start = self.here;
+        let mut none = Ir::TRUE;
+        for (lo, hi) in values {
+            let loc = self.graph.loc();
+            cases.push(((lo, hi), loc));
+            let when = if lo == hi {
+                LocalExpr::binary(BinOp::Eq, v.e.clone(), Ir::Const(lo as i64))
+            } else {
+                let low = LocalExpr::binary(BinOp::Ge, v.e.clone(), Ir::Const(lo as i64));
+                low.and(LocalExpr::binary(
+                    BinOp::Le,
+                    v.e.clone(),
+                    Ir::Const(hi as i64),
+                ))
+            };
+            none = none.and(when.clone().negate());
+            if when != Ir::FALSE && self.live {
+                self.here = start;
+                self.assume(when, loc, span);
+            }
+        }
+        let exit = self.target();
+        let default = has_default.then(|| self.graph.loc());
+        self.here = start;
+        let misses = none != Ir::FALSE && self.live;
+        if misses {
+            self.assume(none, default.unwrap_or(exit.loc), span);
+        }
+        let known = self.known.clone();
+        let mut exit = exit;
+        if misses && default.is_none() {
+            exit.known = Some(known.clone());
+        }
+        self.frame().breaks.push(exit);
+        self.frame()
+            .switches
+            .push(Switch::new(cases, default, known));
+        self.stop();
+        self.statement(body)?;
+        self.frame().switches.pop();
+        let mut exit = self.frame().breaks.pop().expect("pushed above");
+        if self.live {
+            let known = self.known.clone();
+            exit.known = Some(match exit.known.take() {
+                Some(other) => meet(other, &known),
+                None => known,
+            });
+            self.go(exit.loc, span);
+        }
+        self.arrive(exit);
+        Ok(())
+    }
+
+    fn return_(&mut self, value: Option<&Expr>, span: Span) -> Lower<()> {
+        let result = self.frame().result.clone();
+        match (value, result) {
+            (Some(e), Some(object)) => {
+                let place = Self::whole(&object);
+                if matches!(object.ty.plain(), Type::Struct(_)) {
+                    let source = self.place(e)?;
+                    self.copy(&place, &source, span)?;
+                } else {
+                    let v = self.value(e)?;
+                    if v.ty == Type::Void {
+                        // The call does not come back.
+                        return Ok(());
+                    }
+                    let v = self.convert(v, &object.ty, span)?;
+                    self.store(&place, v, span)?;
+                }
+            }
+            (Some(e), None) => self.discard(e)?,
+            (None, _) => {}
+        }
+        self.jump(span, |code| Some(&mut code.frame().exit));
+        Ok(())
+    }
+
+    fn assembler(&mut self, template: &str, span: Span) -> Lower<()> {
+        let text = template.to_ascii_lowercase();
+        for part in text.split(['\n', ';']) {
+            let part = part.trim().trim_start_matches('\t').trim();
+            match instruction(part) {
+                Instruction::Fence(kind) => self.emit(Step::Fence(kind), span),
+                Instruction::Nothing => {}
+                Instruction::Unknown => {
+                    return unsupported(
+                        span,
+                        &format!("assembler `{part}`"),
+                        "fences (mfence, sfence, sync, lwsync, dmb) and barriers are supported",
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an instruction means for the order of stores.
+enum Instruction {
+    Fence(FenceKind),
+    Nothing,
+    Unknown,
+}
+
+fn instruction(text: &str) -> Instruction {
+    let full = Instruction::Fence(FenceKind::Full);
+    let stores = Instruction::Fence(FenceKind::StoreStore);
+    let mut words = text.split_whitespace();
+    let word = words.next().unwrap_or("");
+    let rest: Vec<&str> = words.collect();
+    let changes_nothing =
+        |word: &str| matches!(word, "addl" | "addq" | "orl" | "orq") && text.contains("$0");
+    match word {
+        "" | "nop" | "pause" | "lfence" | "isync" | "isb" | "yield" => Instruction::Nothing,
+        "rep" if rest.is_empty() || rest == ["nop"] => Instruction::Nothing,
+        "mfence" | "hwsync" => full,
+        "sync" if rest.is_empty() => full,
+        "sfence" | "lwsync" | "eieio" => stores,
+        "dmb" | "dsb" => match rest.as_slice() {
+            [] | ["ish" | "sy" | "osh" | "nsh"] => full,
+            ["ishst" | "st" | "oshst" | "nshst"] => stores,
+            ["ishld" | "ld" | "oshld" | "nshld"] => Instruction::Nothing,
+            _ => Instruction::Unknown,
+        },
+        // `lock; addl $0,0(%esp)`: a locked instruction that changes nothing.
+        "lock" if rest.is_empty() || changes_nothing(rest[0]) => full,
+        w if changes_nothing(w) => Instruction::Nothing,
+        _ => Instruction::Unknown,
+    }
+}

@@ -1,0 +1,447 @@
+//! Questions about the syntax tree: which names are assigned, whose address is
+//! taken, which functions start or await threads.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::c::ast::{
+    Declaration, Expr, ExprKind, File, Function, Initializer, Item, Stmt, StmtKind, Unary,
+};
+
+/// Calls `f` on every expression inside, from the outside in.
+pub(super) fn each_expr<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+    f(e);
+    match &e.kind {
+        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Ident(_) => {}
+        ExprKind::UnknownSize => {}
+        ExprKind::Unary(_, a) | ExprKind::Member(a, _) | ExprKind::Arrow(a, _) => each_expr(a, f),
+        ExprKind::Cast(_, a) => each_expr(a, f),
+        ExprKind::Binary(_, a, b) | ExprKind::Assign(_, a, b) | ExprKind::Index(a, b) => {
+            each_expr(a, f);
+            each_expr(b, f);
+        }
+        ExprKind::Comma(a, b) => {
+            each_expr(a, f);
+            each_expr(b, f);
+        }
+        ExprKind::Cond(c, a, b) => {
+            each_expr(c, f);
+            if let Some(a) = a {
+                each_expr(a, f);
+            }
+            each_expr(b, f);
+        }
+        ExprKind::Call(callee, args) => {
+            each_expr(callee, f);
+            for a in args {
+                each_expr(a, f);
+            }
+        }
+        ExprKind::Statements(body) => body.iter().for_each(|s| each_in_stmt(s, f)),
+        ExprKind::Compound(_, init) => each_in_init(init, f),
+    }
+}
+
+fn each_in_init<'a>(init: &'a Initializer, f: &mut dyn FnMut(&'a Expr)) {
+    match init {
+        Initializer::Value(e) => each_expr(e, f),
+        Initializer::List(list, _) => list.iter().for_each(|(_, i)| each_in_init(i, f)),
+    }
+}
+
+/// Calls `f` on every expression of a statement.
+pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
+    each_stmt(s, &mut |s| match &s.kind {
+        StmtKind::Expr(e) | StmtKind::If(e, ..) | StmtKind::While(e, _) => each_expr(e, f),
+        StmtKind::DoWhile(_, e) | StmtKind::Switch(e, _) => each_expr(e, f),
+        StmtKind::Return(Some(e)) => each_expr(e, f),
+        StmtKind::For(_, cond, step, _) => {
+            cond.iter().chain(step).for_each(|e| each_expr(e, f));
+        }
+        StmtKind::Declare(all) => {
+            let inits = all.iter().filter_map(|d| d.init.as_ref());
+            inits.for_each(|i| each_in_init(i, f));
+        }
+        StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
+        StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) => {}
+    });
+}
+
+/// Calls `f` on a statement and all inside it, not those of statement expressions.
+fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
+    f(s);
+    match &s.kind {
+        StmtKind::Block(body) => body.iter().for_each(|s| each_stmt(s, f)),
+        StmtKind::If(_, a, b) => {
+            each_stmt(a, f);
+            if let Some(b) = b {
+                each_stmt(b, f);
+            }
+        }
+        StmtKind::While(_, a) | StmtKind::DoWhile(a, _) | StmtKind::Switch(_, a) => each_stmt(a, f),
+        StmtKind::For(init, _, _, a) => {
+            if let Some(init) = init {
+                each_stmt(init, f);
+            }
+            each_stmt(a, f);
+        }
+        StmtKind::Case(_, _, a) | StmtKind::Default(a) | StmtKind::Label(_, a) => each_stmt(a, f),
+        StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
+        StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) => {}
+    }
+}
+
+/// Whether control can get into the statement other than through its start.
+pub(super) fn has_entry(s: &Stmt) -> bool {
+    let mut found = false;
+    each_stmt(s, &mut |s| {
+        found |= matches!(
+            s.kind,
+            StmtKind::Label(..) | StmtKind::Case(..) | StmtKind::Default(_)
+        );
+    });
+    found
+}
+
+/// The labels of a statement, but not the cases of a switch around it.
+pub(super) fn has_label(s: &Stmt) -> bool {
+    let mut found = false;
+    each_stmt(s, &mut |s| {
+        found |= matches!(s.kind, StmtKind::Label(..));
+    });
+    found
+}
+
+/// The case labels of a `switch` body, not those of switches inside.
+pub(super) fn cases(s: &Stmt) -> (Vec<(i128, i128)>, bool) {
+    fn collect(s: &Stmt, values: &mut Vec<(i128, i128)>, default: &mut bool) {
+        match &s.kind {
+            StmtKind::Switch(..) => {}
+            StmtKind::Case(lo, hi, a) => {
+                values.push((*lo, *hi));
+                collect(a, values, default);
+            }
+            StmtKind::Default(a) => {
+                *default = true;
+                collect(a, values, default);
+            }
+            StmtKind::Block(body) => body.iter().for_each(|s| collect(s, values, default)),
+            StmtKind::If(_, a, b) => {
+                collect(a, values, default);
+                if let Some(b) = b {
+                    collect(b, values, default);
+                }
+            }
+            StmtKind::While(_, a) | StmtKind::DoWhile(a, _) | StmtKind::For(_, _, _, a) => {
+                collect(a, values, default);
+            }
+            StmtKind::Label(_, a) => collect(a, values, default),
+            StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) => {}
+        }
+    }
+    let (mut values, mut default) = (Vec::new(), false);
+    collect(s, &mut values, &mut default);
+    (values, default)
+}
+
+/// The variable at the root of a place: `x` of `x.f[2]`; none behind a pointer.
+fn root(e: &Expr) -> Option<&str> {
+    match &e.kind {
+        ExprKind::Ident(name) => Some(name),
+        ExprKind::Member(a, _) | ExprKind::Index(a, _) | ExprKind::Cast(_, a) => root(a),
+        _ => None,
+    }
+}
+
+/// The names that an expression assigns.
+fn assigned_in(e: &Expr, names: &mut HashSet<String>) {
+    each_expr(e, &mut |e| {
+        let target = match &e.kind {
+            ExprKind::Assign(_, a, _) => root(a),
+            ExprKind::Unary(
+                Unary::PreIncrement
+                | Unary::PreDecrement
+                | Unary::PostIncrement
+                | Unary::PostDecrement
+                | Unary::Address,
+                a,
+            ) => root(a),
+            _ => None,
+        };
+        names.extend(target.map(str::to_owned));
+    });
+}
+
+/// The names that a statement assigns, with those whose address it takes.
+pub(super) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for e in exprs {
+        assigned_in(e, &mut names);
+    }
+    for s in stmts {
+        each_in_stmt(s, &mut |e| assigned_in(e, &mut names));
+    }
+    names
+}
+
+/// Functions that take places rather than pointers: `&x` in their arguments does
+/// not make `x` an object in memory.
+fn takes_places(name: &str) -> bool {
+    name.starts_with("atomic_")
+        || name.starts_with("__atomic_")
+        || name.starts_with("__sync_")
+        || name.starts_with("pthread_create")
+        || name.starts_with("pthread_join")
+}
+
+/// The names whose address an expression takes. Arrays used as pointers count.
+fn taken_in(e: &Expr, taken: &mut HashSet<String>, bare: &mut HashSet<String>) {
+    each_expr(e, &mut |e| match &e.kind {
+        ExprKind::Unary(Unary::Address, a) => taken.extend(root(a).map(str::to_owned)),
+        ExprKind::Ident(name) => {
+            bare.insert(name.clone());
+        }
+        _ => {}
+    });
+}
+
+/// What a function does with the addresses of its variables.
+#[derive(Default)]
+pub(super) struct Addresses {
+    /// Names under `&`.
+    pub(super) taken: HashSet<String>,
+    /// Names used as they are: arrays among them become pointers.
+    pub(super) decayed: HashSet<String>,
+}
+
+/// What the body of a function does with addresses.
+pub(super) fn addresses(body: &[Stmt]) -> Addresses {
+    let mut all = Addresses::default();
+    for s in body {
+        each_top_expr(s, &mut |e| note_addresses(e, &mut all));
+    }
+    all
+}
+
+/// Calls `f` on the expressions that stand directly in a statement or inside it.
+fn each_top_expr<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
+    each_stmt(s, &mut |s| match &s.kind {
+        StmtKind::Expr(e) | StmtKind::If(e, ..) | StmtKind::While(e, _) => f(e),
+        StmtKind::DoWhile(_, e) | StmtKind::Switch(e, _) => f(e),
+        StmtKind::Return(Some(e)) => f(e),
+        StmtKind::For(_, cond, step, _) => cond.iter().chain(step).for_each(&mut *f),
+        StmtKind::Declare(all) => {
+            let inits = all.iter().filter_map(|d| d.init.as_ref());
+            inits.for_each(|i| top_of_init(i, f));
+        }
+        StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
+        StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) => {}
+    });
+}
+
+fn top_of_init<'a>(init: &'a Initializer, f: &mut dyn FnMut(&'a Expr)) {
+    match init {
+        Initializer::Value(e) => f(e),
+        Initializer::List(list, _) => list.iter().for_each(|(_, i)| top_of_init(i, f)),
+    }
+}
+
+/// Notes what an expression does with addresses. A name as the base of an index or
+/// a member is a part of the variable; anywhere else an array becomes a pointer.
+fn note_addresses(e: &Expr, all: &mut Addresses) {
+    match &e.kind {
+        ExprKind::Ident(name) => {
+            all.decayed.insert(name.clone());
+        }
+        ExprKind::Unary(Unary::Address, a) => {
+            all.taken.extend(root(a).map(str::to_owned));
+            note_path(a, all);
+        }
+        ExprKind::Call(callee, args) => {
+            let places = matches!(&callee.kind, ExprKind::Ident(name) if takes_places(name));
+            if !matches!(callee.kind, ExprKind::Ident(_)) {
+                note_addresses(callee, all);
+            }
+            for a in args {
+                match address_operand(a) {
+                    Some(inner) if places => note_path(inner, all),
+                    _ => note_addresses(a, all),
+                }
+            }
+        }
+        ExprKind::Index(..) | ExprKind::Member(..) => note_path(e, all),
+        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Arrow(a, _) => {
+            note_addresses(a, all);
+        }
+        ExprKind::Binary(_, a, b) | ExprKind::Comma(a, b) | ExprKind::Assign(_, a, b) => {
+            note_addresses(a, all);
+            note_addresses(b, all);
+        }
+        ExprKind::Cond(c, a, b) => {
+            note_addresses(c, all);
+            if let Some(a) = a {
+                note_addresses(a, all);
+            }
+            note_addresses(b, all);
+        }
+        ExprKind::Statements(body) => {
+            for s in body {
+                each_top_expr(s, &mut |e| note_addresses(e, all));
+            }
+        }
+        ExprKind::Compound(_, init) => top_of_init(init, &mut |e| note_addresses(e, all)),
+        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::UnknownSize => {}
+    }
+}
+
+/// `x` of `&x`, through casts.
+fn address_operand(e: &Expr) -> Option<&Expr> {
+    match &e.kind {
+        ExprKind::Unary(Unary::Address, a) => Some(a),
+        ExprKind::Cast(_, a) => address_operand(a),
+        _ => None,
+    }
+}
+
+/// The indices on the way to a part of a variable.
+fn note_path(e: &Expr, all: &mut Addresses) {
+    match &e.kind {
+        ExprKind::Ident(_) => {}
+        ExprKind::Member(a, _) => note_path(a, all),
+        ExprKind::Index(a, i) => {
+            note_path(a, all);
+            note_addresses(i, all);
+        }
+        _ => note_addresses(e, all),
+    }
+}
+
+/// Names whose address is taken somewhere in the file, and names of members.
+pub(super) fn file_names(file: &File) -> (HashSet<String>, HashSet<String>) {
+    let (mut taken, mut bare, mut members) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut look = |e: &Expr| {
+        taken_in(e, &mut taken, &mut bare);
+        each_expr(e, &mut |e| {
+            if let ExprKind::Member(_, name) | ExprKind::Arrow(_, name) = &e.kind {
+                members.insert(name.clone());
+            }
+        });
+    };
+    for item in &file.items {
+        match item {
+            Item::Function(f) => f.body.iter().for_each(|s| each_in_stmt(s, &mut look)),
+            Item::Variable(Declaration {
+                init: Some(init), ..
+            }) => each_in_init(init, &mut look),
+            Item::Variable(_) => {}
+        }
+    }
+    taken.extend(bare);
+    (taken, members)
+}
+
+/// The functions that may start or await threads, themselves or through calls.
+pub(super) fn thread_functions(functions: &HashMap<&str, &Function>) -> HashSet<String> {
+    let mut found: HashSet<String> = ["pthread_create", "pthread_join"].map(str::to_owned).into();
+    loop {
+        let before = found.len();
+        for (name, function) in functions {
+            if function.body.iter().any(|s| calls(s, &found)) {
+                found.insert((*name).to_owned());
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// Whether a statement mentions one of these functions.
+pub(super) fn calls(s: &Stmt, names: &HashSet<String>) -> bool {
+    let mut found = false;
+    each_in_stmt(s, &mut |e| {
+        if let ExprKind::Ident(name) = &e.kind {
+            found |= names.contains(name);
+        }
+    });
+    found
+}
+
+/// Whether an expression mentions a variable at all.
+pub(super) fn has_name(e: &Expr) -> bool {
+    let mut found = false;
+    each_expr(e, &mut |e| found |= matches!(e.kind, ExprKind::Ident(_)));
+    found
+}
+
+/// The parts of a variable (`.a.b`, empty for the whole) that the statements assign
+/// before they mention the variable in any other way.
+pub(super) fn assigned_first(name: &str, rest: &[Stmt]) -> HashSet<String> {
+    let mut parts = HashSet::new();
+    for s in rest {
+        let expr = match &s.kind {
+            StmtKind::Expr(e) => Some(e),
+            StmtKind::For(Some(init), ..) => match &init.kind {
+                StmtKind::Expr(e) => Some(e),
+                _ => None,
+            },
+            _ => None,
+        };
+        let target = expr.and_then(|e| match &e.kind {
+            ExprKind::Assign(None, a, b) if !mentions(b, name) => path_of(a, name),
+            _ => None,
+        });
+        if let Some(path) = target {
+            parts.insert(path);
+            if !matches!(s.kind, StmtKind::Expr(_)) {
+                return parts;
+            }
+        } else {
+            let mut found = has_entry(s);
+            each_in_stmt(s, &mut |e| {
+                found |= matches!(&e.kind, ExprKind::Ident(n) if n == name);
+            });
+            if found {
+                return parts;
+            }
+        }
+    }
+    parts
+}
+
+fn mentions(e: &Expr, name: &str) -> bool {
+    let mut found = false;
+    each_expr(e, &mut |e| {
+        found |= matches!(&e.kind, ExprKind::Ident(n) if n == name);
+    });
+    found
+}
+
+fn path_of(e: &Expr, name: &str) -> Option<String> {
+    match &e.kind {
+        ExprKind::Ident(n) if n == name => Some(String::new()),
+        ExprKind::Member(a, field) => Some(format!("{}.{field}", path_of(a, name)?)),
+        _ => None,
+    }
+}
+
+/// Whether some `pthread_join` asks for the thread's result.
+pub(super) fn uses_results(file: &File) -> bool {
+    let mut found = false;
+    for item in &file.items {
+        let Item::Function(f) = item else { continue };
+        for s in &f.body {
+            each_in_stmt(s, &mut |e| {
+                if let ExprKind::Call(callee, args) = &e.kind
+                    && matches!(&callee.kind, ExprKind::Ident(n) if n == "pthread_join")
+                    && let Some(result) = args.get(1)
+                {
+                    found |= crate::c::parser::constant(result) != Some(0);
+                }
+            });
+        }
+    }
+    found
+}

@@ -1,0 +1,75 @@
+//! The *C front end*: self-contained C11 with pthreads and atomics, GNU extensions in
+//! common use, SV-COMP's conventions. docs/c.md is its reference.
+//!
+//! | file | term |
+//! |---|---|
+//! | `preprocess` | `cc -E` against the headers in `headers/`, line markers |
+//! | `lexer` | tokens, located in the user's file |
+//! | `types`, `ast`, `parser` | the syntax tree with resolved types |
+//! | `lower` | the Program |
+//!
+//! Verdicts hold for the program as written: that the compiler keeps the order of
+//! memory accesses is an assumption ([`ASSUMPTION`]). Integers have their C widths
+//! unless [`Options::math`] says otherwise.
+
+mod ast;
+mod lexer;
+mod lower;
+mod parser;
+mod preprocess;
+mod types;
+
+pub use types::DataModel;
+
+use std::path::Path;
+
+use palisade_program::Source;
+
+use crate::Parsed;
+use crate::diagnostic::Diagnostics;
+
+/// Printed with every verdict about a C program.
+pub const ASSUMPTION: &str = "assumes that the compiler keeps the order of memory accesses";
+
+/// Messages of assertions that stand for what the front end does not support: where
+/// one fails, the verdict is unknown.
+pub const UNSUPPORTED: &str = "unsupported: ";
+
+/// How C programs are read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Widths of `long` and pointers.
+    pub data_model: DataModel,
+    /// Mathematical integers instead of those of C.
+    pub math: bool,
+    /// Whether signed overflow is a violation.
+    pub check_overflow: bool,
+    /// The function that must not be called (`--property`); then only its calls are
+    /// violations, and a failing `assert` ends the program.
+    pub error_function: Option<String>,
+}
+
+/// Reads a C file; `.i` files are preprocessed already.
+pub fn parse(path: &Path, source: &Source, options: &Options) -> Result<Parsed, Diagnostics> {
+    let is_preprocessed = path.extension().is_some_and(|e| e == "i");
+    let input = if is_preprocessed {
+        Ok(preprocess::already(source))
+    } else {
+        preprocess::run(path, source, options.data_model)
+    };
+    let input = match input {
+        Ok(input) => input,
+        Err(item) => return Err(Diagnostics::new(source.clone(), vec![item])),
+    };
+    let user = input.user.unwrap_or_else(|| source.clone());
+    let parsed = lexer::lex(&input.text, &user, input.main)
+        .and_then(|tokens| parser::parse(tokens, options.data_model))
+        .and_then(|file| lower::lower(&file, &user, options));
+    match parsed {
+        Ok(program) => Ok(Parsed {
+            program,
+            warnings: Vec::new(),
+        }),
+        Err(item) => Err(Diagnostics::new(user, vec![item])),
+    }
+}

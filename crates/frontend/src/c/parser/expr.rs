@@ -1,0 +1,381 @@
+//! *Expressions*, by precedence climbing.
+
+use palisade_program::Span;
+
+use super::decl::is_asm;
+use super::{Meaning, Parse, Parser};
+use crate::c::ast::{Binary, Expr, ExprKind, Unary};
+use crate::c::lexer::Kind;
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+impl Parser {
+    /// With commas.
+    pub(super) fn expression(&mut self) -> Parse<Expr> {
+        let mut left = self.assignment()?;
+        while self.eat(",") {
+            let right = self.assignment()?;
+            let span = left.span.to(right.span);
+            let kind = ExprKind::Comma(Box::new(left), Box::new(right));
+            left = Expr { kind, span };
+        }
+        Ok(left)
+    }
+
+    /// Without commas at the top.
+    pub(super) fn assignment(&mut self) -> Parse<Expr> {
+        self.nested(|p| {
+            let left = p.conditional()?;
+            if !p.is_assignment() {
+                return Ok(left);
+            }
+            let op = p.assignment_operator();
+            p.at += 1;
+            let right = p.assignment()?;
+            let span = left.span.to(right.span);
+            let kind = ExprKind::Assign(op, Box::new(left), Box::new(right));
+            Ok(Expr { kind, span })
+        })
+    }
+
+    fn is_assignment(&self) -> bool {
+        self.is("=") || self.assignment_operator().is_some()
+    }
+
+    /// The operator of `+=` and its kin.
+    fn assignment_operator(&self) -> Option<Binary> {
+        let Kind::Punct(p) = self.peek().kind else {
+            return None;
+        };
+        Some(match p {
+            "+=" => Binary::Add,
+            "-=" => Binary::Sub,
+            "*=" => Binary::Mul,
+            "/=" => Binary::Div,
+            "%=" => Binary::Rem,
+            "<<=" => Binary::Shl,
+            ">>=" => Binary::Shr,
+            "&=" => Binary::BitAnd,
+            "|=" => Binary::BitOr,
+            "^=" => Binary::BitXor,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn conditional(&mut self) -> Parse<Expr> {
+        let cond = self.binary(0)?;
+        if !self.eat("?") {
+            return Ok(cond);
+        }
+        self.nested(|p| {
+            let then = if p.is(":") {
+                None
+            } else {
+                Some(Box::new(p.expression()?))
+            };
+            p.expect(":")?;
+            let otherwise = p.conditional()?;
+            let span = cond.span.to(otherwise.span);
+            let kind = ExprKind::Cond(Box::new(cond), then, Box::new(otherwise));
+            Ok(Expr { kind, span })
+        })
+    }
+
+    fn binary_operator(&self) -> Option<(Binary, u8)> {
+        let Kind::Punct(p) = self.peek().kind else {
+            return None;
+        };
+        Some(match p {
+            "||" => (Binary::Or, 1),
+            "&&" => (Binary::And, 2),
+            "|" => (Binary::BitOr, 3),
+            "^" => (Binary::BitXor, 4),
+            "&" => (Binary::BitAnd, 5),
+            "==" => (Binary::Eq, 6),
+            "!=" => (Binary::Ne, 6),
+            "<" => (Binary::Lt, 7),
+            ">" => (Binary::Gt, 7),
+            "<=" => (Binary::Le, 7),
+            ">=" => (Binary::Ge, 7),
+            "<<" => (Binary::Shl, 8),
+            ">>" => (Binary::Shr, 8),
+            "+" => (Binary::Add, 9),
+            "-" => (Binary::Sub, 9),
+            "*" => (Binary::Mul, 10),
+            "/" => (Binary::Div, 10),
+            "%" => (Binary::Rem, 10),
+            _ => return None,
+        })
+    }
+
+    fn binary(&mut self, above: u8) -> Parse<Expr> {
+        let mut left = self.cast()?;
+        while let Some((op, strength)) = self.binary_operator() {
+            if strength <= above {
+                break;
+            }
+            self.at += 1;
+            let right = self.nested(|p| p.binary(strength))?;
+            let span = left.span.to(right.span);
+            let kind = ExprKind::Binary(op, Box::new(left), Box::new(right));
+            left = Expr { kind, span };
+        }
+        Ok(left)
+    }
+
+    /// Whether `(` and a type follow.
+    fn is_parenthesised_type(&mut self) -> bool {
+        if !self.is("(") {
+            return false;
+        }
+        self.at += 1;
+        let found = self.starts_type();
+        self.at -= 1;
+        found
+    }
+
+    fn cast(&mut self) -> Parse<Expr> {
+        let start = self.span();
+        if !self.is_parenthesised_type() {
+            return self.unary();
+        }
+        self.at += 1;
+        let ty = self.type_name()?;
+        self.expect(")")?;
+        if self.is("{") {
+            let init = self.initializer()?;
+            let kind = ExprKind::Compound(ty, Box::new(init));
+            let literal = Expr {
+                kind,
+                span: self.from(start),
+            };
+            return self.postfix(literal);
+        }
+        let e = self.nested(Self::cast)?;
+        let span = start.to(e.span);
+        let kind = ExprKind::Cast(ty, Box::new(e));
+        Ok(Expr { kind, span })
+    }
+
+    fn unary(&mut self) -> Parse<Expr> {
+        let start = self.span();
+        if self.eat_word(&["__extension__"]) {
+            return self.nested(Self::cast);
+        }
+        if self.word().is_some_and(|w| {
+            matches!(w, "sizeof" | "_Alignof" | "__alignof__" | "__alignof") || is_asm(w)
+        }) {
+            return self.size();
+        }
+        let op = match self.peek().kind {
+            Kind::Punct("++") => Unary::PreIncrement,
+            Kind::Punct("--") => Unary::PreDecrement,
+            Kind::Punct("&") => Unary::Address,
+            Kind::Punct("*") => Unary::Deref,
+            Kind::Punct("+") => Unary::Plus,
+            Kind::Punct("-") => Unary::Minus,
+            Kind::Punct("~") => Unary::BitNot,
+            Kind::Punct("!") => Unary::Not,
+            _ => {
+                let primary = self.primary()?;
+                return self.postfix(primary);
+            }
+        };
+        self.at += 1;
+        let e = self.nested(Self::cast)?;
+        let span = start.to(e.span);
+        let kind = ExprKind::Unary(op, Box::new(e));
+        Ok(Expr { kind, span })
+    }
+
+    fn size(&mut self) -> Parse<Expr> {
+        let start = self.bump().span;
+        let ty = if self.is_parenthesised_type() {
+            self.at += 1;
+            let ty = self.type_name()?;
+            self.expect(")")?;
+            if self.is("{") {
+                // `sizeof (T){...}`: the literal's type is T.
+                self.initializer()?;
+            }
+            Some(ty)
+        } else {
+            let e = self.nested(Self::unary)?;
+            self.type_of(&e)
+        };
+        let size = ty.and_then(|ty| ty.size(&self.file.structs, self.model));
+        let kind = match size {
+            Some(size) => ExprKind::Int(i128::from(size), self.size_type()),
+            None => ExprKind::UnknownSize,
+        };
+        Ok(Expr {
+            kind,
+            span: self.from(start),
+        })
+    }
+
+    fn postfix(&mut self, mut e: Expr) -> Parse<Expr> {
+        loop {
+            let kind = if self.eat("[") {
+                let index = self.expression()?;
+                self.expect("]")?;
+                ExprKind::Index(Box::new(e.clone()), Box::new(index))
+            } else if self.eat("(") {
+                let mut args = Vec::new();
+                while !self.is(")") {
+                    args.push(self.assignment()?);
+                    if !self.eat(",") {
+                        break;
+                    }
+                }
+                self.expect(")")?;
+                ExprKind::Call(Box::new(e.clone()), args)
+            } else if self.eat(".") {
+                ExprKind::Member(Box::new(e.clone()), self.identifier()?.0)
+            } else if self.eat("->") {
+                ExprKind::Arrow(Box::new(e.clone()), self.identifier()?.0)
+            } else if self.eat("++") {
+                ExprKind::Unary(Unary::PostIncrement, Box::new(e.clone()))
+            } else if self.eat("--") {
+                ExprKind::Unary(Unary::PostDecrement, Box::new(e.clone()))
+            } else {
+                return Ok(e);
+            };
+            let span = self.from(e.span);
+            e = Expr { kind, span };
+        }
+    }
+
+    fn primary(&mut self) -> Parse<Expr> {
+        let token = self.peek().clone();
+        let kind = match token.kind {
+            Kind::Int {
+                value,
+                unsigned,
+                longs,
+                decimal,
+            } => {
+                self.at += 1;
+                let ty = self.type_of_literal(value, unsigned, longs, decimal, token.span)?;
+                // Kept as the signed number with the same bits (see `Type::range`).
+                let value = if ty.is_u64() && value > i64::MAX as u128 {
+                    i128::from(value as u64 as i64)
+                } else {
+                    value as i128
+                };
+                ExprKind::Int(value, ty)
+            }
+            Kind::Char(c) => {
+                self.at += 1;
+                ExprKind::Int(i128::from(c), Type::INT)
+            }
+            Kind::Float => {
+                self.at += 1;
+                ExprKind::Float
+            }
+            Kind::Str(_) => return Ok(self.string()),
+            Kind::Punct("(") => {
+                self.at += 1;
+                if self.is("{") {
+                    let body = self.scoped(Self::block)?;
+                    self.expect(")")?;
+                    ExprKind::Statements(body)
+                } else {
+                    let e = self.expression()?;
+                    self.expect(")")?;
+                    return Ok(Expr {
+                        span: self.from(token.span),
+                        ..e
+                    });
+                }
+            }
+            Kind::Ident(name) => return self.name(name, token.span),
+            Kind::Punct(_) | Kind::End => return Err(self.unexpected("an expression")),
+        };
+        Ok(Expr {
+            kind,
+            span: self.from(token.span),
+        })
+    }
+
+    fn string(&mut self) -> Expr {
+        let start = self.span();
+        let mut text = String::new();
+        while let Kind::Str(part) = &self.peek().kind {
+            text.push_str(part);
+            self.at += 1;
+        }
+        Expr {
+            kind: ExprKind::Str(text),
+            span: self.from(start),
+        }
+    }
+
+    fn name(&mut self, name: String, span: Span) -> Parse<Expr> {
+        self.at += 1;
+        if let Some(Meaning::Enumerator(value)) = self.lookup(&name) {
+            let ty = if i32::try_from(*value).is_ok() {
+                Type::INT
+            } else {
+                Type::Int {
+                    bits: 64,
+                    signed: true,
+                }
+            };
+            let kind = ExprKind::Int(*value, ty);
+            return Ok(Expr { kind, span });
+        }
+        match name.as_str() {
+            "true" | "false" if self.lookup(&name).is_none() => {
+                let kind = ExprKind::Int(i128::from(name == "true"), Type::INT);
+                Ok(Expr { kind, span })
+            }
+            "__builtin_offsetof"
+            | "__builtin_va_arg"
+            | "_Generic"
+            | "__builtin_types_compatible_p"
+            | "__builtin_choose_expr" => {
+                Err(Diagnostic::error(span, format!("unsupported: `{name}`"))
+                    .help("write the value itself"))
+            }
+            _ => Ok(Expr {
+                kind: ExprKind::Ident(name),
+                span,
+            }),
+        }
+    }
+
+    fn type_of_literal(
+        &self,
+        value: u128,
+        unsigned: bool,
+        longs: u8,
+        decimal: bool,
+        span: Span,
+    ) -> Parse<Type> {
+        let word = self.model.word();
+        let widths: &[u8] = match longs {
+            0 => &[32, word, 64],
+            1 => &[word, 64],
+            _ => &[64],
+        };
+        for &bits in widths {
+            if !unsigned && value < 1 << (bits - 1) {
+                return Ok(Type::Int { bits, signed: true });
+            }
+            if (unsigned || !decimal) && value < 1 << bits {
+                return Ok(Type::Int {
+                    bits,
+                    signed: false,
+                });
+            }
+        }
+        if value < 1 << 64 {
+            return Ok(Type::Int {
+                bits: 64,
+                signed: false,
+            });
+        }
+        Err(Diagnostic::error(span, "this number is too large"))
+    }
+}

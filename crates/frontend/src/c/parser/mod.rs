@@ -1,0 +1,210 @@
+//! The *parser*: tokens to a [`File`], by recursive descent. C needs to know which
+//! names are types, so scopes are kept while parsing; since they are at hand, types
+//! are resolved here too, with `sizeof`, `typeof` and enumeration constants.
+//!
+//! Own rather than lang-c: that crate rejects `$` in names, `__auto_type`,
+//! `__thread`, `__int128` and the statement expressions of gcc's headers, all of
+//! which users' `.i` files hold.
+//!
+//! | file | term |
+//! |---|---|
+//! | `decl` | declarations: specifiers and declarators |
+//! | `stmt` | statements and functions |
+//! | `expr` | expressions |
+//! | `typing` | types and constant values of expressions |
+
+mod decl;
+mod expr;
+mod stmt;
+mod typing;
+
+pub(super) use typing::constant;
+
+use std::collections::HashMap;
+
+use palisade_program::Span;
+
+use super::ast::{File, Item};
+use super::lexer::{Kind, Token};
+use super::types::{DataModel, StructId, Type};
+use crate::diagnostic::Diagnostic;
+
+/// Result of parsing a part; the error ends the whole parse.
+type Parse<T> = Result<T, Diagnostic>;
+
+/// Parentheses, blocks and operators nested deeper are refused: a recursive parser
+/// must not run out of stack on any input.
+const MAX_DEPTH: usize = 200;
+
+/// What a name means.
+#[derive(Clone, Debug)]
+enum Meaning {
+    Typedef(Type),
+    Enumerator(i128),
+    Variable(Type),
+}
+
+#[derive(Default)]
+struct Scope {
+    names: HashMap<String, Meaning>,
+    tags: HashMap<String, Tag>,
+}
+
+#[derive(Clone)]
+enum Tag {
+    Struct(StructId),
+    Enum(Type),
+}
+
+/// Parses a preprocessed file.
+pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Parse<File> {
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        model,
+        file: File::default(),
+        scopes: vec![Scope::default()],
+    };
+    while !parser.is_end() {
+        parser.external()?;
+    }
+    Ok(parser.file)
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    model: DataModel,
+    file: File,
+    scopes: Vec<Scope>,
+}
+
+impl Parser {
+    fn is_end(&self) -> bool {
+        self.peek().kind == Kind::End
+    }
+
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn peek_at(&self, ahead: usize) -> &Token {
+        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+    }
+
+    fn span(&self) -> Span {
+        self.peek().span
+    }
+
+    /// The span of the token before.
+    fn last_span(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    /// From `start` up to the last token.
+    fn from(&self, start: Span) -> Span {
+        start.to(self.last_span())
+    }
+
+    fn bump(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at += 1;
+        token
+    }
+
+    fn is(&self, punct: &str) -> bool {
+        matches!(&self.peek().kind, Kind::Punct(p) if *p == punct)
+    }
+
+    fn eat(&mut self, punct: &str) -> bool {
+        let found = self.is(punct);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, punct: &'static str) -> Parse<Span> {
+        if self.is(punct) {
+            return Ok(self.bump().span);
+        }
+        Err(self.unexpected(&format!("`{punct}`")))
+    }
+
+    fn word(&self) -> Option<&str> {
+        match &self.peek().kind {
+            Kind::Ident(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.word() == Some(word)
+    }
+
+    fn eat_word(&mut self, words: &[&str]) -> bool {
+        let found = self.word().is_some_and(|w| words.contains(&w));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn identifier(&mut self) -> Parse<(String, Span)> {
+        match self.word() {
+            Some(name) => {
+                let name = name.to_owned();
+                Ok((name, self.bump().span))
+            }
+            None => Err(self.unexpected("a name")),
+        }
+    }
+
+    fn unexpected(&self, expected: &str) -> Diagnostic {
+        let token = self.peek();
+        let found = match &token.kind {
+            Kind::Ident(name) => format!("`{name}`"),
+            Kind::Int { value, .. } => format!("`{value}`"),
+            Kind::Float => "a floating-point number".to_owned(),
+            Kind::Char(_) => "a character".to_owned(),
+            Kind::Str(_) => "a string".to_owned(),
+            Kind::Punct(p) => format!("`{p}`"),
+            Kind::End => "the end of the file".to_owned(),
+        };
+        Diagnostic::error(token.span, format!("expected {expected}, found {found}"))
+            .help("the file should be C11 as gcc accepts it")
+    }
+
+    /// Runs `f` one level deeper.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Diagnostic::error(
+                self.span(),
+                "unsupported: nested too deeply",
+            ));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn lookup(&self, name: &str) -> Option<&Meaning> {
+        self.scopes.iter().rev().find_map(|s| s.names.get(name))
+    }
+
+    fn bind(&mut self, name: &str, meaning: Meaning) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name.to_owned(), meaning);
+        }
+    }
+
+    fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        self.scopes.push(Scope::default());
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+
+    fn item(&mut self, item: Item) {
+        self.file.items.push(item);
+    }
+}

@@ -1,0 +1,318 @@
+//! *Statements*, functions, and what stands at the top level of a file.
+
+use super::decl::{Specifiers, is_asm, not_constant};
+use super::{Meaning, Parse, Parser, constant};
+use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
+use crate::c::lexer::Kind;
+use crate::c::types::Type;
+use palisade_program::Span;
+
+impl Parser {
+    /// A declaration or function at the top level.
+    pub(super) fn external(&mut self) -> Parse<()> {
+        if self.eat(";") {
+            return Ok(());
+        }
+        if self.is_word("_Static_assert") {
+            return self.static_assert();
+        }
+        if self.word().is_some_and(is_asm) {
+            return Err(crate::diagnostic::Diagnostic::error(
+                self.span(),
+                "unsupported: assembler at the top level",
+            ));
+        }
+        let start = self.span();
+        let specifiers = if self.word().is_some() && !self.starts_type() {
+            // `main() { ... }`: old programs leave out `int`.
+            Specifiers {
+                ty: Type::INT,
+                storage: Storage::Automatic,
+                thread_local: false,
+                auto_type: false,
+            }
+        } else {
+            self.specifiers()?
+        };
+        if self.eat(";") {
+            return Ok(());
+        }
+        let (name, ty, span) = self.declarator(specifiers.ty.clone())?;
+        let name = name.ok_or_else(|| self.unexpected("a name"))?;
+        self.attributes()?;
+        if let (Type::Function(signature), true) = (&ty, self.is("{")) {
+            self.bind(&name, Meaning::Variable(ty.clone()));
+            let signature = signature.clone();
+            let body = self.scoped(|p| {
+                for (name, ty) in &signature.params {
+                    if let Some(name) = name {
+                        p.bind(name, Meaning::Variable(ty.clone()));
+                    }
+                }
+                let function = Type::Array(Type::CHAR.into(), None);
+                p.bind("__func__", Meaning::Variable(function.clone()));
+                p.bind("__PRETTY_FUNCTION__", Meaning::Variable(function.clone()));
+                p.bind("__FUNCTION__", Meaning::Variable(function));
+                p.block()
+            })?;
+            self.item(Item::Function(Function {
+                name,
+                result: signature.result.clone(),
+                params: signature.params.clone(),
+                body,
+                span: start.to(span),
+            }));
+            return Ok(());
+        }
+        let first = self.declared(&specifiers, name, ty, span)?;
+        let mut all: Vec<_> = first.into_iter().collect();
+        if self.eat(",") {
+            all.extend(self.declarations(&specifiers)?);
+        } else {
+            self.expect(";")?;
+        }
+        for declaration in all {
+            self.item(Item::Variable(declaration));
+        }
+        Ok(())
+    }
+
+    /// `{ ... }` in the scope at hand.
+    pub(super) fn block(&mut self) -> Parse<Vec<Stmt>> {
+        self.nested(|p| {
+            p.expect("{")?;
+            let mut body = Vec::new();
+            while !p.is("}") {
+                if p.is_end() {
+                    return Err(p.unexpected("`}`"));
+                }
+                body.push(p.statement()?);
+            }
+            p.at += 1;
+            Ok(body)
+        })
+    }
+
+    pub(super) fn statement(&mut self) -> Parse<Stmt> {
+        self.nested(|p| {
+            let start = p.span();
+            let kind = p.statement_kind()?;
+            Ok(Stmt {
+                kind,
+                span: p.from(start),
+            })
+        })
+    }
+
+    fn statement_kind(&mut self) -> Parse<StmtKind> {
+        if self.eat(";") {
+            return Ok(StmtKind::Empty);
+        }
+        if self.is("{") {
+            return Ok(StmtKind::Block(self.scoped(Self::block)?));
+        }
+        let label = matches!(self.peek_at(1).kind, Kind::Punct(":"));
+        let Some(word) = self.word().map(str::to_owned) else {
+            return self.expression_statement();
+        };
+        match word.as_str() {
+            "if" => self.if_statement(),
+            "while" => {
+                self.at += 1;
+                let cond = self.in_parentheses()?;
+                Ok(StmtKind::While(cond, Box::new(self.statement()?)))
+            }
+            "do" => {
+                self.at += 1;
+                let body = Box::new(self.statement()?);
+                if !self.eat_word(&["while"]) {
+                    return Err(self.unexpected("`while`"));
+                }
+                let cond = self.in_parentheses()?;
+                self.expect(";")?;
+                Ok(StmtKind::DoWhile(body, cond))
+            }
+            "for" => self.scoped(Self::for_statement),
+            "switch" => {
+                self.at += 1;
+                let on = self.in_parentheses()?;
+                Ok(StmtKind::Switch(on, Box::new(self.statement()?)))
+            }
+            "case" => self.case(),
+            "default" if label => {
+                self.at += 2;
+                Ok(StmtKind::Default(Box::new(self.labelled()?)))
+            }
+            "goto" => {
+                self.at += 1;
+                let (name, _) = self.identifier()?;
+                self.expect(";")?;
+                Ok(StmtKind::Goto(name))
+            }
+            "break" | "continue" => {
+                self.at += 1;
+                self.expect(";")?;
+                Ok(if word == "break" {
+                    StmtKind::Break
+                } else {
+                    StmtKind::Continue
+                })
+            }
+            "return" => {
+                self.at += 1;
+                let value = if self.is(";") {
+                    None
+                } else {
+                    Some(self.expression()?)
+                };
+                self.expect(";")?;
+                Ok(StmtKind::Return(value))
+            }
+            "_Static_assert" => {
+                self.static_assert()?;
+                Ok(StmtKind::Empty)
+            }
+            w if is_asm(w) => self.assembler(),
+            _ if label => {
+                self.at += 2;
+                self.attributes()?;
+                Ok(StmtKind::Label(word, Box::new(self.labelled()?)))
+            }
+            "__extension__" => {
+                self.at += 1;
+                if self.starts_type() {
+                    self.declaration_statement()
+                } else {
+                    self.expression_statement()
+                }
+            }
+            _ if self.starts_type() => self.declaration_statement(),
+            _ => self.expression_statement(),
+        }
+    }
+
+    /// The statement behind a label; none before `}`.
+    fn labelled(&mut self) -> Parse<Stmt> {
+        if self.is("}") {
+            return Ok(Stmt {
+                kind: StmtKind::Empty,
+                span: self.last_span(),
+            });
+        }
+        self.statement()
+    }
+
+    fn declaration_statement(&mut self) -> Parse<StmtKind> {
+        let specifiers = self.specifiers()?;
+        Ok(StmtKind::Declare(self.declarations(&specifiers)?))
+    }
+
+    fn expression_statement(&mut self) -> Parse<StmtKind> {
+        let e = self.expression()?;
+        self.expect(";")?;
+        Ok(StmtKind::Expr(e))
+    }
+
+    fn in_parentheses(&mut self) -> Parse<Expr> {
+        self.expect("(")?;
+        let e = self.expression()?;
+        self.expect(")")?;
+        Ok(e)
+    }
+
+    fn if_statement(&mut self) -> Parse<StmtKind> {
+        self.at += 1;
+        let cond = self.in_parentheses()?;
+        let then = Box::new(self.statement()?);
+        let otherwise = if self.eat_word(&["else"]) {
+            Some(Box::new(self.statement()?))
+        } else {
+            None
+        };
+        Ok(StmtKind::If(cond, then, otherwise))
+    }
+
+    fn for_statement(&mut self) -> Parse<StmtKind> {
+        self.at += 1;
+        self.expect("(")?;
+        let start = self.span();
+        let init = if self.eat(";") {
+            None
+        } else if self.starts_type() {
+            Some(self.declaration_statement()?)
+        } else {
+            Some(self.expression_statement()?)
+        };
+        let init = init.map(|kind| {
+            Box::new(Stmt {
+                kind,
+                span: self.from(start),
+            })
+        });
+        let cond = if self.is(";") {
+            None
+        } else {
+            Some(self.expression()?)
+        };
+        self.expect(";")?;
+        let step = if self.is(")") {
+            None
+        } else {
+            Some(self.expression()?)
+        };
+        self.expect(")")?;
+        Ok(StmtKind::For(init, cond, step, Box::new(self.statement()?)))
+    }
+
+    fn case(&mut self) -> Parse<StmtKind> {
+        self.at += 1;
+        let value = |e: &Expr| constant(e).ok_or_else(|| not_constant(e.span));
+        let lo = self.conditional()?;
+        let lo = value(&lo)?;
+        let hi = if self.eat("...") {
+            let hi = self.conditional()?;
+            value(&hi)?
+        } else {
+            lo
+        };
+        self.expect(":")?;
+        Ok(StmtKind::Case(lo, hi, Box::new(self.labelled()?)))
+    }
+
+    /// `asm volatile ("mfence" ::: "memory");`
+    fn assembler(&mut self) -> Parse<StmtKind> {
+        self.at += 1;
+        while self.eat_word(&["volatile", "__volatile", "__volatile__", "goto", "inline"]) {}
+        self.expect("(")?;
+        let mut template = String::new();
+        while let Kind::Str(part) = &self.peek().kind {
+            template.push_str(part);
+            self.at += 1;
+        }
+        // Operands make it read or write variables, which is not supported; only
+        // strings (clobbers) may stand behind the template.
+        let mut depth = 1;
+        let mut operands: Option<Span> = None;
+        while depth > 0 {
+            let token = self.bump();
+            match token.kind {
+                Kind::End => return Err(self.unexpected("`)`")),
+                Kind::Punct("(") => {
+                    operands.get_or_insert(token.span);
+                    depth += 1;
+                }
+                Kind::Punct(")") => depth -= 1,
+                _ => {}
+            }
+        }
+        self.expect(";")?;
+        if let Some(span) = operands {
+            return Ok(StmtKind::Expr(Expr {
+                // Located where it stands; refused only if it is reached.
+                kind: ExprKind::Ident("asm with operands".to_owned()),
+                span,
+            }));
+        }
+        Ok(StmtKind::Asm(template))
+    }
+}

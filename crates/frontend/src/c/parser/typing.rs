@@ -1,0 +1,178 @@
+//! *Typing*: the types of expressions as far as `sizeof`, `typeof` and
+//! `__auto_type` need them while parsing, and the values of constant expressions.
+
+use super::{Meaning, Parser};
+use crate::c::ast::{Binary, Expr, ExprKind, StmtKind, Unary};
+use crate::c::types::Type;
+
+impl Parser {
+    /// The type of an expression, if it is known here.
+    pub(super) fn type_of(&self, e: &Expr) -> Option<Type> {
+        Some(match &e.kind {
+            ExprKind::Int(_, ty) => ty.clone(),
+            ExprKind::Float => Type::Other("double"),
+            ExprKind::Str(s) => Type::Array(Type::CHAR.into(), Some(s.chars().count() as u64 + 1)),
+            ExprKind::Ident(name) => match self.lookup(name)? {
+                Meaning::Variable(ty) => ty.clone(),
+                Meaning::Enumerator(_) => Type::INT,
+                Meaning::Typedef(_) => return None,
+            },
+            ExprKind::Unary(op, e) => self.type_of_unary(*op, e)?,
+            ExprKind::Binary(op, a, b) => self.type_of_binary(*op, a, b)?,
+            ExprKind::Assign(_, a, _) => self.type_of(a)?.plain().clone(),
+            ExprKind::Cond(_, Some(a), b) => {
+                let (a, b) = (self.type_of(a)?.decayed(), self.type_of(b)?.decayed());
+                if a.is_pointer() || b == Type::Void {
+                    a
+                } else if b.is_pointer() {
+                    b
+                } else {
+                    a.common(&b)
+                }
+            }
+            ExprKind::Cond(c, None, b) => self.type_of(c)?.common(&self.type_of(b)?),
+            ExprKind::Call(f, _) => match self.type_of(f)?.plain() {
+                Type::Function(signature) => signature.result.clone(),
+                Type::Pointer(to) => match &**to {
+                    Type::Function(signature) => signature.result.clone(),
+                    _ => return None,
+                },
+                _ => return None,
+            },
+            ExprKind::Index(a, b) => {
+                let (a, b) = (self.type_of(a)?, self.type_of(b)?);
+                a.pointee().or(b.pointee())?.clone()
+            }
+            ExprKind::Member(e, name) => self.member(&self.type_of(e)?, name)?,
+            ExprKind::Arrow(e, name) => self.member(self.type_of(e)?.pointee()?, name)?,
+            ExprKind::Cast(ty, _) | ExprKind::Compound(ty, _) => ty.clone(),
+            ExprKind::Comma(_, b) => self.type_of(b)?.decayed(),
+            ExprKind::Statements(body) => match body.last().map(|s| &s.kind) {
+                Some(StmtKind::Expr(e)) => self.type_of(e)?,
+                _ => Type::Void,
+            },
+            ExprKind::UnknownSize => self.size_type(),
+        })
+    }
+
+    /// `size_t`.
+    pub(super) fn size_type(&self) -> Type {
+        Type::Int {
+            bits: self.model.word(),
+            signed: false,
+        }
+    }
+
+    fn member(&self, ty: &Type, name: &str) -> Option<Type> {
+        let Type::Struct(id) = ty.plain() else {
+            return None;
+        };
+        let fields = self.file.structs.get(*id)?.fields.as_ref()?;
+        fields.iter().find_map(|f| match &f.name {
+            Some(n) if n == name => Some(f.ty.clone()),
+            Some(_) => None,
+            None => self.member(&f.ty, name),
+        })
+    }
+
+    fn type_of_unary(&self, op: Unary, e: &Expr) -> Option<Type> {
+        let ty = self.type_of(e)?;
+        Some(match op {
+            Unary::Plus | Unary::Minus | Unary::BitNot => ty.promoted(),
+            Unary::Not => Type::INT,
+            Unary::Deref => match ty.plain() {
+                Type::Function(_) => ty,
+                _ => ty.pointee()?.clone(),
+            },
+            Unary::Address => Type::pointer(ty),
+            Unary::PreIncrement
+            | Unary::PreDecrement
+            | Unary::PostIncrement
+            | Unary::PostDecrement => ty.plain().clone(),
+        })
+    }
+
+    fn type_of_binary(&self, op: Binary, a: &Expr, b: &Expr) -> Option<Type> {
+        let (a, b) = (self.type_of(a)?.decayed(), self.type_of(b)?.decayed());
+        Some(match op {
+            Binary::Lt | Binary::Gt | Binary::Le | Binary::Ge | Binary::Eq | Binary::Ne => {
+                Type::INT
+            }
+            Binary::And | Binary::Or => Type::INT,
+            Binary::Shl | Binary::Shr => a.promoted(),
+            Binary::Sub if a.is_pointer() && b.is_pointer() => Type::Int {
+                bits: self.model.word(),
+                signed: true,
+            },
+            Binary::Add | Binary::Sub if a.is_pointer() => a,
+            Binary::Add if b.is_pointer() => b,
+            Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Rem => a.common(&b),
+            Binary::BitAnd | Binary::BitOr | Binary::BitXor => a.common(&b),
+        })
+    }
+}
+
+/// The value of a constant expression. Results are as C computes them for values
+/// that fit their types; others are left to the lowering, which wraps.
+pub(in crate::c) fn constant(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Int(v, _) => Some(*v),
+        ExprKind::Unary(op, e) => {
+            let v = constant(e)?;
+            match op {
+                Unary::Plus => Some(v),
+                Unary::Minus => Some(-v),
+                Unary::Not => Some(i128::from(v == 0)),
+                Unary::BitNot => Some(!v),
+                Unary::Deref | Unary::Address => None,
+                Unary::PreIncrement | Unary::PreDecrement => None,
+                Unary::PostIncrement | Unary::PostDecrement => None,
+            }
+        }
+        ExprKind::Binary(op, a, b) => constant_binary(*op, constant(a)?, constant(b)?),
+        ExprKind::Cond(c, a, b) => match (constant(c)?, a) {
+            (0, _) => constant(b),
+            (_, Some(a)) => constant(a),
+            (v, None) => Some(v),
+        },
+        ExprKind::Cast(ty, e) => {
+            let v = constant(e)?;
+            let (lo, hi) = ty.range();
+            match ty.plain() {
+                Type::Bool => Some(i128::from(v != 0)),
+                Type::Int { .. } if lo <= v && v <= hi => Some(v),
+                Type::Int { bits, signed } => {
+                    let wrapped = palisade_program::expr::wrap(v, *bits, *signed);
+                    Some(i128::from(wrapped))
+                }
+                Type::Pointer(_) => Some(v),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn constant_binary(op: Binary, a: i128, b: i128) -> Option<i128> {
+    let truth = |t: bool| Some(i128::from(t));
+    match op {
+        Binary::Add => a.checked_add(b),
+        Binary::Sub => a.checked_sub(b),
+        Binary::Mul => a.checked_mul(b),
+        Binary::Div => a.checked_div(b),
+        Binary::Rem => a.checked_rem(b),
+        Binary::Shl => u32::try_from(b).ok().filter(|b| *b < 64).map(|b| a << b),
+        Binary::Shr => u32::try_from(b).ok().filter(|b| *b < 64).map(|b| a >> b),
+        Binary::Lt => truth(a < b),
+        Binary::Gt => truth(a > b),
+        Binary::Le => truth(a <= b),
+        Binary::Ge => truth(a >= b),
+        Binary::Eq => truth(a == b),
+        Binary::Ne => truth(a != b),
+        Binary::BitAnd => Some(a & b),
+        Binary::BitOr => Some(a | b),
+        Binary::BitXor => Some(a ^ b),
+        Binary::And => truth(a != 0 && b != 0),
+        Binary::Or => truth(a != 0 || b != 0),
+    }
+}

@@ -1,0 +1,280 @@
+//! *Types* of C: what the parser resolves declarations to. Sizes follow one of the
+//! two data models; integer types carry width and sign, which is all that decides
+//! values (`long` and `long long` of equal width are one type here).
+
+use std::rc::Rc;
+
+/// Widths of `long` and of pointers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DataModel {
+    /// `long` and pointers have 32 bits.
+    Ilp32,
+    /// `long` and pointers have 64 bits.
+    #[default]
+    Lp64,
+}
+
+impl DataModel {
+    /// Bits of `long` and of pointers.
+    pub const fn word(self) -> u8 {
+        match self {
+            Self::Ilp32 => 32,
+            Self::Lp64 => 64,
+        }
+    }
+}
+
+/// Objects of the thread library whose contents no program looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Opaque {
+    /// `pthread_mutex_t`, `pthread_spinlock_t`, `mtx_t`
+    Mutex,
+    /// `pthread_cond_t`
+    Cond,
+    /// `pthread_rwlock_t`
+    Rwlock,
+    /// `pthread_once_t`
+    Once,
+    /// `pthread_barrier_t`
+    Barrier,
+    /// `sem_t`
+    Semaphore,
+    /// Attributes: set and never read.
+    Attributes,
+}
+
+/// Number of a struct or union in [`Structs`].
+pub(super) type StructId = usize;
+
+/// A type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Type {
+    Void,
+    Bool,
+    Int {
+        bits: u8,
+        signed: bool,
+    },
+    /// Floating point and other types that are parsed but not supported.
+    Other(&'static str),
+    Pointer(Rc<Type>),
+    /// Length `None`: incomplete.
+    Array(Rc<Type>, Option<u64>),
+    /// An array whose length is no constant.
+    VariableArray(Rc<Type>),
+    Struct(StructId),
+    Function(Rc<Signature>),
+    Atomic(Rc<Type>),
+    Opaque(Opaque),
+}
+
+/// The type of a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Signature {
+    pub(super) result: Type,
+    pub(super) params: Vec<(Option<String>, Type)>,
+    pub(super) variadic: bool,
+}
+
+/// A member of a struct or union.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Field {
+    /// `None` for anonymous structs and unions, whose members count as their owner's.
+    pub(super) name: Option<String>,
+    pub(super) ty: Type,
+    /// Width of a bit-field.
+    pub(super) width: Option<u64>,
+}
+
+/// A struct or union.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct StructDef {
+    pub(super) tag: String,
+    pub(super) is_union: bool,
+    /// `None`: declared only.
+    pub(super) fields: Option<Vec<Field>>,
+}
+
+/// All structs and unions of a file.
+pub(super) type Structs = Vec<StructDef>;
+
+impl Type {
+    pub(super) const INT: Self = Self::Int {
+        bits: 32,
+        signed: true,
+    };
+    pub(super) const UINT: Self = Self::Int {
+        bits: 32,
+        signed: false,
+    };
+    pub(super) const CHAR: Self = Self::Int {
+        bits: 8,
+        signed: true,
+    };
+
+    pub(super) fn pointer(to: Self) -> Self {
+        Self::Pointer(Rc::new(to))
+    }
+
+    /// Without `_Atomic`.
+    pub(super) fn plain(&self) -> &Self {
+        match self {
+            Self::Atomic(inner) => inner.plain(),
+            other => other,
+        }
+    }
+
+    pub(super) const fn is_atomic(&self) -> bool {
+        matches!(self, Self::Atomic(_))
+    }
+
+    pub(super) fn is_pointer(&self) -> bool {
+        matches!(self.plain(), Self::Pointer(_))
+    }
+
+    pub(super) fn is_integer(&self) -> bool {
+        matches!(self.plain(), Self::Int { .. } | Self::Bool)
+    }
+
+    /// Whether a value of the type is one number.
+    pub(super) fn is_scalar(&self) -> bool {
+        self.is_integer() || self.is_pointer()
+    }
+
+    /// What a pointer or array of this type gives when it is dereferenced.
+    pub(super) fn pointee(&self) -> Option<&Self> {
+        match self.plain() {
+            Self::Pointer(to) | Self::Array(to, _) | Self::VariableArray(to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// As a value: arrays and functions become pointers.
+    pub(super) fn decayed(&self) -> Self {
+        match self.plain() {
+            Self::Array(to, _) | Self::VariableArray(to) => Self::Pointer(to.clone()),
+            Self::Function(_) => Self::pointer(self.plain().clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// Least and greatest value. 64-bit unsigned numbers are kept as the signed
+    /// number with the same bits.
+    pub(super) fn range(&self) -> (i128, i128) {
+        match self.plain() {
+            Self::Bool => (0, 1),
+            Self::Int {
+                bits,
+                signed: false,
+            } if *bits < 64 => (0, (1 << *bits) - 1),
+            Self::Int { bits, .. } => {
+                let half = 1_i128 << (*bits - 1).min(63);
+                (-half, half - 1)
+            }
+            _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        }
+    }
+
+    /// Whether it is a 64-bit unsigned integer type.
+    pub(super) fn is_u64(&self) -> bool {
+        matches!(
+            self.plain(),
+            Self::Int {
+                bits: 64,
+                signed: false
+            }
+        )
+    }
+
+    /// After the integer promotions.
+    pub(super) fn promoted(&self) -> Self {
+        match self.plain() {
+            Self::Bool => Self::INT,
+            Self::Int { bits, .. } if *bits < 32 => Self::INT,
+            other => other.clone(),
+        }
+    }
+
+    /// The type that both operands of an arithmetic operator are converted to.
+    pub(super) fn common(&self, other: &Self) -> Self {
+        let (a, b) = (self.promoted(), other.promoted());
+        match (&a, &b) {
+            (Self::Int { bits: m, signed: s }, Self::Int { bits: n, signed: t }) => {
+                let bits = *m.max(n);
+                // The wider type wins; of two equally wide ones the unsigned.
+                let unsigned = (*m == bits && !s) || (*n == bits && !t);
+                Self::Int {
+                    bits,
+                    signed: !unsigned,
+                }
+            }
+            _ => a,
+        }
+    }
+
+    /// Size in bytes, with the alignment that gcc gives.
+    pub(super) fn size(&self, structs: &Structs, model: DataModel) -> Option<u64> {
+        self.layout(structs, model).map(|(size, _)| size)
+    }
+
+    fn layout(&self, structs: &Structs, model: DataModel) -> Option<(u64, u64)> {
+        let word = u64::from(model.word() / 8);
+        Some(match self.plain() {
+            Self::Void | Self::Bool => (1, 1),
+            Self::Int { bits: 64, .. } => (8, word),
+            Self::Int { bits, .. } => (u64::from(*bits / 8), u64::from(*bits / 8)),
+            Self::Other("float") => (4, 4),
+            Self::Other("double") => (8, word),
+            Self::Other(_) => (16, 16),
+            Self::Pointer(_) => (word, word),
+            Self::Array(of, len) => {
+                let (size, align) = of.layout(structs, model)?;
+                (size.checked_mul((*len)?)?, align)
+            }
+            Self::Struct(id) => {
+                let def = structs.get(*id)?;
+                let (mut size, mut align) = (0_u64, 1);
+                for field in def.fields.as_ref()? {
+                    if field.width.is_some() {
+                        return None;
+                    }
+                    let (s, a) = field.ty.layout(structs, model)?;
+                    align = align.max(a);
+                    if def.is_union {
+                        size = size.max(s);
+                    } else {
+                        size = size.next_multiple_of(a).checked_add(s)?;
+                    }
+                }
+                (size.next_multiple_of(align), align)
+            }
+            // Opaque objects of the library: their size is nobody's business, and
+            // asking for it is unsupported.
+            Self::Opaque(_) | Self::VariableArray(_) | Self::Function(_) | Self::Atomic(_) => {
+                return None;
+            }
+        })
+    }
+}
+
+/// The library's types that are known by their name, whatever a header says.
+pub(super) fn library_type(name: &str, model: DataModel) -> Option<Type> {
+    Some(match name {
+        "pthread_mutex_t" | "pthread_spinlock_t" | "mtx_t" => Type::Opaque(Opaque::Mutex),
+        "pthread_cond_t" | "cnd_t" => Type::Opaque(Opaque::Cond),
+        "pthread_rwlock_t" => Type::Opaque(Opaque::Rwlock),
+        "pthread_once_t" => Type::Opaque(Opaque::Once),
+        "pthread_barrier_t" => Type::Opaque(Opaque::Barrier),
+        "sem_t" => Type::Opaque(Opaque::Semaphore),
+        "pthread_attr_t"
+        | "pthread_mutexattr_t"
+        | "pthread_condattr_t"
+        | "pthread_rwlockattr_t"
+        | "pthread_barrierattr_t" => Type::Opaque(Opaque::Attributes),
+        "pthread_t" => Type::Int {
+            bits: model.word(),
+            signed: false,
+        },
+        _ => return None,
+    })
+}
