@@ -17,6 +17,8 @@ pub struct Spelling {
     pub full: String,
     /// A store-store fence, as a statement.
     pub store_store: String,
+    /// What stands between statements, where they do not end by themselves.
+    pub separator: &'static str,
 }
 
 impl Spelling {
@@ -25,6 +27,16 @@ impl Spelling {
         Self {
             full: "fence;".into(),
             store_store: "fence(ss);".into(),
+            separator: "",
+        }
+    }
+
+    /// As in `.rmm`.
+    pub fn rmm() -> Self {
+        Self {
+            full: "fence".into(),
+            store_store: "ssfence".into(),
+            separator: ";",
         }
     }
 
@@ -51,14 +63,15 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
     let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
     for (gap, level) in fences.iter().filter(|(_, level)| *level != Level::None) {
         let text = spelling.of(*level);
+        let separator = spelling.separator;
         if gap.lonely {
             let (before, after) = lonely.entry(gap.statement).or_default();
             match gap.side {
-                Side::Before => before.extend([text, " "]),
-                Side::After | Side::At => after.extend([" ", text]),
+                Side::Before => before.extend([text, separator, " "]),
+                Side::After | Side::At => after.extend([separator, " ", text]),
             }
         } else {
-            edits.push(edit(source, gap, text));
+            edits.push(edit(source, gap, text, separator));
         }
     }
     for (statement, (before, after)) in lonely {
@@ -91,7 +104,7 @@ fn braces(statement: Span, before: &str, after: &str) -> [Edit; 2] {
 }
 
 /// The change for a fence among the statements of a block.
-fn edit(source: &Source, gap: &Gap, text: &str) -> Edit {
+fn edit(source: &Source, gap: &Gap, text: &str, separator: &str) -> Edit {
     let Span { start, end } = gap.statement;
     let newline = if source.text().contains("\r\n") {
         "\r\n"
@@ -105,10 +118,16 @@ fn edit(source: &Source, gap: &Gap, text: &str) -> Edit {
             text: text.to_owned(),
         },
         Side::After => {
-            let own_lines = indent(source, start).zip(rest_of_line(source, end));
-            let (at, text) = match own_lines {
-                Some((indent, line_end)) => (line_end, format!("{newline}{indent}{text}")),
-                None => (end, format!(" {text}")),
+            // A separator stands right behind the statement, comment or not.
+            let line_end = match separator {
+                "" => rest_of_line(source, end),
+                _ => Some(end),
+            };
+            let (at, text) = match indent(source, start).zip(line_end) {
+                Some((indent, line_end)) => {
+                    (line_end, format!("{separator}{newline}{indent}{text}"))
+                }
+                None => (end, format!("{separator} {text}")),
             };
             // Behind the braces of statements that end here.
             Edit {
@@ -119,8 +138,8 @@ fn edit(source: &Source, gap: &Gap, text: &str) -> Edit {
         }
         Side::Before => {
             let (at, text) = match indent(source, start) {
-                Some(indent) => (start, format!("{text}{newline}{indent}")),
-                None => (start, format!("{text} ")),
+                Some(indent) => (start, format!("{text}{separator}{newline}{indent}")),
+                None => (start, format!("{text}{separator} ")),
             };
             // Outside the braces of statements that begin here.
             Edit {

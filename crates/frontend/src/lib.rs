@@ -59,10 +59,11 @@ pub fn load_gapped(
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse_gapped(source, wanted),
+        Some("rmm") => rmm::parse_gapped(source, wanted),
         Some(_) | None => Err(unsupported(
             source,
             "fences cannot be put into this kind of file",
-            "fences are found for programs that end in `.pal`",
+            "fences are found for programs that end in `.pal` or `.rmm`",
         )),
     }
 }

@@ -217,7 +217,11 @@ impl<'a, 'p> Answer<'a, 'p> {
         self.placements = repairs.iter().map(|r| r.placement.clone()).collect();
         let fences = self.plan.fences(&first.placement);
         let fences: Vec<_> = fences.iter().map(|(s, level)| (s.gap, *level)).collect();
-        self.patched = patched(&self.program.source, &fences, &Spelling::pal());
+        let spelling = match file.extension().and_then(|e| e.to_str()) {
+            Some("rmm") => Spelling::rmm(),
+            Some(_) | None => Spelling::pal(),
+        };
+        self.patched = patched(&self.program.source, &fences, &spelling);
         let path = if file == Path::new("-") {
             Path::new("<stdin>.pal")
         } else {

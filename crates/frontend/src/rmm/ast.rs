@@ -57,6 +57,8 @@ pub(super) struct Labelled {
 pub(super) struct Stmt {
     pub(super) kind: StmtKind,
     pub(super) span: Span,
+    /// Whether it was written where it stands, not in a macro.
+    pub(super) in_file: bool,
 }
 
 /// Alternatives of `either` and `locked`.
@@ -81,6 +83,8 @@ pub(super) enum StmtKind {
     StoreFence,
     /// `llfence`
     LoadFence,
+    /// A place where synthesis may put a fence; not written by the user.
+    Candidate,
     /// `$r := e`
     Assign(Name, Expr),
     /// `assume: b`

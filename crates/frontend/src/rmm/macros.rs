@@ -57,10 +57,11 @@ impl Expanded {
         (a.0, a.1, b.1)
     }
 
-    /// The piece of source from `first` to `last`.
-    pub(super) fn hull(&self, first: &Token, last: &Token) -> Span {
-        let (_, a, b) = self.common((first.frame, first.span), (last.frame, last.span));
-        a.to(b)
+    /// The piece of source from `first` to `last`, and whether it is of the file's
+    /// own text.
+    pub(super) fn hull(&self, first: &Token, last: &Token) -> (Span, bool) {
+        let (frame, a, b) = self.common((first.frame, first.span), (last.frame, last.span));
+        (a.to(b), frame == FILE)
     }
 
     /// The call in the file's own text that a word came from, if it came from one.

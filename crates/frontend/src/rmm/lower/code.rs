@@ -192,6 +192,9 @@ impl Code<'_, '_> {
             StmtKind::StoreFence => {
                 self.edge(from, Step::Fence(FenceKind::StoreStore), to, span);
             }
+            StmtKind::Candidate => {
+                self.edge(from, Step::Fence(FenceKind::Candidate), to, span);
+            }
             StmtKind::Assign(register, value) => {
                 self.assign(register, value, (from, to), span)?;
             }
@@ -384,6 +387,7 @@ fn needs_start(list: &[Labelled]) -> bool {
         StmtKind::Nop | StmtKind::ReadEqual(..) | StmtKind::ReadInto(..) => false,
         StmtKind::Write(..) | StmtKind::Cas(..) | StmtKind::Assign(..) => false,
         StmtKind::Fence | StmtKind::StoreFence | StmtKind::LoadFence => false,
+        StmtKind::Candidate => false,
         StmtKind::Assume(_) | StmtKind::If(..) | StmtKind::Goto(_) => false,
     };
     first.label.is_some() || inside

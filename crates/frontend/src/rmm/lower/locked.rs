@@ -66,7 +66,7 @@ fn effect(stmt: &Stmt) -> Effect {
         // Refused below.
         StmtKind::Fence | StmtKind::StoreFence | StmtKind::LoadFence => Effect::default(),
         StmtKind::If(..) | StmtKind::While(..) | StmtKind::Goto(_) => Effect::default(),
-        StmtKind::Either(_) => Effect::default(),
+        StmtKind::Either(_) | StmtKind::Candidate => Effect::default(),
     }
 }
 
@@ -163,6 +163,7 @@ fn stmt(code: &mut Code<'_, '_>, stmt: &Stmt, between: (LocId, LocId)) -> Lower<
         StmtKind::While(..) => "`while`",
         StmtKind::Goto(_) => "`goto`",
         StmtKind::Either(_) => "`either`",
+        StmtKind::Candidate => "candidate",
     };
     let message = format!("a locked block has no {what} inside");
     let help = "use reads, writes, cas, assignments and assumptions; `or` separates alternatives";

@@ -80,6 +80,11 @@ impl<'a> Parser<'a> {
 
     /// The span from `first` to the token before the current one.
     fn span_from(&self, first: &Token) -> Span {
+        self.piece_from(first).0
+    }
+
+    /// The same, and whether it is of the file's own text.
+    fn piece_from(&self, first: &Token) -> (Span, bool) {
         let last = &self.text.tokens[self.at.saturating_sub(1)];
         self.text.hull(first, last)
     }

@@ -93,8 +93,12 @@ impl Parser<'_> {
                 return Err(self.expected("a statement", NO_STATEMENT));
             }
         };
-        let span = self.span_from(first);
-        Ok(Stmt { kind, span })
+        let (span, in_file) = self.piece_from(first);
+        Ok(Stmt {
+            kind,
+            span,
+            in_file,
+        })
     }
 
     fn by_word(&mut self, word: &str) -> Parse<StmtKind> {
