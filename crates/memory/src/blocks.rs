@@ -2,7 +2,7 @@
 //! sums of alternatives, and the cells that a place may name.
 
 use palisade_program::cfg::{Atomic, AtomicKind, Cfg, CfgBuilder, Place, Step, local};
-use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
+use palisade_program::{BinOp, Cell, Domain, Expr, LocalExpr, LocalId, Program, Span, Template};
 
 /// `local == value`.
 pub fn equals(id: LocalId, value: i64) -> LocalExpr {
@@ -17,6 +17,14 @@ pub fn assign(dst: LocalId, value: LocalExpr) -> Step {
 /// `dst = constant`.
 pub fn set(dst: LocalId, value: i64) -> Step {
     assign(dst, Expr::Const(value))
+}
+
+/// The numbers from 0 to `hi`.
+pub const fn range(hi: u32) -> Option<Domain> {
+    Some(Domain {
+        lo: 0,
+        hi: hi as i64,
+    })
 }
 
 /// An atomic block that does one of the alternatives, each a sequence of steps.

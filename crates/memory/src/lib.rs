@@ -9,9 +9,11 @@
 //! | [`reduced`] | a reduced program and what its parts stand for |
 //! | [`blocks`] | building blocks of steps |
 //! | [`need`] | how large buffers can get |
-//! | [`tso`] | one bounded buffer per thread |
-//! | [`pso`] | one bounded buffer per thread and variable |
+//! | [`beyond`] | the abstract part of a buffer |
+//! | [`tso`] | one buffer per thread |
+//! | [`pso`] | one buffer per thread and variable |
 
+pub mod beyond;
 pub mod blocks;
 pub mod need;
 pub mod pso;

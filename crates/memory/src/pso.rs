@@ -1,5 +1,5 @@
-//! *PSO, bounded* (seed 000, section 3): each thread has, for every memory cell
-//! `x` that it may write, a buffer of `k_x` cells `value_x_i` (0 is the oldest) and
+//! *PSO, bounded* (seed 000, section 3) and *abstract* (seed 002, section 4). Each
+//! thread has, for every memory cell `x` that it may write, a buffer of `k_x` cells `value_x_i` (0 is the oldest) and
 //! a counter `count_x`. Figure 5 is lost in the scan; the rules from its text:
 //!
 //! | step of the original | in the reduced program, atomically |
@@ -23,11 +23,18 @@
 //!
 //! Overflow is an assertion, or blocks, as for TSO.
 //! Unused cells are kept at 0, so that equal buffers are equal states.
+//!
+//! *Abstract*: beside the cells each buffer has an abstract part (`beyond.rs`); the
+//! rules are those of `tso.rs` for each buffer by itself. Stores of the abstract
+//! part have no epoch: they neither wait for a store-store fence nor make others
+//! wait. That only adds runs. When a cell's store joins and no other cell has its
+//! epoch, greater epochs become smaller by one: epochs stay dense, hence finite.
 
 use palisade_program::cfg::{AssertKind, Edge, FenceKind, Place, Step, local};
-use palisade_program::{BinOp, Cell, Domain, Expr, LocalExpr, LocalId, Program, Span, Template};
+use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
 
-use crate::blocks::{assign, cells, either, equals, guarded, place_of, set, written_cells};
+use crate::beyond::{Abstract, Beyond, Keep};
+use crate::blocks::{assign, cells, either, equals, guarded, place_of, range, set, written_cells};
 use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
@@ -35,8 +42,22 @@ pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Redu
     let templates = program.templates.iter();
     Reduced::new(
         program,
-        templates.map(|t| reduce_template(program, t, size, full)),
+        templates.map(|t| reduce_template(program, t, size, full, None)),
     )
+}
+
+/// The program under PSO with buffers of every size, exact for `wanted.cells` stores.
+pub fn reduce_abstract(program: &Program, wanted: &Abstract<'_>) -> Reduced {
+    let templates = program.templates.iter().enumerate();
+    let (k, full) = (wanted.cells, Full::Blocks);
+    let reduced = Reduced::new(
+        program,
+        templates.map(|(i, t)| reduce_template(program, t, &|_| k, full, Some((i, wanted)))),
+    );
+    Reduced {
+        beyond: Some((k, wanted.keep)),
+        ..reduced
+    }
 }
 
 /// The buffer of one memory cell.
@@ -51,6 +72,8 @@ struct Buffer {
 struct Epochs {
     current: LocalId,
     least: LocalId,
+    /// More than any epoch in use can be.
+    top: i64,
 }
 
 struct Buffers<'p> {
@@ -58,6 +81,7 @@ struct Buffers<'p> {
     full: Full,
     all: Vec<Buffer>,
     epochs: Option<Epochs>,
+    beyond: Option<Beyond>,
 }
 
 fn reduce_template(
@@ -65,23 +89,19 @@ fn reduce_template(
     original: &Template,
     size: &dyn Fn(Cell) -> u32,
     full: Full,
+    wanted: Option<(usize, &Abstract<'_>)>,
 ) -> (Template, ReducedTemplate) {
     let mut builder = TemplateBuilder::new(original);
     let written = written_cells(program, original);
     let fences = |e: &Edge| e.step == Step::Fence(FenceKind::StoreStore);
     let with_epochs = original.cfg.edges.iter().any(fences);
     let total: u32 = written.iter().map(|c| size(*c)).sum();
-    let range = |hi: u32| {
-        Some(Domain {
-            lo: 0,
-            hi: i64::from(hi),
-        })
-    };
     let mut buffers = Buffers {
         program,
         full,
         all: Vec::new(),
         epochs: None,
+        beyond: None,
     };
     for &cell in &written {
         let name = program.cell_name(cell).replace(['[', ']'], "_");
@@ -113,8 +133,15 @@ fn reduce_template(
     if with_epochs {
         let current = builder.local("$epoch".into(), Part::CurrentEpoch, range(total));
         let least = builder.local("$least".into(), Part::Scratch, range(total));
-        buffers.epochs = Some(Epochs { current, least });
+        let top = i64::from(total);
+        buffers.epochs = Some(Epochs {
+            current,
+            least,
+            top,
+        });
     }
+    buffers.beyond =
+        wanted.map(|(number, wanted)| Beyond::new(&mut builder, program, &written, number, wanted));
     for (index, edge) in original.cfg.edges.iter().enumerate() {
         let (step, skip) = buffers.step(&edge.step, edge.span);
         builder.edge(
@@ -151,9 +178,10 @@ fn binary(op: BinOp, a: LocalExpr, b: LocalExpr) -> LocalExpr {
 
 impl Buffers<'_> {
     fn empty(&self) -> LocalExpr {
+        let part = self.beyond.as_ref().map_or(Expr::TRUE, Beyond::empty);
         self.all
             .iter()
-            .fold(Expr::TRUE, |all, b| all.and(equals(b.count, 0)))
+            .fold(part, |all, b| all.and(equals(b.count, 0)))
     }
 
     fn buffer(&self, cell: Cell) -> Option<&Buffer> {
@@ -185,29 +213,128 @@ impl Buffers<'_> {
             let Some(buffer) = self.buffer(cell) else {
                 continue;
             };
-            for used in 0..=buffer.values.len() {
+            for used in 0..buffer.values.len() {
                 let mut steps = conditions.clone();
                 steps.push(Step::Assume(equals(buffer.count, used as i64)));
-                if used == buffer.values.len() && self.full == Full::Blocks {
-                    continue;
-                }
-                if used == buffer.values.len() {
-                    let kind = AssertKind::Other(OVERFLOW.into());
-                    steps.push(Step::Assert {
-                        cond: Expr::FALSE,
-                        kind,
-                    });
-                } else {
-                    steps.push(assign(buffer.values[used], value.clone()));
-                    if let Some(epochs) = &self.epochs {
-                        steps.push(assign(buffer.epochs[used], local(epochs.current)));
-                    }
-                    steps.push(set(buffer.count, used as i64 + 1));
-                }
+                steps.extend(self.part_in_front(Keep::Oldest, cell));
+                steps.extend(self.put(buffer, used, value));
+                steps.push(set(buffer.count, used as i64 + 1));
                 alternatives.push(steps);
             }
+            let full = equals(buffer.count, buffer.values.len() as i64);
+            if self.full == Full::Fails {
+                let mut steps = conditions.clone();
+                steps.push(Step::Assume(full));
+                let kind = AssertKind::Other(OVERFLOW.into());
+                steps.push(Step::Assert {
+                    cond: Expr::FALSE,
+                    kind,
+                });
+                alternatives.push(steps);
+            }
+            let more = self.store_beyond(buffer, value);
+            alternatives.extend(more.into_iter().map(|own| [&conditions[..], &own].concat()));
         }
         either(alternatives, span)
+    }
+
+    /// The store is in cell number `at`.
+    fn put(&self, buffer: &Buffer, at: usize, value: &LocalExpr) -> Vec<Step> {
+        let mut steps = vec![assign(buffer.values[at], value.clone())];
+        if let Some(epochs) = &self.epochs {
+            steps.push(assign(buffer.epochs[at], local(epochs.current)));
+        }
+        steps
+    }
+
+    /// Where the abstract part has the stores that `keep` does not, it has none to
+    /// this cell: those in the cells come next.
+    fn part_in_front(&self, keep: Keep, cell: Cell) -> Option<Step> {
+        let beyond = self.beyond.as_ref().filter(|b| b.keep == keep)?;
+        beyond.holds(cell, false)
+    }
+
+    /// The store makes a store join the abstract part.
+    fn store_beyond(&self, buffer: &Buffer, value: &LocalExpr) -> Vec<Vec<Step>> {
+        let Some(beyond) = &self.beyond else {
+            return Vec::new();
+        };
+        let size = buffer.values.len();
+        let full = Step::Assume(equals(buffer.count, size as i64));
+        match beyond.keep {
+            Keep::Oldest => {
+                // Full, or newer stores are in the part already.
+                let not_full = Step::Assume(equals(buffer.count, size as i64).negate());
+                let held = beyond.holds(buffer.cell, true);
+                let busy: Vec<Step> = [not_full].into_iter().chain(held).collect();
+                let mut all = Vec::new();
+                for own in beyond.join(buffer.cell, value) {
+                    all.push([&[full.clone()], &own[..]].concat());
+                    all.push([&busy[..], &own].concat());
+                }
+                all
+            }
+            Keep::Newest => {
+                let ways = beyond
+                    .join(buffer.cell, &local(buffer.values[0]))
+                    .into_iter();
+                ways.map(|own| {
+                    let mut steps = vec![full.clone()];
+                    steps.extend(own);
+                    let left = self
+                        .epochs
+                        .as_ref()
+                        .map(|e| assign(e.least, local(buffer.epochs[0])));
+                    steps.extend(left);
+                    for column in [&buffer.values, &buffer.epochs] {
+                        let moved =
+                            (1..column.len()).map(|i| assign(column[i - 1], local(column[i])));
+                        steps.extend(moved);
+                    }
+                    steps.extend(self.put(buffer, size - 1, value));
+                    steps.extend(self.close_gap());
+                    steps
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// The epoch `least` has lost a store; if no cell has it any more, greater ones
+    /// become smaller by one.
+    fn close_gap(&self) -> Vec<Step> {
+        let Some(epochs) = &self.epochs else {
+            return Vec::new();
+        };
+        let used = self.held_in(epochs.least);
+        let least = Expr::Cond(
+            Box::new(used),
+            Box::new(Expr::Const(epochs.top)),
+            Box::new(local(epochs.least)),
+        );
+        let mut steps = vec![assign(epochs.least, least)];
+        let own = self.all.iter().flat_map(|b| b.epochs.iter().copied());
+        for epoch in own.chain([epochs.current]) {
+            let greater = binary(BinOp::Gt, local(epoch), local(epochs.least));
+            let moved = binary(BinOp::Sub, local(epoch), Expr::Const(1));
+            let value = Expr::Cond(Box::new(greater), Box::new(moved), Box::new(local(epoch)));
+            steps.push(assign(epoch, value));
+        }
+        steps.push(set(epochs.least, 0));
+        steps
+    }
+
+    /// Some cell in use has the epoch that the local `epoch` says.
+    fn held_in(&self, epoch: LocalId) -> LocalExpr {
+        let mut used: LocalExpr = Expr::FALSE;
+        for buffer in &self.all {
+            for (i, own) in buffer.epochs.iter().enumerate() {
+                let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(i as i64));
+                let same = binary(BinOp::Eq, local(*own), local(epoch));
+                used = used.or(held.and(same));
+            }
+        }
+        used
     }
 
     fn load(&self, dst: LocalId, src: &Place, span: Span) -> Step {
@@ -221,14 +348,31 @@ impl Buffers<'_> {
                 alternatives.push(conditions.into_iter().chain([plain]).collect());
                 continue;
             };
+            let (mut conditions, mut fallback) = (conditions, vec![vec![plain.clone()]]);
+            if let Some(beyond) = &self.beyond
+                && let (Some(held), Some(none)) =
+                    (beyond.holds(cell, true), beyond.holds(cell, false))
+                && let Some(last) = beyond.last(cell)
+            {
+                let from_part = vec![held, assign(dst, last)];
+                match beyond.keep {
+                    Keep::Newest => fallback = vec![from_part, vec![none, plain]],
+                    Keep::Oldest => {
+                        alternatives.push([&conditions[..], &from_part].concat());
+                        conditions.push(none);
+                    }
+                }
+            }
             for used in 0..=buffer.values.len() {
                 let mut steps = conditions.clone();
                 steps.push(Step::Assume(equals(buffer.count, used as i64)));
-                steps.push(match used.checked_sub(1) {
-                    Some(newest) => assign(dst, local(buffer.values[newest])),
-                    None => plain.clone(),
-                });
-                alternatives.push(steps);
+                match used.checked_sub(1) {
+                    Some(newest) => {
+                        steps.push(assign(dst, local(buffer.values[newest])));
+                        alternatives.push(steps);
+                    }
+                    None => alternatives.extend(fallback.iter().map(|f| [&steps[..], f].concat())),
+                }
             }
         }
         either(alternatives, span)
@@ -239,14 +383,7 @@ impl Buffers<'_> {
         let Some(epochs) = &self.epochs else {
             return Step::Skip;
         };
-        let mut used: LocalExpr = Expr::FALSE;
-        for buffer in &self.all {
-            for (i, epoch) in buffer.epochs.iter().enumerate() {
-                let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(i as i64));
-                let same = binary(BinOp::Eq, local(*epoch), local(epochs.current));
-                used = used.or(held.and(same));
-            }
-        }
+        let used = self.held_in(epochs.current);
         let next = binary(BinOp::Add, local(epochs.current), Expr::Const(1));
         either(
             vec![
@@ -258,8 +395,9 @@ impl Buffers<'_> {
     }
 
     fn update(&self, buffer: &Buffer, span: Span) -> Step {
-        let alternatives = (1..=buffer.values.len()).map(|used| {
+        let exact = (1..=buffer.values.len()).map(|used| {
             let mut steps = vec![Step::Assume(equals(buffer.count, used as i64))];
+            steps.extend(self.part_in_front(Keep::Newest, buffer.cell));
             if self.epochs.is_some() {
                 steps.push(Step::Assume(self.may_leave(buffer)));
             }
@@ -279,7 +417,15 @@ impl Buffers<'_> {
             steps.extend(self.renumber());
             steps
         });
-        either(alternatives.collect(), span)
+        let mut alternatives: Vec<Vec<Step>> = exact.collect();
+        if let Some(beyond) = &self.beyond {
+            let next = match beyond.keep {
+                Keep::Newest => Vec::new(),
+                Keep::Oldest => vec![Step::Assume(equals(buffer.count, 0))],
+            };
+            alternatives.extend(beyond.drain(self.program, buffer.cell, &next));
+        }
+        either(alternatives, span)
     }
 
     /// No other buffer's head has a smaller epoch than this buffer's head.

@@ -8,6 +8,8 @@ use palisade_program::{
     Role, Span, Template, ThreadVar,
 };
 
+use crate::beyond::{Claim, Keep};
+
 /// The words of the assertion that a buffer has room.
 pub const OVERFLOW: &str = "overflow of a bounded store buffer";
 
@@ -32,7 +34,8 @@ pub enum Meaning {
         /// Edges that the reduction put before those of an atomic block.
         skip: u32,
     },
-    /// The oldest buffered store (PSO: to this cell) reaches memory.
+    /// A buffered store to this cell reaches memory: the oldest one (PSO: of those
+    /// to this cell), or one of the abstract part.
     Update(Cell),
     /// Nothing: the thread has ended and its buffers are empty.
     End,
@@ -55,6 +58,12 @@ pub enum Part {
     Epoch(Cell, u32),
     /// PSO with store-store fences: how many such fences were issued so far.
     CurrentEpoch,
+    /// Whether stores to this cell are in the abstract part of the buffer.
+    More(Cell),
+    /// The value of the last store to this cell in the abstract part.
+    Last(Cell),
+    /// A value that no store to this cell in the abstract part is below.
+    Low(Cell),
     /// A temporary of the reduction.
     Scratch,
 }
@@ -70,6 +79,8 @@ pub struct ReducedTemplate {
     pub buffered: Vec<Cell>,
     /// The location of the original for each location of the reduced program.
     pub locs: Vec<LocId>,
+    /// Abstract buffers: what is claimed of the stores to each cell.
+    pub claims: Vec<(Cell, Claim)>,
 }
 
 /// A program whose memory model is part of it.
@@ -79,6 +90,8 @@ pub struct Reduced {
     pub program: Program,
     /// What its templates' parts stand for.
     pub templates: Vec<ReducedTemplate>,
+    /// Abstract buffers: their exact cells, and which stores these hold.
+    pub beyond: Option<(u32, Keep)>,
 }
 
 impl Reduced {
@@ -115,6 +128,7 @@ impl Reduced {
         Self {
             program: whole,
             templates: parts,
+            beyond: None,
         }
     }
 }
@@ -126,6 +140,7 @@ pub struct TemplateBuilder {
     builder: CfgBuilder,
     edges: Vec<(LocId, Meaning)>,
     locals: Vec<Part>,
+    claims: Vec<(Cell, Claim)>,
 }
 
 impl TemplateBuilder {
@@ -140,6 +155,7 @@ impl TemplateBuilder {
             builder,
             edges: Vec::new(),
             locals: vec![Part::Own; original.locals.len()],
+            claims: Vec::new(),
         }
     }
 
@@ -160,6 +176,11 @@ impl TemplateBuilder {
         });
         self.locals.push(part);
         id
+    }
+
+    /// Notes what is claimed of the stores to a cell.
+    pub fn claim(&mut self, cell: Cell, claim: Claim) {
+        self.claims.push((cell, claim));
     }
 
     /// Adds an edge.
@@ -210,6 +231,7 @@ impl TemplateBuilder {
             locals: self.locals,
             buffered,
             locs,
+            claims: self.claims,
         };
         (template, parts)
     }
