@@ -17,6 +17,7 @@
 //! This is DESIGN's account of PSO read literally ("may leave its buffer only
 //! when no store issued before it is still in any of the thread's buffers").
 
+use crate::beyond::{Beyond, Claim, Keep};
 use crate::state::StateVar;
 use palisade_program::{Cell, Model};
 
@@ -32,15 +33,36 @@ pub enum Item {
 /// The shape of one thread's store buffers. See the module's header for the one
 /// form of each shape.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Buffer(pub Vec<Item>);
+pub struct Buffer {
+    /// The stores that are known exactly, and fences between them.
+    pub items: Vec<Item>,
+    /// Abstract buffers: the cells of all others, in ascending order, each once
+    /// (`beyond.rs` has the meaning).
+    pub many: Vec<Cell>,
+}
 
 /// A buffered store that may go to memory now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Departure {
     /// The cell that changes.
     pub(crate) cell: Cell,
-    /// The slot whose value it receives.
+    /// The state variable whose value it receives; `None` if all that is known of
+    /// the value is what the certificate claims.
+    pub(crate) slot: Option<StateVar>,
+    /// The shape afterwards.
+    pub(crate) after: Buffer,
+    /// Slots that move up: the first takes the value of the second.
+    pub(crate) moves: Vec<(StateVar, StateVar)>,
+}
+
+/// A store that is not known exactly any more.
+pub(crate) struct Joining {
+    /// Its cell.
+    pub(crate) cell: Cell,
+    /// Its slot.
     pub(crate) slot: StateVar,
+    /// Whether others to its cell were so before.
+    pub(crate) held: bool,
     /// The shape afterwards.
     pub(crate) after: Buffer,
     /// Slots that move up: the first takes the value of the second.
@@ -48,14 +70,20 @@ pub(crate) struct Departure {
 }
 
 impl Buffer {
-    /// Whether no store waits.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// The shape in which all stores are known exactly.
+    pub fn exact(items: Vec<Item>) -> Self {
+        let many = Vec::new();
+        Self { items, many }
     }
 
-    /// The cells of the waiting stores, in order.
+    /// Whether no store waits.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.many.is_empty()
+    }
+
+    /// The cells of the waiting stores that are known exactly, in order.
     pub fn cells(&self) -> impl DoubleEndedIterator<Item = Cell> + '_ {
-        self.0.iter().filter_map(|item| match item {
+        self.items.iter().filter_map(|item| match item {
             Item::Store(cell) => Some(*cell),
             Item::Fence => None,
         })
@@ -71,9 +99,14 @@ impl Buffer {
 
     /// Whether this is the one form of its shape under `model`.
     pub fn is_canonical(&self, model: Model) -> bool {
+        let ascending = self.many.windows(2).all(|pair| pair[0] < pair[1]);
+        ascending && self.items_are_canonical(model)
+    }
+
+    fn items_are_canonical(&self, model: Model) -> bool {
         match model {
-            Model::Sc | Model::Rma => self.0.is_empty(),
-            Model::Tso => !self.0.contains(&Item::Fence),
+            Model::Sc | Model::Rma => self.items.is_empty(),
+            Model::Tso => !self.items.contains(&Item::Fence),
             Model::Pso => {
                 let mut canonical = self.clone();
                 canonical.normalise();
@@ -86,8 +119,8 @@ impl Buffer {
     /// drops fences that separate nothing. Writers of certificates may use it on
     /// shapes whose groups are in any order.
     pub fn normalise(&mut self) {
-        let mut out: Vec<Item> = Vec::with_capacity(self.0.len());
-        for group in self.0.split_inclusive(|item| *item == Item::Fence) {
+        let mut out: Vec<Item> = Vec::with_capacity(self.items.len());
+        for group in self.items.split_inclusive(|item| *item == Item::Fence) {
             let mut group = group.to_vec();
             let fence = group.pop_if(|item| *item == Item::Fence);
             group.sort_unstable();
@@ -97,12 +130,23 @@ impl Buffer {
                 out.extend(fence);
             }
         }
-        self.0 = out;
+        self.items = out;
     }
 
-    /// The slots of the waiting stores.
-    pub(crate) fn slots(&self, model: Model, thread: u32) -> Vec<StateVar> {
+    /// The slots of the waiting stores, and what is known of those beyond.
+    pub(crate) fn slots(
+        &self,
+        model: Model,
+        thread: u32,
+        beyond: Option<&Beyond>,
+    ) -> Vec<StateVar> {
         let mut slots = Vec::new();
+        for &cell in &self.many {
+            slots.push(StateVar::Last { thread, cell });
+            if beyond.is_some_and(|b| *b.claim(thread, cell) == Claim::Rising) {
+                slots.push(StateVar::Low { thread, cell });
+            }
+        }
         let mut seen: Vec<Cell> = Vec::new();
         for (position, cell) in self.cells().enumerate() {
             let earlier = seen.iter().filter(|c| **c == cell).count();
@@ -122,8 +166,25 @@ impl Buffer {
         slots
     }
 
-    /// The slot of the newest store to `cell`: what the thread itself reads.
-    pub(crate) fn newest(&self, model: Model, thread: u32, cell: Cell) -> Option<StateVar> {
+    /// Where the value of the newest store to `cell` is: what the thread itself
+    /// reads.
+    pub(crate) fn newest(
+        &self,
+        model: Model,
+        thread: u32,
+        cell: Cell,
+        keep: Keep,
+    ) -> Option<StateVar> {
+        let exact = || self.newest_exact(model, thread, cell);
+        let known = self.many.contains(&cell);
+        let last = known.then_some(StateVar::Last { thread, cell });
+        match keep {
+            Keep::Newest => exact().or(last),
+            Keep::Oldest => last.or_else(exact),
+        }
+    }
+
+    fn newest_exact(&self, model: Model, thread: u32, cell: Cell) -> Option<StateVar> {
         match model {
             Model::Pso => self
                 .count(cell)
@@ -146,10 +207,10 @@ impl Buffer {
         let mut after = self.clone();
         match model {
             Model::Pso => {
-                let fence = after.0.iter().rposition(|item| *item == Item::Fence);
+                let fence = after.items.iter().rposition(|item| *item == Item::Fence);
                 let group = fence.map_or(0, |at| at + 1);
-                let at = after.0[group..].partition_point(|item| *item <= Item::Store(cell));
-                after.0.insert(group + at, Item::Store(cell));
+                let at = after.items[group..].partition_point(|item| *item <= Item::Store(cell));
+                after.items.insert(group + at, Item::Store(cell));
                 let position = self.count(cell);
                 (
                     after,
@@ -161,7 +222,7 @@ impl Buffer {
                 )
             }
             Model::Sc | Model::Tso | Model::Rma => {
-                after.0.push(Item::Store(cell));
+                after.items.push(Item::Store(cell));
                 let position = self.len();
                 (after, StateVar::Slot { thread, position })
             }
@@ -172,57 +233,169 @@ impl Buffer {
     pub(crate) fn with_fence(&self, model: Model) -> Self {
         let mut after = self.clone();
         let needed = match model {
-            Model::Pso => matches!(self.0.last(), Some(Item::Store(_))),
+            Model::Pso => matches!(self.items.last(), Some(Item::Store(_))),
             Model::Sc | Model::Tso | Model::Rma => false,
         };
         if needed {
-            after.0.push(Item::Fence);
+            after.items.push(Item::Fence);
         }
         after
     }
 
-    /// The stores that may go to memory now.
-    pub(crate) fn departures(&self, model: Model, thread: u32) -> Vec<Departure> {
+    /// How many stores that are known exactly count against a bound when there is
+    /// one more to `cell`.
+    fn counted(&self, model: Model, cell: Cell) -> u32 {
         match model {
-            Model::Pso => self.pso_departures(thread),
-            Model::Sc | Model::Tso | Model::Rma => self.tso_departure(thread).into_iter().collect(),
+            Model::Pso => self.count(cell),
+            Model::Sc | Model::Tso | Model::Rma => self.len(),
         }
     }
 
-    fn tso_departure(&self, thread: u32) -> Option<Departure> {
-        let cell = self.cells().next()?;
-        let slot = |position| StateVar::Slot { thread, position };
-        Some(Departure {
+    /// Whether a new store to `cell` cannot be known exactly with `Keep::Oldest`:
+    /// the room is used up, or stores before it in its queue are not known.
+    pub(crate) fn is_beyond(&self, model: Model, cell: Cell, beyond: &Beyond) -> bool {
+        let queued = match model {
+            Model::Pso => self.many.contains(&cell),
+            Model::Sc | Model::Tso | Model::Rma => !self.many.is_empty(),
+        };
+        queued || self.counted(model, cell) >= beyond.cells
+    }
+
+    /// With `Keep::Newest`, after a store to `cell`: the store that has no room.
+    pub(crate) fn too_old(
+        &self,
+        model: Model,
+        thread: u32,
+        cell: Cell,
+        beyond: &Beyond,
+    ) -> Option<Joining> {
+        if self.counted(model, cell) <= beyond.cells {
+            return None;
+        }
+        let (at, cell) = match model {
+            Model::Pso => {
+                let own = |item: &Item| *item == Item::Store(cell);
+                (self.items.iter().position(own)?, cell)
+            }
+            Model::Sc | Model::Tso | Model::Rma => (0, self.cells().next()?),
+        };
+        let (slot, moves) = self.head(model, thread, cell);
+        let mut after = self.clone();
+        after.items.remove(at);
+        if model == Model::Pso {
+            after.normalise();
+        }
+        let held = after.join(cell);
+        Some(Joining {
             cell,
-            slot: slot(0),
-            after: Self(self.0[1..].to_vec()),
-            moves: (1..self.len()).map(|i| (slot(i - 1), slot(i))).collect(),
+            slot,
+            held,
+            after,
+            moves,
         })
     }
 
-    fn pso_departures(&self, thread: u32) -> Vec<Departure> {
-        let group = self.0.split(|item| *item == Item::Fence).next();
+    /// Adds a cell to `many`; tells whether it was there.
+    pub(crate) fn join(&mut self, cell: Cell) -> bool {
+        match self.many.binary_search(&cell) {
+            Ok(_) => true,
+            Err(at) => {
+                self.many.insert(at, cell);
+                false
+            }
+        }
+    }
+
+    /// The slot of the oldest exact store (PSO: to `cell`), and the moves of the
+    /// others when it leaves.
+    fn head(&self, model: Model, thread: u32, cell: Cell) -> (StateVar, Vec<(StateVar, StateVar)>) {
+        let slot = |position| match model {
+            Model::Pso => StateVar::CellSlot {
+                thread,
+                cell,
+                position,
+            },
+            Model::Sc | Model::Tso | Model::Rma => StateVar::Slot { thread, position },
+        };
+        let count = self.counted(model, cell);
+        let moves = (1..count).map(|i| (slot(i - 1), slot(i))).collect();
+        (slot(0), moves)
+    }
+
+    /// The stores that may go to memory now.
+    pub(crate) fn departures(&self, model: Model, thread: u32, keep: Keep) -> Vec<Departure> {
+        let waits = |cell: Cell| match (keep, model) {
+            (Keep::Newest, _) => false,
+            (Keep::Oldest, Model::Pso) => self.count(cell) > 0,
+            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma) => self.len() > 0,
+        };
+        let mut all: Vec<Departure> = Vec::new();
+        for (at, &cell) in self.many.iter().enumerate() {
+            if !waits(cell) {
+                all.extend(self.unknown_departures(thread, at, cell));
+            }
+        }
+        all.extend(match model {
+            Model::Pso => self.pso_departures(thread, keep),
+            Model::Sc | Model::Tso | Model::Rma => self.tso_departure(thread, keep),
+        });
+        all
+    }
+
+    /// A store to `cell`, one of `many`, leaves: as the only one, or as one of several.
+    fn unknown_departures(&self, thread: u32, at: usize, cell: Cell) -> [Departure; 2] {
+        let mut after = self.clone();
+        after.many.remove(at);
+        let only = Departure {
+            cell,
+            slot: Some(StateVar::Last { thread, cell }),
+            after,
+            moves: Vec::new(),
+        };
+        let one = Departure {
+            cell,
+            slot: None,
+            after: self.clone(),
+            moves: Vec::new(),
+        };
+        [only, one]
+    }
+
+    fn tso_departure(&self, thread: u32, keep: Keep) -> Vec<Departure> {
+        let waits = keep == Keep::Newest && !self.many.is_empty();
+        let Some(cell) = self.cells().next().filter(|_| !waits) else {
+            return Vec::new();
+        };
+        let (slot, moves) = self.head(Model::Tso, thread, cell);
+        let mut after = self.clone();
+        after.items.remove(0);
+        vec![Departure {
+            cell,
+            slot: Some(slot),
+            after,
+            moves,
+        }]
+    }
+
+    fn pso_departures(&self, thread: u32, keep: Keep) -> Vec<Departure> {
+        let group = self.items.split(|item| *item == Item::Fence).next();
         let mut departures: Vec<Departure> = Vec::new();
         for (at, item) in group.unwrap_or(&[]).iter().enumerate() {
             let Item::Store(cell) = *item else { continue };
             // Of several stores to one cell only the oldest may leave.
-            if departures.iter().any(|d| d.cell == cell) {
+            let waits = keep == Keep::Newest && self.many.contains(&cell);
+            if waits || departures.iter().any(|d| d.cell == cell) {
                 continue;
             }
-            let slot = |position| StateVar::CellSlot {
-                thread,
-                cell,
-                position,
-            };
+            let (slot, moves) = self.head(Model::Pso, thread, cell);
             let mut after = self.clone();
-            after.0.remove(at);
+            after.items.remove(at);
             after.normalise();
-            let moves = (1..self.count(cell)).map(|i| (slot(i - 1), slot(i)));
             departures.push(Departure {
                 cell,
-                slot: slot(0),
+                slot: Some(slot),
                 after,
-                moves: moves.collect(),
+                moves,
             });
         }
         departures
@@ -238,11 +411,11 @@ mod tests {
             '|' => Item::Fence,
             c => Item::Store(Cell(c as u32 - 'a' as u32)),
         };
-        Buffer(text.chars().map(item).collect())
+        Buffer::exact(text.chars().map(item).collect())
     }
 
     fn after(buffer: &Buffer, model: Model) -> Vec<Buffer> {
-        let departures = buffer.departures(model, 0);
+        let departures = buffer.departures(model, 0, Keep::Newest);
         departures.into_iter().map(|d| d.after).collect()
     }
 
@@ -250,7 +423,7 @@ mod tests {
     fn tso_is_one_queue() {
         let buffer = shape("bab");
         assert_eq!(after(&buffer, Model::Tso), [shape("ab")]);
-        let newest = |c| buffer.newest(Model::Tso, 0, Cell(c));
+        let newest = |c| buffer.newest(Model::Tso, 0, Cell(c), Keep::Newest);
         let slot = |position| StateVar::Slot {
             thread: 0,
             position,
@@ -274,7 +447,7 @@ mod tests {
         assert_eq!(slot, own(1));
         assert_eq!(after(&buffer, Model::Pso), [shape("abb"), shape("aab")]);
         assert_eq!(
-            buffer.departures(Model::Pso, 0)[0].moves,
+            buffer.departures(Model::Pso, 0, Keep::Newest)[0].moves,
             [(own(0), own(1))]
         );
     }
@@ -306,5 +479,76 @@ mod tests {
         assert!(shape("ba").is_canonical(Model::Tso));
         assert!(!shape("a|b").is_canonical(Model::Tso));
         assert!(!shape("a").is_canonical(Model::Sc));
+    }
+
+    fn abstract_shape(text: &str, many: &str) -> Buffer {
+        let many = many.chars().map(|c| Cell(c as u32 - 'a' as u32)).collect();
+        Buffer {
+            many,
+            ..shape(text)
+        }
+    }
+
+    #[test]
+    fn what_is_kept_decides_what_leaves_first() {
+        let both = abstract_shape("ba", "ab");
+        let leaving = |buffer: &Buffer, model, keep| -> Vec<(u32, bool)> {
+            let all = buffer.departures(model, 0, keep).into_iter();
+            all.map(|d| (d.cell.0, d.slot.is_some())).collect()
+        };
+        let all_of_part = [(0, true), (0, false), (1, true), (1, false)];
+        assert_eq!(leaving(&both, Model::Tso, Keep::Newest), all_of_part);
+        assert_eq!(leaving(&both, Model::Tso, Keep::Oldest), [(1, true)]);
+        let part = abstract_shape("", "ab");
+        assert_eq!(leaving(&part, Model::Tso, Keep::Oldest), all_of_part);
+        let pso = abstract_shape("ab", "b");
+        let first = [(1, true), (1, false), (0, true)];
+        assert_eq!(leaving(&pso, Model::Pso, Keep::Newest), first);
+        assert_eq!(
+            leaving(&pso, Model::Pso, Keep::Oldest),
+            [(0, true), (1, true)]
+        );
+    }
+
+    #[test]
+    fn a_full_buffer_forgets_its_oldest_store() {
+        let beyond = Beyond {
+            cells: 2,
+            keep: Keep::Newest,
+            claims: Vec::new(),
+        };
+        let forget = |buffer: &Buffer, model, cell| {
+            let joining = buffer.too_old(model, 0, Cell(cell), &beyond)?;
+            Some((joining.cell.0, joining.held, joining.after))
+        };
+        assert_eq!(forget(&shape("ab"), Model::Tso, 1), None);
+        let after = Some((1, false, abstract_shape("ab", "b")));
+        assert_eq!(forget(&shape("bab"), Model::Tso, 1), after);
+        let after = Some((1, true, abstract_shape("ab", "ab")));
+        assert_eq!(forget(&abstract_shape("bab", "ab"), Model::Tso, 1), after);
+        assert_eq!(forget(&shape("aab"), Model::Pso, 1), None);
+        // The fence after the forgotten store separates nothing any more.
+        let after = Some((0, false, abstract_shape("aa", "a")));
+        assert_eq!(forget(&shape("a|aa"), Model::Pso, 0), after);
+        let after = Some((0, false, abstract_shape("b|aa", "a")));
+        assert_eq!(forget(&shape("ab|aa"), Model::Pso, 0), after);
+    }
+
+    #[test]
+    fn a_load_reads_the_newest_store() {
+        let buffer = abstract_shape("a", "ab");
+        let newest = |c, keep| buffer.newest(Model::Tso, 0, Cell(c), keep);
+        let last = |c| StateVar::Last {
+            thread: 0,
+            cell: Cell(c),
+        };
+        let slot = StateVar::Slot {
+            thread: 0,
+            position: 0,
+        };
+        assert_eq!(newest(0, Keep::Newest), Some(slot));
+        assert_eq!(newest(1, Keep::Newest), Some(last(1)));
+        assert_eq!(newest(0, Keep::Oldest), Some(last(0)));
+        assert_eq!(newest(2, Keep::Oldest), None);
     }
 }

@@ -22,6 +22,7 @@
 //! Everything in a certificate is a claim that [`crate::check()`] proves anew;
 //! nothing in it is trusted.
 
+use crate::beyond::Beyond;
 use crate::buffer::Buffer;
 use crate::fingerprint::Fingerprint;
 use crate::state::StateVar;
@@ -29,8 +30,7 @@ use palisade_logic::Formula;
 use palisade_program::{LocId, Model};
 
 /// What sort of argument a certificate makes. Planned are
-/// invariants over abstract buffers (seed 002: beyond the exact slots a set of
-/// cells with the last value of each), symmetric invariants over m of any number
+/// symmetric invariants over m of any number
 /// of threads (seed 003, checked with m + 1), and value sets of pending remote
 /// operations (seed 004). Each is a new variant with its own rules of closure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -55,6 +55,8 @@ pub struct Certificate {
     pub model: Model,
     /// Copies of each `[*]` template: the certificate speaks of that many only.
     pub threads: u32,
+    /// How it speaks of long buffers; `None`: it knows all stores exactly.
+    pub beyond: Option<Beyond>,
     /// Variables whose values are part of the control. Slots may be among them.
     pub explicit: Vec<StateVar>,
     /// The atoms that cubes are made of, over [`StateVar::var`].

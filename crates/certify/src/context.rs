@@ -1,6 +1,7 @@
 //! What all workers of one check share: the program's threads, names, and for
 //! each step the explicit variables that it may read.
 
+use crate::beyond::Keep;
 use crate::certificate::{Certificate, Control, Kind};
 use crate::index::Index;
 use crate::names::StateNames;
@@ -136,6 +137,7 @@ impl<'a> Context<'a> {
         let own = |v: &StateVar| match v {
             StateVar::Cell(_) | StateVar::Local { .. } => false,
             StateVar::Slot { thread: t, .. } | StateVar::CellSlot { thread: t, .. } => *t == thread,
+            StateVar::Last { thread: t, .. } | StateVar::Low { thread: t, .. } => *t == thread,
         };
         let explicit = &self.certificate.explicit;
         (0..explicit.len()).filter(|i| own(&explicit[*i])).collect()
@@ -205,6 +207,12 @@ impl<'a> Context<'a> {
     pub(crate) fn cluster(&self, thread: usize, edge: Option<usize>) -> u32 {
         let edge = edge.map_or(0, |edge| edge as u32 + 1);
         self.first_cluster[thread] + edge
+    }
+
+    /// Which stores the certificate knows exactly.
+    pub(crate) fn keep(&self) -> Keep {
+        let beyond = self.certificate.beyond.as_ref();
+        beyond.map_or(Keep::default(), |b| b.keep)
     }
 
     /// Where in [`Certificate::explicit`] a variable stands.

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
+//! | [`beyond`] | abstract buffers: long ones, known in part |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
@@ -23,6 +24,7 @@
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
 mod atom_text;
+pub mod beyond;
 pub mod buffer;
 pub mod certificate;
 pub mod check;
@@ -43,6 +45,7 @@ mod token;
 mod wellformed;
 mod worker;
 
+pub use beyond::{Beyond, Claim, Keep};
 pub use buffer::{Buffer, Item};
 pub use certificate::{Certificate, Control, Cube, Entry, Kind};
 pub use check::{Checked, Options, check};

@@ -1,6 +1,7 @@
 //! Names of state variables as a person reads them in the source: `x`, `a[1]`,
 //! `left.r`, `t[0].r`; buffer slots are `left.buf[0]` under TSO and
-//! `left.buf(x)[0]` under PSO. One table serves both directions.
+//! `left.buf(x)[0]` under PSO; of stores beyond the exact ones, `left.last(x)` and
+//! `left.low(x)`. One table serves both directions.
 
 use crate::state::StateVar;
 use palisade_logic::Var;
@@ -100,6 +101,12 @@ impl StateNames {
                 self.thread(thread),
                 self.cell(cell)
             ),
+            StateVar::Last { thread, cell } => {
+                format!("{}.last({})", self.thread(thread), self.cell(cell))
+            }
+            StateVar::Low { thread, cell } => {
+                format!("{}.low({})", self.thread(thread), self.cell(cell))
+            }
         }
     }
 
@@ -125,6 +132,9 @@ impl StateNames {
     }
 
     fn find_slot(&self, name: &str) -> Option<StateVar> {
+        if let Some(front) = name.strip_suffix(')') {
+            return self.find_beyond(front);
+        }
         let (front, position) = name.strip_suffix(']')?.rsplit_once('[')?;
         let position = position.parse().ok()?;
         if let Some(thread) = front.strip_suffix(".buf") {
@@ -137,6 +147,16 @@ impl StateNames {
             cell: self.find_cell(cell)?,
             position,
         })
+    }
+
+    fn find_beyond(&self, front: &str) -> Option<StateVar> {
+        if let Some((thread, cell)) = front.split_once(".last(") {
+            let (thread, cell) = (self.find_thread(thread)?, self.find_cell(cell)?);
+            return Some(StateVar::Last { thread, cell });
+        }
+        let (thread, cell) = front.split_once(".low(")?;
+        let (thread, cell) = (self.find_thread(thread)?, self.find_cell(cell)?);
+        Some(StateVar::Low { thread, cell })
     }
 }
 

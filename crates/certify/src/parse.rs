@@ -3,13 +3,14 @@
 //! error with line and column; nothing is guessed or repaired.
 
 use crate::atom_text::AtomReader;
+use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
 use crate::certificate::{Certificate, Control, Cube, Entry, Kind};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
-use palisade_program::{LineColumn, LocId, Model, Program};
+use palisade_program::{Cell, LineColumn, LocId, Model, Program};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -63,6 +64,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             kind,
             model,
             threads,
+            beyond: None,
             explicit: Vec::new(),
             atoms: Vec::new(),
             entries: Vec::new(),
@@ -72,6 +74,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     loop {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
+            "beyond" => reader.beyond(&mut line)?,
+            "claim" => reader.claim(&mut line)?,
             "explicit" => reader.explicit(&mut line)?,
             "atom" => reader.atom(&mut line)?,
             "at" => reader.entry(&mut line)?,
@@ -80,7 +84,10 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 lines.nothing_left()?;
                 return Ok(reader.certificate);
             }
-            _ => return Err(line.error_before("expected `explicit`, `atom`, `at` or `end`")),
+            _ => {
+                let expected = "expected `beyond`, `claim`, `explicit`, `atom`, `at` or `end`";
+                return Err(line.error_before(expected));
+            }
         }
     }
 }
@@ -130,6 +137,60 @@ struct Reader {
 }
 
 impl Reader {
+    fn beyond(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let keep = match line.name()?.as_str() {
+            "newest" => Keep::Newest,
+            "oldest" => Keep::Oldest,
+            _ => return Err(line.error_before("expected `newest` or `oldest`")),
+        };
+        let cells = line.number()?;
+        let beyond = Beyond {
+            cells,
+            keep,
+            claims: Vec::new(),
+        };
+        if self.certificate.beyond.replace(beyond).is_some() {
+            return Err(line.error_before("`beyond` must stand once"));
+        }
+        line.end()
+    }
+
+    fn claim(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let thread = self.thread(line)?;
+        line.expect("(")?;
+        let cell = self.cell(line)?;
+        line.expect(")")?;
+        let claim = match line.name()?.as_str() {
+            "any" => Claim::Any,
+            "rising" => Claim::Rising,
+            "among" => {
+                let mut values = Vec::new();
+                while line.peek().is_some() {
+                    values.push(line.signed()?);
+                }
+                Claim::Among(values)
+            }
+            _ => return Err(line.error_before("expected `any`, `among` or `rising`")),
+        };
+        let Some(beyond) = &mut self.certificate.beyond else {
+            return Err(line.error_before("a claim must follow the line `beyond`"));
+        };
+        beyond.claims.push((thread, cell, claim));
+        line.end()
+    }
+
+    fn thread(&self, line: &mut Line) -> Result<u32, ParseError> {
+        let name = line.name()?;
+        let found = self.names.find_thread(&name);
+        found.ok_or_else(|| line.error_before(&format!("the program has no thread `{name}`")))
+    }
+
+    fn cell(&self, line: &mut Line) -> Result<Cell, ParseError> {
+        let name = line.name()?;
+        let found = self.names.find_cell(&name);
+        found.ok_or_else(|| line.error_before(&format!("the program has no cell `{name}`")))
+    }
+
     fn explicit(&mut self, line: &mut Line) -> Result<(), ParseError> {
         if !self.certificate.entries.is_empty() || !self.certificate.explicit.is_empty() {
             return Err(line.error_before("`explicit` must stand once, before the entries"));
@@ -228,11 +289,8 @@ impl Reader {
         }
         line.name()?;
         loop {
-            let name = line.name()?;
-            let Some(thread) = self.names.find_thread(&name) else {
-                return Err(line.error_before(&format!("the program has no thread `{name}`")));
-            };
-            if !buffers[thread as usize].0.is_empty() {
+            let thread = self.thread(line)?;
+            if !buffers[thread as usize].is_empty() {
                 return Err(line.error_before("this thread's buffer was given before"));
             }
             line.expect("(")?;
@@ -245,18 +303,22 @@ impl Reader {
 
     fn buffer(&self, line: &mut Line) -> Result<Buffer, ParseError> {
         let mut items = Vec::new();
+        let mut many = Vec::new();
         while !line.sign(")") {
             if line.sign("|") {
                 items.push(Item::Fence);
                 continue;
             }
-            let name = line.name()?;
-            let Some(cell) = self.names.find_cell(&name) else {
-                return Err(line.error_before(&format!("the program has no cell `{name}`")));
-            };
-            items.push(Item::Store(cell));
+            let cell = self.cell(line)?;
+            if !line.sign("+") {
+                items.push(Item::Store(cell));
+            } else if items.is_empty() {
+                many.push(cell);
+            } else {
+                return Err(line.error_before("cells with `+` stand before all others"));
+            }
         }
-        Ok(Buffer(items))
+        Ok(Buffer { items, many })
     }
 
     fn cubes(&self, line: &mut Line) -> Result<Vec<Cube>, ParseError> {

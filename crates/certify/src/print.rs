@@ -6,18 +6,23 @@
 //! kind inductive
 //! model pso
 //! threads 2                       copies of each [*] template
+//! beyond newest 2                 abstract buffers: which stores are exact, and how many
+//! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
+//! claim left(y) rising            if anything
 //! explicit turn, left.r           the explicit variables, if any
 //! atom p0: x < y
-//! at left@3 right@5 with turn=1, left.r=* buffers left(x x | y): p0 & !p1 | p2
+//! at left@3 right@5 with turn=1, left.r=* buffers left(x+ x x | y): p0 & !p1 | p2
 //! end
 //! ```
 //!
 //! `at` gives the location of every thread, in their order; `with` the values
 //! of all explicit variables (`*` is any); `buffers` the shapes that are not
-//! empty, oldest store first, `|` being a store-store fence. After the colon
+//! empty: first the cells of stores that are not known exactly, with `+`, then the
+//! others, oldest first, `|` being a store-store fence. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
 //! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
+use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
 use crate::certificate::{Certificate, Control, Cube, Kind};
 use crate::names::StateNames;
@@ -58,6 +63,9 @@ fn write_header(
     writeln!(out, "kind {kind}")?;
     writeln!(out, "model {}", certificate.model)?;
     writeln!(out, "threads {}", certificate.threads)?;
+    if let Some(beyond) = &certificate.beyond {
+        write_beyond(out, beyond, names)?;
+    }
     if !certificate.explicit.is_empty() {
         let explicit = certificate.explicit.iter();
         let explicit: Vec<String> = explicit.map(|v| quoted(&names.state_var(*v))).collect();
@@ -65,6 +73,30 @@ fn write_header(
     }
     for (i, atom) in certificate.atoms.iter().enumerate() {
         writeln!(out, "atom p{i}: {}", atom.display(names))?;
+    }
+    Ok(())
+}
+
+fn write_beyond(out: &mut String, beyond: &Beyond, names: &StateNames) -> std::fmt::Result {
+    let keep = match beyond.keep {
+        Keep::Newest => "newest",
+        Keep::Oldest => "oldest",
+    };
+    writeln!(out, "beyond {keep} {}", beyond.cells)?;
+    for (thread, cell, claim) in &beyond.claims {
+        let (thread, cell) = (quoted(names.thread(*thread)), quoted(names.cell(*cell)));
+        write!(out, "claim {thread}({cell})")?;
+        match claim {
+            Claim::Any => out.push_str(" any"),
+            Claim::Rising => out.push_str(" rising"),
+            Claim::Among(values) => {
+                out.push_str(" among");
+                for value in values {
+                    write!(out, " {value}")?;
+                }
+            }
+        }
+        out.push('\n');
     }
     Ok(())
 }
@@ -107,16 +139,14 @@ fn write_buffer(
     buffer: &Buffer,
 ) -> std::fmt::Result {
     write!(out, "{}(", quoted(names.thread(thread)))?;
-    for (i, item) in buffer.0.iter().enumerate() {
-        if i > 0 {
-            out.push(' ');
-        }
-        match item {
-            Item::Store(cell) => out.push_str(&quoted(names.cell(*cell))),
-            Item::Fence => out.push('|'),
-        }
-    }
-    out.push(')');
+    let many = buffer.many.iter();
+    let many = many.map(|cell| format!("{}+", quoted(names.cell(*cell))));
+    let items = buffer.items.iter().map(|item| match item {
+        Item::Store(cell) => quoted(names.cell(*cell)),
+        Item::Fence => "|".to_owned(),
+    });
+    let all: Vec<String> = many.chain(items).collect();
+    write!(out, "{})", all.join(" "))?;
     Ok(())
 }
 

@@ -29,6 +29,9 @@ pub enum Reason {
     /// An array index can be out of range in the invariant.
     #[error("an array index may be out of range")]
     Index,
+    /// A store beyond the exact ones may break what the certificate claims of it.
+    #[error("a buffered store may break what the certificate claims of its buffer")]
+    Claim,
     /// A state of the invariant satisfies a `never` or falsifies a `finally`.
     #[error("property {0} may be violated")]
     Property(usize),

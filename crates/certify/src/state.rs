@@ -8,11 +8,11 @@
 //! variables beside it and whoever writes one can build its formulas without
 //! asking this crate:
 //!
-//! | bits | cell | local | TSO slot | PSO slot | fresh |
-//! |---|---|---|---|---|---|
-//! | 31..29 | 0 | 1 | 2 | 3 | 4 |
-//! | 28..21 | | thread | thread | thread | |
-//! | the rest | cell | local | position | cell (15), position (6) | number |
+//! | bits | cell | local | TSO slot | PSO slot | fresh | last, low |
+//! |---|---|---|---|---|---|---|
+//! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 |
+//! | 28..21 | | thread | thread | thread | | thread |
+//! | the rest | cell | local | position | cell (15), position (6) | number | cell |
 //!
 //! A program that does not fit (more than 256 threads, 64 stores in one PSO
 //! buffer, ...) has no number for some variable and is refused.
@@ -50,6 +50,21 @@ pub enum StateVar {
         /// the oldest.
         position: u32,
     },
+    /// Abstract buffers: the value of the last of the stores to a cell that are not
+    /// known exactly.
+    Last {
+        /// Whose buffer.
+        thread: u32,
+        /// The cell to which they go.
+        cell: Cell,
+    },
+    /// Abstract buffers with rising values: none of these stores is below it.
+    Low {
+        /// Whose buffer.
+        thread: u32,
+        /// The cell to which they go.
+        cell: Cell,
+    },
 }
 
 /// Threads that a certificate can speak of.
@@ -76,6 +91,8 @@ impl StateVar {
                 }
                 pack(3, thread, cell.0 << POSITION | position, THREAD)
             }
+            Self::Last { thread, cell } => pack(5, thread, cell.0, THREAD),
+            Self::Low { thread, cell } => pack(6, thread, cell.0, THREAD),
         }
     }
 
@@ -98,6 +115,14 @@ impl StateVar {
                 cell: Cell(rest >> POSITION),
                 position: rest & ((1 << POSITION) - 1),
             }),
+            5 => Some(Self::Last {
+                thread,
+                cell: Cell(rest),
+            }),
+            6 => Some(Self::Low {
+                thread,
+                cell: Cell(rest),
+            }),
             _ => None,
         }
     }
@@ -108,6 +133,7 @@ impl StateVar {
             Self::Cell(_) => None,
             Self::Local { thread, .. } | Self::Slot { thread, .. } => Some(thread),
             Self::CellSlot { thread, .. } => Some(thread),
+            Self::Last { thread, .. } | Self::Low { thread, .. } => Some(thread),
         }
     }
 }
@@ -140,6 +166,9 @@ mod tests {
                 all.push(StateVar::Local { thread, local });
                 let position = n;
                 all.push(StateVar::Slot { thread, position });
+                let cell = Cell(n);
+                all.push(StateVar::Last { thread, cell });
+                all.push(StateVar::Low { thread, cell });
                 for position in [0, 63] {
                     let cell = Cell(n);
                     all.push(StateVar::CellSlot {

@@ -12,20 +12,21 @@
 //! | step | SC | TSO, PSO |
 //! |---|---|---|
 //! | load | memory | newest own buffered store to the cell, else memory |
-//! | store | memory | one more slot |
+//! | store | memory | one more slot; with abstract buffers, if there is no room, one store less is known exactly (`beyond.rs`) |
 //! | fence | nothing | only with empty own buffers |
 //! | fence(ss) | nothing | TSO nothing; PSO a fence in the shape |
 //! | atomic block | all runs from entry to exit, on memory | the same, only with empty own buffers |
 //! | put, get, flush | at once | unsupported |
 //!
-//! The memory system's own steps under TSO and PSO are [`departure`]s.
+//! The memory system's own steps under TSO and PSO are departures ([`departed`]).
 //!
 //! A computed array index is split into cases. A body with loops is followed as
 //! far as its symbolic states differ; when they do not come to an end within
 //! [`MAX_FRAMES`] the step is unsupported. Front ends promise that indices are
 //! in range ([`palisade_program::Place`]); the promise is not trusted.
 
-use crate::buffer::{Buffer, Departure};
+use crate::beyond::{Beyond, Claim, Keep};
+use crate::buffer::{Buffer, Departure, Joining};
 use crate::refusal::Reason;
 use crate::state::{StateVar, fresh};
 use palisade_logic::lower::{formula_of, term_of};
@@ -108,6 +109,7 @@ pub(crate) trait Explicit {
 pub(crate) struct Runner<'a> {
     pub(crate) program: &'a Program,
     pub(crate) model: Model,
+    pub(crate) beyond: Option<&'a Beyond>,
     pub(crate) thread: u32,
     pub(crate) instance: Instance,
     pub(crate) explicit: &'a dyn Explicit,
@@ -135,13 +137,14 @@ impl Frame {
 impl<'a> Runner<'a> {
     pub(crate) fn new(
         program: &'a Program,
-        model: Model,
+        (model, beyond): (Model, Option<&'a Beyond>),
         (thread, instance): (u32, Instance),
         explicit: &'a dyn Explicit,
     ) -> Self {
         Self {
             program,
             model,
+            beyond,
             thread,
             instance,
             explicit,
@@ -378,29 +381,95 @@ impl<'a> Runner<'a> {
     fn load(&self, frame: &Frame, cell: Cell, span: Span, memory: Memory) -> Result<Term, Trouble> {
         let buffered = match memory {
             Memory::Direct => None,
-            Memory::Buffered => frame.buffer.newest(self.model, self.thread, cell),
+            Memory::Buffered => {
+                let keep = self.beyond.map_or(Keep::default(), |b| b.keep);
+                frame.buffer.newest(self.model, self.thread, cell, keep)
+            }
         };
         let source = number(buffered.unwrap_or(StateVar::Cell(cell)), span)?;
         Ok(self.value(frame, source))
     }
 
     fn store(
-        &self,
+        &mut self,
         mut frame: Frame,
         cell: Cell,
         value: Term,
         span: Span,
         memory: Memory,
     ) -> Result<Frame, Trouble> {
-        let target = match memory {
-            Memory::Direct => StateVar::Cell(cell),
-            Memory::Buffered => {
-                let (buffer, slot) = frame.buffer.with_store(self.model, self.thread, cell);
-                frame.buffer = buffer;
-                slot
+        if memory == Memory::Direct {
+            frame
+                .values
+                .insert(number(StateVar::Cell(cell), span)?, value);
+            return Ok(frame);
+        }
+        let (model, thread) = (self.model, self.thread);
+        if let Some(beyond) = self.beyond
+            && beyond.keep == Keep::Oldest
+            && frame.buffer.is_beyond(model, cell, beyond)
+        {
+            let held = frame.buffer.join(cell);
+            return self.join(frame, (cell, held), value, span);
+        }
+        let (buffer, slot) = frame.buffer.with_store(model, thread, cell);
+        frame.buffer = buffer;
+        frame.values.insert(number(slot, span)?, value);
+        match self.beyond {
+            Some(beyond) if beyond.keep == Keep::Newest => {
+                match frame.buffer.too_old(model, thread, cell, beyond) {
+                    Some(joining) => self.forget(frame, joining, span),
+                    None => Ok(frame),
+                }
+            }
+            Some(_) | None => Ok(frame),
+        }
+    }
+
+    /// The oldest of the exact stores is not known exactly any more.
+    fn forget(&mut self, frame: Frame, joining: Joining, span: Span) -> Result<Frame, Trouble> {
+        let value = self.value(&frame, number(joining.slot, span)?);
+        let mut frame = self.join(frame, (joining.cell, joining.held), value, span)?;
+        frame.buffer = joining.after;
+        let mut vacated = joining.slot;
+        for (to, from) in joining.moves {
+            let value = self.value(&frame, number(from, span)?);
+            frame.values.insert(number(to, span)?, value);
+            vacated = from;
+        }
+        frame.values.remove(&number(vacated, span)?);
+        Ok(frame)
+    }
+
+    /// A store of `value` is now one of `many`; `held` tells whether there were
+    /// others to its cell. The claim about them must be true of it.
+    fn join(
+        &mut self,
+        mut frame: Frame,
+        (cell, held): (Cell, bool),
+        value: Term,
+        span: Span,
+    ) -> Result<Frame, Trouble> {
+        let thread = self.thread;
+        let last = number(StateVar::Last { thread, cell }, span)?;
+        let claim = self.beyond.map_or(&Claim::Any, |b| b.claim(thread, cell));
+        let broken = match claim {
+            Claim::Any => Formula::False,
+            Claim::Among(values) => among(&value, values)
+                .map_err(|e| overflow(e, span))?
+                .negated(),
+            Claim::Rising if held => {
+                let before = self.value(&frame, last);
+                Formula::lt(&value, &before).map_err(|e| overflow(e, span))?
+            }
+            Claim::Rising => {
+                let low = number(StateVar::Low { thread, cell }, span)?;
+                frame.values.insert(low, value.clone());
+                Formula::False
             }
         };
-        frame.values.insert(number(target, span)?, value);
+        self.fault(&frame, &broken, Reason::Claim, span);
+        frame.values.insert(last, value);
         Ok(frame)
     }
 
@@ -486,25 +555,57 @@ fn before(explicit: &dyn Explicit, var: Var) -> Term {
     explicit.value(var).map_or(Term::var(var), Term::constant)
 }
 
-/// The memory system moves a buffered store to memory.
-pub(crate) fn departure(
+/// The memory system moves a buffered store to memory: in one way, or, where only
+/// a claim about its value is known, in one way for each value that is listed.
+pub(crate) fn departed(
     departure: Departure,
+    (thread, claim): (u32, &Claim),
     explicit: &dyn Explicit,
     span: Span,
-) -> Result<Effect, Trouble> {
+) -> Result<Vec<Effect>, Trouble> {
+    let cell = departure.cell;
+    let target = number(StateVar::Cell(cell), span)?;
+    let known =
+        |state_var| -> Result<Term, Trouble> { Ok(before(explicit, number(state_var, span)?)) };
+    let mut guard = Formula::True;
     let mut updates = BTreeMap::new();
-    let assigned = std::iter::once((StateVar::Cell(departure.cell), departure.slot));
-    for (target, source) in assigned.chain(departure.moves) {
-        let value = before(explicit, number(source, span)?);
-        updates.insert(number(target, span)?, value);
+    for (to, from) in departure.moves {
+        updates.insert(number(to, span)?, known(from)?);
     }
-    Ok(Effect {
-        guard: Formula::True,
-        written: updates.keys().copied().collect(),
-        updates: updates.into_iter().collect(),
-        to: None,
-        buffer: departure.after,
-    })
+    let values = match (departure.slot, claim) {
+        (Some(slot), _) => vec![known(slot)?],
+        (None, Claim::Any) => vec![fresh(1)],
+        (None, Claim::Among(values)) => values.iter().map(|v| Term::constant(*v)).collect(),
+        (None, Claim::Rising) => {
+            let low = StateVar::Low { thread, cell };
+            let above = Formula::le(&known(low)?, &fresh(1));
+            let below = Formula::le(&fresh(1), &known(StateVar::Last { thread, cell })?);
+            guard = above.map_err(|e| overflow(e, span))?;
+            guard = guard.and(&below.map_err(|e| overflow(e, span))?);
+            // Those that stay are not below the one that leaves.
+            updates.insert(number(low, span)?, fresh(1));
+            vec![fresh(1)]
+        }
+    };
+    let effect = |value: Term| {
+        let mut updates = updates.clone();
+        updates.insert(target, value);
+        Effect {
+            guard: guard.clone(),
+            written: updates.keys().copied().collect(),
+            updates: updates.into_iter().collect(),
+            to: None,
+            buffer: departure.after.clone(),
+        }
+    };
+    Ok(values.into_iter().map(effect).collect())
+}
+
+/// `term` is one of `values`.
+fn among(term: &Term, values: &[i64]) -> Result<Formula, Overflow> {
+    let is = |v: &i64| Formula::eq(term, &Term::constant(*v));
+    let all: Result<Vec<_>, _> = values.iter().map(is).collect();
+    Ok(Formula::any(all?))
 }
 
 /// `lo <= term <= hi`.

@@ -2,6 +2,7 @@
 //! their one form, atoms over variables that exist. After this check the rest
 //! may index tables without looking.
 
+use crate::beyond::{Beyond, Claim};
 use crate::certificate::{Certificate, Control, Entry};
 use crate::refusal::Reason;
 use crate::state::StateVar;
@@ -35,6 +36,7 @@ fn malformed<T>(what: impl Into<String>) -> Result<T, Reason> {
 
 impl Form<'_> {
     fn all(&self) -> Result<(), Reason> {
+        self.beyond()?;
         let mut seen = FxHashSet::default();
         for explicit in &self.certificate.explicit {
             if !self.exists(*explicit) || explicit.var().is_none() {
@@ -55,6 +57,29 @@ impl Form<'_> {
             .try_for_each(|(i, entry)| self.entry(i + 1, entry, &slots))
     }
 
+    /// Abstract buffers are for models with buffers; each claim is one of a store
+    /// that exists, and made once.
+    fn beyond(&self) -> Result<(), Reason> {
+        let Some(beyond) = &self.certificate.beyond else {
+            return Ok(());
+        };
+        match self.certificate.model {
+            Model::Tso | Model::Pso => {}
+            Model::Sc | Model::Rma => return malformed("abstract buffers without buffers"),
+        }
+        let mut seen = FxHashSet::default();
+        for (thread, cell, _) in &beyond.claims {
+            let exists = self.exists(StateVar::Last {
+                thread: *thread,
+                cell: *cell,
+            });
+            if !exists || !seen.insert((*thread, *cell)) {
+                return malformed("a claim is of no buffer, or made twice");
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the program has this variable under the certificate's model, at
     /// some shape.
     fn exists(&self, state_var: StateVar) -> bool {
@@ -72,6 +97,13 @@ impl Form<'_> {
             StateVar::CellSlot {
                 thread: t, cell: c, ..
             } => thread(t) && cell(c) && self.certificate.model == Model::Pso,
+            StateVar::Last { thread: t, cell: c } => {
+                thread(t) && cell(c) && self.certificate.beyond.is_some()
+            }
+            StateVar::Low { thread: t, cell: c } => {
+                let rising = |b: &Beyond| *b.claim(t, c) == Claim::Rising;
+                thread(t) && cell(c) && self.certificate.beyond.as_ref().is_some_and(rising)
+            }
         }
     }
 
@@ -80,11 +112,7 @@ impl Form<'_> {
         let mut slots = Vec::new();
         for var in atom.free_vars() {
             match StateVar::of(var) {
-                Some(slot @ (StateVar::Slot { .. } | StateVar::CellSlot { .. }))
-                    if self.exists(slot) =>
-                {
-                    slots.push(slot);
-                }
+                Some(slot) if is_slot(slot) && self.exists(slot) => slots.push(slot),
                 Some(other) if self.exists(other) => {}
                 Some(_) | None => {
                     return malformed(format!("atom {number} has an unknown variable"));
@@ -130,7 +158,10 @@ impl Form<'_> {
         }
         for buffer in &control.buffers {
             let known = |cell: Cell| cell.index() < self.program.cell_count();
-            if !buffer.cells().all(known) || !buffer.is_canonical(self.certificate.model) {
+            let abstracted = self.certificate.beyond.is_some() || buffer.many.is_empty();
+            let cells = buffer.cells().chain(buffer.many.iter().copied());
+            let fits = abstracted && buffer.is_canonical(self.certificate.model);
+            if !fits || !{ cells }.all(known) {
                 return malformed(format!("entry {number} has an impossible buffer"));
             }
         }
@@ -140,7 +171,10 @@ impl Form<'_> {
     fn slots_at(&self, control: &Control) -> Vec<StateVar> {
         let buffers = control.buffers.iter().enumerate();
         buffers
-            .flat_map(|(thread, b)| b.slots(self.certificate.model, thread as u32))
+            .flat_map(|(thread, b)| {
+                let beyond = self.certificate.beyond.as_ref();
+                b.slots(self.certificate.model, thread as u32, beyond)
+            })
             .collect()
     }
 }
@@ -149,5 +183,6 @@ const fn is_slot(state_var: StateVar) -> bool {
     match state_var {
         StateVar::Cell(_) | StateVar::Local { .. } => false,
         StateVar::Slot { .. } | StateVar::CellSlot { .. } => true,
+        StateVar::Last { .. } | StateVar::Low { .. } => true,
     }
 }

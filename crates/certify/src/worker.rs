@@ -9,13 +9,14 @@
 //! c1\[s\] or .. or cn\[s\], where a target whose explicit values are data after
 //! the step carries the equations for them as well.
 
+use crate::beyond::Claim;
 use crate::buffer::Buffer;
 use crate::certificate::{Control, Entry};
 use crate::context::{At, Context};
 use crate::index::After;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
-use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departure};
+use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departed};
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Term};
 use palisade_program::{LocId, Span};
@@ -221,14 +222,23 @@ impl<'a> Worker<'a> {
         let buffer = &control.buffers[thread];
         let template = context.program.template(instance.template);
         let Some(edge) = edge else {
-            let departures = buffer.departures(model, thread as u32).into_iter();
-            let effects = departures.map(|d| departure(d, &at, template.span));
+            let mut effects = Vec::new();
+            for departure in buffer.departures(model, thread as u32, context.keep()) {
+                let claim = match &context.certificate.beyond {
+                    Some(beyond) => beyond.claim(thread as u32, departure.cell),
+                    None => &Claim::Any,
+                };
+                let own = departed(departure, (thread as u32, claim), &at, template.span)?;
+                effects.extend(own);
+            }
             return Ok(Outcome {
-                effects: effects.collect::<Result<_, _>>()?,
+                effects,
                 faults: Vec::new(),
             });
         };
-        let runner = Runner::new(context.program, model, (thread as u32, instance), &at);
+        let beyond = context.certificate.beyond.as_ref();
+        let own = (thread as u32, instance);
+        let runner = Runner::new(context.program, (model, beyond), own, &at);
         runner.run(&template.cfg, edge, &context.stops[thread], buffer)
     }
 

@@ -99,7 +99,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         let control = Control {
             locs: (0..3).map(|_| LocId(rng.below(3) as u32)).collect(),
             buffers: (0..3)
-                .map(|_| Buffer((0..rng.below(4)).map(|_| item(rng)).collect()))
+                .map(|_| Buffer::exact((0..rng.below(4)).map(|_| item(rng)).collect()))
                 .collect(),
             values: explicit
                 .iter()
@@ -123,6 +123,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         kind: Kind::Inductive,
         model,
         threads: 0,
+        beyond: None,
         explicit,
         atoms,
         entries,

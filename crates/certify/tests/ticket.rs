@@ -150,6 +150,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
         kind: Kind::Inductive,
         model,
         threads: 0,
+        beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),
         entries: Vec::new(),
@@ -167,7 +168,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
             };
             let mut buffers = vec![Buffer::default(); 2];
             if let Some(thread) = pending {
-                buffers[*thread as usize] = Buffer(vec![Item::Store(Cell(SERVING))]);
+                buffers[*thread as usize] = Buffer::exact(vec![Item::Store(Cell(SERVING))]);
             }
             let locs = locs.map(LocId).to_vec();
             let values = Vec::new();

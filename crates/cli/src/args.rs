@@ -223,10 +223,14 @@ pub(crate) struct VerifyArgs {
     /// Join states of the same control
     #[arg(long, help_heading = "Method")]
     pub(crate) merge: bool,
-    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each, or
-    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO)
+    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
+    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
+    /// of every size, K stores known exactly and the others as a set
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
+    /// Which stores abstract buffers know exactly
+    #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
+    pub(crate) keep: KeepArg,
     /// Copies of each thread declared with [*]
     #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
@@ -321,11 +325,32 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_enum)]
     pub(crate) model: ModelArg,
     /// Cells of the store buffers: `bounded:K`, or `bounded:K,x=2,y=1` with other
-    /// sizes for some variables (PSO)
+    /// sizes for some variables (PSO), or `abstract:K`
     #[arg(long, value_name = "HOW")]
     pub(crate) buffers: BuffersArg,
+    /// Which stores abstract buffers know exactly
+    #[arg(long, value_enum, default_value_t = KeepArg::Newest)]
+    pub(crate) keep: KeepArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Which stores abstract buffers know exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum KeepArg {
+    /// The newest; older ones are a set
+    Newest,
+    /// The oldest; newer ones are a set
+    Oldest,
+}
+
+impl From<KeepArg> for palisade_verify::Keep {
+    fn from(keep: KeepArg) -> Self {
+        match keep {
+            KeepArg::Newest => Self::Newest,
+            KeepArg::Oldest => Self::Oldest,
+        }
+    }
 }
 
 /// `palisade shape`.

@@ -1,5 +1,5 @@
 //! *Sizes of store buffers* as the command line gives them: `auto`, `bounded:2`,
-//! `bounded:x=2,y=1`, `bounded:2,x=3`. A variable without a size of its own gets
+//! `bounded:x=2,y=1`, `bounded:2,x=3`, `abstract:2`. A variable without a size of its own gets
 //! the first number, or 1.
 
 use std::collections::BTreeMap;
@@ -26,8 +26,11 @@ impl FromStr for BuffersArg {
         if text == "auto" {
             return Ok(Self(Buffers::Auto));
         }
+        if let Some(cells) = text.strip_prefix("abstract:") {
+            return Ok(Self(Buffers::Abstract(size(cells)?)));
+        }
         let list = text.strip_prefix("bounded:");
-        let list = list.ok_or("expected `auto` or `bounded:K`, such as bounded:2")?;
+        let list = list.ok_or("expected `auto`, `bounded:K` or `abstract:K`, such as bounded:2")?;
         let mut default = None;
         let mut named = BTreeMap::new();
         for part in list.split(',') {
@@ -58,6 +61,7 @@ impl fmt::Display for BuffersArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Buffers::Auto => f.write_str("auto"),
+            Buffers::Abstract(cells) => write!(f, "abstract:{cells}"),
             Buffers::Bounded(sizes) => {
                 write!(f, "bounded:{}", sizes.default)?;
                 let mut named = sizes.named.iter();
@@ -93,7 +97,7 @@ mod tests {
 
     fn sizes(text: &str) -> Result<(u32, Vec<(String, u32)>), String> {
         match text.parse::<BuffersArg>()?.0 {
-            Buffers::Auto => Err("auto".to_owned()),
+            Buffers::Auto | Buffers::Abstract(_) => Err(text.to_owned()),
             Buffers::Bounded(s) => Ok((s.default, s.named.into_iter().collect())),
         }
     }
@@ -117,6 +121,10 @@ mod tests {
             "bounded:x=1,x=2",
             "bounded:-1",
             "bounded:x=65",
+            "abstract",
+            "abstract:",
+            "abstract:0",
+            "abstract:x=1",
         ] {
             assert!(text.parse::<BuffersArg>().is_err(), "{text}");
         }
@@ -124,7 +132,7 @@ mod tests {
 
     #[test]
     fn shown_as_read() {
-        for text in ["auto", "bounded:2", "bounded:1,x=2,y=1"] {
+        for text in ["auto", "bounded:2", "bounded:1,x=2,y=1", "abstract:3"] {
             let read: BuffersArg = text.parse().expect("right");
             assert_eq!(read.to_string(), text);
         }

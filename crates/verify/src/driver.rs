@@ -10,26 +10,27 @@ use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
 use palisade_logic::{Formula, Prover, Purpose, SolverStats};
 use palisade_machine::Witness;
-use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
-use palisade_memory::{need, pso, tso};
-use palisade_program::{Broken, Cell, Instance, Model, Program, Span, Unknown, Verdict, Violation};
+use palisade_memory::beyond::CLAIM;
+use palisade_memory::reduced::{OVERFLOW, Reduced};
+use palisade_program::{
+    AssertKind, Broken, Cell, Instance, Model, Program, Span, Step, Unknown, Verdict, Violation,
+};
 
 use crate::engine::{self, End, Engine};
 use crate::evidence;
 use crate::invariant::Translator;
 use crate::lift::{Plan, Pupil, Teacher};
 use crate::options::{Buffers, Options, Promote, Report, Stats};
+use crate::plan::{self, Planned, Reducer, Search};
 use crate::seeds::{Seeding, seed_atoms};
+use crate::simulate::Run;
 
+/// What is said of a bound on exact cells.
+pub const ABSTRACT: &str = "exact cells of abstract store buffers";
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
 /// Copies of `[*]` templates when none are asked for.
 const DEFAULT_COPIES: u32 = 2;
-/// Buffers up to this size are modelled at their full need at once.
-const EXACT_CELLS: u32 = 6;
-/// Cells per buffer when stores without bound rule out every bound.
-const HUNTING_CELLS: u32 = 2;
-
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
     let stats = Arc::new(SolverStats::default());
@@ -40,6 +41,8 @@ pub fn verify(program: &Program, options: &Options) -> Report {
     let mut driver = Driver {
         program,
         options,
+        reducer: Reducer::new(program, options, &instances),
+        dropped: false,
         instances,
         solver: stats,
         teacher: Rc::new(teacher),
@@ -57,12 +60,13 @@ pub fn verify(program: &Program, options: &Options) -> Report {
     driver.finish()
 }
 
-/// What the search works on.
-struct Task {
+/// What is searched.
+struct Task<'t> {
+    search: &'t Search,
     /// `None`: the program itself.
     reduced: Option<Reduced>,
-    /// Whether runs may be missing, so that a proof proves nothing.
-    partial: bool,
+    /// Options of this search.
+    options: Options,
 }
 
 struct Driver<'a> {
@@ -72,6 +76,9 @@ struct Driver<'a> {
     solver: Arc<SolverStats>,
     teacher: Rc<Teacher<'a>>,
     report: Report,
+    reducer: Reducer<'a>,
+    /// The last search failed because of a claim, which was dropped.
+    dropped: bool,
 }
 
 impl Driver<'_> {
@@ -80,13 +87,13 @@ impl Driver<'_> {
     }
 
     fn run(&mut self) -> Verdict {
-        let tasks = match self.tasks() {
-            Ok(tasks) => tasks,
+        let plan = match self.plan() {
+            Ok(plan) => plan,
             Err(unknown) => return Verdict::Unknown(unknown),
         };
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
-        for task in &tasks {
-            verdict = self.task(task);
+        for planned in &plan {
+            verdict = self.planned(planned);
             match &verdict {
                 Verdict::Holds | Verdict::Violated(_) => break,
                 Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => break,
@@ -101,69 +108,54 @@ impl Driver<'_> {
     }
 
     /// What to search, one after another until there is a verdict.
-    fn tasks(&self) -> Result<Vec<Task>, Unknown> {
+    fn plan(&self) -> Result<Vec<Planned>, Unknown> {
         let model = self.options.model;
         let refuse = |what: &str| Err(Unknown::Unsupported(what.to_owned(), Span::default()));
+        let one = |search| {
+            Ok(vec![Planned {
+                search,
+                rounds: usize::MAX,
+            }])
+        };
         match model {
-            Model::Sc => {
-                return Ok(vec![Task {
-                    reduced: None,
-                    partial: false,
-                }]);
-            }
+            Model::Sc => return one(Search::Itself),
             Model::Rma => return refuse("verification under RMA"),
             Model::Tso | Model::Pso if self.program.is_rma() => {
                 return refuse("an RMA program under TSO or PSO");
             }
             Model::Tso | Model::Pso => {}
         }
-        let reduce = |size: &dyn Fn(Cell) -> u32, full| match model {
-            Model::Pso => pso::reduce(self.program, size, full),
-            Model::Sc | Model::Tso | Model::Rma => tso::reduce(self.program, size(Cell(0)), full),
-        };
         match &self.options.buffers {
             Buffers::Bounded(sizes) => {
-                let reduced = reduce(&|cell| sizes.of(self.program, cell), Full::Fails);
-                Ok(vec![Task {
-                    reduced: Some(reduced),
-                    partial: false,
-                }])
+                let cells = (0..self.program.cell_count()).map(Cell::from);
+                let sizes = cells.map(|cell| sizes.of(self.program, cell));
+                one(Search::Bounded(sizes.collect()))
             }
-            Buffers::Auto => {
-                let need = |cell| match model {
-                    Model::Pso => need::most_buffered(self.program, Some(cell)),
-                    Model::Sc | Model::Tso | Model::Rma => need::most_buffered(self.program, None),
-                };
-                let needs: Option<Vec<u32>> = (0..self.program.cell_count())
-                    .map(|c| need(Cell::from(c)))
-                    .collect();
-                let bounded = |k: u32, full: Full| Task {
-                    reduced: Some(reduce(&|_| k, full)),
-                    partial: full == Full::Blocks,
-                };
-                Ok(match needs {
-                    Some(needs) if needs.iter().all(|n| *n <= EXACT_CELLS) => {
-                        let size = |cell: Cell| needs.get(cell.index()).copied().unwrap_or(0);
-                        vec![Task {
-                            reduced: Some(reduce(&size, Full::Fails)),
-                            partial: false,
-                        }]
-                    }
-                    // A buffer of k cells may do although control flow alone does not
-                    // show it; bugs are looked for early, before a bound hides them.
-                    Some(_) | None => vec![
-                        bounded(1, Full::Fails),
-                        bounded(HUNTING_CELLS, Full::Blocks),
-                        bounded(2, Full::Fails),
-                        bounded(3, Full::Fails),
-                    ],
-                })
+            Buffers::Abstract(cells) => one(Search::Abstract(*cells)),
+            Buffers::Auto => Ok(plan::automatic(self.program, model)),
+        }
+    }
+
+    /// Does one search of the plan, anew as long as claims turn out to be wrong.
+    fn planned(&mut self, planned: &Planned) -> Verdict {
+        loop {
+            let task = Task {
+                search: &planned.search,
+                reduced: self.reducer.reduce(&planned.search),
+                options: Options {
+                    max_rounds: self.options.max_rounds.min(planned.rounds),
+                    ..self.options.clone()
+                },
+            };
+            let verdict = self.task(&task);
+            if !std::mem::take(&mut self.dropped) {
+                return verdict;
             }
         }
     }
 
     /// Searches one task: finite variables explicit first, then not.
-    fn task(&mut self, task: &Task) -> Verdict {
+    fn task(&mut self, task: &Task<'_>) -> Verdict {
         let searched = task.reduced.as_ref().map_or(self.program, |r| &r.program);
         let attempts: &[bool] = match self.options.promote {
             Promote::Auto => &[true, false],
@@ -189,6 +181,7 @@ impl Driver<'_> {
             last = self.attempts(task, &space, promote, max);
             match &last {
                 Verdict::Holds | Verdict::Violated(_) => break,
+                Verdict::Unknown(_) if self.dropped => break,
                 Verdict::Unknown(Unknown::Time | Unknown::Interrupted | Unknown::Memory) => break,
                 // What buffers bound they bound whatever is explicit; the number of
                 // states is another matter.
@@ -207,7 +200,7 @@ impl Driver<'_> {
     /// are too weak.
     fn attempts(
         &mut self,
-        task: &Task,
+        task: &Task<'_>,
         space: &Space<'_>,
         promote: bool,
         max_states: usize,
@@ -245,7 +238,7 @@ impl Driver<'_> {
 
     fn attempt(
         &mut self,
-        task: &Task,
+        task: &Task<'_>,
         space: &Space<'_>,
         plan: Plan<'_>,
         max_states: usize,
@@ -259,11 +252,15 @@ impl Driver<'_> {
             original: self.program,
             reduced: task.reduced.as_ref(),
             space,
-            options: self.options,
+            options: &task.options,
         };
         let mut atoms = seed_atoms(&seeding, &mut self.report.notes);
         atoms.extend(plan.atoms);
-        let mut engine = Engine::new(space, &plan.options, atoms);
+        let options = Options {
+            max_rounds: plan.options.max_rounds.min(task.options.max_rounds),
+            ..plan.options
+        };
+        let mut engine = Engine::new(space, &options, atoms);
         engine.advisor = plan.advisor;
         engine.cubes = plan.cubes;
         let end = engine.run(&mut prover, max_states);
@@ -294,15 +291,13 @@ impl Driver<'_> {
                         self.report.witness = Some(witness);
                         Verdict::Violated(violation)
                     }
-                    Err(_) if self.overflows(task, &run) => {
-                        Verdict::Unknown(Unknown::Bound(vec![OVERFLOW.to_owned()]))
-                    }
-                    Err(unknown) => Verdict::Unknown(unknown),
+                    Err(unknown) => Verdict::Unknown(self.no_bug(task, &run, unknown)),
                 }
             }
-            End::Proved(_) if task.partial => Verdict::Unknown(Unknown::Bound(vec![format!(
-                "buffers of {HUNTING_CELLS} stores (the program stores without bound)"
-            )])),
+            End::Proved(_) if matches!(task.search, Search::Hunting(_)) => {
+                let bound = "buffers of a few stores (the program stores without bound)";
+                Verdict::Unknown(Unknown::Bound(vec![bound.to_owned()]))
+            }
             End::Proved(nodes) => {
                 let started = Instant::now();
                 let reduced = task.reduced.as_ref();
@@ -340,24 +335,49 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether the run ends with the overflow of a bounded buffer.
-    fn overflows(&self, task: &Task, run: &crate::simulate::Run) -> bool {
-        let (Some(reduced), Some(last)) = (&task.reduced, run.steps.last()) else {
-            return false;
-        };
+    /// What it means that the machine has no such run.
+    fn no_bug(&mut self, task: &Task<'_>, run: &Run, failed: Unknown) -> Unknown {
+        let words = task
+            .reduced
+            .as_ref()
+            .and_then(|r| self.last_assertion(r, run));
+        if words == Some(OVERFLOW) {
+            return Unknown::Bound(vec![OVERFLOW.to_owned()]);
+        }
+        if let (Some(name), Some(last)) =
+            (words.and_then(|w| w.strip_prefix(CLAIM)), run.steps.last())
+        {
+            let template = self.instances[last.thread].template.index();
+            self.dropped = self.reducer.drop_claim(template, name);
+            return Unknown::Bound(vec![format!(
+                "a claim about buffered stores to {name}, which is wrong"
+            )]);
+        }
+        match task.search {
+            // Seed 002, section 7, case 3: a larger k is next in the plan.
+            Search::Abstract(k) => Unknown::Bound(vec![format!(
+                "{k} {ABSTRACT} (they have a violation that the machine does not have)"
+            )]),
+            Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
+        }
+    }
+
+    /// The words of the assertion inside a block that a run of a reduced program
+    /// ends with.
+    fn last_assertion<'r>(&self, reduced: &'r Reduced, run: &Run) -> Option<&'r str> {
+        let last = run.steps.last()?;
         let template = self.instances[last.thread].template;
         let edge = reduced.program.template(template).cfg.edge(last.edge);
-        let palisade_program::Step::Atomic(atomic) = &edge.step else {
-            return false;
+        let Step::Atomic(atomic) = &edge.step else {
+            return None;
         };
-        last.path
-            .last()
-            .is_some_and(|inner| match &atomic.body.edge(*inner).step {
-                palisade_program::Step::Assert { kind, .. } => {
-                    *kind == palisade_program::AssertKind::Other(OVERFLOW.to_owned())
-                }
-                _ => false,
-            })
+        match &atomic.body.edge(*last.path.last()?).step {
+            Step::Assert {
+                kind: AssertKind::Other(words),
+                ..
+            } => Some(words),
+            _ => None,
+        }
     }
 
     fn finish(mut self) -> Report {

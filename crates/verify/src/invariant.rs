@@ -2,17 +2,21 @@
 //! states are an inductive invariant of the program that was searched; a reduced
 //! program's variables are renamed to what they stand for in the original:
 //! buffer counters, targets and epochs become shapes, buffered values become
-//! slots. Nothing here is trusted: `palisade-certify` proves the result anew.
+//! slots, and what is known of the abstract part of a buffer is known of the stores
+//! beyond the exact ones. Nothing here is trusted: `palisade-certify` proves the result anew.
 
 use std::collections::BTreeMap;
 
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
-use palisade_certify::{Buffer, Certificate, Cube, Entry, Fingerprint, Item, Kind, StateVar};
+use palisade_certify::{
+    Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep, Kind, StateVar,
+};
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
 use palisade_logic::{Formula, Term};
+use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_program::{Cell, LocId, Model, Program};
 
@@ -24,6 +28,9 @@ enum Slot {
     /// A buffered value: it exists while more than this many stores (to the cell)
     /// are buffered.
     Buffered(StateVar, usize, Option<Cell>, u32),
+    /// Of the stores to a cell that are in the abstract part of the buffer: it exists
+    /// while there are some.
+    Beyond(StateVar, usize, Cell),
     /// Part of the shape, or a temporary.
     Shape,
 }
@@ -93,7 +100,23 @@ impl<'a> Translator<'a> {
                 };
                 Slot::Buffered(slot, thread, Some(cell), position)
             }
-            Part::Count(_) | Part::Target(_) | Part::Epoch(..) => Slot::Shape,
+            Part::Last(cell) => {
+                let thread_number = thread as u32;
+                let last = StateVar::Last {
+                    thread: thread_number,
+                    cell,
+                };
+                Slot::Beyond(last, thread, cell)
+            }
+            Part::Low(cell) => {
+                let thread_number = thread as u32;
+                let low = StateVar::Low {
+                    thread: thread_number,
+                    cell,
+                };
+                Slot::Beyond(low, thread, cell)
+            }
+            Part::Count(_) | Part::Target(_) | Part::Epoch(..) | Part::More(_) => Slot::Shape,
             Part::CurrentEpoch | Part::Scratch => Slot::Shape,
         }
     }
@@ -154,7 +177,11 @@ impl<'a> Translator<'a> {
                 items.extend((epoch..current).map(|_| Item::Fence));
             }
         }
-        let mut buffer = Buffer(items);
+        let more = |cell: &Cell| self.control_value(control, thread, Part::More(*cell)) == 1;
+        let mut buffer = Buffer {
+            items,
+            many: template.buffered.iter().copied().filter(more).collect(),
+        };
         if self.model == Model::Pso {
             buffer.normalise();
         }
@@ -168,6 +195,10 @@ impl<'a> Translator<'a> {
             Slot::Buffered(var, thread, cell, position) => {
                 let count = self.control_value(control, thread, Part::Count(cell));
                 (i64::from(position) < count).then_some(var)
+            }
+            Slot::Beyond(var, thread, cell) => {
+                let more = self.control_value(control, thread, Part::More(cell));
+                (more == 1).then_some(var)
             }
             Slot::Shape => None,
         }
@@ -215,6 +246,31 @@ impl<'a> Translator<'a> {
         formula.substitute(&names)
     }
 
+    /// How the certificate speaks of long buffers.
+    fn beyond(&self) -> Option<Beyond> {
+        let reduced = self.reduced?;
+        let (cells, keep) = reduced.beyond?;
+        let mut claims = Vec::new();
+        for (thread, instance) in self.space.threads.iter().enumerate() {
+            for (cell, claim) in &reduced.templates[instance.template.index()].claims {
+                let claim = match claim {
+                    beyond::Claim::Any => continue,
+                    beyond::Claim::Among(values) => Claim::Among(values.clone()),
+                    beyond::Claim::Rising => Claim::Rising,
+                };
+                claims.push((thread as u32, *cell, claim));
+            }
+        }
+        Some(Beyond {
+            cells,
+            keep: match keep {
+                beyond::Keep::Newest => Keep::Newest,
+                beyond::Keep::Oldest => Keep::Oldest,
+            },
+            claims,
+        })
+    }
+
     /// The certificate that these states are.
     pub fn certificate(
         &self,
@@ -245,7 +301,7 @@ impl<'a> Translator<'a> {
             entries.entry(control).or_default().push(Cube(literals));
         }
         let name = |slot: &usize| match self.slots[*slot] {
-            Slot::State(var) | Slot::Buffered(var, ..) => Some(var),
+            Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
             Slot::Shape => None,
         };
         Ok(Certificate {
@@ -253,6 +309,7 @@ impl<'a> Translator<'a> {
             kind: self.kind,
             model: self.model,
             threads,
+            beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,
             entries: entries

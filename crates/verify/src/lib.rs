@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
+//! | `plan` | the searches of a verification, one after another |
 //! | [`given`] | one search with exactly the given predicates |
 //! | [`seeds`] | predicates to start with |
 //! | [`lift`] | a proof under SC, lifted to TSO and PSO |
@@ -27,13 +28,15 @@ pub mod given;
 pub mod invariant;
 pub mod lift;
 pub mod options;
+mod plan;
 pub mod refine;
 pub mod seeds;
 pub mod simulate;
 pub mod strengthen;
 
-pub use driver::verify;
+pub use driver::{ABSTRACT, verify};
 pub use given::check_given;
 pub use options::{
-    Buffers, Extrapolate, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
+    Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
 };
+pub use plan::stored_values;

@@ -377,7 +377,7 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
                     let own = sc.local_slot(number, index.into());
                     copies.same.insert(var(own), var(slot));
                 }
-                Part::Value(Some(cell), _) => {
+                Part::Value(Some(cell), _) | Part::Last(cell) | Part::Low(cell) => {
                     let places = thread.places.entry(var(sc.cell_slot(*cell)));
                     places.or_default().push(var(slot));
                 }
@@ -388,14 +388,15 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
                         places.or_default().push(var(slot));
                     }
                 }
-                Part::Count(_) | Part::Target(_) => {
+                Part::Count(_) | Part::Target(_) | Part::More(_) => {
                     let values = space.slots[slot].explicit.as_ref();
                     copies.generic_count += values.map_or(0, |e| e.values.len());
                 }
                 Part::Epoch(..) | Part::CurrentEpoch | Part::Scratch => {}
             }
         }
-        thread.single |= shared == 1;
+        // Stores beyond the cells have copies of their own.
+        thread.single |= shared == 1 && reduced.beyond.is_none();
         copies.threads.push(thread);
     }
     let slots = space.slots.iter().enumerate();

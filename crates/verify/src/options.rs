@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
+pub use palisade_memory::beyond::Keep;
 use palisade_program::{Cell, Model, Program, Verdict};
 
 /// How abstract transformers are built (DESIGN idea 4).
@@ -41,11 +42,14 @@ pub enum Extrapolate {
 /// How store buffers are modelled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Buffers {
-    /// As large as the program's control flow can need, if that is bounded.
+    /// As large as the program's control flow can need, if that is bounded; else
+    /// with some bounds, and abstract.
     #[default]
     Auto,
     /// With this many cells; overflow is `unknown`.
     Bounded(Sizes),
+    /// Of every size: this many stores exactly, the others as a set (seed 002).
+    Abstract(u32),
 }
 
 /// Sizes of bounded buffers.
@@ -101,6 +105,8 @@ pub struct Options {
     pub drop_buffered: bool,
     /// Whether questions may be answered without the solver where that is possible.
     pub shortcuts: bool,
+    /// Which stores abstract buffers know exactly.
+    pub keep: Keep,
     /// Explicit finite variables.
     pub promote: Promote,
     /// Run a thread's local steps together with the step before them.
@@ -136,6 +142,7 @@ impl Default for Options {
             extrapolate: Extrapolate::default(),
             drop_buffered: false,
             shortcuts: true,
+            keep: Keep::default(),
             promote: Promote::default(),
             compress: true,
             merge: false,

@@ -96,6 +96,7 @@ pub(crate) fn exact_live(
             forget && !live[t].is_live(state.locs[t], local)
         }
         StateVar::Cell(_) | StateVar::Slot { .. } | StateVar::CellSlot { .. } => false,
+        StateVar::Last { .. } | StateVar::Low { .. } => false,
     };
     let mut explicit: Vec<StateVar> = states
         .iter()
@@ -141,6 +142,7 @@ pub(crate) fn exact_live(
         kind: Kind::Inductive,
         model,
         threads,
+        beyond: None,
         explicit,
         atoms: table,
         entries: entries

@@ -1,17 +1,19 @@
 //! `palisade reduce`: prints the reduction of a program (DESIGN idea 1), a program
 //! that behaves under SC as the given one under TSO or PSO as long as no store
-//! buffer needs more than its cells; where one does, an assertion fails. Comments
-//! say what the new variables stand for.
+//! buffer needs more than its cells; where one does, an assertion fails. With
+//! abstract buffers it has all runs of the given program, and more. Comments say
+//! what the new variables stand for.
 
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use palisade_frontend::pal;
+use palisade_memory::beyond::Abstract;
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
 use palisade_memory::{pso, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
 use palisade_report::{Document, Outcome};
-use palisade_verify::{Buffers, Sizes};
+use palisade_verify::{Buffers, Keep, stored_values};
 
 use crate::CommandResult;
 use crate::args::ReduceArgs;
@@ -25,16 +27,13 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     };
     let model = args.model.into();
     args.buffers.check(&program, model)?;
-    let Buffers::Bounded(sizes) = &args.buffers.0 else {
-        bail!("`reduce` needs a number of cells: --buffers bounded:K, such as bounded:2");
-    };
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(model.to_string()),
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
-    let reduced = reduce(&program, model, sizes)?;
+    let reduced = reduce(&program, model, &args.buffers.0, args.keep.into())?;
     let text = text(&program, &reduced, model, &args.buffers.to_string())?;
     let document = Document {
         text: Some(text.clone()),
@@ -44,18 +43,55 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     Ok(Outcome::Done)
 }
 
-fn reduce(program: &Program, model: Model, sizes: &Sizes) -> Result<Reduced> {
+fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Result<Reduced> {
     if program.is_rma() {
         bail!("programs with processes are not reduced to store buffers; use threads");
     }
-    match model {
-        Model::Tso => Ok(tso::reduce(program, sizes.default, Full::Fails)),
-        Model::Pso => {
+    let (is_tso, is_pso) = (model == Model::Tso, model == Model::Pso);
+    if !is_tso && !is_pso {
+        bail!("there is no reduction for {model}; use tso or pso");
+    }
+    match buffers {
+        Buffers::Auto => {
+            bail!("`reduce` needs a number of cells: --buffers bounded:K or abstract:K")
+        }
+        Buffers::Bounded(sizes) if is_tso => Ok(tso::reduce(program, sizes.default, Full::Fails)),
+        Buffers::Bounded(sizes) => {
             let size = |cell| sizes.of(program, cell);
             Ok(pso::reduce(program, &size, Full::Fails))
         }
-        Model::Sc | Model::Rma => bail!("there is no reduction for {model}; use tso or pso"),
+        Buffers::Abstract(cells) => {
+            let known = stored_values(program);
+            let wanted = Abstract {
+                cells: *cells,
+                keep,
+                claims: &|template, cell| known(template, cell),
+            };
+            Ok(if is_tso {
+                tso::reduce_abstract(program, &wanted)
+            } else {
+                pso::reduce_abstract(program, &wanted)
+            })
+        }
     }
+}
+
+/// What becomes of stores for which there is no cell.
+fn account(reduced: &Reduced) -> String {
+    let Some((_, keep)) = reduced.beyond else {
+        return "// A store into a full buffer fails an assertion; where none fails, what is\n\
+                // proved holds for buffers of every size."
+            .to_owned();
+    };
+    let kept = match keep {
+        Keep::Newest => "newest",
+        Keep::Oldest => "oldest",
+    };
+    format!(
+        "// The {kept} stores are in cells, all others in a set that knows the last value for\n\
+         // each variable. It has every run of the original, and may have more: what is\n\
+         // proved holds for buffers of every size, a violation may be none."
+    )
 }
 
 /// The reduced program with comments about its origin.
@@ -71,8 +107,8 @@ fn text(original: &Program, reduced: &Reduced, model: Model, buffers: &str) -> R
     let _ = writeln!(
         text,
         "// {name} under {model}, buffers {buffers}, as a program to be run under sc.\n\
-         // A store into a full buffer fails an assertion; where none fails, what is\n\
-         // proved holds for buffers of every size."
+         {}",
+        account(reduced)
     );
     let templates = printed.program.templates.iter().zip(&reduced.templates);
     for (template, parts) in templates {
@@ -104,6 +140,9 @@ fn describe(text: &mut String, original: &Program, template: &Template, parts: &
                     format!("store-store fences before {} to {}", ordinal(i), cell(x))
                 }
                 Part::CurrentEpoch => "store-store fences that still matter".to_owned(),
+                Part::More(x) => format!("1: stores to {} are in the set", cell(x)),
+                Part::Last(x) => format!("value of the last store to {} in the set", cell(x)),
+                Part::Low(x) => format!("no store to {} in the set is below it", cell(x)),
                 Part::Scratch => "a temporary".to_owned(),
             };
             Some((local.name.as_str(), meaning))

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use palisade_memory::reduced::OVERFLOW;
 use palisade_program::{Program, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{Extrapolate, Options, Promote, Report, Strategy, verify};
+use palisade_verify::{ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Strategy, verify};
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
@@ -65,6 +65,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         drop_buffered: args.drop_buffered,
         cube_size: args.cube_size.unwrap_or(defaults.cube_size),
         buffers: args.buffers.0.clone(),
+        keep: args.keep.into(),
         promote: if args.no_explicit {
             Promote::Never
         } else {
@@ -97,6 +98,10 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "buffers": args.buffers.to_string(),
         "extrapolate": extrapolate_name(options.extrapolate),
         "drop_buffered": options.drop_buffered,
+        "keep": match options.keep {
+            Keep::Newest => "newest",
+            Keep::Oldest => "oldest",
+        },
         "explicit": !args.no_explicit,
         "merge": options.merge,
         "refine": options.refine,
@@ -188,7 +193,9 @@ fn remedies(why: &Unknown) -> Vec<&'static str> {
 /// What to do about a touched bound.
 fn remedy(bound: &str) -> Option<&'static str> {
     if bound == OVERFLOW {
-        Some("--buffers bounded:K with more cells; a loop that stores without fence fills any")
+        Some("--buffers bounded:K with more cells, or abstract:K for any number of stores")
+    } else if bound.contains(ABSTRACT) {
+        Some("--buffers abstract:K with more exact cells, or --keep oldest")
     } else if bound.contains("[*]") {
         Some("--copies N tries more threads; no number proves all")
     } else if bound.ends_with("abstract states") {

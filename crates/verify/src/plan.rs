@@ -1,0 +1,217 @@
+//! The *plan*: what is searched, one after another, until there is a verdict. Under
+//! SC the program itself; under TSO and PSO reductions of it:
+//!
+//! - *exact*: buffers as large as the control flow can need, where that is little;
+//! - *bounded*: `k` cells; a proof includes that no store is without room;
+//! - *hunting*: `k` cells, and a store without room waits. Finds bugs, proves nothing;
+//! - *abstract*: buffers of every size, `k` stores exactly (seed 002). Its
+//!   counterexamples are bugs if the machine can run them; if not, `k` was too small
+//!   (section 7, case 3), or no `k` is enough.
+//!
+//! Where stores without bound may be buffered, small searches come first, and bugs
+//! are looked for early: an abstraction may show a violation that is none before one
+//! that is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use palisade_abstraction::finite::{Finite, Values};
+use palisade_memory::beyond::{Abstract, Claim, Keep};
+use palisade_memory::blocks::written_cells;
+use palisade_memory::reduced::{Full, Reduced};
+use palisade_memory::{need, pso, tso};
+use palisade_program::cfg::Step;
+use palisade_program::{Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program};
+
+use crate::options::Options;
+
+/// Buffers up to this size are modelled at their full need at once.
+const EXACT_CELLS: u32 = 6;
+/// Rounds of refinement after which a search that is one of many gives up.
+const ROUNDS: usize = 30;
+
+/// One search of a plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Search {
+    /// The program itself.
+    Itself,
+    /// Bounded buffers, of these sizes by cell.
+    Bounded(Vec<u32>),
+    /// The same, but a store without room waits.
+    Hunting(Vec<u32>),
+    /// Abstract buffers with this many exact cells.
+    Abstract(u32),
+}
+
+/// A search and how long to try.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Planned {
+    pub(crate) search: Search,
+    /// Most rounds of refinement.
+    pub(crate) rounds: usize,
+}
+
+/// The searches for buffers whose size is not given.
+pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
+    let cells = program.cell_count();
+    let planned = |search| Planned {
+        search,
+        rounds: ROUNDS,
+    };
+    let need = |cell| match model {
+        Model::Pso => need::most_buffered(program, Some(cell)),
+        Model::Sc | Model::Tso | Model::Rma => need::most_buffered(program, None),
+    };
+    let needs: Option<Vec<u32>> = (0..cells).map(|c| need(Cell::from(c))).collect();
+    if let Some(needs) = needs
+        && needs.iter().all(|n| *n <= EXACT_CELLS)
+    {
+        return vec![Planned {
+            search: Search::Bounded(needs),
+            rounds: usize::MAX,
+        }];
+    }
+    let bounded = |k| planned(Search::Bounded(vec![k; cells]));
+    let hunting = |k| planned(Search::Hunting(vec![k; cells]));
+    let abstracted = |k| planned(Search::Abstract(k));
+    vec![
+        bounded(1),
+        hunting(2),
+        abstracted(1),
+        bounded(2),
+        abstracted(2),
+        bounded(4),
+        abstracted(3),
+        bounded(6),
+        abstracted(4),
+    ]
+}
+
+/// Reduces programs for the searches of a plan.
+pub(crate) struct Reducer<'a> {
+    program: &'a Program,
+    model: Model,
+    keep: Keep,
+    instances: Vec<Instance>,
+    /// Found when they are needed first.
+    claims: Option<Claims>,
+}
+
+/// Claims by template and cell.
+type Claims = BTreeMap<(usize, Cell), Claim>;
+
+impl<'a> Reducer<'a> {
+    pub(crate) fn new(program: &'a Program, options: &Options, instances: &[Instance]) -> Self {
+        Self {
+            program,
+            model: options.model,
+            keep: options.keep,
+            instances: instances.to_vec(),
+            claims: None,
+        }
+    }
+
+    /// What a search works on; `None` for the program itself.
+    pub(crate) fn reduce(&mut self, search: &Search) -> Option<Reduced> {
+        let bounded = |sizes: &[u32], full| {
+            let size = |cell: Cell| sizes.get(cell.index()).copied().unwrap_or(0);
+            match self.model {
+                Model::Pso => pso::reduce(self.program, &size, full),
+                Model::Sc | Model::Tso | Model::Rma => {
+                    tso::reduce(self.program, size(Cell(0)), full)
+                }
+            }
+        };
+        Some(match search {
+            Search::Itself => return None,
+            Search::Bounded(sizes) => bounded(sizes, Full::Fails),
+            Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
+            Search::Abstract(cells) => return Some(self.abstracted(*cells)),
+        })
+    }
+
+    fn abstracted(&mut self, cells: u32) -> Reduced {
+        let (program, instances) = (self.program, &self.instances);
+        let known = self
+            .claims
+            .get_or_insert_with(|| claims(program, instances));
+        let claims = |template, cell| known.get(&(template, cell)).cloned().unwrap_or_default();
+        let wanted = Abstract {
+            cells,
+            keep: self.keep,
+            claims: &claims,
+        };
+        match self.model {
+            Model::Pso => pso::reduce_abstract(self.program, &wanted),
+            Model::Sc | Model::Tso | Model::Rma => tso::reduce_abstract(self.program, &wanted),
+        }
+    }
+
+    /// Drops the claim about a template's stores to the cell of this name; tells
+    /// whether there was one.
+    pub(crate) fn drop_claim(&mut self, template: usize, name: &str) -> bool {
+        let Some(claims) = &mut self.claims else {
+            return false;
+        };
+        let program = self.program;
+        let is_it = |(t, cell): &(usize, Cell)| *t == template && program.cell_name(*cell) == name;
+        let key = claims.keys().copied().find(is_it);
+        key.is_some_and(|key| claims.remove(&key).is_some())
+    }
+}
+
+/// The values that each template stores to each cell, where they are few: claims
+/// that need no proof.
+pub fn stored_values(program: &Program) -> impl Fn(usize, Cell) -> Claim {
+    let claims = claims(program, &program.instances(2));
+    move |template, cell| match claims.get(&(template, cell)) {
+        Some(Claim::Among(values)) => Claim::Among(values.clone()),
+        Some(Claim::Any | Claim::Rising) | None => Claim::Any,
+    }
+}
+
+/// What to claim of each template's stores to each cell: the values, where they are
+/// few; else that they rise, which is a guess.
+fn claims(program: &Program, instances: &[Instance]) -> Claims {
+    let finite = Finite::of(program, instances);
+    let mut claims = BTreeMap::new();
+    for (number, template) in program.templates.iter().enumerate() {
+        for cell in written_cells(program, template) {
+            let mut values: Values = Some(BTreeSet::new());
+            for edge in &template.cfg.edges {
+                let Step::Store { dst, value } = &edge.step else {
+                    continue;
+                };
+                if palisade_memory::blocks::cells(program, dst)
+                    .iter()
+                    .any(|(_, c)| *c == cell)
+                {
+                    let own = stored(&finite, instances, number, cell, value);
+                    values = values.and_then(|all| Some(&all | &own?));
+                }
+            }
+            let claim = values.map_or(Claim::Rising, |set| Claim::Among(set.into_iter().collect()));
+            claims.insert((number, cell), claim);
+        }
+    }
+    claims
+}
+
+/// The values that a store of template `number` to `cell` can have.
+fn stored(
+    finite: &Finite,
+    instances: &[Instance],
+    number: usize,
+    cell: Cell,
+    value: &LocalExpr,
+) -> Values {
+    let own = instances.iter().enumerate();
+    let own = own.filter(|(_, i)| i.template.index() == number);
+    match value {
+        Expr::Const(c) => Some(BTreeSet::from([*c])),
+        Expr::Atom(LocalAtom::SelfId) => Some(own.map(|(_, i)| i64::from(i.copy)).collect()),
+        Expr::Atom(LocalAtom::Local(id)) => own
+            .map(|(thread, _)| finite.locals[thread][id.index()].clone())
+            .try_fold(BTreeSet::new(), |all, set| Some(&all | &set?)),
+        Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..) => finite.cells[cell.index()].clone(),
+    }
+}
