@@ -75,6 +75,9 @@ fn variables(model: Model) -> Vec<StateVar> {
         thread: 0,
         local: LocalId(1),
     });
+    let (thread, cell) = (1, Cell(2));
+    vars.push(StateVar::Last { thread, cell });
+    vars.push(StateVar::Low { thread, cell });
     vars
 }
 
@@ -99,7 +102,10 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         let control = Control {
             locs: (0..3).map(|_| LocId(rng.below(3) as u32)).collect(),
             buffers: (0..3)
-                .map(|_| Buffer::exact((0..rng.below(4)).map(|_| item(rng)).collect()))
+                .map(|_| Buffer {
+                    items: (0..rng.below(4)).map(|_| item(rng)).collect(),
+                    many: (0..3).filter(|_| rng.chance(20)).map(Cell).collect(),
+                })
                 .collect(),
             values: explicit
                 .iter()
@@ -123,11 +129,29 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         kind: Kind::Inductive,
         model,
         threads: 0,
-        beyond: None,
+        beyond: random_beyond(rng),
         explicit,
         atoms,
         entries,
     }
+}
+
+fn random_beyond(rng: &mut Rng) -> Option<Beyond> {
+    let keep = [Keep::Newest, Keep::Oldest][rng.below(2)];
+    let claims = (0..rng.below(4)).map(|_| {
+        let claim = match rng.below(3) {
+            0 => Claim::Any,
+            1 => Claim::Rising,
+            _ => Claim::Among((0..rng.below(3)).map(|v| v as i64 - 1).collect()),
+        };
+        (rng.below(3) as u32, Cell(rng.below(3) as u32), claim)
+    });
+    let claims = claims.collect();
+    rng.chance(50).then(|| Beyond {
+        cells: rng.below(4) as u32,
+        keep,
+        claims,
+    })
 }
 
 #[test]
@@ -191,7 +215,7 @@ fn a_person_may_write_one() {
     );
     let shape = &certificate.entries[0].control.buffers[0];
     let cell = |c| Item::Store(Cell(c));
-    assert_eq!(shape.0, [cell(0), cell(0), Item::Fence, cell(2)]);
+    assert_eq!(shape.items, [cell(0), cell(0), Item::Fence, cell(2)]);
     assert!(certificate.entries[1].cubes.is_empty());
 }
 

@@ -232,6 +232,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::NotClosed
         | Reason::Assertion
         | Reason::Index
+        | Reason::Claim
         | Reason::Property(_) => true,
         Reason::Fingerprint
         | Reason::Malformed(_)

@@ -147,6 +147,8 @@ impl Driver<'_> {
                     ..self.options.clone()
                 },
             };
+            // Remarks of earlier searches do not concern this one.
+            self.report.notes.clear();
             let verdict = self.task(&task);
             if !std::mem::take(&mut self.dropped) {
                 return verdict;

@@ -28,6 +28,8 @@ use crate::options::Options;
 const EXACT_CELLS: u32 = 6;
 /// Rounds of refinement after which a search that is one of many gives up.
 const ROUNDS: usize = 30;
+/// The same for a first look for bugs.
+const HUNTING_ROUNDS: usize = 8;
 
 /// One search of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,16 +73,23 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
         }];
     }
     let bounded = |k| planned(Search::Bounded(vec![k; cells]));
-    let hunting = |k| planned(Search::Hunting(vec![k; cells]));
+    let hunting = |k, rounds| Planned {
+        search: Search::Hunting(vec![k; cells]),
+        rounds,
+    };
     let abstracted = |k| planned(Search::Abstract(k));
+    // A bound that is too small shows soon. Hunting, where it finds nothing, proves
+    // something of no use, and may take long for it.
     vec![
         bounded(1),
-        hunting(2),
+        hunting(2, HUNTING_ROUNDS),
         abstracted(1),
         bounded(2),
         abstracted(2),
+        bounded(3),
         bounded(4),
         abstracted(3),
+        hunting(3, ROUNDS),
         bounded(6),
         abstracted(4),
     ]

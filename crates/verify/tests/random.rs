@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use palisade_arbitrary::{Shape, generate};
 use palisade_machine::explore;
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-use palisade_verify::{Options, Promote, verify};
+use palisade_verify::{Buffers, Keep, Options, Promote, verify};
 
 fn parse(text: &str) -> Program {
     match palisade_frontend::pal::parse(Source::new("random.pal", text)) {
@@ -172,3 +172,112 @@ fn every_step_alone() {
         true,
     );
 }
+
+/// Abstract buffers with one and two exact cells, both ways to keep stores: what is
+/// proved holds, what is violated is. They may say `unknown`, but not often.
+#[test]
+fn abstract_buffers() {
+    let mut tally = Tally::default();
+    for seed in 0..count(240) {
+        let options = Options {
+            model: [Model::Tso, Model::Pso][seed as usize % 2],
+            keep: [Keep::Newest, Keep::Oldest][seed as usize / 2 % 2],
+            buffers: Buffers::Abstract(1 + (seed / 4 % 2) as u32),
+            ..Options::default()
+        };
+        let shape = Shape {
+            statements: 5 + seed as usize % 3,
+            vars: 1 + seed as usize % 3,
+            ..Shape::default()
+        };
+        compare(&generate(50_000 + seed, &shape), &options, &mut tally);
+    }
+    println!("abstract buffers: {tally:?}");
+    let total = tally.holds + tally.violated + tally.unknown;
+    assert!(tally.unknown * 5 <= total, "{tally:?}");
+    assert!(
+        tally.holds * 5 >= total && tally.violated * 5 >= total,
+        "{tally:?}"
+    );
+}
+
+/// Programs that store in loops without fences, in the automatic way.
+#[test]
+fn stores_without_bound() {
+    for (text, model, holds) in UNBOUNDED {
+        for model in model {
+            for keep in [Keep::Newest, Keep::Oldest] {
+                let options = Options {
+                    model: *model,
+                    keep,
+                    ..Options::default()
+                };
+                let report = verify(&parse(text), &options);
+                let expected = if *holds { "holds" } else { "violated" };
+                let found = name(&report.verdict);
+                assert!(
+                    found.starts_with(expected),
+                    "{model}, {keep:?}: {found}\n{text}"
+                );
+                assert_eq!(report.certified, *holds, "{text}");
+            }
+        }
+    }
+}
+
+const WEAK: &[Model] = &[Model::Tso, Model::Pso];
+
+/// Programs, models, and whether they hold under them.
+const UNBOUNDED: &[(&str, &[Model], bool)] = &[
+    (
+        "shared x = 0; thread p { local i = 0; while (1) { i = i + 1; x = i; } }
+         thread c { local r = 0; local s = 0; while (1) { r = s; s = x; assert(s >= r); } }",
+        WEAK,
+        true,
+    ),
+    (
+        "shared x = 0; thread p { local i = 0; while (1) { i = i + 1; x = i; } }
+         thread c { local r = 0; local s = 0; while (1) { r = s; s = x; assert(s > r); } }",
+        WEAK,
+        false,
+    ),
+    (
+        "shared f = 0; thread p { while (1) { f = 1; } }
+         thread c { local r = 0; while (1) { r = f; assert(r == 0 || r == 1); } }",
+        WEAK,
+        true,
+    ),
+    (
+        "shared f = 0; thread p { while (1) { f = 1; f = 2; } }
+         thread c { local r = 0; while (1) { r = f; assert(r != 1); } }",
+        WEAK,
+        false,
+    ),
+    (
+        "shared w0 = 0; shared w1 = 0;
+         thread a { local r = 0; while (1) { while (*) { w0 = 1; } w0 = 1; fence; r = w1;
+           if (r == 0) { cs: skip; } w0 = 0; } }
+         thread b { local r = 0; while (1) { while (*) { w1 = 1; } w1 = 1; fence; r = w0;
+           if (r == 0) { cs: skip; } w1 = 0; } }
+         never a@cs && b@cs;",
+        WEAK,
+        true,
+    ),
+    (
+        "shared w0 = 0; shared w1 = 0;
+         thread a { local r = 0; while (1) { while (*) { w0 = 1; } w0 = 1; r = w1;
+           if (r == 0) { cs: skip; } w0 = 0; } }
+         thread b { local r = 0; while (1) { while (*) { w1 = 1; } w1 = 1; fence; r = w0;
+           if (r == 0) { cs: skip; } w1 = 0; } }
+         never a@cs && b@cs;",
+        WEAK,
+        false,
+    ),
+    (
+        "shared x = 0; shared y = 0;
+         thread p { local i = 0; while (1) { i = i + 2; x = i; y = i; } }
+         thread c { local r = 0; local s = 0; while (1) { r = x; assert(r >= 0); s = y; assert(s >= 0); } }",
+        WEAK,
+        true,
+    ),
+];

@@ -58,7 +58,7 @@ pub(crate) fn shapes(state: &State) -> Vec<Buffer> {
             if last.is_some_and(|l| l != *next) {
                 items.push(Item::Fence);
             }
-            Buffer(items)
+            Buffer::exact(items)
         })
         .collect()
 }

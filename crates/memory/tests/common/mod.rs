@@ -6,6 +6,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod faults;
+pub(crate) mod over;
+pub(crate) mod over_faults;
 pub(crate) mod seeding;
 pub(crate) mod shapes;
 
