@@ -327,7 +327,7 @@ impl Buffer {
         let waits = |cell: Cell| match (keep, model) {
             (Keep::Newest, _) => false,
             (Keep::Oldest, Model::Pso) => self.count(cell) > 0,
-            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma) => self.len() > 0,
+            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma) => !self.items.is_empty(),
         };
         let mut all: Vec<Departure> = Vec::new();
         for (at, &cell) in self.many.iter().enumerate() {

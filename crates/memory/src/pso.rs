@@ -269,7 +269,7 @@ impl Buffers<'_> {
                 let busy: Vec<Step> = [not_full].into_iter().chain(held).collect();
                 let mut all = Vec::new();
                 for own in beyond.join(buffer.cell, value) {
-                    all.push([&[full.clone()], &own[..]].concat());
+                    all.push([std::slice::from_ref(&full), &own[..]].concat());
                     all.push([&busy[..], &own].concat());
                 }
                 all

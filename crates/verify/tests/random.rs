@@ -204,8 +204,8 @@ fn abstract_buffers() {
 /// Programs that store in loops without fences, in the automatic way.
 #[test]
 fn stores_without_bound() {
-    for (text, model, holds) in UNBOUNDED {
-        for model in model {
+    for (text, models, holds) in UNBOUNDED {
+        for model in *models {
             for keep in [Keep::Newest, Keep::Oldest] {
                 let options = Options {
                     model: *model,

@@ -89,12 +89,11 @@ fn run(program: &Program, model: Model, finals: bool) -> Option<Exploration> {
 }
 
 /// How the two accounts compare on one program.
+#[allow(clippy::struct_excessive_bools)] // each is an observation of its own
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Seen {
     /// The machine has a violation.
     pub(crate) violated: bool,
-    /// The abstraction has one that the machine does not have.
-    pub(crate) spurious: bool,
     /// The abstraction has ends that the machine does not have.
     pub(crate) wider: bool,
     /// A claim was wrong.
@@ -140,7 +139,6 @@ pub(crate) fn covers(
         if exact && shown && !violated {
             return Err(format!("{name}: only the reduced program has it"));
         }
-        seen.spurious |= shown && !violated;
         if finals {
             let ends = original_finals(&alone, &found.finals);
             if let Some(lost) = machine.finals.iter().find(|end| !ends.contains(end)) {
