@@ -4,11 +4,13 @@
 //! has no model, false if `c & guard(b) & wp(b, p)` has none, else unknown.
 //! Predicates that the branch does not write keep their value; where they share
 //! a variable with the guard they may become known. Predicates over locals that
-//! die are forgotten (shared/ref/lessons.md, 6).
+//! die are forgotten (shared/ref/lessons.md, 6); what they and predicates over
+//! overwritten variables say together about the others is kept first.
 //!
 //! Of the cube only the cone of influence is given to the solver. Leaving out
 //! literals is sound, it only loses precision.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Var};
@@ -38,7 +40,8 @@ struct Target {
     wp: Lit,
     /// Known predicates that may matter.
     cone: PredSet,
-    /// Whether the branch writes it; else it is only strengthened by the guard.
+    /// Whether the branch writes it; else it is only strengthened by the guard, or
+    /// by what is about to be forgotten.
     written: bool,
 }
 
@@ -120,6 +123,7 @@ impl<'a> Lazy<'a> {
             End::At(_) => 0..predicates.len(),
             End::Failed(_) => 0..0,
         };
+        let lost = lost_vars(predicates, branch);
         for p in after {
             let has = |vars: &[Var]| {
                 predicates
@@ -132,7 +136,8 @@ impl<'a> Lazy<'a> {
                 cleared.insert(p);
                 continue;
             }
-            if !written && !has(&guard_vars) {
+            let linked = || predicates.vars(p).iter().all(|v| lost.contains(v));
+            if !written && !has(&guard_vars) && !linked() {
                 continue;
             }
             // A weakest precondition whose numbers grow out of range stays unknown.
@@ -277,6 +282,22 @@ impl<'a> Lazy<'a> {
             .unsat(plan.cluster, &lits, Purpose::Abstract)?
             .then_some(false))
     }
+}
+
+/// The variables that predicates over what the branch overwrites or forgets relate
+/// it to. What such predicates say together about these variables would be lost
+/// with it: `a <= m` and `m <= b`, say, when `m` is overwritten. So predicates over
+/// these variables alone are decided anew.
+fn lost_vars(predicates: &Predicates, branch: &Branch) -> BTreeSet<Var> {
+    let gone = branch.written.iter().chain(&branch.forgotten);
+    let over: BTreeSet<PredId> = gone
+        .flat_map(|var| predicates.over(*var))
+        .copied()
+        .collect();
+    over.iter()
+        .flat_map(|p| predicates.vars(*p))
+        .copied()
+        .collect()
 }
 
 impl Transformer for Lazy<'_> {

@@ -3,7 +3,8 @@
 //! new predicates, and so on. Refinement escalates (shared/ref/lessons.md, 1):
 //!
 //! 1. new atoms from interpolants; if there is none, from weakest preconditions;
-//!    if there is none, from Spacer;
+//!    if there is none, from Spacer; of each, first the bare comparisons behind the
+//!    atoms (`x < y`, `x = 0`), then the atoms with their constants;
 //! 2. no new atom: the path's atoms are marked for case splitting, since what is
 //!    missing is a disjunction of what is known;
 //! 3. all marked: the cone of influence is widened;
@@ -29,7 +30,7 @@ use palisade_program::{Model, Span, Unknown};
 use crate::divergence;
 use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
-use crate::refine::{Infeasible, generalise};
+use crate::refine::{Infeasible, comparisons, generalise};
 use crate::simulate::{Run, Simulated, simulate};
 
 /// How the loop ended.
@@ -275,6 +276,9 @@ impl<'a> Engine<'a> {
         let mut all = BTreeSet::new();
         for source in SOURCES {
             let found = self.atoms_from(source, &infeasible, commands, path, transformer);
+            if self.add(&generalise(self.space, comparisons(self.space, &found))) {
+                return true;
+            }
             let found = generalise(self.space, found);
             all.extend(found.iter().cloned());
             let tamed = self.bounds.tame(found);
