@@ -40,9 +40,11 @@ struct Target {
     wp: Lit,
     /// Known predicates that may matter.
     cone: PredSet,
-    /// Whether the branch writes it; else it is only strengthened by the guard, or
-    /// by what is about to be forgotten.
+    /// Whether the branch writes it; else it is only strengthened.
     written: bool,
+    /// Whether its cases are split if it is marked; not if it is looked at only for
+    /// what is about to be forgotten.
+    splits: bool,
 }
 
 /// What is to be done for one branch under the current predicates.
@@ -136,8 +138,8 @@ impl<'a> Lazy<'a> {
                 cleared.insert(p);
                 continue;
             }
-            let linked = || predicates.vars(p).iter().all(|v| lost.contains(v));
-            if !written && !has(&guard_vars) && !linked() {
+            let splits = written || has(&guard_vars);
+            if !splits && !predicates.vars(p).iter().all(|v| lost.contains(v)) {
                 continue;
             }
             // A weakest precondition whose numbers grow out of range stays unknown.
@@ -157,6 +159,7 @@ impl<'a> Lazy<'a> {
                 wp: self.prover.literal(&wp),
                 cone,
                 written,
+                splits,
             });
         }
         let guard = branch
@@ -238,7 +241,7 @@ impl<'a> Lazy<'a> {
             }
             let value = self.value(predicates, plan, state, target, assumed)?;
             after.set(target.pred, value);
-            if value.is_none() && predicates.is_split(target.pred) {
+            if value.is_none() && target.splits && predicates.is_split(target.pred) {
                 for choice in [false, true] {
                     let mut case = after.clone();
                     case.set(target.pred, Some(choice));
