@@ -26,6 +26,7 @@ fn main() {
             );
         }),
         certify: std::env::var("NOCERT").is_err(),
+        hunt: std::env::var("NOHUNT").is_err(),
         refine: std::env::var("NOREFINE").is_err(),
         max_rounds: std::env::var("ROUNDS").map_or(200, |r| r.parse().expect("a number")),
         compress: std::env::var("NOCOMP").is_err(),

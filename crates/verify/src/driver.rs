@@ -18,6 +18,7 @@ use palisade_program::{
 
 use crate::engine::{self, End, Engine};
 use crate::evidence;
+use crate::hunt;
 use crate::invariant::Translator;
 use crate::lift::{Plan, Pupil, Teacher};
 use crate::options::{Buffers, Options, Promote, Report, Stats};
@@ -29,12 +30,11 @@ use crate::simulate::Run;
 pub const ABSTRACT: &str = "exact cells of abstract store buffers";
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
-/// Copies of `[*]` templates when none are asked for.
-const DEFAULT_COPIES: u32 = 2;
+
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
     let stats = Arc::new(SolverStats::default());
-    let copies = options.threads.unwrap_or(DEFAULT_COPIES);
+    let copies = options.copies();
     let instances = program.instances(copies);
     let solver = Arc::clone(&stats);
     let teacher = Teacher::new(program, instances.clone(), copies, options, solver);
@@ -46,6 +46,7 @@ pub fn verify(program: &Program, options: &Options) -> Report {
         instances,
         solver: stats,
         teacher: Rc::new(teacher),
+        hunted: Rc::default(),
         report: Report {
             verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
             witness: None,
@@ -75,6 +76,8 @@ struct Driver<'a> {
     instances: Vec<Instance>,
     solver: Arc<SolverStats>,
     teacher: Rc<Teacher<'a>>,
+    /// Whether the long hunt has been made.
+    hunted: Rc<std::cell::Cell<bool>>,
     report: Report,
     reducer: Reducer<'a>,
     /// The last search failed because of a claim, which was dropped.
@@ -83,7 +86,7 @@ struct Driver<'a> {
 
 impl Driver<'_> {
     fn copies(&self) -> u32 {
-        self.options.threads.unwrap_or(DEFAULT_COPIES)
+        self.options.copies()
     }
 
     fn run(&mut self) -> Verdict {
@@ -91,6 +94,12 @@ impl Driver<'_> {
             Ok(plan) => plan,
             Err(unknown) => return Verdict::Unknown(unknown),
         };
+        if self.wants_hunt()
+            && let Some(bug) =
+                hunt::hunt(self.program, self.options.model, hunt::QUICK, self.options)
+        {
+            return self.known((bug.violation, bug.witness));
+        }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
         for planned in &plan {
             verdict = self.planned(planned);
@@ -105,6 +114,12 @@ impl Driver<'_> {
             verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
         }
         verdict
+    }
+
+    /// Whether the machine may look for bugs; not where exactly the given
+    /// predicates are asked about.
+    fn wants_hunt(&self) -> bool {
+        self.options.hunt && self.options.refine
     }
 
     /// What to search, one after another until there is a verdict.
@@ -265,6 +280,15 @@ impl Driver<'_> {
         let mut engine = Engine::new(space, &options, atoms);
         engine.advisor = plan.advisor;
         engine.cubes = plan.cubes;
+        if self.wants_hunt() && !self.hunted.get() {
+            let (program, options, hunted) = (self.program, self.options, Rc::clone(&self.hunted));
+            let hunter = move || {
+                hunted.set(true);
+                let bug = hunt::hunt(program, options.model, hunt::LONG, options)?;
+                Some(Box::new((bug.violation, bug.witness)))
+            };
+            engine.hunter = Some(Box::new(hunter));
+        }
         let end = engine.run(&mut prover, max_states);
         let Engine {
             predicates,

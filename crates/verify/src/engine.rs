@@ -28,6 +28,7 @@ use palisade_logic::{Atom, Limits, Prover, Reason};
 use palisade_program::{Model, Span, Unknown};
 
 use crate::divergence;
+use crate::hunt;
 use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
 use crate::refine::{Infeasible, comparisons, generalise};
@@ -82,6 +83,9 @@ const SOURCES: [AtomSource; 3] = [
 /// Deepest cone of influence.
 const MAX_DEPTH: usize = 4;
 
+/// Looks for a bug on the concrete machine, once.
+pub type Hunter<'a> = Box<dyn FnOnce() -> Option<Bug> + 'a>;
+
 /// One run of the loop over one space.
 pub struct Engine<'a> {
     /// The space.
@@ -96,6 +100,8 @@ pub struct Engine<'a> {
     pub notes: Vec<String>,
     /// Asked before refinement.
     pub advisor: Option<Advisor<'a>>,
+    /// Looks for a bug without abstraction once the searches have become large.
+    pub hunter: Option<Hunter<'a>>,
     /// The cubes of [`Strategy::Cubes`].
     pub cubes: BTreeSet<Literals>,
     bounds: divergence::Bounds,
@@ -116,6 +122,7 @@ impl<'a> Engine<'a> {
             stats: Stats::default(),
             notes: Vec::new(),
             advisor: None,
+            hunter: None,
             cubes: BTreeSet::new(),
             bounds: divergence::Bounds::of(space.program),
             times: [Duration::ZERO; 3],
@@ -191,6 +198,13 @@ impl<'a> Engine<'a> {
                 predicates: self.predicates.len(),
                 states: self.stats.states,
             });
+        }
+        let safe = matches!(outcome, Ok(Outcome::Safe(_)));
+        if !safe
+            && self.stats.steps >= hunt::LONG_AFTER
+            && let Some(bug) = self.hunter.take().and_then(|hunter| hunter())
+        {
+            return Ok(Some(End::Advised(bug)));
         }
         let path = match outcome {
             Ok(Outcome::Safe(nodes)) => return Ok(Some(End::Proved(nodes))),

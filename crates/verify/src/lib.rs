@@ -12,6 +12,7 @@
 //! | [`lift`] | a proof under SC, lifted to TSO and PSO |
 //! | [`strengthen`] | a more precise proof under SC |
 //! | [`elsewhere`] | a run under SC, under another model |
+//! | [`hunt`] | short searches of the machine for bugs |
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
@@ -25,6 +26,7 @@ pub mod elsewhere;
 pub mod engine;
 pub mod evidence;
 pub mod given;
+pub mod hunt;
 pub mod invariant;
 pub mod lift;
 pub mod options;

@@ -119,6 +119,8 @@ pub struct Options {
     pub hints: bool,
     /// Check the certificate.
     pub certify: bool,
+    /// Let the concrete machine look for shallow bugs as well ([`crate::hunt`]).
+    pub hunt: bool,
     /// Most abstract states of one search.
     pub max_states: usize,
     /// Most rounds of refinement.
@@ -149,12 +151,20 @@ impl Default for Options {
             refine: true,
             hints: true,
             certify: true,
+            hunt: false,
             max_states: 4_000_000,
             max_rounds: 200,
             deadline: None,
             cancel: Arc::default(),
             progress: None,
         }
+    }
+}
+
+impl Options {
+    /// Copies of `[*]` templates: two when none are asked for.
+    pub fn copies(&self) -> u32 {
+        self.threads.unwrap_or(2)
     }
 }
 

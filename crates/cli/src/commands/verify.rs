@@ -74,6 +74,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         merge: args.merge,
         refine: !args.no_refine,
         hints: !args.no_hints,
+        hunt: true,
         certify: !args.no_certify,
         max_states: args.max_states.unwrap_or(defaults.max_states),
         max_rounds: args.max_rounds.unwrap_or(defaults.max_rounds),
