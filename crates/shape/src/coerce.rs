@@ -53,12 +53,8 @@ impl Dirty {
         self.universe = true;
     }
 
-    fn has(&self, p: PredId) -> bool {
-        self.words[p.index() / 64] >> (p.index() % 64) & 1 == 1
-    }
-
-    fn concerns(&self, rule: &Rule) -> bool {
-        self.universe && rule.universe || rule.uses.iter().any(|p| self.has(*p))
+    fn concerns(&self, rule: &Rule, uses: &[u64]) -> bool {
+        self.universe && rule.universe || uses.iter().zip(&self.words).any(|(a, b)| a & b != 0)
     }
 
     /// Whether nothing is marked.
@@ -71,6 +67,8 @@ impl Dirty {
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
+    /// For each rule the predicates it mentions, as in [`Dirty`].
+    uses: Vec<Vec<u64>>,
 }
 
 /// The rule that a structure broke.
@@ -86,7 +84,18 @@ enum Outcome {
 impl RuleSet {
     /// Takes the rules.
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { rules }
+        let uses = |rule: &Rule| {
+            let most = rule.uses.iter().map(|p| p.index()).max();
+            let mut words = vec![0; most.map_or(0, |m| m / 64 + 1)];
+            for p in &rule.uses {
+                words[p.index() / 64] |= 1 << (p.index() % 64);
+            }
+            words
+        };
+        Self {
+            uses: rules.iter().map(uses).collect(),
+            rules,
+        }
     }
 
     /// All rules.
@@ -105,7 +114,8 @@ impl RuleSet {
             let round = dirty;
             dirty = Dirty::none(voc);
             for (i, rule) in self.rules.iter().enumerate() {
-                if !round.concerns(rule) && !dirty.concerns(rule) {
+                let uses = &self.uses[i];
+                if !round.concerns(rule, uses) && !dirty.concerns(rule, uses) {
                     continue;
                 }
                 match apply(voc, s, rule, &mut dirty) {

@@ -565,6 +565,23 @@ impl<'a> Cx<'a> {
         slots: &[u8],
     ) {
         let n = self.n;
+        if let (Arg::Slot(from), Arg::Slot(to), [first, second]) = (ends.0, ends.1, slots)
+            && params.is_empty()
+            && from != to
+        {
+            // The common case: the whole relation, perhaps the other way round.
+            debug_assert!([from, to].contains(first) && [from, to].contains(second));
+            let read = |rows: &[u64]| {
+                if from == *first {
+                    rows.into()
+                } else {
+                    transpose(rows)
+                }
+            };
+            out.may = read(closed.0);
+            out.must = read(closed.1);
+            return;
+        }
         let all: Vec<usize> = (0..n).collect();
         let choices = |a: Arg| -> Vec<usize> {
             match a {
@@ -605,17 +622,14 @@ impl<'a> Cx<'a> {
 
 /// The relation (a, b) for one assignment of the parameters, from a plane over (b, a, params).
 pub(crate) fn relation_at(plane: &[u64], n: usize, values: &[usize]) -> Vec<u64> {
+    let [prefix @ .., last] = values else {
+        return transpose(&plane[..n]).to_vec();
+    };
     let mut out = vec![0; n];
     for b in 0..n {
         for (a, row) in out.iter_mut().enumerate() {
-            let set = match values {
-                [] => plane[b] >> a & 1,
-                [prefix @ .., last] => {
-                    let at = prefix.iter().fold(b * n + a, |acc, v| acc * n + v);
-                    plane[at] >> last & 1
-                }
-            };
-            *row |= set << b;
+            let at = prefix.iter().fold(b * n + a, |acc, v| acc * n + v);
+            *row |= (plane[at] >> last & 1) << b;
         }
     }
     out

@@ -16,7 +16,7 @@ use crate::isomorphism::canonical;
 use crate::model::Model;
 use crate::naive::World;
 use crate::structure::Structure;
-use crate::vocabulary::PredId;
+use crate::vocabulary::{PredId, Vocabulary};
 use crate::worlds::{LARGEST, worlds};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ impl Bounds {
     #[must_use]
     pub fn scaled(&self, built: usize) -> Self {
         Self {
-            visits: self.visits + self.visits * built / 20_000,
+            visits: self.visits + self.visits * built / 40_000,
             ..*self
         }
     }
@@ -61,7 +61,7 @@ impl Default for Bounds {
             objects: 6,
             copies: 3,
             worlds: 16,
-            visits: 100,
+            visits: 80,
             decisions: 3000,
         }
     }
@@ -155,19 +155,38 @@ impl Stored<'_> {
         let set = &self.fixpoint.locations[location].set;
         let list = set.structures();
         let embeds = |s: &Structure| w.embeds_in(voc, &World::of(voc, s));
-        let likely = set.find(voc, &w.structure(voc));
-        likely.is_some_and(|i| embeds(&list[i])) || list.iter().any(embeds)
+        let concrete = w.structure(voc);
+        let likely = set.find(voc, &concrete);
+        let possible = |s: &&Structure| may_cover(voc, s, &concrete);
+        likely.is_some_and(|i| embeds(&list[i])) || list.iter().filter(possible).any(embeds)
     }
+}
+
+/// A quick look at the nullary and unary predicates: no world embeds where this is false. (Were
+/// it false too often, a state would be reported as not covered, never the reverse.)
+fn may_cover(voc: &Vocabulary, s: &Structure, concrete: &Structure) -> bool {
+    let (all, full) = (s.universe(), concrete.universe());
+    voc.ids().filter(|p| *p != PredId::SM).all(|p| {
+        let ((may, must), (here, _)) = match voc.get(p).arity {
+            0 | 1 => (s.word(voc, p), concrete.word(voc, p)),
+            _ => return true,
+        };
+        match voc.get(p).arity {
+            0 => here & !may == 0 && must & !here == 0,
+            // Some object has it: some may have it. Some has it not: not all must have it.
+            _ => (here == 0 || may != 0) && (here == full || must != all),
+        }
+    })
 }
 
 /// A visited world: location, world, and the visit and edge it came by.
 type Visit = (usize, World, Option<(usize, usize)>);
 
-/// The worlds of the input. Runs start from few structures, so more are taken of each.
-fn starts(model: &Model, initial: &[Structure], bounds: &Bounds) -> Vec<World> {
+/// The worlds of the input. Runs start from few structures, so more than usual are taken of each.
+fn starts(model: &Model, initial: &[Structure], bounds: &Bounds, factor: usize) -> Vec<World> {
     let bounds = Bounds {
-        worlds: 4 * bounds.worlds,
-        decisions: 4 * bounds.decisions,
+        worlds: factor * bounds.worlds,
+        decisions: factor * bounds.decisions,
         ..*bounds
     };
     let all = initial.iter().flat_map(|s| worlds(model, s, &bounds));
@@ -210,7 +229,7 @@ pub fn guided(
     if fixpoint.messages.is_empty() || bounds.visits == 0 {
         return None;
     }
-    let starts = starts(model, initial, bounds);
+    let starts = starts(model, initial, bounds, 1);
     let ways = fixpoint.messages.iter().map(|given| {
         let before = fixpoint.trace(given.from);
         let edges = before.iter().map(|o| o.edge).chain([given.edge]);
@@ -232,7 +251,6 @@ fn follow(
     bounds: &Bounds,
     cancel: Option<&AtomicBool>,
 ) -> Option<Run> {
-    let voc = &model.vocabulary;
     let mut visited: Vec<Visit> = starts.iter().map(|w| (0, w.clone(), None)).collect();
     let mut beam: Vec<usize> = (0..visited.len()).collect();
     for edge in edges {
@@ -240,7 +258,7 @@ fn follow(
             return None;
         }
         let e = &model.edges[*edge];
-        let mut seen: FxHashSet<Structure> = FxHashSet::default();
+        let mut seen: FxHashSet<World> = FxHashSet::default();
         let mut next = Vec::new();
         for at in beam {
             let w = visited[at].1.clone();
@@ -249,9 +267,7 @@ fn follow(
                 return Some(run_to(&visited, at, *edge, m));
             }
             for r in steps.results {
-                let new = next.len() < BEAM
-                    && r.broken.is_none()
-                    && seen.insert(canonical(voc, &r.world.structure(voc)));
+                let new = next.len() < BEAM && r.broken.is_none() && seen.insert(r.world.clone());
                 if new {
                     visited.push((e.target, r.world, Some((at, *edge))));
                     next.push(visited.len() - 1);
@@ -278,7 +294,7 @@ pub fn search(
     let mut queue = VecDeque::new();
     let finished = fixpoint.stop == crate::engine::Stop::Finished;
     let stored = Stored { model, fixpoint };
-    for w in starts(model, initial, bounds) {
+    for w in starts(model, initial, bounds, 4) {
         if seen.insert((0, canonical(voc, &w.structure(voc)))) {
             visited.push((0, w, None));
             queue.push_back(visited.len() - 1);
@@ -292,7 +308,9 @@ pub fn search(
         out.worlds += 1;
         let (location, w, _) = visited[at].clone();
         if finished && !stored.covers(location, &w) {
-            out.objection = Some(Objection::NotCovered { location, world: w });
+            // Where the model itself is wrong about a run, that is the reason.
+            out.objection
+                .get_or_insert(Objection::NotCovered { location, world: w });
             return out;
         }
         for (edge, e) in model.leaving(location) {

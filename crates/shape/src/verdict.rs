@@ -103,10 +103,13 @@ pub fn decide(
     if let Some(text) = &fixpoint.doubtful {
         return Verdict::Unknown(Reason::Doubtful(text.clone()));
     }
+    let objection = |o| Verdict::Unknown(Reason::Objection(Box::new(o)));
+    if let Some(o) = found.objection {
+        return objection(o);
+    }
     let checked = confirm(model, fixpoint, bounds, means.parallel, cancel);
-    let objection = found.objection.or(checked.objection);
-    if let Some(o) = objection {
-        return Verdict::Unknown(Reason::Objection(Box::new(o)));
+    if let Some(o) = checked.objection {
+        return objection(o);
     }
     if stopped(cancel) {
         return Verdict::Unknown(Reason::Stopped(Stop::Cancelled));
