@@ -98,7 +98,8 @@ fn results(
         None => vec![],
         Some(u) => objects(w, u.var, &u.formula, at),
     };
-    if w.n + originals.len() + clones.len() > max_objects {
+    let objects = w.n + originals.len() + clones.len();
+    if objects > max_objects || !voc.fits(objects) {
         out.incomplete = true;
         return;
     }

@@ -114,6 +114,14 @@ pub(crate) fn difference(
     plan: &Plan,
     stored: &Table,
 ) -> Difference {
+    if plan.too_wide(change.old.len()) {
+        let unknown = plan.unknown(change.old.len());
+        return Difference {
+            new: unknown.clone(),
+            plus: unknown.clone(),
+            minus: unknown,
+        };
+    }
     let d = Differ {
         old: Cx::new(change.voc, change.old, &[]),
         new: Cx::new(change.voc, change.new, &[]),

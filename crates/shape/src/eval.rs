@@ -17,7 +17,7 @@ use crate::kleene::Kleene;
 use crate::rows::Rows;
 use crate::scope::scope;
 use crate::structure::{Structure, bits, mask};
-use crate::vocabulary::{PredId, Vocabulary};
+use crate::vocabulary::{MAX_WORDS, PredId, Vocabulary};
 
 /// Values for all assignments of some slots (in increasing order); see the module header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +118,27 @@ pub struct Plan {
     pub(crate) root: Node,
     /// Slots of the free variables asked for, increasing: the result's shape.
     pub(crate) out: Vec<u8>,
+    /// Most variables of a table on the way.
+    width: usize,
+}
+
+/// Most variables of a table that evaluating a node builds.
+fn width(node: &Node) -> usize {
+    let below = match &node.op {
+        Op::Value(_) | Op::Eq(..) | Op::Atom(..) => 0,
+        Op::Not(f) | Op::Exists(_, f) | Op::Forall(_, f) => width(f),
+        Op::And(parts) | Op::Or(parts) => parts.iter().map(width).max().unwrap_or(0),
+        Op::Ite(parts) => parts.iter().map(width).max().unwrap_or(0),
+        Op::Tc(.., f) => width(f).max(f.slots.len() + 2),
+    };
+    // A quantifier that its body does not mention is one more in differencing.
+    below.max(node.slots.len() + 1)
+}
+
+/// Whether a table over `k` variables is too large to build.
+fn too_wide(k: usize, n: usize) -> bool {
+    let rows = n.checked_pow(k.saturating_sub(1) as u32);
+    rows.is_none_or(|rows| rows > MAX_WORDS)
 }
 
 impl Plan {
@@ -132,11 +153,36 @@ impl Plan {
     /// Like [`Plan::new`], following the shape of the formula as it is.
     pub(crate) fn plain(formula: &Formula, free: &[Var], fixed: &[Var]) -> Option<Self> {
         let (root, out) = compile(formula, free, fixed)?;
-        Some(Self { root, out })
+        Some(Self {
+            width: width(&root).max(out.len()),
+            root,
+            out,
+        })
     }
 
-    /// Evaluates over a structure; `fixed` are the objects of the fixed variables.
+    /// Whether the tables on the way would be too large in a universe of `n`.
+    pub(crate) fn too_wide(&self, n: usize) -> bool {
+        too_wide(self.width, n)
+    }
+
+    /// Whether even the result would be.
+    pub(crate) fn result_too_wide(&self, n: usize) -> bool {
+        too_wide(self.out.len(), n)
+    }
+
+    /// The result when nothing can be said.
+    pub(crate) fn unknown(&self, n: usize) -> Table {
+        let k = self.out.len();
+        let full = if k == 0 { 1 } else { mask(n) };
+        Table::constant(Kleene::Half, table_rows(k, n), full)
+    }
+
+    /// Evaluates over a structure; `fixed` are the objects of the fixed variables. Where tables on
+    /// the way would be too large, the result is unknown everywhere, which is sound.
     pub fn eval(&self, voc: &Vocabulary, s: &Structure, fixed: &[usize]) -> Table {
+        if self.too_wide(s.len()) {
+            return self.unknown(s.len());
+        }
         let cx = Cx::new(voc, s, fixed);
         let table = cx.eval(&self.root);
         cx.expand(table, &self.root.slots, &self.out)

@@ -86,7 +86,8 @@ impl FocusPlan {
             let mut stack: Vec<(Structure, Dirty)> = std::mem::take(&mut out.structures);
             stack.reverse();
             while let Some((s, dirty)) = stack.pop() {
-                if out.structures.len() + stack.len() > MAX_STRUCTURES || s.len() >= most {
+                let full = s.len() >= most || !voc.fits(s.len() + 1);
+                if out.structures.len() + stack.len() > MAX_STRUCTURES || full {
                     out.gave_up = true;
                     out.structures.push((s, dirty));
                     continue;

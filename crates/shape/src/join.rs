@@ -15,7 +15,7 @@
 
 use crate::blur::{Name, names};
 use crate::kleene::Kleene;
-use crate::structure::{MAX_OBJECTS, Structure};
+use crate::structure::Structure;
 use crate::vocabulary::{PredId, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -154,7 +154,7 @@ pub(crate) fn join_by_name(voc: &Vocabulary, a: &Structure, b: &Structure) -> Op
     let mut all: Vec<&Name> = na.iter().chain(&nb).collect();
     all.sort();
     all.dedup();
-    if all.len() > MAX_OBJECTS {
+    if !voc.fits(all.len()) {
         return None;
     }
     let place = |names: &[Name]| -> Vec<Option<usize>> {

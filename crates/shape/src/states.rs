@@ -42,6 +42,17 @@ fn structure(model: &Model, ast: &StructureAst, errors: &mut Diagnostics) -> Opt
         );
         return None;
     }
+    if !voc.fits(names.len()) {
+        errors.error(
+            ast.span,
+            format!(
+                "{} objects with predicates of so many arguments do not fit in memory",
+                names.len()
+            ),
+            "use fewer objects (summary objects), or predicates of fewer arguments",
+        );
+        return None;
+    }
     let mut s = Structure::new(voc, names.len());
     for (i, (_, thread, label, span)) in ast.threads.iter().enumerate() {
         let entry = label.clone().or_else(|| {

@@ -12,7 +12,7 @@ use crate::blur::blur;
 use crate::coerce::{Breach, Dirty, RuleSet, tuple_at};
 use crate::join::Join;
 use crate::kleene::Kleene;
-use crate::structure::{Structure, bits};
+use crate::structure::{MAX_OBJECTS, Structure, bits};
 use crate::update::{Instrumentation, update};
 use crate::vocabulary::{PredId, Vocabulary};
 
@@ -64,6 +64,14 @@ pub struct Post {
 pub fn apply(cx: &Context<'_>, action: &Action, s: &Structure) -> Post {
     let voc = cx.vocabulary;
     let mut post = Post::default();
+    let most = (2 * s.len() + 8).min(MAX_OBJECTS);
+    if let Some(plan) = &action.precondition_plan
+        && plan.result_too_wide(most)
+    {
+        // Too many bindings to try: the results would be incomplete.
+        post.too_large = true;
+        return post;
+    }
     // What is 0 here is 0 on every focused structure (Embedding Theorem): nothing to do.
     if enabled(voc, action, s).is_empty() {
         return post;

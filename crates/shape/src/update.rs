@@ -13,7 +13,7 @@ use crate::coerce::Dirty;
 use crate::differencing::{Change, ClosureIndex, difference};
 use crate::eval::{Plan, Table};
 use crate::kleene::Kleene;
-use crate::structure::{MAX_OBJECTS, Structure, bits};
+use crate::structure::{Structure, bits};
 use crate::vocabulary::{PredId, Vocabulary};
 
 /// What updates need to know about a vocabulary.
@@ -268,7 +268,7 @@ fn extend(
     match &action.create {
         None => {}
         Some(Creation::One) => {
-            if s.len() >= MAX_OBJECTS {
+            if !voc.fits(s.len() + 1) {
                 return Err(TooLarge);
             }
             out = out.extend(voc, 1);
@@ -296,7 +296,7 @@ fn create_each(
 ) -> Result<Structure, TooLarge> {
     let originals: Vec<usize> = bits(chosen.may[0]).collect();
     let first = s.len();
-    if first + originals.len() > MAX_OBJECTS {
+    if !voc.fits(first + originals.len()) {
         return Err(TooLarge);
     }
     let mut out = s.extend(voc, originals.len());

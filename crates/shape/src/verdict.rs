@@ -147,7 +147,10 @@ pub fn explain(model: &Model, reason: &Reason) -> String {
             Stop::Messages => "the limit on messages was reached".to_owned(),
             Stop::Time => "time limit reached".to_owned(),
             Stop::Memory => "memory limit reached".to_owned(),
-            Stop::TooLarge => "a structure would need more than 64 objects".to_owned(),
+            Stop::TooLarge => {
+                "a structure would need more than 64 objects, or an action has too many bindings"
+                    .to_owned()
+            }
             Stop::Halted => "a %halt condition held".to_owned(),
             Stop::Decided => "a run was found before the fixed point".to_owned(),
             Stop::Cancelled => "interrupted".to_owned(),

@@ -9,7 +9,11 @@
 
 use crate::formula::Formula;
 use crate::formula::Var;
+use crate::structure::MAX_OBJECTS;
 use rustc_hash::FxHashMap;
+
+/// Most words of one structure, and of one table.
+pub(crate) const MAX_WORDS: usize = 1 << 21;
 
 /// Index of a predicate in its [`Vocabulary`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -227,6 +231,22 @@ impl Vocabulary {
             .map(|k| 2 * self.counts[k] * Self::rows(k, n))
             .sum();
         base + 2 * p.slot * Self::rows(p.arity, n)
+    }
+
+    /// Whether a structure with `n` objects is small enough: at most [`MAX_OBJECTS`], and within
+    /// [`MAX_WORDS`], which only predicates of many arguments exceed.
+    pub(crate) fn fits(&self, n: usize) -> bool {
+        let of_arity = |k: usize| {
+            let rows = n.checked_pow(k.saturating_sub(1) as u32)?;
+            rows.checked_mul(2 * self.counts[k])
+        };
+        let total = (0..self.counts.len()).try_fold(0usize, |sum, k| {
+            if self.counts[k] == 0 {
+                return Some(sum);
+            }
+            sum.checked_add(of_arity(k)?)
+        });
+        n <= MAX_OBJECTS && total.is_some_and(|words| words <= MAX_WORDS)
     }
 
     /// Words of a structure with `n` objects.

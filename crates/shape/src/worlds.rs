@@ -29,6 +29,9 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
     let mut seen: FxHashSet<Structure> = FxHashSet::default();
     let mut decisions = 0;
     for objects in copies(model, s, bounds) {
+        if !voc.fits(objects.len()) {
+            continue;
+        }
         let mut concrete = s.select(voc, &objects);
         for u in 0..concrete.len() {
             concrete.set(voc, PredId::SM, &[u], Kleene::False);

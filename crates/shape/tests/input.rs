@@ -149,6 +149,49 @@ fn deep_and_long_inputs_end() {
     assert!(run("#include \"p.tvp\"", "").is_err());
 }
 
+/// What does not fit in memory is refused or unknown, not a crash.
+#[test]
+fn huge_tables_are_not_built() {
+    let vars: Vec<String> = (0..12).map(|i| format!("v{i}")).collect();
+    let all = vars.join(", ");
+    let objects: Vec<String> = (0..20).map(|i| format!("o{i}")).collect();
+    let program = format!(
+        "%p x(v) unique\n%p wide({all})\n%%\n%action go() {{ {{ x(v) = 0 }} }}\n%%\na go() b\n"
+    );
+    let states = format!("%n = {{{}}} %p = {{ }}", objects.join(", "));
+    let error = run(&program, &states).expect_err("must be refused");
+    assert!(error.contains("do not fit in memory"), "{error}");
+
+    // Twenty objects with names of their own, a precondition of twelve variables, a message
+    // and a definition that nest as many.
+    let names = |what: fn(usize) -> String| (0..20).map(what).collect::<Vec<_>>().join(" ");
+    let clique = |glue: &str| {
+        let pairs = vars
+            .iter()
+            .flat_map(|v| vars.iter().map(move |w| format!("n({v}, {w})")));
+        pairs.collect::<Vec<_>>().join(glue)
+    };
+    let states = format!(
+        "%n = {{{}}} %p = {{ {} q = 1/2 n = {{o1->o2:1/2}} }}",
+        objects.join(", "),
+        names(|i| format!("c{i} = {{o{i}}}"))
+    );
+    let head = format!(
+        "{}\n%p n(v, w)\n%i q() = E({all}) {}\n%%\n",
+        names(|i| format!("%p c{i}(v)\n")),
+        clique(" & ")
+    );
+    let message = format!(
+        "%action go() {{ %message (E({all}) {}) -> \"m\" {{ n(y, z) = n(z, y) }} }}\n",
+        clique(" & ")
+    );
+    let program = format!("{head}{message}%%\na go() b\n");
+    assert_eq!(run(&program, &states), Ok("unknown"));
+    let bound = format!("%action go() {{ %p {} }}\n", clique(" | "));
+    let program = format!("{head}{bound}%%\na go() b\n");
+    assert_eq!(run(&program, &states), Ok("unknown"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
