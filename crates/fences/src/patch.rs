@@ -1,12 +1,13 @@
 //! *Patches*: fences as changes of the source text. A fence gets a line of its own
 //! if the statement beside it has one, else it goes on the same line; a statement
 //! that is the whole body of a branch or loop is put in braces together with its
-//! fence; a place that the user marked is written over. Nothing else of the text
-//! changes.
+//! fence; a place that the user marked is written over; `while (c) { ... }` with a
+//! fence at its head becomes `while (1) { fence; if (!(c)) break; ... }`. Nothing
+//! else of the text changes.
 
 use std::collections::BTreeMap;
 
-use palisade_program::{Gap, Side, Source, Span};
+use palisade_program::{Gap, Head, Side, Source, Span};
 
 use crate::plan::Level;
 
@@ -64,10 +65,12 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
     for (gap, level) in fences.iter().filter(|(_, level)| *level != Level::None) {
         let text = spelling.of(*level);
         let separator = spelling.separator;
-        if gap.lonely {
+        if let Some(head) = &gap.head {
+            edits.extend(loop_head(source, gap.statement, head, text));
+        } else if gap.lonely {
             let (before, after) = lonely.entry(gap.statement).or_default();
             match gap.side {
-                Side::Before => before.extend([text, separator, " "]),
+                Side::Before | Side::Head => before.extend([text, separator, " "]),
                 Side::After | Side::At => after.extend([separator, " ", text]),
             }
         } else {
@@ -103,14 +106,51 @@ fn braces(statement: Span, before: &str, after: &str) -> [Edit; 2] {
     ]
 }
 
-/// The change for a fence among the statements of a block.
-fn edit(source: &Source, gap: &Gap, text: &str, separator: &str) -> Edit {
-    let Span { start, end } = gap.statement;
-    let newline = if source.text().contains("\r\n") {
+/// The changes for a fence at the head of a loop.
+fn loop_head(source: &Source, statement: Span, head: &Head, text: &str) -> Vec<Edit> {
+    let test = format!("if (!({})) break;", source.slice(head.condition));
+    let mut edits = vec![Edit {
+        span: head.condition,
+        rank: 0,
+        text: "1".to_owned(),
+    }];
+    if !head.is_block {
+        let [mut open, mut close] = braces(head.body, &format!("{text} {test} "), "");
+        // Outside the braces that the body gets for fences of its own.
+        open.rank -= 1;
+        close.rank += 1;
+        edits.extend([open, close]);
+        return edits;
+    }
+    let inside = head.body.start + 1;
+    let own_lines = indent(source, statement.start).zip(rest_of_line(source, inside));
+    let (at, text) = match own_lines {
+        Some((indent, line_end)) => {
+            let line = format!("{}{indent}    ", newline(source));
+            (line_end, format!("{line}{text}{line}{test}"))
+        }
+        None => (inside, format!(" {text} {test}")),
+    };
+    edits.push(Edit {
+        span: Span { start: at, end: at },
+        rank: 0,
+        text,
+    });
+    edits
+}
+
+fn newline(source: &Source) -> &'static str {
+    if source.text().contains("\r\n") {
         "\r\n"
     } else {
         "\n"
-    };
+    }
+}
+
+/// The change for a fence among the statements of a block.
+fn edit(source: &Source, gap: &Gap, text: &str, separator: &str) -> Edit {
+    let Span { start, end } = gap.statement;
+    let newline = newline(source);
     match gap.side {
         Side::At => Edit {
             span: gap.statement,
@@ -136,7 +176,7 @@ fn edit(source: &Source, gap: &Gap, text: &str, separator: &str) -> Edit {
                 text,
             }
         }
-        Side::Before => {
+        Side::Before | Side::Head => {
             let (at, text) = match indent(source, start) {
                 Some(indent) => (start, format!("{text}{separator}{newline}{indent}")),
                 None => (start, format!("{text}{separator} ")),

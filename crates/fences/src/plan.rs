@@ -175,6 +175,9 @@ impl<'p> Plan<'p> {
 /// Where the statement beside a gap stands, for people: its start, or its last
 /// character if the gap comes after a statement of several lines.
 pub fn anchor(source: &Source, gap: &Gap) -> LineColumn {
+    if let Some(head) = gap.head {
+        return source.position(head.condition.start);
+    }
     let start = source.position(gap.statement.start);
     let last = source.position(gap.statement.end.saturating_sub(1));
     if gap.side == Side::After && last.line != start.line {
@@ -188,7 +191,7 @@ pub fn anchor(source: &Source, gap: &Gap) -> LineColumn {
 pub const fn side_name(side: Side) -> &'static str {
     match side {
         Side::After => "after",
-        Side::Before => "before",
+        Side::Before | Side::Head => "before",
         Side::At => "at",
     }
 }

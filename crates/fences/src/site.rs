@@ -9,7 +9,9 @@
 //! such place without allowing more runs. Of several gaps with nothing but local
 //! steps between them in a straight line the first is kept: fences there have
 //! the same effect. A gap behind a join of control flow is one place for all the
-//! stores before the join.
+//! stores before the join. The head of a loop counts as such a place only if it
+//! comes directly after stores both on entry and on repetition; else a fence beside
+//! the loop does the same.
 //!
 //! Places that the user marked are all kept.
 
@@ -74,7 +76,15 @@ pub fn useful(program: &Program, gaps: &[Gap]) -> BTreeSet<Span> {
     let mut kept: Vec<Site> = sites(program, gaps);
     kept.retain(|site| {
         let matters = |(t, e): &(TemplateId, EdgeId)| surroundings[t.index()].matters[e.index()];
-        site.gap.side == Side::At || site.edges.iter().any(matters)
+        let joins = |(t, e): &(TemplateId, EdgeId)| {
+            let cfg = &program.template(*t).cfg;
+            surroundings[t.index()].joins_stores(cfg, cfg.edge(*e).from)
+        };
+        match site.gap.side {
+            Side::At => true,
+            Side::After | Side::Before => site.edges.iter().any(matters),
+            Side::Head => site.edges.iter().any(matters) && site.edges.iter().any(joins),
+        }
     });
     let repeats = |site: &Site, kept: &[Site]| {
         site.gap.side != Side::At
@@ -112,6 +122,8 @@ struct Surroundings {
     matters: Vec<bool>,
     /// Edges into each location.
     incoming: Vec<Vec<EdgeId>>,
+    /// Locations directly after a store, on some path.
+    after_store: Vec<bool>,
 }
 
 impl Surroundings {
@@ -120,7 +132,6 @@ impl Surroundings {
         for (index, edge) in cfg.edges.iter().enumerate() {
             incoming[edge.to.index()].push(EdgeId::from(index));
         }
-        let is_store = |step: &Step| matches!(step, Step::Store { .. });
         let is_load = |step: &Step| matches!(step, Step::Load { .. });
         let after_store = spread(cfg, Direction::Forward, &is_store, &Step::is_local);
         let before_load = spread(cfg, Direction::Backward, &is_load, &Step::is_local);
@@ -134,7 +145,21 @@ impl Surroundings {
                     && (after_store[edge.from.index()] || before_load[edge.to.index()])
             })
             .collect();
-        Self { matters, incoming }
+        Self {
+            matters,
+            incoming,
+            after_store,
+        }
+    }
+
+    /// Whether two ways into `loc` come directly after stores.
+    fn joins_stores(&self, cfg: &Cfg, loc: LocId) -> bool {
+        let comes_from_store = |id: &&EdgeId| {
+            let edge = cfg.edge(**id);
+            is_store(&edge.step) || (edge.step.is_local() && self.after_store[edge.from.index()])
+        };
+        let ways = self.incoming[loc.index()].iter();
+        ways.filter(comes_from_store).count() > 1
     }
 
     /// The edges before `edge` as long as there is one way only, by local steps.
@@ -152,6 +177,10 @@ impl Surroundings {
         }
         line
     }
+}
+
+fn is_store(step: &Step) -> bool {
+    matches!(step, Step::Store { .. })
 }
 
 /// Whether stores may still be buffered after the step if they were before.

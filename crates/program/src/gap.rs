@@ -16,6 +16,8 @@ pub enum Side {
     Before,
     /// The user marked the place with a statement of its own, which goes away.
     At,
+    /// It stands in the loop, before the condition: entry and repetition meet here.
+    Head,
 }
 
 /// A place between statements.
@@ -30,4 +32,17 @@ pub struct Gap {
     /// The statement stands alone as the body of a branch or loop and needs braces
     /// if another one joins it.
     pub lonely: bool,
+    /// For [`Side::Head`]: the parts of the loop.
+    pub head: Option<Head>,
+}
+
+/// The parts of a loop whose head is a gap.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Head {
+    /// The condition.
+    pub condition: Span,
+    /// The body.
+    pub body: Span,
+    /// Whether the body has braces.
+    pub is_block: bool,
 }

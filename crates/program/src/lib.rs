@@ -37,7 +37,7 @@ pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
 pub use expr::{BinOp, EvalError, Expr, UnOp};
-pub use gap::{Gap, Side};
+pub use gap::{Gap, Head, Side};
 pub use ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId, ThreadVarId};
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,

@@ -4,11 +4,15 @@
 //! atomic blocks call (their stores go straight to memory), after a jump (nothing
 //! gets there), in an empty block, and in the head of a `for`.
 //!
+//! The head of a `while` is a gap too: a fence there is passed on entry and on each
+//! repetition, so that it serves a store before the loop and one at its end. It
+//! is written as `while (1) { fence; if (!(condition)) break; ... }`, and lowered so.
+//!
 //! If the user wrote `fence?`, these are the only gaps.
 
 use std::collections::BTreeSet;
 
-use palisade_program::{FenceKind, Gap, Side, Span};
+use palisade_program::{FenceKind, Gap, Head, Side, Span, UnOp};
 
 use super::ast::{Decl, DeclInit, Expr, ExprKind, File, Item, Place, Stmt, StmtKind};
 
@@ -124,7 +128,14 @@ impl Filler<'_> {
                     self.body(body);
                 }
             }
-            StmtKind::While { body, .. } | StmtKind::DoWhile { body, .. } => self.body(body),
+            StmtKind::While { cond, body } => {
+                let head = head(cond, body);
+                self.body(body);
+                if let Some(head) = head {
+                    self.loop_head(with_labels(stmt), head, stmt);
+                }
+            }
+            StmtKind::DoWhile { body, .. } => self.body(body),
             StmtKind::For { body, .. } => self.body(body),
             StmtKind::Choose(branches) => branches.iter_mut().for_each(|b| self.list(b)),
             StmtKind::Fence(FenceKind::Candidate) => {
@@ -133,6 +144,7 @@ impl Filler<'_> {
                     statement: stmt.span,
                     side: Side::At,
                     lonely: false,
+                    head: None,
                 };
                 if self.marked && (self.wanted)(&gap) {
                     self.gaps.push(gap);
@@ -148,6 +160,54 @@ impl Filler<'_> {
             StmtKind::Call(_) | StmtKind::Put { .. } | StmtKind::Get { .. } => {}
             StmtKind::Flush(_) => {}
         }
+    }
+
+    /// Puts a candidate before the condition of a `while`.
+    fn loop_head(&mut self, whole: Span, head: Head, stmt: &mut Stmt) {
+        let start = head.condition.start;
+        let gap = Gap {
+            at: Span { start, end: start },
+            statement: whole,
+            side: Side::Head,
+            lonely: false,
+            head: Some(head),
+        };
+        let StmtKind::While { cond, body } = &mut stmt.kind else {
+            return;
+        };
+        let Some(candidate) = self.candidate(gap) else {
+            return;
+        };
+        let always = Expr {
+            kind: ExprKind::Int(1),
+            span: cond.span,
+            height: 1,
+        };
+        let cond = std::mem::replace(cond, always);
+        let span = cond.span;
+        let plain = |kind| Stmt {
+            labels: Vec::new(),
+            kind,
+            span,
+        };
+        let height = cond.height.saturating_add(1);
+        let left = Expr {
+            kind: ExprKind::Unary(UnOp::Not, Box::new(cond)),
+            span,
+            height,
+        };
+        let test = plain(StmtKind::If {
+            arms: vec![(left, plain(StmtKind::Break))],
+            otherwise: None,
+        });
+        let body_span = body.span;
+        let old = std::mem::replace(&mut **body, plain(StmtKind::Empty));
+        let list = vec![candidate, test, old];
+        **body = Stmt {
+            labels: Vec::new(),
+            kind: StmtKind::Block(list),
+            span: body_span,
+        };
     }
 
     fn candidate(&mut self, gap: Gap) -> Option<Stmt> {
@@ -166,7 +226,7 @@ impl Filler<'_> {
 fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
     let offset = match side {
         Side::After | Side::At => statement.end,
-        Side::Before => statement.start,
+        Side::Before | Side::Head => statement.start,
     };
     Gap {
         at: Span {
@@ -176,6 +236,7 @@ fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
         statement,
         side,
         lonely,
+        head: None,
     }
 }
 
@@ -184,6 +245,18 @@ fn with_labels(stmt: &Stmt) -> Span {
         Some(label) => label.span.to(stmt.span),
         None => stmt.span,
     }
+}
+
+/// The head of a `while` as a gap; none if its test costs no step.
+fn head(cond: &Expr, body: &Stmt) -> Option<Head> {
+    if let ExprKind::Int(_) = cond.kind {
+        return None;
+    }
+    Some(Head {
+        condition: cond.span,
+        body: with_labels(body),
+        is_block: body.labels.is_empty() && matches!(body.kind, StmtKind::Block(_)),
+    })
 }
 
 /// How a statement ends: decides whether a gap behind it is told by it.
