@@ -96,6 +96,11 @@ fn examples() {
 }
 
 #[test]
+fn fence_examples() {
+    check_folder("examples/fence", "pal", 5);
+}
+
+#[test]
 fn rmm_examples() {
     check_folder("examples/rmm", "rmm", 5);
 }

@@ -23,7 +23,8 @@ pub enum Side {
 /// A place between statements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Gap {
-    /// Where: an empty span, or that of the user's mark.
+    /// What tells it from all other gaps, and the span of its edges: for a gap after
+    /// a statement that statement, for a mark the mark, else an empty span.
     pub at: Span,
     /// The statement that it is told by; with its labels.
     pub statement: Span,

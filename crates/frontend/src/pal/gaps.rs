@@ -224,15 +224,14 @@ impl Filler<'_> {
 }
 
 fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
-    let offset = match side {
-        Side::After | Side::At => statement.end,
-        Side::Before | Side::Head => statement.start,
+    let start = statement.start;
+    let at = match side {
+        // Several statements may end at one place; their spans differ.
+        Side::After | Side::At => statement,
+        Side::Before | Side::Head => Span { start, end: start },
     };
     Gap {
-        at: Span {
-            start: offset,
-            end: offset,
-        },
+        at,
         statement,
         side,
         lonely,

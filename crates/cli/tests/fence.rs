@@ -1,0 +1,154 @@
+//! `palisade fence`: exit codes, the document, and patched files that verify.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn example(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("examples").join(name)
+}
+
+fn palisade(command: &str, file: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .arg(command)
+        .arg(file)
+        .args(more)
+        .output()
+        .expect("it runs")
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+fn fence(name: &str, more: &[&str]) -> (Option<i32>, Value) {
+    let more: Vec<&str> = more.iter().copied().chain(["--json"]).collect();
+    let output = palisade("fence", &example(name), &more);
+    (output.status.code(), document(&output))
+}
+
+#[test]
+fn one_entry_for_each_thread() {
+    let (code, document) = fence("peterson.pal", &["--model", "pso"]);
+    assert_eq!(code, Some(0), "{document}");
+    assert_eq!(document["verdict"], "holds");
+    assert_eq!(document["certified"], true);
+    assert_eq!(document["minimum"], "proved");
+    assert_eq!(document["candidates"], 4);
+    let fences = document["fences"].as_array().expect("fences");
+    let entry = |f: &Value| {
+        let text = |key: &str| f[key].as_str().unwrap_or("?").to_owned();
+        let (thread, side, kind) = (text("thread"), text("where"), text("kind"));
+        format!("{thread} {side} {}:{} {kind}", f["line"], f["column"])
+    };
+    let fences: Vec<String> = fences.iter().map(entry).collect();
+    let expected = [
+        "t[0] after 8:9 ss",
+        "t[1] after 8:9 ss",
+        "t[0] after 9:9 full",
+        "t[1] after 9:9 full",
+    ];
+    assert_eq!(fences, expected);
+}
+
+#[test]
+fn all_minimum_placements() {
+    let (code, document) = fence("fence/two_ways.pal", &["--model", "tso", "--all"]);
+    assert_eq!(code, Some(0));
+    let first = document["fences"].as_array().expect("fences");
+    let others = document["alternatives"].as_array().expect("alternatives");
+    assert_eq!((first.len(), others.len()), (1, 1));
+    let mut lines = [&first[0]["line"], &others[0][0]["line"]].map(|l| l.as_u64().unwrap_or(0));
+    lines.sort_unstable();
+    assert_eq!(lines, [10, 11]);
+}
+
+#[test]
+fn a_bug_under_sc_is_refused_with_its_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("wrong.pal");
+    let text = "shared x;\nthread t[2] { local r = 0; r = x; x = r + 1; }\nfinally x == 2;\n";
+    fs::write(&file, text).expect("written");
+    let output = palisade("fence", &file, &["--model", "tso", "--json", "--write"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document = document(&output);
+    assert_eq!(document["verdict"], "violated");
+    assert_eq!(document["replayed"], true);
+    assert!(document["trace"].as_array().is_some_and(|t| !t.is_empty()));
+    assert_eq!(document.get("fences"), None);
+    assert_eq!(fs::read_to_string(&file).expect("still there"), text);
+    let output = palisade("fence", &file, &["--model", "tso"]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("the bug exists under sc"), "{shown}");
+}
+
+#[test]
+fn usage_is_checked() {
+    let file = example("peterson.pal");
+    for wrong in [
+        &["--model", "sc"][..],
+        &["--model", "rma"],
+        &["--model", "tso", "--cost", "nonsense"],
+        &[],
+    ] {
+        assert_eq!(
+            palisade("fence", &file, wrong).status.code(),
+            Some(2),
+            "{wrong:?}"
+        );
+    }
+    let limited = ["--model", "tso", "--max-fences", "0"];
+    assert_eq!(palisade("fence", &file, &limited).status.code(), Some(3));
+    let timeout = ["--model", "tso", "--timeout", "0s"];
+    assert_eq!(palisade("fence", &file, &timeout).status.code(), Some(3));
+}
+
+/// `--write` changes the file as `--diff` says, and what is written verifies, with
+/// the certificate that came along.
+#[test]
+fn written_files_verify() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in [
+        "burns.pal",
+        "dekker.pal",
+        "peterson.pal",
+        "lamport_fast.pal",
+        "fence/join.pal",
+    ] {
+        let file = folder.path().join("program.pal");
+        let certificate = folder.path().join("certificate");
+        let before = fs::read_to_string(example(name)).expect("an example");
+        fs::write(&file, &before).expect("written");
+        let path = certificate.display().to_string();
+        let options = [
+            "--model",
+            "pso",
+            "--write",
+            "--diff",
+            "--certificate",
+            &path,
+        ];
+        let output = palisade("fence", &file, &options);
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        let after = fs::read_to_string(&file).expect("still there");
+        let diff = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            after.contains("fence;") && diff.contains("\n+"),
+            "{name}: {diff}"
+        );
+        let verified = palisade("verify", &file, &["--model", "pso"]);
+        assert_eq!(verified.status.code(), Some(0), "{name}:\n{after}");
+        let certified = palisade("certify", &file, &[&path]);
+        assert_eq!(certified.status.code(), Some(0), "{name}");
+        let again = palisade("fence", &file, &["--model", "pso", "--json"]);
+        let document = document(&again);
+        assert_eq!(
+            document["fences"].as_array().map(Vec::len),
+            Some(0),
+            "{name}"
+        );
+    }
+}
