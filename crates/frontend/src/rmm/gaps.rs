@@ -155,6 +155,7 @@ fn in_front(statement: Span, lonely: bool) -> Gap {
         statement,
         side: Side::Before,
         lonely,
+        head: None,
     }
 }
 
@@ -170,6 +171,7 @@ fn after(statement: Span, lonely: bool) -> Gap {
         statement,
         side: Side::After,
         lonely,
+        head: None,
     }
 }
 
