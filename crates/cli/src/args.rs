@@ -564,6 +564,8 @@ pub(crate) struct BenchArgs {
 pub(crate) enum SuiteArg {
     /// Predicate abstraction for relaxed memory models, tables 1 and 2
     Cupex,
+    /// The fewest fences of eight programs, under TSO and PSO
+    Fences,
 }
 
 /// How abstract transformers are built.

@@ -16,7 +16,7 @@ use palisade_verify::{Options, Promote, Report, Strategy, check_given};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{BenchArgs, StrategyArg, SuiteArg};
+use crate::args::{BenchArgs, StrategyArg};
 use crate::context::Context;
 use crate::{predicates, usage};
 
@@ -116,7 +116,6 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
 
 /// A file of the suite: built in, or from the folder given.
 fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    let SuiteArg::Cupex = args.suite;
     if let Some(folder) = &args.folder {
         let path: PathBuf = Path::new(folder).join(name);
         return crate::input::read(&path);
@@ -361,6 +360,7 @@ fn paper_line(name: &str, paper: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::SuiteArg;
 
     fn arguments() -> BenchArgs {
         BenchArgs {

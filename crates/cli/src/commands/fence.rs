@@ -40,7 +40,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     if program.is_rma() {
         bail!("a program with processes has no meaning under {model}; fences are for threads");
     }
-    let gapped = match gapped(&args.file, &program) {
+    let gapped = match gapped(&args.file, program.source.text()) {
         Ok(gapped) => gapped,
         Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
     };
@@ -95,13 +95,12 @@ fn rule(args: &FenceArgs) -> Result<Rule> {
 }
 
 /// The program with a candidate at each place that can matter.
-fn gapped(file: &Path, program: &Program) -> Result<Gapped, Diagnostics> {
+pub(super) fn gapped(file: &Path, text: &str) -> Result<Gapped, Diagnostics> {
     let path = if file == Path::new("-") {
         Path::new("<stdin>.pal")
     } else {
         file
     };
-    let text = program.source.text();
     let all = palisade_frontend::load_gapped(path, text, &|_| true)?;
     let kept = useful(&all.program, &all.gaps);
     palisade_frontend::load_gapped(path, text, &|gap| kept.contains(&gap.at))

@@ -2,6 +2,7 @@
 
 mod abstract_;
 mod bench;
+mod bench_fences;
 mod certify;
 mod check;
 mod completions;
@@ -16,7 +17,7 @@ mod show;
 mod verify;
 
 use crate::CommandResult;
-use crate::args::Command;
+use crate::args::{Command, SuiteArg};
 use crate::context::Context;
 
 /// Runs a command.
@@ -33,7 +34,10 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Show(args) => show::run(&args, context),
         Command::Abstract(args) => abstract_::run(&args, context),
         Command::Check(args) => check::run(&args, context),
-        Command::Bench(args) => bench::run(&args, context),
+        Command::Bench(args) => match args.suite {
+            SuiteArg::Cupex => bench::run(&args, context),
+            SuiteArg::Fences => bench_fences::run(&args, context),
+        },
         Command::Completions(args) => Ok(completions::run(&args, context)),
         Command::Man => man::run(context),
     }
