@@ -148,6 +148,11 @@ impl<'s> Commands<'s> {
         &self.branches[id]
     }
 
+    /// All branches met so far.
+    pub fn branches(&self) -> impl Iterator<Item = &Branch> {
+        self.branches.iter().map(|branch| &**branch)
+    }
+
     /// Positions of the explicit variables that an edge of `thread` reads.
     pub fn explicit_reads(&self, thread: usize, edge: EdgeId) -> &[usize] {
         &self.reads[thread][edge.index()]

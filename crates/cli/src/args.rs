@@ -198,6 +198,9 @@ pub(crate) struct VerifyArgs {
     /// Use exactly the predicates given
     #[arg(long, help_heading = "Method")]
     pub(crate) no_refine: bool,
+    /// With each new predicate take those over the variables that its own are copied to
+    #[arg(long, help_heading = "Method")]
+    pub(crate) parameterised: bool,
     /// Ignore the program's own `predicate` hints
     #[arg(long, help_heading = "Method")]
     pub(crate) no_hints: bool,

@@ -31,6 +31,7 @@ use crate::divergence;
 use crate::hunt;
 use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
+use crate::parameterised::along_copies;
 use crate::refine::{Infeasible, comparisons, generalise};
 use crate::simulate::{Run, Simulated, simulate};
 
@@ -290,13 +291,14 @@ impl<'a> Engine<'a> {
         let mut all = BTreeSet::new();
         for source in SOURCES {
             let found = self.atoms_from(source, &infeasible, commands, path, transformer);
-            if self.add(&generalise(self.space, comparisons(self.space, &found))) {
+            let bare = comparisons(self.space, &found);
+            if self.add_everywhere(commands, &generalise(self.space, bare)) {
                 return true;
             }
             let found = generalise(self.space, found);
             all.extend(found.iter().cloned());
             let tamed = self.bounds.tame(found);
-            if self.add(&tamed) {
+            if self.add_everywhere(commands, &tamed) {
                 return true;
             }
         }
@@ -361,6 +363,16 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+    }
+
+    /// Adds predicates, with parameterised ones if asked for; tells whether some of
+    /// `atoms` are new.
+    fn add_everywhere(&mut self, commands: &Commands<'a>, atoms: &BTreeSet<Atom>) -> bool {
+        let is_new = self.add(atoms);
+        if is_new && self.options.parameterised {
+            self.add(&along_copies(commands, atoms));
+        }
+        is_new
     }
 
     /// Adds predicates; tells whether some are new.

@@ -16,6 +16,7 @@
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
+//! | [`parameterised`] | predicates along the copies of variables |
 //! | [`divergence`] | data-driven predicates |
 //! | [`evidence`] | replay and certificates |
 //! | [`invariant`] | from reached states to a certificate |
@@ -30,6 +31,7 @@ pub mod hunt;
 pub mod invariant;
 pub mod lift;
 pub mod options;
+pub mod parameterised;
 mod plan;
 pub mod refine;
 pub mod seeds;

@@ -115,6 +115,8 @@ pub struct Options {
     pub merge: bool,
     /// Find new predicates; otherwise exactly those given are used.
     pub refine: bool,
+    /// Add parameterised predicates with each new one.
+    pub parameterised: bool,
     /// Use the program's hints.
     pub hints: bool,
     /// Check the certificate.
@@ -149,6 +151,7 @@ impl Default for Options {
             compress: true,
             merge: false,
             refine: true,
+            parameterised: false,
             hints: true,
             certify: true,
             hunt: false,

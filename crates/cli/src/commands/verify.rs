@@ -73,6 +73,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         },
         merge: args.merge,
         refine: !args.no_refine,
+        parameterised: args.parameterised,
         hints: !args.no_hints,
         hunt: true,
         certify: !args.no_certify,
@@ -107,6 +108,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "merge": options.merge,
         "refine": options.refine,
         "hints": options.hints,
+        "parameterised": options.parameterised,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
     })
