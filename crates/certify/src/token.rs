@@ -1,7 +1,7 @@
 //! Tokens of the certificate's text. A *name* starts with a letter, `_` or `$`
 //! and goes on with letters, digits, `_ $ ' . #`, an index in brackets, and
-//! after `.buf` a name in parentheses: `t[0].r`, `left.buf(a[1])[0]`. Any other
-//! name stands in backquotes, a backquote in it doubled.
+//! after `.buf`, `.last` and `.low` a name in parentheses: `t[0].r`,
+//! `left.buf(a[1])[0]`. Any other name stands in backquotes, a backquote in it doubled.
 
 /// A token; names and numbers carry their text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +36,9 @@ const SIGNS: [&str; 24] = [
 
 /// Words that are no names unless in backquotes.
 const WORDS: [&str; 5] = ["true", "false", "with", "buffers", "at"];
+
+/// What a cell's name in parentheses may follow.
+const OF_CELL: [&str; 3] = [".buf", ".last", ".low"];
 
 /// Splits one line into tokens; `#` at the start of a token begins a comment.
 pub(crate) fn tokens(line: &str) -> Result<Vec<Placed>, BadToken> {
@@ -96,7 +99,7 @@ fn plain_name(text: &str) -> usize {
                 n if n > 0 && rest[1 + n..].starts_with(']') => n + 2,
                 _ => return at,
             },
-            '(' if text[..at].strip_suffix(".buf").is_some() => match rest.find(')') {
+            '(' if OF_CELL.iter().any(|end| text[..at].ends_with(end)) => match rest.find(')') {
                 Some(end) => end + 1,
                 None => return at,
             },
@@ -145,6 +148,8 @@ mod tests {
             "t[0].r",
             "left.buf[0]",
             "left.buf(a[1])[2]",
+            "left.last(a[1])",
+            "t[0].low(x)",
             "$3",
             "r'",
             "true",
