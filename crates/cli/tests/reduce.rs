@@ -76,6 +76,40 @@ fn the_verdict_is_that_of_the_model() {
     }
 }
 
+/// Abstract buffers miss nothing, and prove what they should.
+#[test]
+fn abstract_buffers_miss_nothing() {
+    let cases = [
+        ("mp.pal", Model::Tso, "abstract:2", "holds"),
+        ("mp.pal", Model::Pso, "abstract:1", "violated"),
+        ("mp_fenced.pal", Model::Pso, "abstract:1", "holds"),
+        ("dekker.pal", Model::Tso, "abstract:1", "violated"),
+        ("dekker.pal", Model::Pso, "abstract:1", "violated"),
+        ("dekker_fenced.pal", Model::Tso, "abstract:4", "holds"),
+        ("dijkstra.pal", Model::Tso, "abstract:1", "violated"),
+        (
+            "patient_dekker_fenced.pal",
+            Model::Tso,
+            "abstract:1",
+            "holds",
+        ),
+        (
+            "patient_dekker_fenced.pal",
+            Model::Pso,
+            "abstract:2",
+            "holds",
+        ),
+    ];
+    for (name, model, buffers, expected) in cases {
+        let program = reduced(name, model, buffers);
+        assert_eq!(
+            explored(&program, Model::Sc).0,
+            expected,
+            "{name} under {model}"
+        );
+    }
+}
+
 /// Too few cells are no proof: the overflow is a violation of the printed program.
 #[test]
 fn overflow_is_never_hidden() {

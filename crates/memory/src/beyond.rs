@@ -164,7 +164,8 @@ impl Beyond {
         self.set(cell).map(|set| local(set.last))
     }
 
-    /// The ways in which a store of `value` to `cell` joins.
+    /// The ways in which a store of `value` to `cell` joins: as the first to it, and
+    /// as a further one.
     pub(crate) fn join(&self, cell: Cell, value: &LocalExpr) -> Vec<Vec<Step>> {
         let Some(set) = self.set(cell) else {
             return Vec::new();

@@ -263,16 +263,13 @@ impl Buffers<'_> {
         let full = Step::Assume(equals(buffer.count, size as i64));
         match beyond.keep {
             Keep::Oldest => {
-                // Full, or newer stores are in the part already.
+                let ways = beyond.join(buffer.cell, value);
+                // Not full, but newer stores are in the part already: the second way.
                 let not_full = Step::Assume(equals(buffer.count, size as i64).negate());
-                let held = beyond.holds(buffer.cell, true);
-                let busy: Vec<Step> = [not_full].into_iter().chain(held).collect();
-                let mut all = Vec::new();
-                for own in beyond.join(buffer.cell, value) {
-                    all.push([std::slice::from_ref(&full), &own[..]].concat());
-                    all.push([&busy[..], &own].concat());
-                }
-                all
+                let busy = ways.last().map(|own| [&[not_full], &own[..]].concat());
+                let full = std::slice::from_ref(&full);
+                let all = ways.iter().map(|own| [full, &own[..]].concat());
+                all.chain(busy).collect()
             }
             Keep::Newest => {
                 let ways = beyond

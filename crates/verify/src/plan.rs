@@ -31,6 +31,9 @@ const ROUNDS: usize = 30;
 /// The same for a first look for bugs.
 const HUNTING_ROUNDS: usize = 8;
 
+/// Most values of a declared range that are listed.
+const FEW: i64 = 32;
+
 /// One search of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Search {
@@ -198,11 +201,19 @@ fn claims(program: &Program, instances: &[Instance]) -> Claims {
                     values = values.and_then(|all| Some(&all | &own?));
                 }
             }
+            let values = values.or_else(|| declared(program, cell));
             let claim = values.map_or(Claim::Rising, |set| Claim::Among(set.into_iter().collect()));
             claims.insert((number, cell), claim);
         }
     }
     claims
+}
+
+/// The values that a cell was declared to have, where these are few.
+fn declared(program: &Program, cell: Cell) -> Values {
+    let domain = program.global(program.variable_of(cell).0).domain?;
+    let few = domain.hi.checked_sub(domain.lo)? < FEW;
+    few.then(|| (domain.lo..=domain.hi).collect())
 }
 
 /// The values that a store of template `number` to `cell` can have.
