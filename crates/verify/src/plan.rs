@@ -26,8 +26,10 @@ use crate::options::Options;
 
 /// Buffers up to this size are modelled at their full need at once.
 const EXACT_CELLS: u32 = 6;
+/// The most cells that are tried at all.
+const MOST_CELLS: u32 = 16;
 /// Rounds of refinement after which a search that is one of many gives up.
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 60;
 /// The same for a first look for bugs.
 const HUNTING_ROUNDS: usize = 8;
 
@@ -67,13 +69,15 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
         Model::Sc | Model::Tso | Model::Rma => need::most_buffered(program, None),
     };
     let needs: Option<Vec<u32>> = (0..cells).map(|c| need(Cell::from(c))).collect();
-    if let Some(needs) = needs
-        && needs.iter().all(|n| *n <= EXACT_CELLS)
-    {
-        return vec![Planned {
-            search: Search::Bounded(needs),
+    let exact = |most: u32| {
+        let few = needs.as_ref().filter(|n| n.iter().all(|n| *n <= most));
+        few.map(|needs| Planned {
+            search: Search::Bounded(needs.clone()),
             rounds: usize::MAX,
-        }];
+        })
+    };
+    if let Some(exact) = exact(EXACT_CELLS) {
+        return vec![exact];
     }
     let bounded = |k| planned(Search::Bounded(vec![k; cells]));
     let hunting = |k, rounds| Planned {
@@ -83,7 +87,7 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
     let abstracted = |k| planned(Search::Abstract(k));
     // A bound that is too small shows soon. Hunting, where it finds nothing, proves
     // something of no use, and may take long for it.
-    vec![
+    let mut plan = vec![
         bounded(1),
         hunting(2, HUNTING_ROUNDS),
         abstracted(1),
@@ -95,7 +99,9 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
         hunting(3, ROUNDS),
         bounded(6),
         abstracted(4),
-    ]
+    ];
+    plan.extend(exact(MOST_CELLS));
+    plan
 }
 
 /// Reduces programs for the searches of a plan.
