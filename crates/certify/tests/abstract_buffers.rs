@@ -5,6 +5,7 @@ mod support;
 
 use palisade_certify::*;
 use palisade_program::*;
+use std::fmt::Write;
 use support::build::*;
 
 fn verdict(program: &Program, model: Model, body: &str) -> Result<(), Reason> {
@@ -55,9 +56,13 @@ fn spinner_proof() -> String {
         atom rlow: u.r >= 0\natom rhigh: u.r <= 1\n"
         .to_owned();
     for (u, read) in [(0, ""), (1, " & rlow & rhigh")] {
-        text += &format!("at t@0 u@{u}: low & high{read}\n");
-        text += &format!("at t@0 u@{u} buffers t(x): low & high & b{read}\n");
-        text += &format!("at t@0 u@{u} buffers t(x+ x): low & high & b & l{read}\n");
+        writeln!(text, "at t@0 u@{u}: low & high{read}").expect("a string");
+        writeln!(text, "at t@0 u@{u} buffers t(x): low & high & b{read}").expect("a string");
+        writeln!(
+            text,
+            "at t@0 u@{u} buffers t(x+ x): low & high & b & l{read}"
+        )
+        .expect("a string");
     }
     text
 }
@@ -135,7 +140,7 @@ fn counter_proof(keep: &str) -> String {
     for t in 0..2 {
         for (u, read) in [(0, "rx"), (1, "rs & sx"), (2, "rs & sx")] {
             for (shape, data) in shapes {
-                text += &format!("at t@{t} u@{u}{shape}: {data} & {read}\n");
+                writeln!(text, "at t@{t} u@{u}{shape}: {data} & {read}").expect("a string");
             }
         }
     }
@@ -198,7 +203,7 @@ fn a_claim_that_is_wrong() {
         let mut text = String::new();
         for t in 0..2 {
             for shape in ["", " buffers t(x)", " buffers t(x+ x)"] {
-                text += &format!("at t@{t}{shape}: {last}\n");
+                writeln!(text, "at t@{t}{shape}: {last}").expect("a string");
             }
         }
         text
