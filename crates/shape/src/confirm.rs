@@ -15,13 +15,20 @@ use crate::engine::Fixpoint;
 use crate::explore::{Bounds, Explored, Objection, Stored, largest, stopped};
 use crate::model::Model;
 use crate::naive::World;
-use crate::worlds::worlds;
+use crate::worlds::each_world;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 /// A stored structure: location and index.
 type Place = (usize, usize);
+
+/// A structure to look at, until a step along the edge was seen if one is given.
+#[derive(Clone, Copy)]
+struct Look {
+    place: Place,
+    until: Option<usize>,
+}
 
 /// The edges by which a structure was stored.
 pub fn fired(fixpoint: &Fixpoint) -> BTreeSet<usize> {
@@ -44,8 +51,16 @@ pub fn confirm(
         decisions: bounds.decisions.min(40 * share),
         ..*bounds
     };
+    // A structure that stands for an action is worth more effort than one among many.
+    let more = Bounds {
+        decisions: bounds.decisions.min(600 * share),
+        ..*bounds
+    };
     let stored = Stored { model, fixpoint };
-    let check = |place: &Place| check(&stored, *place, &few, cancel);
+    let check = |look: &Look| match look.until {
+        Some(_) => check(&stored, *look, &more, share, cancel),
+        None => check(&stored, *look, &few, share, cancel),
+    };
     let parts: Vec<Explored> = if parallel {
         sample.par_iter().map(check).collect()
     } else {
@@ -65,47 +80,52 @@ pub fn confirm(
 }
 
 /// The structures to look at.
-fn sample(fixpoint: &Fixpoint, visits: usize) -> Vec<Place> {
-    let mut out: Vec<Place> = Vec::new();
+fn sample(fixpoint: &Fixpoint, visits: usize) -> Vec<Look> {
+    let mut out: Vec<Look> = Vec::new();
     if visits == 0 {
         return out;
     }
     let mut edges = BTreeSet::new();
-    let mut chosen: BTreeSet<Place> = BTreeSet::new();
     let origins = fixpoint.locations.iter().flat_map(|l| &l.origins);
     for origin in origins.flatten() {
-        if edges.insert(origin.edge) && chosen.insert(origin.from) {
-            out.push(origin.from);
+        if edges.insert(origin.edge) {
+            out.push(Look {
+                place: origin.from,
+                until: Some(origin.edge),
+            });
         }
     }
+    let chosen: BTreeSet<Place> = out.iter().map(|look| look.place).collect();
     let all: Vec<Place> = (0..fixpoint.locations.len())
         .flat_map(|l| (0..fixpoint.locations[l].set.structures().len()).map(move |i| (l, i)))
         .collect();
     let room = visits.saturating_sub(out.len()).min(all.len());
     let even = (0..room).map(|i| all[i * all.len() / room]);
-    out.extend(even.filter(|place| !chosen.contains(place)));
+    let rest = even.filter(|place| !chosen.contains(place));
+    out.extend(rest.map(|place| Look { place, until: None }));
     out
 }
 
 fn check(
     stored: &Stored<'_>,
-    (location, index): Place,
+    look: Look,
     bounds: &Bounds,
+    share: usize,
     cancel: Option<&AtomicBool>,
 ) -> Explored {
     let mut out = Explored::default();
+    let (location, index) = look.place;
     let s = &stored.fixpoint.locations[location].set.structures()[index];
     if stopped(cancel) {
         out.bounded = true;
         return out;
     }
-    for w in worlds(stored.model, s, bounds) {
+    each_world(stored.model, s, bounds, &mut |w| {
         out.worlds += 1;
         out.objection = closed(stored, location, &w, bounds, &mut out);
-        if out.objection.is_some() {
-            break;
-        }
-    }
+        let seen = look.until.is_none_or(|edge| out.edges.contains(&edge));
+        out.objection.is_none() && !(seen && out.worlds >= share)
+    });
     out
 }
 

@@ -23,9 +23,24 @@ pub(crate) const LARGEST: usize = 12;
 
 /// Small concrete worlds that embed in a structure.
 pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
+    let mut out: Vec<World> = Vec::new();
+    each_world(model, s, bounds, &mut |w| {
+        out.push(w);
+        true
+    });
+    out
+}
+
+/// Calls `see` with one world after another until it returns false.
+pub(crate) fn each_world(
+    model: &Model,
+    s: &Structure,
+    bounds: &Bounds,
+    see: &mut impl FnMut(World) -> bool,
+) {
     let voc = &model.vocabulary;
     let abstracted = World::of(voc, s);
-    let mut out: Vec<World> = Vec::new();
+    let mut found = 0;
     let mut seen: FxHashSet<Structure> = FxHashSet::default();
     let mut decisions = 0;
     for objects in copies(model, s, bounds) {
@@ -40,8 +55,8 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
         let mut stack = vec![(concrete, Dirty::all(voc))];
         while let Some((mut c, dirty)) = stack.pop() {
             decisions += 1;
-            if decisions > bounds.decisions || out.len() >= bounds.worlds {
-                return out;
+            if decisions > bounds.decisions || found >= bounds.worlds {
+                return;
             }
             if model.rules.coerce(voc, &mut c, dirty).is_err() {
                 continue;
@@ -49,7 +64,10 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
             let Some((p, tuple)) = undecided(model, &c) else {
                 let w = World::of(voc, &c);
                 if genuine(model, &w, &abstracted) && seen.insert(canonical(voc, &c)) {
-                    out.push(w);
+                    found += 1;
+                    if !see(w) {
+                        return;
+                    }
                 }
                 continue;
             };
@@ -62,7 +80,6 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
             }
         }
     }
-    out
 }
 
 /// The ways to choose how many objects each summary object stands for, small ones first.

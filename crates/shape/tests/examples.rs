@@ -1,9 +1,10 @@
 //! The models of `examples/shape`: every program holds, every buggy twin is refuted by a run.
 
 use palisade_shape::analysis::{Analysis, Input, Options, analyse};
+use palisade_shape::engine::Stop;
 use palisade_shape::explore::Bounds;
 use palisade_shape::join::Join;
-use palisade_shape::verdict::{Reason, Verdict};
+use palisade_shape::verdict::{Means, Reason, Verdict, decide};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -150,7 +151,7 @@ fn workers_do_not_change_the_result() {
             let a = run("reverse.tvp", "list.tvs", |o| {
                 o.limits.workers = workers;
                 o.limits.join = join;
-                o.bounds.visits = 0;
+                o.bounds.visits = 20;
             });
             let sets: Vec<_> = a
                 .fixpoint
@@ -158,10 +159,33 @@ fn workers_do_not_change_the_result() {
                 .iter()
                 .map(|l| l.set.structures().to_vec())
                 .collect();
-            (sets, a.fixpoint.total)
+            (sets, a.fixpoint.total, format!("{:?}", a.verdict))
         };
         assert_eq!(with(1), with(2), "{join:?}");
     }
+}
+
+/// A caller's flag ends the search for runs and the confirmation as well.
+#[test]
+fn a_cancelled_analysis_is_unknown() {
+    static CANCEL: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
+    let a = run("reverse.tvp", "list.tvs", |o| o.cancel = Some(&CANCEL));
+    assert!(matches!(
+        a.verdict,
+        Verdict::Unknown(Reason::Stopped(Stop::Cancelled))
+    ));
+    // The fixed point is there, the flag comes later.
+    let done = run("reverse.tvp", "list.tvs", |_| {});
+    let means = Means {
+        bounds: &Bounds::default(),
+        parallel: true,
+        cancel: Some(&CANCEL),
+    };
+    let verdict = decide(&done.model, &done.initial, &done.fixpoint, means);
+    assert!(matches!(
+        verdict,
+        Verdict::Unknown(Reason::Stopped(Stop::Cancelled))
+    ));
 }
 
 #[test]
