@@ -7,11 +7,14 @@
 //! - A placement is a repair only if `palisade-verify` proves it, with whatever
 //!   buffers it takes. One that it cannot decide is set aside like a refuted one,
 //!   and whatever costs more is then no longer known to be a minimum.
+//! - Verifications share their work: predicates and the solver's answers survive.
 //! - A bug with fences everywhere is looked for under SC; if it is there no fence
 //!   can repair it.
 
+use std::rc::Rc;
+
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
-use palisade_verify::{Report, Stats, verify};
+use palisade_verify::{Knowledge, Report, Stats, verify_with};
 
 use crate::clause::{Refuted, is_everything, strengthen};
 use crate::cost::Cost;
@@ -46,6 +49,9 @@ pub struct Options {
     pub hunt_states: u64,
     /// Placements that may stay undecided before the search is given up.
     pub max_undecided: usize,
+    /// Predicates and answers of the solver that one verification leaves for the
+    /// next: placements are the same program with other switches.
+    pub knowledge: Rc<Knowledge>,
     /// Told about progress.
     pub progress: Option<fn(&Progress)>,
 }
@@ -59,6 +65,7 @@ impl Default for Options {
             search: Search::default(),
             hunt_states: 30_000,
             max_undecided: 12,
+            knowledge: Rc::default(),
             progress: None,
         }
     }
@@ -273,7 +280,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             model: Model::Sc,
             ..self.options.verify.clone()
         };
-        let report = verify(self.plan.program, &options);
+        let report = verify_with(self.plan.program, &options, &self.options.knowledge);
         self.count(&report);
         match report.verdict {
             Verdict::Violated(violation) => wrong_under_sc(violation),
@@ -320,7 +327,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             model,
             ..self.options.verify.clone()
         };
-        let report = verify(&program, &options);
+        let report = verify_with(&program, &options, &self.options.knowledge);
         self.count(&report);
         match (&report.verdict, &report.witness) {
             (Verdict::Holds, _) => Judgement::Proved(Box::new(report)),

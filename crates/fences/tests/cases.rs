@@ -303,3 +303,29 @@ fn classical_algorithms() {
         }
     }
 }
+
+/// The second proof of a program starts from the predicates and answers of the first.
+#[test]
+fn verifications_share_their_work() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let text = fs::read_to_string(folder.join("bakery_unbounded.pal")).expect("a text");
+    let program = common::gapped(&text).program;
+    let options = palisade_verify::Options {
+        model: Model::Tso,
+        ..palisade_verify::Options::default()
+    };
+    let knowledge = palisade_verify::Knowledge::default();
+    let first = palisade_verify::verify_with(&program, &options, &knowledge);
+    let second = palisade_verify::verify_with(&program, &options, &knowledge);
+    for report in [&first, &second] {
+        assert_eq!(report.verdict, palisade_program::Verdict::Holds);
+        assert!(report.certified);
+    }
+    assert!(first.stats.iterations > 1 && second.stats.iterations < first.stats.iterations);
+    // Certificates are checked anew; what the search asks is remembered.
+    let calls = |report: &palisade_verify::Report| -> u64 {
+        let search = report.stats.solver_calls.iter();
+        search.filter(|(p, _)| *p != "certify").map(|c| c.1).sum()
+    };
+    assert!(calls(&second) <= calls(&first));
+}

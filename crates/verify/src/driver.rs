@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
-use palisade_logic::{Formula, Prover, Purpose, SolverStats};
+use palisade_logic::{Formula, Purpose, SolverStats};
 use palisade_machine::Witness;
 use palisade_memory::beyond::CLAIM;
 use palisade_memory::reduced::{OVERFLOW, Reduced};
@@ -20,6 +20,7 @@ use crate::engine::{self, End, Engine};
 use crate::evidence;
 use crate::hunt;
 use crate::invariant::Translator;
+use crate::knowledge::Knowledge;
 use crate::lift::{Plan, Pupil, Teacher};
 use crate::options::{Buffers, Options, Promote, Report, Stats};
 use crate::plan::{self, Planned, Reducer, Search};
@@ -33,7 +34,12 @@ const EXPLICIT_STATES: usize = 1_500_000;
 
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
-    let stats = Arc::new(SolverStats::default());
+    verify_with(program, options, &Knowledge::default())
+}
+
+/// Verifies `program` with what earlier verifications of similar programs have left.
+pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    let stats = Arc::clone(&knowledge.solver);
     let copies = options.copies();
     let instances = program.instances(copies);
     let solver = Arc::clone(&stats);
@@ -44,6 +50,8 @@ pub fn verify(program: &Program, options: &Options) -> Report {
         reducer: Reducer::new(program, options, &instances),
         dropped: false,
         instances,
+        knowledge,
+        counted: knowledge.counts(),
         solver: stats,
         teacher: Rc::new(teacher),
         hunted: Rc::default(),
@@ -74,6 +82,9 @@ struct Driver<'a> {
     program: &'a Program,
     options: &'a Options,
     instances: Vec<Instance>,
+    /// What earlier verifications have left, and their queries.
+    knowledge: &'a Knowledge,
+    counted: (Vec<u64>, u64),
     solver: Arc<SolverStats>,
     teacher: Rc<Teacher<'a>>,
     /// Whether the long hunt has been made.
@@ -260,11 +271,7 @@ impl Driver<'_> {
         plan: Plan<'_>,
         max_states: usize,
     ) -> Verdict {
-        let mut prover = Prover::new(palisade_logic::Options {
-            limits: engine::limits(self.options),
-            stats: Arc::clone(&self.solver),
-            ..palisade_logic::Options::default()
-        });
+        let mut prover = self.knowledge.take_prover(engine::limits(self.options));
         let seeding = Seeding {
             original: self.program,
             reduced: task.reduced.as_ref(),
@@ -273,6 +280,7 @@ impl Driver<'_> {
         };
         let mut atoms = seed_atoms(&seeding, &mut self.report.notes);
         atoms.extend(plan.atoms);
+        atoms.extend(self.knowledge.atoms(space));
         let options = Options {
             max_rounds: plan.options.max_rounds.min(task.options.max_rounds),
             ..plan.options
@@ -290,6 +298,7 @@ impl Driver<'_> {
             engine.hunter = Some(Box::new(hunter));
         }
         let end = engine.run(&mut prover, max_states);
+        self.knowledge.keep_prover(prover);
         let Engine {
             predicates,
             stats,
@@ -302,6 +311,9 @@ impl Driver<'_> {
             .iter()
             .map(|a| Formula::from(a.clone()).display(space).to_string())
             .collect();
+        if matches!(end, End::Proved(_) | End::Refuted(_)) {
+            self.knowledge.learn(space, predicates.atoms());
+        }
         match end {
             End::Unknown(unknown) => {
                 self.report.notes = notes;
@@ -410,9 +422,10 @@ impl Driver<'_> {
         let stats = &mut self.report.stats;
         stats.solver_calls = Purpose::ALL
             .iter()
-            .map(|p| (p.name(), self.solver.solver_calls(*p)))
+            .zip(&self.counted.0)
+            .map(|(p, before)| (p.name(), self.solver.solver_calls(*p) - before))
             .collect();
-        stats.cache_hits = self.solver.total_hits();
+        stats.cache_hits = self.solver.total_hits() - self.counted.1;
         if let Verdict::Violated(violation) = &self.report.verdict {
             debug_assert!(
                 violation.broken != Broken::Deadlock,

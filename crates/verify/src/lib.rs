@@ -13,6 +13,7 @@
 //! | [`strengthen`] | a more precise proof under SC |
 //! | [`elsewhere`] | a run under SC, under another model |
 //! | [`hunt`] | short searches of the machine for bugs |
+//! | [`knowledge`] | what one verification leaves for the next |
 //! | [`engine`] | the CEGAR loop |
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
@@ -29,6 +30,7 @@ pub mod evidence;
 pub mod given;
 pub mod hunt;
 pub mod invariant;
+pub mod knowledge;
 pub mod lift;
 pub mod options;
 pub mod parameterised;
@@ -38,8 +40,9 @@ pub mod seeds;
 pub mod simulate;
 pub mod strengthen;
 
-pub use driver::{ABSTRACT, verify};
+pub use driver::{ABSTRACT, verify, verify_with};
 pub use given::check_given;
+pub use knowledge::Knowledge;
 pub use options::{
     Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
 };

@@ -16,7 +16,7 @@ use palisade_fences::{
 use palisade_frontend::{Diagnostics, Gapped};
 use palisade_program::{Model, Program, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{Report, verify};
+use palisade_verify::{Report, verify_with};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -231,7 +231,7 @@ impl<'a, 'p> Answer<'a, 'p> {
             self.gave_up("the patched program cannot be read (a bug in Palisade)");
             return;
         };
-        let report = verify(&parsed.program, &options.verify);
+        let report = verify_with(&parsed.program, &options.verify, &options.knowledge);
         self.certified = report.certified;
         self.verdict = report.verdict.clone();
         if let Verdict::Violated(_) = self.verdict {

@@ -1,0 +1,117 @@
+//! *Knowledge*: what one verification leaves for the next of a similar program,
+//! such as the same program with another fence. Predicates are kept with the names
+//! of their variables and taken up where variables of these names are data; the
+//! prover is kept with its sessions and with all answers that it remembers. Both
+//! are about numbers, not about programs: they save work and prove nothing.
+//!
+//! Predicates are kept only from searches that came to an end: those of a search
+//! that gave up did not help.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use palisade_abstraction::space::Space;
+use palisade_logic::{
+    Atom, Formula, Limits, Names, Prover, Purpose, SolverStats, Substitution, Term, Var,
+};
+use rustc_hash::FxHashMap;
+
+/// A predicate with the names of its variables.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Named {
+    atom: Atom,
+    names: Vec<(u32, String)>,
+}
+
+/// What earlier verifications have left.
+#[derive(Default)]
+pub struct Knowledge {
+    atoms: RefCell<BTreeSet<Named>>,
+    prover: RefCell<Option<Prover>>,
+    /// Counts the queries of the prover.
+    pub(crate) solver: Arc<SolverStats>,
+}
+
+impl fmt::Debug for Knowledge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let predicates = self.atoms.borrow().len();
+        f.debug_struct("Knowledge")
+            .field("predicates", &predicates)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Knowledge {
+    /// The prover, or a new one; it should be given back.
+    pub(crate) fn take_prover(&self, limits: Limits) -> Prover {
+        if let Some(mut prover) = self.prover.borrow_mut().take() {
+            prover.set_limits(limits);
+            return prover;
+        }
+        Prover::new(palisade_logic::Options {
+            limits,
+            stats: Arc::clone(&self.solver),
+            ..palisade_logic::Options::default()
+        })
+    }
+
+    /// Gives the prover back.
+    pub(crate) fn keep_prover(&self, prover: Prover) {
+        *self.prover.borrow_mut() = Some(prover);
+    }
+
+    /// Remembers the predicates of a search over `space`.
+    pub(crate) fn learn(&self, space: &Space<'_>, atoms: &[Atom]) {
+        let mut known = self.atoms.borrow_mut();
+        for atom in atoms {
+            let mut vars: BTreeSet<u32> = BTreeSet::new();
+            atom.term().for_each_var(&mut |var| {
+                vars.insert(var.0);
+            });
+            let names = vars.into_iter().map(|v| (v, space.name(Var(v)))).collect();
+            known.insert(Named {
+                atom: atom.clone(),
+                names,
+            });
+        }
+    }
+
+    /// The predicates that make sense in `space`.
+    pub(crate) fn atoms(&self, space: &Space<'_>) -> BTreeSet<Atom> {
+        let slots: FxHashMap<&str, u32> = space
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.explicit.is_none())
+            .map(|(index, slot)| (slot.name.as_str(), index as u32))
+            .collect();
+        let known = self.atoms.borrow();
+        known.iter().filter_map(|n| renamed(n, &slots)).collect()
+    }
+
+    /// Queries so far, by purpose, and those answered without the solver.
+    pub(crate) fn counts(&self) -> (Vec<u64>, u64) {
+        let calls = Purpose::ALL.iter().map(|p| self.solver.solver_calls(*p));
+        (calls.collect(), self.solver.total_hits())
+    }
+}
+
+/// The predicate over the slots that have its variables' names.
+fn renamed(named: &Named, slots: &FxHashMap<&str, u32>) -> Option<Atom> {
+    let mut substitution = Substitution::default();
+    let mut moved = false;
+    for (old, name) in &named.names {
+        let new = *slots.get(name.as_str())?;
+        moved |= new != *old;
+        substitution.set(Var(*old), Term::var(Var(new)));
+    }
+    if !moved {
+        return Some(named.atom.clone());
+    }
+    match Formula::from(named.atom.clone()).substitute(&substitution) {
+        Ok(Formula::Literal(literal)) => Some(literal.atom),
+        Ok(_) | Err(_) => None,
+    }
+}
