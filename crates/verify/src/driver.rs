@@ -393,7 +393,7 @@ impl Driver<'_> {
         }
         match task.search {
             // Seed 002, section 7, case 3: a larger k is next in the plan.
-            Search::Abstract(k) => Unknown::Bound(vec![format!(
+            Search::Abstract(k) | Search::Otherwise(k) => Unknown::Bound(vec![format!(
                 "{k} {ABSTRACT} (they have a violation that the machine does not have)"
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,

@@ -47,6 +47,8 @@ pub(crate) enum Search {
     Hunting(Vec<u32>),
     /// Abstract buffers with this many exact cells.
     Abstract(u32),
+    /// The same, but the stores that are known exactly are those of the other end.
+    Otherwise(u32),
 }
 
 /// A search and how long to try.
@@ -85,6 +87,9 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
         rounds,
     };
     let abstracted = |k| planned(Search::Abstract(k));
+    // A loop that stores to several variables in order needs the oldest stores to
+    // be known, not the newest.
+    let otherwise = |k| planned(Search::Otherwise(k));
     // A bound that is too small shows soon. Hunting, where it finds nothing, proves
     // something of no use, and may take long for it.
     let mut plan = vec![
@@ -95,7 +100,9 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
         abstracted(2),
         bounded(3),
         bounded(4),
+        otherwise(1),
         abstracted(3),
+        otherwise(2),
         hunting(3, ROUNDS),
         bounded(6),
         abstracted(4),
@@ -143,11 +150,18 @@ impl<'a> Reducer<'a> {
             Search::Itself => return None,
             Search::Bounded(sizes) => bounded(sizes, Full::Fails),
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
-            Search::Abstract(cells) => return Some(self.abstracted(*cells)),
+            Search::Abstract(cells) => return Some(self.abstracted(*cells, self.keep)),
+            Search::Otherwise(cells) => {
+                let keep = match self.keep {
+                    Keep::Newest => Keep::Oldest,
+                    Keep::Oldest => Keep::Newest,
+                };
+                return Some(self.abstracted(*cells, keep));
+            }
         })
     }
 
-    fn abstracted(&mut self, cells: u32) -> Reduced {
+    fn abstracted(&mut self, cells: u32, keep: Keep) -> Reduced {
         let (program, instances) = (self.program, &self.instances);
         let known = self
             .claims
@@ -155,7 +169,7 @@ impl<'a> Reducer<'a> {
         let claims = |template, cell| known.get(&(template, cell)).cloned().unwrap_or_default();
         let wanted = Abstract {
             cells,
-            keep: self.keep,
+            keep,
             claims: &claims,
         };
         match self.model {
