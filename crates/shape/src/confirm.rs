@@ -5,8 +5,8 @@
 //! stored structure of the target, and no message may be given that the analysis did not
 //! give.
 //!
-//! Which structures: for every edge one that it was taken from when it stored something, so that
-//! every action that did anything is confirmed; then others at even distances, as many as the
+//! Which structures: for every edge the first that it took to another, so that every action that did
+//! anything is confirmed; then others at even distances, as many as the
 //! bounds allow. Structures are independent of each other and taken in parallel; the outcome is
 //! that of taking them in order.
 
@@ -30,10 +30,10 @@ struct Look {
     until: Option<usize>,
 }
 
-/// The edges by which a structure was stored.
+/// The edges that took a structure to another.
 pub fn fired(fixpoint: &Fixpoint) -> BTreeSet<usize> {
-    let origins = fixpoint.locations.iter().flat_map(|l| &l.origins);
-    origins.flatten().map(|o| o.edge).collect()
+    let edges = 0..fixpoint.taken.len();
+    edges.filter(|e| fixpoint.taken[*e].is_some()).collect()
 }
 
 /// Checks that the stored structures are closed under every action on small worlds.
@@ -85,15 +85,11 @@ fn sample(fixpoint: &Fixpoint, visits: usize) -> Vec<Look> {
     if visits == 0 {
         return out;
     }
-    let mut edges = BTreeSet::new();
-    let origins = fixpoint.locations.iter().flat_map(|l| &l.origins);
-    for origin in origins.flatten() {
-        if edges.insert(origin.edge) {
-            out.push(Look {
-                place: origin.from,
-                until: Some(origin.edge),
-            });
-        }
+    for (edge, place) in fixpoint.taken.iter().enumerate() {
+        out.extend(place.map(|place| Look {
+            place,
+            until: Some(edge),
+        }));
     }
     let chosen: BTreeSet<Place> = out.iter().map(|look| look.place).collect();
     let all: Vec<Place> = (0..fixpoint.locations.len())

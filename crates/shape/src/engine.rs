@@ -126,6 +126,8 @@ pub struct Fixpoint {
     pub doubtful: Option<String>,
     /// Input structures that broke a rule: index and rule.
     pub inconsistent: Vec<(usize, usize)>,
+    /// For each edge the first structure (location and index) that it took to another.
+    pub taken: Vec<Option<(usize, usize)>>,
 }
 
 impl Fixpoint {
@@ -190,6 +192,7 @@ pub fn run(
             focus_gave_up: false,
             doubtful: None,
             inconsistent: Vec::new(),
+            taken: vec![None; model.edges.len()],
         },
         deadline: limits.time.map(|t| Instant::now() + t),
     };
@@ -333,6 +336,9 @@ impl Engine<'_> {
             self.out.doubtful.get_or_insert(text);
         }
         let target = self.model.edges[edge].target;
+        if !post.structures.is_empty() {
+            self.out.taken[edge].get_or_insert(origin.from);
+        }
         for s in post.structures {
             self.insert(target, s, Some(origin));
         }

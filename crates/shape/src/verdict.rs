@@ -23,7 +23,7 @@ pub enum Verdict {
         steps: usize,
         /// Edges along which it checked one.
         edges: usize,
-        /// Edges along which the analysis stored a structure.
+        /// Edges along which the analysis took a structure to another.
         fired: usize,
     },
     /// A message can be given; this run does.
@@ -90,6 +90,7 @@ pub fn decide(
     if !fixpoint.messages.is_empty() {
         return match find_run(model, initial, fixpoint, bounds, cancel) {
             Some(run) => Verdict::Violated(Box::new(run)),
+            None if stopped(cancel) => Verdict::Unknown(Reason::Stopped(Stop::Cancelled)),
             None => Verdict::Unknown(Reason::Messages),
         };
     }
