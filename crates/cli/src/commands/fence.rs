@@ -342,7 +342,13 @@ impl<'a, 'p> Answer<'a, 'p> {
         for (site, level) in self.plan.fences(placement) {
             let place = anchor(source, &site.gap);
             let threads: Vec<String> = self.threads(site);
-            let beside = source.line(place.line).trim();
+            // A statement of several lines is told by the line beside the fence.
+            let statement = source.slice(site.gap.statement);
+            let beside = if statement.contains('\n') {
+                source.line(place.line).trim()
+            } else {
+                statement
+            };
             let _ = writeln!(
                 text,
                 "  {}:{place}: {} {} `{beside}` in {}",
