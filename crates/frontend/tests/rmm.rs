@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use palisade_frontend::{load, rmm};
+use palisade_frontend::{load, pal, rmm};
 use palisade_machine::{Options, explore};
 use palisade_program::{Model, Program, Source, Verdict};
 use proptest::prelude::*;
@@ -851,4 +851,26 @@ proptest! {
 #[test]
 fn the_seed_is_a_program() {
     parse(SEED);
+}
+
+#[test]
+fn programs_can_be_printed_as_pal() {
+    for text in [
+        include_str!("../../../examples/rmm/peterson.rmm"),
+        include_str!("../../../examples/rmm/array_lock.rmm"),
+        include_str!("../../../examples/rmm/barrier.rmm"),
+        include_str!("../../../examples/rmm/message.rmm"),
+    ] {
+        let program = parse(text);
+        let printed = pal::print(&program);
+        let again = pal::parse(Source::new("t.pal", printed.as_str()));
+        let again = again.unwrap_or_else(|errors| panic!("{errors}\n{printed}"));
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            let holds = |program: &Program| {
+                let result = explore(program, &Options::new(model)).expect("can be explored");
+                result.verdict == Verdict::Holds
+            };
+            assert_eq!(holds(&program), holds(&again.program), "{model}\n{printed}");
+        }
+    }
 }
