@@ -1,6 +1,8 @@
 //! *Divergence*: refinement that adds one constant per round (`x = 1`, `x = 2`,
-//! ...) never ends. Two answers. [`Bounds`] notices a sum that gets ever new
-//! bounds and offers the program's own constants instead. Data-driven atoms
+//! ...) never ends. Three answers. [`Bounds`] notices a sum that gets ever new
+//! bounds and offers the program's own constants instead. From then on [`conditions`]
+//! of the path are taken as well: a loop of a million rounds is left too early on
+//! every path, so that no reason why a path is none speaks of what comes after it. Data-driven atoms
 //! (shared/ref/lessons.md, 4): the path is executed on terms, and where a linear
 //! relation of two or three variables holds at every visit of a location vector,
 //! at least `MIN_VISITS` times, it becomes a predicate.
@@ -10,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use palisade_abstraction::command::Commands;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
-use palisade_checker::search::Path;
+use palisade_checker::search::{Path, Target};
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Sum as LogicSum;
 use palisade_logic::{Atom, Formula, Relation, Term, Var};
@@ -79,6 +81,20 @@ pub fn relations(
         }
     }
     atoms
+}
+
+/// The atoms of the conditions on a path, and of what is violated at its end.
+pub fn conditions(space: &Space<'_>, commands: &Commands<'_>, path: &Path) -> BTreeSet<Atom> {
+    let guards = path.branches.iter().map(|&b| &commands.branch(b).guard);
+    let target = match &path.target {
+        Target::Property(_, formula) => Some(formula),
+        Target::Assert(_) => None,
+    };
+    let is_data = |var: &Var| (var.0 as usize) < space.slots.len();
+    let atoms = guards.chain(target).flat_map(Formula::atoms);
+    atoms
+        .filter(|atom| Formula::from(atom.clone()).free_vars().iter().all(is_data))
+        .collect()
 }
 
 /// A sum of variables with coefficients.
@@ -179,6 +195,7 @@ fn equation(rows: &[Row], sum: &Sum) -> Option<Atom> {
 pub struct Bounds {
     seen: BTreeMap<LogicSum, BTreeSet<i128>>,
     constants: BTreeSet<i128>,
+    diverging: bool,
 }
 
 impl Bounds {
@@ -199,7 +216,13 @@ impl Bounds {
         Self {
             seen: BTreeMap::new(),
             constants,
+            diverging: false,
         }
+    }
+
+    /// Whether some sum has had too many bounds.
+    pub fn is_diverging(&self) -> bool {
+        self.diverging
     }
 
     /// Sorts out atoms whose sum has had too many bounds already and puts bounds
@@ -214,6 +237,7 @@ impl Bounds {
                 kept.insert(atom);
                 continue;
             }
+            self.diverging = true;
             for &c in &self.constants {
                 for relation in [Relation::Le, Relation::Eq] {
                     kept.extend(atom.rebound(relation, c));

@@ -297,7 +297,11 @@ impl<'a> Engine<'a> {
             }
             let found = generalise(self.space, found);
             all.extend(found.iter().cloned());
-            let tamed = self.bounds.tame(found);
+            let mut tamed = self.bounds.tame(found);
+            if self.bounds.is_diverging() {
+                let conditions = divergence::conditions(self.space, commands, path);
+                tamed.extend(generalise(self.space, conditions));
+            }
             if self.add_everywhere(commands, &tamed) {
                 return true;
             }
