@@ -543,8 +543,11 @@ pub(crate) struct BenchArgs {
     #[arg(value_enum)]
     pub(crate) suite: SuiteArg,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
-    pub(crate) model: ModelArg,
+    #[arg(long, value_enum, default_value_t = BenchModel::All)]
+    pub(crate) model: BenchModel,
+    /// Only buffers of K cells, 1 to 3 (TSO, PSO)
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=3))]
+    pub(crate) cells: Option<u32>,
     /// Only programs whose name contains this
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,
@@ -582,6 +585,42 @@ pub(crate) enum StrategyArg {
     Lazy,
     /// Cubes of the proof under SC, lifted to store buffers
     Cubes,
+}
+
+/// The models of a suite.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum BenchModel {
+    /// Sequential consistency
+    Sc,
+    /// x86-TSO
+    Tso,
+    /// PSO
+    Pso,
+    /// All of them
+    All,
+}
+
+impl BenchModel {
+    /// The models, in the order of the rows.
+    pub(crate) fn models(self) -> Vec<Model> {
+        match self {
+            Self::Sc => vec![Model::Sc],
+            Self::Tso => vec![Model::Tso],
+            Self::Pso => vec![Model::Pso],
+            Self::All => vec![Model::Sc, Model::Pso, Model::Tso],
+        }
+    }
+}
+
+impl std::fmt::Display for BenchModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Sc => "sc",
+            Self::Tso => "tso",
+            Self::Pso => "pso",
+            Self::All => "all",
+        })
+    }
 }
 
 /// What is taken over from the proof under SC.

@@ -137,7 +137,15 @@ fn wrong_input_is_located() {
 #[test]
 fn a_suite_runs() {
     let folder = folder("suite");
-    let arguments = ["bench", "cupex", "--program", "peterson", "--json"];
+    let arguments = [
+        "bench",
+        "cupex",
+        "--model",
+        "sc",
+        "--program",
+        "peterson",
+        "--json",
+    ];
     let output = palisade(&folder, &arguments);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -8,6 +8,7 @@
 //! | [`driver`] | what is searched, and the verdict |
 //! | `plan` | the searches of a verification, one after another |
 //! | [`given`] | one search with exactly the given predicates |
+//! | [`timed`] | what a strategy's work takes |
 //! | [`seeds`] | predicates to start with |
 //! | [`lift`] | a proof under SC, lifted to TSO and PSO |
 //! | [`strengthen`] | a more precise proof under SC |
@@ -39,6 +40,7 @@ pub mod refine;
 pub mod seeds;
 pub mod simulate;
 pub mod strengthen;
+pub mod timed;
 
 pub use driver::{ABSTRACT, verify, verify_with};
 pub use given::check_given;

@@ -250,7 +250,7 @@ impl Teacher<'_> {
             }
             Extrapolate::Predicates if stage == 0 => {
                 match &*self.lesson(pupil.promote) {
-                    Lesson::Proof(atoms) => plan.atoms = lifted(self, reduced, pupil, atoms),
+                    Lesson::Proof(atoms) => plan.atoms = lifted(self, reduced, pupil, atoms, false),
                     Lesson::Bug(bug) => plan.bug = Some(bug.clone()),
                     Lesson::Nothing => {}
                 }
@@ -292,13 +292,14 @@ impl Teacher<'_> {
         if stage > 0 {
             atoms = self.strengthened(pupil.promote, &atoms);
         }
-        plan.atoms = lifted(self, reduced, pupil, &atoms);
+        plan.atoms = lifted(self, reduced, pupil, &atoms, stage > 0);
         match stage {
             0 | 1 if proved => {
                 plan.options.strategy = Strategy::Cubes;
                 plan.options.refine = false;
                 let sc = self.space(pupil.promote);
-                let copies = copies(&sc, reduced, pupil.space);
+                let mut copies = copies(&sc, reduced, pupil.space);
+                copies.mixed = stage > 0;
                 plan.cubes = copies.lift_cubes(&self.cubes(pupil.promote, &atoms));
                 if self.options.drop_buffered {
                     plan.cubes = copies.drop_buffered(std::mem::take(&mut plan.cubes));
@@ -312,7 +313,7 @@ impl Teacher<'_> {
     }
 
     /// Hands out the lifted predicates of the proof, then those of a strengthened
-    /// one; from this stage on.
+    /// one, over mixed copies; from this stage on.
     fn advisor<'t>(&'t self, reduced: &'t Reduced, pupil: Pupil<'t>, from: usize) -> Advisor<'t> {
         let mut stage = from;
         let most = match self.options.extrapolate {
@@ -322,7 +323,7 @@ impl Teacher<'_> {
         Box::new(move || {
             stage += 1;
             let advice = |atoms: &BTreeSet<Atom>| {
-                let lifted = lifted(self, reduced, pupil, atoms);
+                let lifted = lifted(self, reduced, pupil, atoms, stage > 1);
                 if lifted.len() <= most {
                     Advice::Atoms(lifted)
                 } else {
@@ -344,9 +345,12 @@ fn lifted(
     reduced: &Reduced,
     pupil: Pupil<'_>,
     atoms: &BTreeSet<Atom>,
+    mixed: bool,
 ) -> BTreeSet<Atom> {
     let sc = teacher.space(pupil.promote);
-    copies(&sc, reduced, pupil.space).lift_atoms(atoms)
+    let mut copies = copies(&sc, reduced, pupil.space);
+    copies.mixed = mixed;
+    copies.lift_atoms(atoms)
 }
 
 /// Which variables of `space`, the space of `reduced`, hold copies of which of `sc`,

@@ -205,8 +205,11 @@ pub struct Stats {
     pub posts: (u64, u64),
     /// Cubes lifted from the proof under SC.
     pub lifted_cubes: usize,
-    /// Predicates lifted from the proof under SC, those that stay as they are too.
-    pub lifted_predicates: usize,
+    /// Values of buffer counters and targets: predicates by rule 1 of seed 000, which
+    /// are explicit here.
+    pub control_predicates: usize,
+    /// Solver calls for the proof under SC that predicates and cubes are lifted from.
+    pub preparation_calls: u64,
     /// Cubes used and the largest one's size, for strategies that make tables.
     pub cubes: (usize, usize),
     /// Time by phase.

@@ -29,6 +29,10 @@ pub struct Copies {
     pub same: BTreeMap<Var, Var>,
     /// The threads' buffers.
     pub threads: Vec<Thread>,
+    /// Whether copies of several threads may stand in one formula. Rule 6 takes this
+    /// as not needed; a variable of one thread compared with one of another needs it
+    /// when both are buffered.
+    pub mixed: bool,
     /// Variables of the reduced program whose values are explicit: no predicate
     /// speaks of them.
     pub explicit: BTreeSet<Var>,
@@ -42,6 +46,15 @@ impl Copies {
     /// each thread every way to take buffered copies for some of them.
     pub fn choices(&self, vars: &BTreeSet<Var>) -> Vec<Substitution> {
         let mut all = vec![self.substitution(vars, &BTreeMap::new())];
+        if self.mixed {
+            let everywhere: Vec<(Var, Vec<Var>)> =
+                vars.iter().map(|v| (*v, self.all(*v))).collect();
+            let written = everywhere.iter().filter(|(_, places)| !places.is_empty());
+            let written: Vec<(Var, &[Var])> = written.map(|(v, p)| (*v, p.as_slice())).collect();
+            let ways = ways(&written, false);
+            all.extend(ways.iter().map(|way| self.substitution(vars, way)));
+            return all;
+        }
         for thread in &self.threads {
             let written: Vec<(Var, &[Var])> = vars
                 .iter()
@@ -57,6 +70,12 @@ impl Copies {
         let place = |v: &Var| way.get(v).or_else(|| self.same.get(v)).copied();
         let replaced = vars.iter().filter_map(|v| Some((*v, place(v)?)));
         replaced.map(|(v, to)| (v, Term::var(to))).collect()
+    }
+
+    /// The copies of a variable in all threads.
+    fn all(&self, var: Var) -> Vec<Var> {
+        let places = self.threads.iter().filter_map(|t| t.places.get(&var));
+        places.flatten().copied().collect()
     }
 
     /// Whether a variable of the reduced program holds a buffered value.
@@ -126,6 +145,21 @@ mod tests {
     #[test]
     fn rule_7_allows_one_copy() {
         assert_eq!(copies(true).choices(&[X, Y].into()).len(), 1 + 3);
+    }
+
+    #[test]
+    fn copies_of_two_threads_are_mixed_if_asked() {
+        let mut copies = copies(false);
+        let places = BTreeMap::from([(Y, vec![Var(40)])]);
+        copies.threads.push(Thread {
+            places,
+            single: false,
+        });
+        let separate = copies.choices(&[X, Y].into()).len();
+        assert_eq!(separate, 1 + 2 + 1 + 2 + 1);
+        copies.mixed = true;
+        // x in two places, with y in memory or in one of its two.
+        assert_eq!(copies.choices(&[X, Y].into()).len(), 3 * 3);
     }
 
     #[test]
