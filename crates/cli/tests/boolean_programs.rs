@@ -158,3 +158,29 @@ fn a_suite_runs() {
         assert_eq!(row["paper"]["predicates"], 7, "{row}");
     }
 }
+
+/// The paper's methods under a weak model: PE and CE prove what lazy proves, at a
+/// cost, and the predicates are as many as the paper has.
+#[test]
+fn a_suite_runs_under_pso() {
+    let folder = folder("suite_pso");
+    let arguments = "bench cupex --model pso --cells 1 --program ABP --json";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let output = palisade(&folder, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = document["rows"].as_array().expect("rows");
+    let methods: Vec<&str> = rows.iter().filter_map(|r| r["method"].as_str()).collect();
+    assert_eq!(methods, ["enumerate", "cubes", "lazy"]);
+    let calls = |row: &serde_json::Value| row["stats"]["solver_calls"].as_u64().expect("calls");
+    for row in rows {
+        assert_eq!(row["verdict"], "holds", "{row}");
+        assert_eq!(row["certified"], true, "{row}");
+        let stats = &row["stats"];
+        let counted = stats["predicates"].as_u64().expect("number")
+            + stats["control_predicates"].as_u64().expect("number");
+        assert_eq!(row["paper"]["predicates"], counted, "{row}");
+        assert_eq!(row["cells"], 1, "{row}");
+    }
+    assert!(calls(&rows[0]) > calls(&rows[1]) && calls(&rows[1]) > calls(&rows[2]));
+}

@@ -11,10 +11,11 @@
 //! run, it is repeated with all predicates split, and under a weak model with a
 //! strengthened proof under SC ([`crate::strengthen`]) and with predicates over the
 //! copies of several threads: the *stages*. Which of them suffices does not depend
-//! on the strategy, so for the dear ones it is found out by the lazy one, whose
-//! calls are counted apart. Evidence is asked for as always: a proof's certificate
+//! on the strategy, so for the dear ones it is found out by the lazy one. Figures
+//! are those of the stage that decided; the calls before it are counted apart. Evidence is asked for as always: a proof's certificate
 //! is checked, a counterexample is replayed.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +49,6 @@ const COPIES: u32 = 2;
 
 /// Searches `program` with its hints as predicates.
 pub fn check_given(program: &Program, options: &Options) -> Report {
-    let solver = Arc::new(SolverStats::default());
     let mut report = Report {
         verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
         witness: None,
@@ -68,12 +68,13 @@ pub fn check_given(program: &Program, options: &Options) -> Report {
             Promote::Always => true,
             Promote::Auto | Promote::Never => false,
         },
-        solver: &solver,
+        solver: RefCell::default(),
     };
     report.verdict = match row.run(&mut report) {
         Ok(verdict) => verdict,
         Err(unknown) => Verdict::Unknown(unknown),
     };
+    let solver = row.solver.borrow();
     let calls = |p: &Purpose| (p.name(), solver.solver_calls(*p));
     report.stats.solver_calls = Purpose::ALL.iter().map(calls).collect();
     report.stats.cache_hits = solver.total_hits();
@@ -87,7 +88,8 @@ struct Row<'a> {
     instances: Vec<Instance>,
     threads: u32,
     promote: bool,
-    solver: &'a Arc<SolverStats>,
+    /// The counters of the stage at hand.
+    solver: RefCell<Arc<SolverStats>>,
 }
 
 /// What a search uses.
@@ -104,45 +106,68 @@ struct Vocabulary {
 struct Stage {
     /// The proof under SC is strengthened first.
     strengthened: bool,
+    /// Buffered values are compared with memory (rule 4).
+    neighbours: bool,
     /// Copies of several threads are mixed in one predicate.
     mixed: bool,
     /// All predicates are split.
     split: bool,
 }
 
-/// The stages, the cheapest first; under SC only those that lift nothing.
+/// The stages, the cheapest first (splitting many predicates is dear); under SC only
+/// those that lift nothing.
 const STAGES: [Stage; 6] = {
-    const fn stage(strengthened: bool, mixed: bool, split: bool) -> Stage {
-        Stage {
-            strengthened,
-            mixed,
-            split,
-        }
-    }
+    let plain = Stage {
+        strengthened: false,
+        neighbours: false,
+        mixed: false,
+        split: false,
+    };
+    let strengthened = Stage {
+        strengthened: true,
+        ..plain
+    };
+    let compared = Stage {
+        neighbours: true,
+        ..plain
+    };
+    let all = Stage {
+        strengthened: true,
+        neighbours: true,
+        mixed: true,
+        split: false,
+    };
+    let split = Stage {
+        split: true,
+        ..plain
+    };
     [
-        stage(false, false, false),
-        stage(false, false, true),
-        stage(true, false, false),
-        stage(false, true, false),
-        stage(true, true, false),
-        stage(true, true, true),
+        plain,
+        strengthened,
+        compared,
+        split,
+        all,
+        Stage { split: true, ..all },
     ]
 };
 
 impl Stage {
     const fn is_plain(self) -> bool {
-        !self.strengthened && !self.mixed
+        !self.strengthened && !self.neighbours && !self.mixed
     }
 
     /// What is worth telling.
     fn notes(self, sc: &Space<'_>, own: &BTreeSet<Atom>, atoms: &BTreeSet<Atom>) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.strengthened {
+        if self.strengthened && atoms != own {
             let added = atoms.difference(own);
             let added = added.map(|a| Formula::from(a.clone()).display(sc).to_string());
             let added: Vec<String> = added.collect();
             let added = added.join(", ");
             notes.push(format!("the proof under SC was strengthened by {added}"));
+        }
+        if self.neighbours {
+            notes.push("buffered values are compared with memory (rule 4)".to_owned());
         }
         if self.mixed {
             notes.push("buffered copies of several threads stand in one predicate".to_owned());
@@ -169,6 +194,8 @@ impl Row<'_> {
             .collect();
         let mut strengthened = None;
         let mut started = false;
+        // Calls of stages that were too weak.
+        let mut failed = 0;
         let mut last = Unknown::GaveUp("not run".into());
         for stage in stages {
             let mut atoms = own.clone();
@@ -176,7 +203,7 @@ impl Row<'_> {
                 atoms = strengthened
                     .get_or_insert_with(|| teacher.strengthened(self.promote, &own))
                     .clone();
-                if atoms == own {
+                if atoms == own && !stage.neighbours {
                     continue;
                 }
             }
@@ -194,12 +221,17 @@ impl Row<'_> {
             report.notes = stage.notes(&sc, &own, &atoms);
             let reduced = reduced.as_ref();
             let vocabulary = self.vocabulary(&teacher, reduced, &space, &atoms, stage, true);
-            report.stats.preparation_calls = preparation.total_solver_calls();
+            report.stats = Stats {
+                preparation_calls: failed + preparation.total_solver_calls(),
+                ..Stats::default()
+            };
+            self.solver.take();
             report.stats.control_predicates = vocabulary.control;
             match self.attempt(&space, reduced, vocabulary, stage.split, report) {
                 Err(why @ Unknown::GaveUp(_)) => last = why,
                 decided => return decided,
             }
+            failed += self.solver.borrow().total_solver_calls();
         }
         if !started {
             last = Unknown::GaveUp("the given predicates are too weak".into());
@@ -252,6 +284,9 @@ impl Row<'_> {
             cubes: BTreeSet::new(),
             control: copies.generic_count,
         };
+        if stage.neighbours {
+            vocabulary.atoms.extend(copies.neighbours(atoms));
+        }
         if cubes && self.options.strategy == Strategy::Cubes {
             vocabulary.cubes = copies.lift_cubes(&teacher.cubes(self.promote, atoms));
             if self.options.drop_buffered {
@@ -301,7 +336,7 @@ impl Row<'_> {
         split: bool,
         report: &mut Report,
     ) -> Result<Verdict, Unknown> {
-        let prover = self.prover(self.solver, self.options.shortcuts);
+        let prover = self.prover(&self.solver.borrow(), self.options.shortcuts);
         let mut given = self.given(space, self.options.strategy, vocabulary, prover);
         given.stats = std::mem::take(&mut report.stats);
         given.stats.lifted_cubes = given.cubes.len();
@@ -348,7 +383,8 @@ impl Row<'_> {
             .map_err(|overflow| Unknown::GaveUp(overflow.to_string()))?;
         report.stats.certificate_entries = certificate.entries.len();
         if self.options.certify {
-            evidence::certify(self.program, &certificate, self.options, self.solver)?;
+            let solver = self.solver.borrow();
+            evidence::certify(self.program, &certificate, self.options, &solver)?;
             report.certified = true;
         }
         report.certificate = Some(certificate);

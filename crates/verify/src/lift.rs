@@ -340,17 +340,22 @@ impl Teacher<'_> {
     }
 }
 
+/// The lifted predicates; `widely`: with rule 4, and over copies of several threads.
 fn lifted(
     teacher: &Teacher<'_>,
     reduced: &Reduced,
     pupil: Pupil<'_>,
     atoms: &BTreeSet<Atom>,
-    mixed: bool,
+    widely: bool,
 ) -> BTreeSet<Atom> {
     let sc = teacher.space(pupil.promote);
     let mut copies = copies(&sc, reduced, pupil.space);
-    copies.mixed = mixed;
-    copies.lift_atoms(atoms)
+    copies.mixed = widely;
+    let mut lifted = copies.lift_atoms(atoms);
+    if widely {
+        lifted.extend(copies.neighbours(atoms));
+    }
+    lifted
 }
 
 /// Which variables of `space`, the space of `reduced`, hold copies of which of `sc`,

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use palisade_logic::atom::Literal;
-use palisade_logic::{Atom, Formula, Term, Var};
+use palisade_logic::{Atom, Formula, Relation, Term, Var};
 
 use crate::cubes::Cube;
 use crate::extrapolate::copies::Copies;
@@ -42,23 +42,34 @@ impl Copies {
         lifted
     }
 
-    /// Rule 4: a buffered value and the next older one, or memory, are the same.
-    pub fn neighbours(&self) -> BTreeSet<Atom> {
-        let mut all = BTreeSet::new();
-        let mut equal = |a: Var, b: Var| {
-            if let Ok(formula) = Formula::eq(&Term::var(a), &Term::var(b)) {
-                all.extend(formula.atoms());
+    /// Rule 4: how a buffered value and the next older one, or memory, compare. The
+    /// paper asks whether they are equal; where `atoms` order the variable against
+    /// others, what is needed is their order instead (a counter that only grows).
+    pub fn neighbours<'a>(&self, atoms: impl IntoIterator<Item = &'a Atom>) -> BTreeSet<Atom> {
+        let mut ordered: BTreeSet<Var> = BTreeSet::new();
+        for atom in atoms {
+            let vars = Formula::from(atom.clone()).free_vars();
+            if atom.relation() == Relation::Le && vars.len() > 1 {
+                ordered.extend(vars);
             }
-        };
+        }
+        let mut all = BTreeSet::new();
         for thread in &self.threads {
             for (var, places) in &thread.places {
-                for pair in places.windows(2) {
-                    equal(pair[0], pair[1]);
-                }
-                for (place, memory) in places.iter().zip(std::iter::repeat(self.same.get(var))) {
-                    if let Some(memory) = memory {
-                        equal(*place, *memory);
-                    }
+                let memory = self.same.get(var).copied();
+                let next_older = |i: usize| i.checked_sub(1).map_or(memory, |j| Some(places[j]));
+                let pairs = (0..places.len()).filter_map(|i| Some((next_older(i)?, places[i])));
+                let pairs: BTreeSet<(Var, Var)> = pairs
+                    .chain(places.iter().filter_map(|p| Some((memory?, *p))))
+                    .collect();
+                for (older, newer) in pairs {
+                    let (older, newer) = (Term::var(older), Term::var(newer));
+                    let formula = if ordered.contains(var) {
+                        Formula::le(&older, &newer)
+                    } else {
+                        Formula::eq(&older, &newer)
+                    };
+                    all.extend(formula.map_or_else(|_| BTreeSet::new(), |f| f.atoms()));
                 }
             }
         }
@@ -171,11 +182,20 @@ mod tests {
     }
 
     #[test]
+    fn copies_compare_with_memory_as_the_variable_does_with_others() {
+        let equal = Formula::eq(&Term::var(X), &Term::var(X0)).expect("small");
+        assert_eq!(copies().neighbours([]), [atom(&equal)].into());
+        let order = Formula::le(&Term::var(X), &Term::var(X0)).expect("small");
+        let by_order = copies().neighbours([&atom(&less(R, X))]);
+        assert_eq!(by_order, [atom(&order)].into());
+    }
+
+    #[test]
     fn explicit_variables_have_no_predicates() {
         let mut copies = copies();
         copies.explicit.insert(X0);
         let lifted = copies.lift_atoms([&atom(&less(R, X))]);
         assert_eq!(lifted.len(), 1);
-        assert_eq!(copies.neighbours().len(), 0);
+        assert_eq!(copies.neighbours([]).len(), 0);
     }
 }

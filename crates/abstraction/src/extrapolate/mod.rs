@@ -8,7 +8,7 @@
 //! | 1 | predicates `V_cnt_T = i`, `overflow = 0` | counters and overflow are explicit control (DESIGN idea 2): no predicate; [`Copies::generic_count`] says how many the paper would have |
 //! | 2 | keep the SC predicates | the empty choice of [`Copies::choices`] |
 //! | 3 | `lift(p)`: buffered versions in place of variables | [`Copies::lift_atoms`] |
-//! | 4 | `V_(i-1)_T = V_i_T`, `V_i_T = V` | [`Copies::neighbours`], off by default: it gave nothing (shared/ref/lessons.md, 3), and the paper's own tables have no such predicates (Dekker: 7 + 4 lifted + 9 of rule 1 = 20) |
+//! | 4 | `V_(i-1)_T = V_i_T`, `V_i_T = V` | [`Copies::neighbours`], only when the other rules were too weak: it rarely gives anything (shared/ref/lessons.md, 3), and the paper's own tables have no such predicates (Dekker: 7 + 4 lifted + 9 of rule 1 = 20) |
 //! | 5 | a thread that never writes `X` has no copies of it | it has no buffer for it |
 //! | 6 | all occurrences of a variable are replaced alike, copies of two threads are not mixed | a choice is a substitution by one thread's copies, unless [`Copies::mixed`] is set because that was too weak |
 //! | 7 | with a fence between any two writes, one copy at most | [`Thread::single`] |

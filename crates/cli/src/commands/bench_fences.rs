@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::fence::gapped;
 use crate::CommandResult;
-use crate::args::{BenchArgs, ModelArg};
+use crate::args::{BenchArgs, BenchModel};
 use crate::context::Context;
 use crate::usage;
 
@@ -106,10 +106,10 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
 /// The models of the rows; none given means both.
 fn models(args: &BenchArgs) -> Result<Vec<Model>> {
     match args.model {
-        ModelArg::Sc => Ok(vec![Model::Tso, Model::Pso]),
-        ModelArg::Tso => Ok(vec![Model::Tso]),
-        ModelArg::Pso => Ok(vec![Model::Pso]),
-        ModelArg::Rma => Err(anyhow!(
+        BenchModel::All => Ok(vec![Model::Tso, Model::Pso]),
+        BenchModel::Tso => Ok(vec![Model::Tso]),
+        BenchModel::Pso => Ok(vec![Model::Pso]),
+        BenchModel::Sc => Err(anyhow!(
             "fences are for --model tso and --model pso; without --model both are run"
         )),
     }

@@ -9,7 +9,7 @@ use palisade_frontend::pal;
 use palisade_program::{Model, Program, Source};
 use serde_json::Value;
 
-use crate::args::{BenchArgs, SuiteArg};
+use crate::args::BenchArgs;
 use crate::predicates;
 
 /// The files of the suite `cupex`, by name.
@@ -92,7 +92,6 @@ pub(super) fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
 
 /// A file of the suite: built in, or from the folder given.
 fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    let SuiteArg::Cupex = args.suite;
     if let Some(folder) = &args.folder {
         let path: PathBuf = Path::new(folder).join(name);
         return crate::input::read(&path);
@@ -161,7 +160,7 @@ fn fenced(text: &str, chosen: &[usize]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::BenchModel;
+    use crate::args::{BenchModel, SuiteArg};
 
     fn arguments() -> BenchArgs {
         BenchArgs {

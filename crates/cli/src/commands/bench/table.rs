@@ -131,6 +131,9 @@ fn remark(report: &Report) -> String {
     if noted("strengthened") {
         strengthened.push_str("; SC proof strengthened");
     }
+    if noted("rule 4") {
+        strengthened.push_str("; with rule 4");
+    }
     if noted("copies") {
         strengthened.push_str("; copies mixed");
     }
