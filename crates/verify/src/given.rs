@@ -103,6 +103,7 @@ struct Vocabulary {
 
 /// How much is taken from the given predicates.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // switches are independent
 struct Stage {
     /// The proof under SC is strengthened first.
     strengthened: bool,
@@ -200,9 +201,8 @@ impl Row<'_> {
         for stage in stages {
             let mut atoms = own.clone();
             if stage.strengthened {
-                atoms = strengthened
-                    .get_or_insert_with(|| teacher.strengthened(self.promote, &own))
-                    .clone();
+                let stronger = || teacher.strengthened(self.promote, &own);
+                atoms.clone_from(strengthened.get_or_insert_with(stronger));
                 if atoms == own && !stage.neighbours {
                     continue;
                 }
