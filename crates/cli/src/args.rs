@@ -137,7 +137,7 @@ pub(crate) struct CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct ExploreArgs {
-    /// The program (.pal, .rmm); `-` reads standard input, as .pal
+    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
     #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
@@ -174,18 +174,64 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub(crate) workers: Option<usize>,
     #[command(flatten)]
+    pub(crate) c: CArgs,
+    #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Options about C programs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CArgs {
+    /// What is asked of a C program: an SV-COMP property file (.prp)
+    #[arg(long, value_name = "FILE", help_heading = "C programs")]
+    pub(crate) property: Option<PathBuf>,
+    /// Integers of C programs
+    #[arg(long, value_enum, default_value_t = IntsArg::C, help_heading = "C programs")]
+    pub(crate) ints: IntsArg,
+    /// Widths of `long` and pointers [default: lp64, or what a task file says]
+    #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
+    pub(crate) data_model: Option<DataModelArg>,
+}
+
+/// Integers of C programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum IntsArg {
+    /// Those of C: each type with its width
+    C,
+    /// Mathematical integers without bounds
+    Math,
+}
+
+/// Data models of C.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DataModelArg {
+    /// 32 bits
+    Ilp32,
+    /// 64 bits
+    Lp64,
+}
+
+impl From<DataModelArg> for palisade_frontend::c::DataModel {
+    fn from(model: DataModelArg) -> Self {
+        match model {
+            DataModelArg::Ilp32 => Self::Ilp32,
+            DataModelArg::Lp64 => Self::Lp64,
+        }
+    }
 }
 
 /// `palisade verify`.
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct VerifyArgs {
-    /// The program (.pal, .rmm); `-` reads standard input, as .pal
+    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
     #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
+    /// What else counts as a violation (C programs)
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "C programs")]
+    pub(crate) check: Vec<CheckArg>,
     /// Write the proof's certificate here
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) certificate: Option<PathBuf>,
@@ -244,6 +290,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]
+    pub(crate) c: CArgs,
+    #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
 
@@ -259,6 +307,9 @@ pub(crate) struct FenceArgs {
     /// Print the fences as a unified diff of the source
     #[arg(long, help_heading = "Output")]
     pub(crate) diff: bool,
+    /// Write this statement for every fence instead of the language's own
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) fence_text: Option<String>,
     /// Write the fences into the source file
     #[arg(long, help_heading = "Output")]
     pub(crate) write: bool,
@@ -542,6 +593,9 @@ pub(crate) struct BenchArgs {
     /// The suite
     #[arg(value_enum)]
     pub(crate) suite: SuiteArg,
+    /// The folder of tasks, for `svcomp`
+    #[arg(value_name = "FOLDER_OF_TASKS")]
+    pub(crate) tasks: Option<PathBuf>,
     /// The memory model
     #[arg(long, value_enum, default_value_t = BenchModel::All)]
     pub(crate) model: BenchModel,
@@ -572,6 +626,8 @@ pub(crate) enum SuiteArg {
     Cupex,
     /// The fewest fences of eight programs, under TSO and PSO
     Fences,
+    /// SV-COMP tasks (.yml) below a folder
+    Svcomp,
 }
 
 /// How abstract transformers are built.
@@ -670,8 +726,12 @@ impl From<ModelArg> for Model {
 /// What else counts as a violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum CheckArg {
-    /// No thread can move although not all have ended
+    /// No thread can move although not all have ended (`explore`, not for C)
     Deadlock,
+    /// Signed overflow in C programs
+    Overflow,
+    /// Data races on plain variables of C programs
+    Races,
 }
 
 /// Formats of pictures.

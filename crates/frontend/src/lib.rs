@@ -60,10 +60,11 @@ pub fn load_gapped(
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse_gapped(source, wanted),
         Some("rmm") => rmm::parse_gapped(source, wanted),
+        Some("c") => c::parse_gapped(path, &source, &c::Options::default(), wanted),
         Some(_) | None => Err(unsupported(
             source,
             "fences cannot be put into this kind of file",
-            "fences are found for programs that end in `.pal` or `.rmm`",
+            "fences are found for programs that end in `.pal`, `.rmm` or `.c`",
         )),
     }
 }

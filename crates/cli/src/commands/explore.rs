@@ -10,13 +10,19 @@ use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::args::{CheckArg, ExploreArgs};
+use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
 use crate::shown::shown_trace;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
-    let program = match input::load(context, &args.file)? {
+    let task = task(args)?;
+    let loaded = match &task {
+        Some(task) => task.load(context)?,
+        None => input::load(context, &args.file)?,
+    };
+    let program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
@@ -41,13 +47,43 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         }
     };
     result.verdict = context.limits.explain(result.verdict);
+    if let Some(task) = &task {
+        result.verdict = task.settle(&program, result.verdict);
+        // Threads of C programs that are not started, or that abort, do not end.
+        result.deadlock = None;
+    }
     let finals = args
         .finals
         .then(|| Finals::collect(&program, &options, &result));
-    let text = text(args, context, &program, &options, &result, finals.as_ref());
-    let document = document(heading, &program, &result, finals.as_ref());
+    let mut text = text(args, context, &program, &options, &result, finals.as_ref());
+    let mut document = document(heading, &program, &result, finals.as_ref());
+    if let Some(task) = &task {
+        for note in task.notes(&program, &result.verdict) {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "note: {note}");
+            document.notes.push(note);
+        }
+        text.push_str(&task.verdict_line(&result.verdict));
+    }
     context.print(&text, &document);
     Ok(Outcome::from(&result.verdict))
+}
+
+/// What is asked about a C program; `None` for other inputs.
+fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
+    let asks = |what: CheckArg| args.check.contains(&what);
+    if !c_task::is_c(&args.file) {
+        if asks(CheckArg::Overflow) || asks(CheckArg::Races) {
+            anyhow::bail!("--check overflow and races are for C programs");
+        }
+        return Ok(None);
+    }
+    if asks(CheckArg::Deadlock) {
+        anyhow::bail!("--check deadlock: unsupported for C programs");
+    }
+    let task = Task::new(&args.file, &args.c)?;
+    let (overflow, races) = (asks(CheckArg::Overflow), asks(CheckArg::Races));
+    Ok(Some(task.checking(overflow, races)))
 }
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {

@@ -65,9 +65,70 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     drop(progress);
     let result = result.explained(context);
     result.write_files(args)?;
-    let text = result.text(args, context);
+    let mut text = result.text(args, context);
+    if is_c(&args.file) && !args.diff {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "note: {}", palisade_frontend::c::ASSUMPTION);
+    }
     context.print(&text, &result.document(heading));
     Ok(Outcome::from(&result.verdict))
+}
+
+/// How a full fence is written in C.
+const C_FENCE: &str = "atomic_thread_fence(";
+
+fn is_c(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e == "c")
+}
+
+/// How fences are written in the language of the file.
+fn spelling(args: &FenceArgs) -> Spelling {
+    let mut spelling = if is_c(&args.file) {
+        Spelling {
+            full: format!("{C_FENCE}memory_order_seq_cst);"),
+            store_store: format!("{C_FENCE}memory_order_release);"),
+        }
+    } else if args.file.extension().is_some_and(|e| e == "rmm") {
+        Spelling::rmm()
+    } else {
+        Spelling::pal()
+    };
+    if let Some(text) = &args.fence_text {
+        // A fence of the user's own is a full one, and stronger than what it replaces.
+        let text = text.trim().trim_end_matches(';');
+        spelling.full = format!("{text};");
+        spelling.store_store = spelling.full.clone();
+    }
+    spelling
+}
+
+/// A C file that knows `atomic_thread_fence`.
+fn with_header(text: &str) -> String {
+    if text.contains("<stdatomic.h>") {
+        return text.to_owned();
+    }
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("#include") {
+            break;
+        }
+        at += line.len();
+    }
+    if at >= text.len() {
+        at = 0;
+    }
+    format!("{}#include <stdatomic.h>\n{}", &text[..at], &text[at..])
+}
+
+/// A run that is wrong under SC; one into something unsupported says nothing.
+fn wrong(violation: Box<palisade_program::Violation>) -> Verdict {
+    match violation
+        .message
+        .strip_prefix(palisade_frontend::c::UNSUPPORTED)
+    {
+        Some(what) => Verdict::Unknown(Unknown::Unsupported(what.to_owned(), violation.span)),
+        None => Verdict::Violated(violation),
+    }
 }
 
 fn model(args: &FenceArgs) -> Result<Model> {
@@ -185,8 +246,11 @@ impl<'a, 'p> Answer<'a, 'p> {
             found,
         };
         match answer.found.end.clone() {
-            End::Repaired(repairs) => answer.repaired(&repairs, options, &args.file),
-            End::WrongUnderSc(violation) => answer.verdict = Verdict::Violated(violation),
+            End::Repaired(repairs) => {
+                let spelling = spelling(args);
+                answer.repaired(&repairs, options, &args.file, &spelling);
+            }
+            End::WrongUnderSc(violation) => answer.verdict = wrong(violation),
             End::NoRepair(_) => answer.gave_up(
                 "no placement of fences at the candidates repairs the program, \
                  although it is right under sc",
@@ -208,7 +272,13 @@ impl<'a, 'p> Answer<'a, 'p> {
 
     /// Patches the text, and proves the program that comes out once more: what the
     /// user gets is what was proved.
-    fn repaired(&mut self, repairs: &[Repair], options: &Options, file: &Path) {
+    fn repaired(
+        &mut self,
+        repairs: &[Repair],
+        options: &Options,
+        file: &Path,
+        spelling: &Spelling,
+    ) {
         let Some(first) = repairs.first() else {
             self.gave_up("nothing was found");
             return;
@@ -216,11 +286,10 @@ impl<'a, 'p> Answer<'a, 'p> {
         self.placements = repairs.iter().map(|r| r.placement.clone()).collect();
         let fences = self.plan.fences(&first.placement);
         let fences: Vec<_> = fences.iter().map(|(s, level)| (s.gap, *level)).collect();
-        let spelling = match file.extension().and_then(|e| e.to_str()) {
-            Some("rmm") => Spelling::rmm(),
-            Some(_) | None => Spelling::pal(),
-        };
-        self.patched = patched(&self.program.source, &fences, &spelling);
+        self.patched = patched(&self.program.source, &fences, spelling);
+        if is_c(file) && self.patched.contains(C_FENCE) {
+            self.patched = with_header(&self.patched);
+        }
         let path = if file == Path::new("-") {
             Path::new("<stdin>.pal")
         } else {

@@ -14,6 +14,7 @@ mod man;
 mod reduce;
 mod shape;
 mod show;
+mod svcomp;
 mod verify;
 
 use crate::CommandResult;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Bench(args) => match args.suite {
             SuiteArg::Cupex => bench::run(&args, context),
             SuiteArg::Fences => bench_fences::run(&args, context),
+            SuiteArg::Svcomp => svcomp::run(&args, context),
         },
         Command::Completions(args) => Ok(completions::run(&args, context)),
         Command::Man => man::run(context),

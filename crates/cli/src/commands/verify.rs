@@ -12,14 +12,20 @@ use palisade_verify::{ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Str
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
-use crate::args::{ExtrapolateArg, StrategyArg, VerifyArgs};
+use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, VerifyArgs};
+use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
 use crate::{context, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
-    let program = match predicates::load(context, &args.file, args.predicates.as_deref())? {
+    let task = task(args)?;
+    let loaded = match &task {
+        Some(task) => task.load(context)?,
+        None => predicates::load(context, &args.file, args.predicates.as_deref())?,
+    };
+    let program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
@@ -36,13 +42,40 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let mut report = verify(&program, &options);
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
+    if let Some(task) = &task {
+        report.verdict = task.settle(&program, report.verdict);
+        report.notes.extend(task.notes(&program, &report.verdict));
+    }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let text = palisade_certify::print(&program, certificate);
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let text = text(args, context, &program, &options, &report);
+    let mut text = text(args, context, &program, &options, &report);
+    if let Some(task) = &task {
+        text.push_str(&task.verdict_line(&report.verdict));
+    }
     context.print(&text, &document(heading, &program, &report));
     Ok(Outcome::from(&report.verdict))
+}
+
+/// What is asked about a C program; `None` for other inputs.
+fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
+    if args.check.contains(&CheckArg::Deadlock) {
+        anyhow::bail!("--check deadlock: `verify` does not look for deadlocks; use `explore`");
+    }
+    if !c_task::is_c(&args.file) {
+        if !args.check.is_empty() {
+            anyhow::bail!("--check overflow and races are for C programs");
+        }
+        return Ok(None);
+    }
+    if args.predicates.is_some() {
+        anyhow::bail!("predicates can only be added to .pal programs");
+    }
+    let task = Task::new(&args.file, &args.c)?;
+    let overflow = args.check.contains(&CheckArg::Overflow);
+    let races = args.check.contains(&CheckArg::Races);
+    Ok(Some(task.checking(overflow, races)))
 }
 
 fn options(args: &VerifyArgs, context: &Context) -> Options {

@@ -93,6 +93,8 @@ pub(super) enum StmtKind {
     Return(Option<Expr>),
     /// Inline assembler: its template.
     Asm(String),
+    /// A place where synthesis may put a fence.
+    Gap,
 }
 
 /// An expression.

@@ -6,6 +6,7 @@
 //! | `preprocess` | `cc -E` against the headers in `headers/`, line markers |
 //! | `lexer` | tokens, located in the user's file |
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
+//! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
 //!
 //! Verdicts hold for the program as written: that the compiler keeps the order of
@@ -13,6 +14,7 @@
 //! unless [`Options::math`] says otherwise.
 
 mod ast;
+mod gaps;
 mod lexer;
 mod lower;
 mod parser;
@@ -23,10 +25,10 @@ pub use types::DataModel;
 
 use std::path::Path;
 
-use palisade_program::Source;
+use palisade_program::{Gap, Program, Source};
 
-use crate::Parsed;
 use crate::diagnostic::Diagnostics;
+use crate::{Gapped, Parsed};
 
 /// Printed with every verdict about a C program.
 pub const ASSUMPTION: &str = "assumes that the compiler keeps the order of memory accesses";
@@ -34,6 +36,11 @@ pub const ASSUMPTION: &str = "assumes that the compiler keeps the order of memor
 /// Messages of assertions that stand for what the front end does not support: where
 /// one fails, the verdict is unknown.
 pub const UNSUPPORTED: &str = "unsupported: ";
+
+/// What a violation says when an error function is called.
+pub fn call_of_error(function: &str) -> String {
+    format!("{function} is called")
+}
 
 /// How C programs are read.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +51,8 @@ pub struct Options {
     pub math: bool,
     /// Whether signed overflow is a violation.
     pub check_overflow: bool,
+    /// Whether data races are violations: a `never` for each variable is added.
+    pub check_races: bool,
     /// The function that must not be called (`--property`); then only its calls are
     /// violations, and a failing `assert` ends the program.
     pub error_function: Option<String>,
@@ -51,6 +60,35 @@ pub struct Options {
 
 /// Reads a C file; `.i` files are preprocessed already.
 pub fn parse(path: &Path, source: &Source, options: &Options) -> Result<Parsed, Diagnostics> {
+    let mut no_change = |_: &mut ast::File, _: &Source| {};
+    let program = parse_changed(path, source, options, &mut no_change)?;
+    Ok(Parsed {
+        program,
+        warnings: Vec::new(),
+    })
+}
+
+/// Reads a C file and puts a candidate for a fence into each of its gaps that
+/// `wanted` accepts.
+pub fn parse_gapped(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+    wanted: &dyn Fn(&Gap) -> bool,
+) -> Result<Gapped, Diagnostics> {
+    let mut gaps = Vec::new();
+    let mut fill = |file: &mut ast::File, user: &Source| gaps = gaps::fill(file, user, wanted);
+    let program = parse_changed(path, source, options, &mut fill)?;
+    Ok(Gapped { program, gaps })
+}
+
+/// Reads a file; `change` works on the syntax tree before it is lowered.
+fn parse_changed(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+    change: &mut dyn FnMut(&mut ast::File, &Source),
+) -> Result<Program, Diagnostics> {
     let is_preprocessed = path.extension().is_some_and(|e| e == "i");
     let input = if is_preprocessed {
         Ok(preprocess::already(source))
@@ -62,14 +100,11 @@ pub fn parse(path: &Path, source: &Source, options: &Options) -> Result<Parsed, 
         Err(item) => return Err(Diagnostics::new(source.clone(), vec![item])),
     };
     let user = input.user.unwrap_or_else(|| source.clone());
-    let parsed = lexer::lex(&input.text, &user, input.main)
+    lexer::lex(&input.text, &user, input.main)
         .and_then(|tokens| parser::parse(tokens, options.data_model))
-        .and_then(|file| lower::lower(&file, &user, options));
-    match parsed {
-        Ok(program) => Ok(Parsed {
-            program,
-            warnings: Vec::new(),
-        }),
-        Err(item) => Err(Diagnostics::new(user, vec![item])),
-    }
+        .and_then(|mut file| {
+            change(&mut file, &user);
+            lower::lower(&file, &user, options)
+        })
+        .map_err(|item| Diagnostics::new(user, vec![item]))
 }

@@ -165,6 +165,7 @@ mod tests {
     fn arguments() -> BenchArgs {
         BenchArgs {
             suite: SuiteArg::Cupex,
+            tasks: None,
             model: BenchModel::All,
             cells: None,
             program: None,

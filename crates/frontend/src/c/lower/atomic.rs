@@ -110,8 +110,9 @@ impl Code<'_, '_> {
         order: Order,
         span: Span,
     ) -> Lower<()> {
-        let in_register = matches!(place, Place::Variable { object, .. } if object.base.is_none());
-        if in_register {
+        let only_registers =
+            matches!(place, Place::Variable { object, .. } if object.in_registers());
+        if only_registers {
             return self.store(place, value, span);
         }
         let value = self.convert(value, &place.ty().clone(), span)?;
@@ -135,11 +136,7 @@ impl Code<'_, '_> {
         let ty = place.ty().clone();
         self.atomically(AtomicKind::FetchAdd, span, |code| {
             let old = code.load(place, span)?;
-            let old = if matches!(place, Place::Variable { object, .. } if object.base.is_none()) {
-                code.saved(old, span)
-            } else {
-                old
-            };
+            let old = code.saved_register(place, old, span);
             let new = f(code, old.clone())?;
             let new = code.convert(new, &ty, span)?;
             code.store(place, new.clone(), span)?;
@@ -436,9 +433,10 @@ impl Code<'_, '_> {
     }
 
     fn saved_register(&mut self, place: &Place, v: Val, span: Span) -> Val {
-        match place {
-            Place::Variable { object, .. } if object.base.is_none() => self.saved(v, span),
-            Place::Variable { .. } | Place::Address { .. } => v,
+        if self.in_registers(place) {
+            self.saved(v, span)
+        } else {
+            v
         }
     }
 }

@@ -157,6 +157,7 @@ impl<'a> Code<'_, 'a> {
         let want = self.want.take();
         self.want = want;
         if let Some(v) = self.atomic_call(name, args, span)? {
+            self.cx.atomic_spans.insert(span);
             self.want = None;
             return Ok(v);
         }
@@ -181,7 +182,7 @@ impl<'a> Code<'_, 'a> {
             None => matches!(name, "reach_error" | "__VERIFIER_error"),
         };
         if is_error {
-            self.demand(Ir::FALSE, &format!("{name} is called"), span);
+            self.demand(Ir::FALSE, &crate::c::call_of_error(name), span);
             self.block(span);
             return Ok(Some(Val::void()));
         }
@@ -202,7 +203,17 @@ impl<'a> Code<'_, 'a> {
                 self.block(span);
                 Ok(Some(Val::void()))
             }
-            ("__VERIFIER_assume" | "assume_abort_if_not" | "__builtin_assume", [cond]) => {
+            ("__CPROVER_assert", [cond, ..]) => {
+                self.check(cond, only)?;
+                Ok(Some(Val::void()))
+            }
+            (
+                "__VERIFIER_assume"
+                | "assume_abort_if_not"
+                | "__builtin_assume"
+                | "__CPROVER_assume",
+                [cond],
+            ) => {
                 let (yes, no) = (self.graph.loc(), self.graph.loc());
                 let (can, _) = self.branch(cond, yes, no)?;
                 self.here = yes;
@@ -213,11 +224,11 @@ impl<'a> Code<'_, 'a> {
                 self.check(cond, only)?;
                 Ok(Some(Val::void()))
             }
-            ("__VERIFIER_atomic_begin", []) => {
+            ("__VERIFIER_atomic_begin" | "__CPROVER_atomic_begin", _) => {
                 self.emit_op(Op::Begin(AtomicKind::Block), span);
                 Ok(Some(Val::void()))
             }
-            ("__VERIFIER_atomic_end", []) => {
+            ("__VERIFIER_atomic_end" | "__CPROVER_atomic_end", _) => {
                 self.emit_op(Op::End, span);
                 Ok(Some(Val::void()))
             }

@@ -285,20 +285,32 @@ impl<'c, 'a> Code<'c, 'a> {
     /// A variable of a function, in registers or, if its address is taken, in memory.
     pub(super) fn variable(&mut self, name: &str, ty: &Type, span: Span) -> Lower<Rc<Object>> {
         let frame = self.frame();
-        let taken = frame.addresses.taken.contains(name)
-            || (matches!(ty.plain(), Type::Array(..)) && frame.addresses.decayed.contains(name));
+        let decays =
+            matches!(ty.plain(), Type::Array(..)) && frame.addresses.decayed.contains(name);
+        let escapes = frame.addresses.escaped.contains(name);
+        let taken = frame.addresses.taken.contains(name) || decays;
         let leaves = self.cx.layouts.leaves(ty, span)?;
         let cells: u64 = leaves.iter().map(super::layout::Leaf::count).sum();
         let opaque = leaves.iter().any(|l| matches!(l.ty, Type::Opaque(_)));
-        if taken || opaque || cells > 64 {
+        let small = cells <= 64 && !opaque;
+        if small && taken && (self.is_any || !(escapes || decays)) {
+            // Pointers to it stay in this thread: it can be in registers all the same.
+            let object = self.registers(name, ty, span)?;
+            for c in &object.cells {
+                if let Cells::Locals(locals) = c {
+                    self.untracked.extend(locals);
+                }
+            }
+            let object = Object::clone(&object);
+            return Ok(self.cx.with_address(object, self.thread));
+        }
+        if taken || !small {
             if self.is_any {
                 return Err(Diagnostic::error(
                     span,
-                    format!(
-                        "unsupported: the address of `{name}` in a thread that runs in any number"
-                    ),
+                    format!("unsupported: `{name}` in memory, in a thread that runs in any number"),
                 )
-                .help("use a global, or a variable whose address is not taken"));
+                .help("use a global, or a smaller variable"));
             }
             let function = self.frame().function.clone();
             let full = format!("{function}.{name}");
@@ -333,6 +345,8 @@ impl<'c, 'a> Code<'c, 'a> {
             base: None,
             taken: false,
             on_stack: true,
+            owner: None,
+            poisoned: std::cell::Cell::new(false),
         }))
     }
 

@@ -240,7 +240,7 @@ impl Code<'_, '_> {
         match &e.kind {
             ExprKind::Int(..) => true,
             ExprKind::Ident(name) => match self.lookup(name) {
-                Ok(Some(object)) => object.base.is_none() && object.leaves.len() == 1,
+                Ok(Some(object)) => object.in_registers() && object.ty.is_scalar(),
                 Ok(None) | Err(_) => false,
             },
             ExprKind::Unary(Unary::Plus | Unary::Minus | Unary::Not | Unary::BitNot, a) => {
@@ -665,9 +665,7 @@ impl Code<'_, '_> {
             self.store(place, v.clone(), span)?;
         }
         // The value may mention the variable itself, which has changed.
-        if let Place::Variable { object, .. } = place
-            && object.base.is_none()
-        {
+        if self.in_registers(place) {
             return self.load(place, span);
         }
         Ok(v)
@@ -694,7 +692,7 @@ impl Code<'_, '_> {
     fn step(&mut self, a: &Expr, op: Binary, postfix: bool, span: Span) -> Lower<Val> {
         let place = self.place(a)?;
         let one = Val::constant(1, &Type::INT);
-        let in_register = matches!(&place, Place::Variable { object, .. } if object.base.is_none());
+        let in_register = self.in_registers(&place);
         let mut before = None;
         let (old, new) = self.update(
             &place,

@@ -18,6 +18,9 @@ use crate::diagnostic::Diagnostic;
 pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
+/// What memory holds that was never written: no value of the program. Reading it is
+/// checked, so that a verdict never rests on it.
+pub(super) const UNINITIALISED: i64 = i64::MIN + 77_777;
 /// Cells of one object at most.
 const MAX_CELLS: u64 = 1 << 16;
 
@@ -84,6 +87,17 @@ pub(super) struct Object {
     pub(super) taken: bool,
     /// Whether it is a local of a function, on some thread's stack.
     pub(super) on_stack: bool,
+    /// The thread whose registers it is in, for pointers to it.
+    pub(super) owner: Option<usize>,
+    /// Whether it may hold [`UNINITIALISED`].
+    pub(super) poisoned: std::cell::Cell<bool>,
+}
+
+impl Object {
+    /// Whether its cells are registers of a thread.
+    pub(super) fn in_registers(&self) -> bool {
+        self.cells.iter().any(|c| matches!(c, Cells::Locals(_)))
+    }
 }
 
 /// Types with the members of unions that the program uses.

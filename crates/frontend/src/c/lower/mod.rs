@@ -14,6 +14,7 @@
 //! | `graph` | control flow under construction, atomic regions |
 //! | `code` | one thread under construction |
 //! | `expr`, `stmt`, `call`, `init` | expressions, statements, calls, initialisers |
+//! | `races` | data races as properties |
 //! | `atomic`, `thread` | atomics; threads, locks and their kin |
 
 mod atomic;
@@ -24,6 +25,7 @@ mod graph;
 mod init;
 mod layout;
 mod place;
+mod races;
 mod stmt;
 mod thread;
 mod value;
@@ -34,7 +36,7 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Count, Domain, Global, GlobalId, Init, Program, Role, Source, Span, Step, Template, TemplateId,
+    Count, Global, GlobalId, Init, Program, Role, Source, Span, Step, Template, TemplateId,
 };
 
 use super::Options;
@@ -56,7 +58,7 @@ pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Pr
         let templates = context.templates()?;
         let found = context.found();
         if found.same(&context.previous) {
-            return Ok(context.program(source, templates));
+            return context.program(source, templates);
         }
         before = found;
     }
@@ -121,6 +123,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
+    /// Where operations stand that are atomic by their name.
+    atomic_spans: HashSet<Span>,
     last_result: Option<Rc<Object>>,
     pending_type: Option<Type>,
 }
@@ -161,6 +165,7 @@ impl<'a> Context<'a> {
             plan_names: HashMap::new(),
             previous,
             uses_results: walk::uses_results(file),
+            atomic_spans: HashSet::new(),
             last_result: None,
             pending_type: None,
         }
@@ -212,9 +217,24 @@ impl<'a> Context<'a> {
             base: Some(base),
             taken,
             on_stack,
+            owner: None,
+            poisoned: std::cell::Cell::new(false),
         });
         self.objects.push(object.clone());
         Ok(object)
+    }
+
+    /// Gives registers an address, so that their own thread can point to them.
+    fn with_address(&mut self, object: Object, thread: usize) -> Rc<Object> {
+        let base = self.next_address;
+        self.next_address += object.size as i64 + 1;
+        let object = Rc::new(Object {
+            base: Some(base),
+            owner: Some(thread),
+            ..object
+        });
+        self.objects.push(object.clone());
+        object
     }
 
     fn global(&mut self, name: String, len: Option<u32>, span: Span) -> GlobalId {
@@ -230,19 +250,14 @@ impl<'a> Context<'a> {
         GlobalId::from(self.globals.len() - 1)
     }
 
-    /// Allocated memory holds anything.
+    /// Allocated memory is not initialised.
     fn forget_initial(&mut self, object: &Object) {
+        object.poisoned.set(true);
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
-            let (Cells::Shared(var), true) = (cells, leaf.ty.is_integer()) else {
-                continue;
-            };
-            let (lo, hi) = leaf.ty.range();
-            let global = &mut self.globals[var.index()];
-            global.domain = Some(Domain {
-                lo: lo as i64,
-                hi: hi as i64,
-            });
-            global.init.fill(Init::Any);
+            if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
+                let init = Init::Value(layout::UNINITIALISED);
+                self.globals[var.index()].init.fill(init);
+            }
         }
     }
 
@@ -263,11 +278,13 @@ impl<'a> Context<'a> {
     }
 
     /// The objects that a pointer may point to.
-    fn targets(&self) -> Vec<Rc<Object>> {
+    fn targets(&self, thread: usize) -> Vec<Rc<Object>> {
         let count = self.objects.len().max(self.previous.objects.len());
         (0..count)
             .filter_map(|k| self.object_number(k))
-            .filter(|o| o.taken)
+            .filter(|o| o.taken || o.owner == Some(thread))
+            // Registers of an earlier pass are not those of this one.
+            .filter(|o| o.owner.is_none() || self.objects.iter().any(|p| Rc::ptr_eq(o, p)))
             .collect()
     }
 
@@ -480,7 +497,25 @@ impl<'a> Context<'a> {
         Ok(object)
     }
 
-    fn program(self, source: &Source, templates: Vec<Template>) -> Program {
+    /// The variables of the program, and whether they are declared atomic.
+    fn plain_variables(&self) -> std::collections::BTreeMap<GlobalId, bool> {
+        let mut all = std::collections::BTreeMap::new();
+        for object in &self.objects {
+            for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+                if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
+                    all.insert(*var, leaf.ty.is_atomic());
+                }
+            }
+        }
+        all
+    }
+
+    fn program(self, source: &Source, templates: Vec<Template>) -> Lower<Program> {
+        let known = races::Known {
+            variables: self.plain_variables(),
+            atomic: self.atomic_spans,
+        };
+        let check_races = self.options.check_races;
         let mut program = Program {
             source: source.clone(),
             globals: self.globals,
@@ -491,7 +526,10 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
-        program
+        if check_races {
+            races::add(&mut program, &known)?;
+        }
+        Ok(program)
     }
 }
 

@@ -16,7 +16,7 @@ use palisade_program::{
 };
 
 use super::code::{Code, Lower};
-use super::layout::{Cells, Leaf, Object};
+use super::layout::{Cells, Leaf, Object, UNINITIALISED};
 use super::value::Val;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -52,6 +52,8 @@ pub(super) struct Case {
     pub(super) when: LocalExpr,
     pub(super) cell: CellRef,
     pub(super) ty: Type,
+    /// Whether it may not be initialised.
+    pub(super) poisoned: bool,
 }
 
 /// Cases of a pointer at most.
@@ -196,6 +198,19 @@ impl Code<'_, '_> {
         })
     }
 
+    /// Whether a place may be in registers: values that mention them change with them.
+    pub(super) fn in_registers(&self, place: &Place) -> bool {
+        match place {
+            Place::Variable { object, .. } => object.in_registers(),
+            Place::Address {
+                object: Some(k), ..
+            } => self.cx.object_number(*k).is_some_and(|o| o.in_registers()),
+            Place::Address { object: None, .. } => {
+                self.cx.objects.iter().any(|o| o.owner == Some(self.thread))
+            }
+        }
+    }
+
     /// The cells that a scalar place may be. Checks that it is one of them are
     /// emitted before.
     pub(super) fn cases(&mut self, place: &Place, span: Span) -> Lower<Vec<Case>> {
@@ -223,8 +238,14 @@ impl Code<'_, '_> {
     ) -> Lower<Vec<Case>> {
         let objects: Vec<Rc<Object>> = match object {
             Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(),
+            None => self.cx.targets(self.thread),
         };
+        let foreign = |o: &Rc<Object>| o.owner.is_some_and(|t| t != self.thread);
+        if objects.iter().any(foreign) {
+            self.require(Ir::FALSE, "a pointer to another thread's local", span);
+            self.block(span);
+            return Ok(Vec::new());
+        }
         let mut cases = Vec::new();
         for object in &objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
@@ -326,7 +347,12 @@ impl Code<'_, '_> {
                 self.known.remove(&dst);
                 let src = src.clone();
                 self.emit(Step::Load { dst, src }, span);
-                self.read(dst)
+                let e = self.read(dst);
+                if case.poisoned {
+                    let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
+                    self.require(written, "a read of memory that is not initialised", span);
+                }
+                e
             }
         };
         self.held(e, &case.ty)
@@ -467,6 +493,7 @@ fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
         when,
         cell,
         ty: leaf.ty.clone(),
+        poisoned: object.poisoned.get() && !object.in_registers(),
     };
     match &object.cells[k] {
         Cells::Shared(var) => vec![case(Ir::TRUE, shared(*var, leaf, number.clone()))],
@@ -489,15 +516,33 @@ fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
 
 /// The cases in which `address` is in leaf `k` of an object.
 fn push_cases(object: &Object, k: usize, leaf: &Leaf, address: &LocalExpr, cases: &mut Vec<Case>) {
-    let (Some(base), Cells::Shared(var)) = (object.base, &object.cells[k]) else {
+    let Some(base) = object.base else {
         return;
     };
     let count = leaf.count();
+    let var = match &object.cells[k] {
+        Cells::Shared(var) => var,
+        Cells::Locals(locals) => {
+            for (n, local) in locals.iter().enumerate() {
+                let when = is(address, base + leaf.cell(n as u64) as i64);
+                if when != Ir::FALSE {
+                    cases.push(Case {
+                        when,
+                        cell: CellRef::Local(*local),
+                        ty: leaf.ty.clone(),
+                        poisoned: false,
+                    });
+                }
+            }
+            return;
+        }
+    };
     let mut push = |when, index| {
         cases.push(Case {
             when,
             cell: shared(*var, leaf, index),
             ty: leaf.ty.clone(),
+            poisoned: object.poisoned.get(),
         });
     };
     if leaf.is_contiguous() && count > 1 && !matches!(address, Ir::Const(_)) {

@@ -8,9 +8,9 @@ use palisade_program::{BinOp, Expr as Ir, FenceKind, LocId, LocalExpr, Span, Ste
 
 use super::code::{Code, Lower, Switch, meet};
 use super::expr::unsupported;
-use super::layout::Cells;
+use super::layout::{Cells, UNINITIALISED};
 use super::walk;
-use crate::c::ast::{Declaration, Expr, Stmt, StmtKind, Storage};
+use crate::c::ast::{Declaration, Expr, ExprKind, Stmt, StmtKind, Storage};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -102,6 +102,16 @@ impl Code<'_, '_> {
                 self.enter(loc, known, s.span);
                 self.statement(inner)
             }
+            // CBMC's way to start a thread.
+            StmtKind::Label(name, inner) if name.starts_with("__CPROVER_ASYNC_") => {
+                match &inner.kind {
+                    StmtKind::Expr(Expr {
+                        kind: ExprKind::Call(f, args),
+                        ..
+                    }) if args.len() <= 1 => self.create_async(f, args.first(), s.span),
+                    _ => unsupported(s.span, "this as a thread", "a call with one argument"),
+                }
+            }
             StmtKind::Label(name, inner) => {
                 let loc = self.label(name, s.span);
                 self.frame().defined.insert(name.clone());
@@ -128,6 +138,10 @@ impl Code<'_, '_> {
             }
             StmtKind::Return(value) => self.return_(value.as_ref(), s.span),
             StmtKind::Asm(template) => self.assembler(template, s.span),
+            StmtKind::Gap => {
+                self.emit(Step::Fence(FenceKind::Candidate), s.span);
+                Ok(())
+            }
         }
     }
 
@@ -201,8 +215,8 @@ impl Code<'_, '_> {
     }
 
     /// A variable without initialiser holds anything, except for the parts that are
-    /// assigned before they can be read. An uninitialised pointer is null: following
-    /// it is wrong in any case.
+    /// assigned before they can be read. An uninitialised pointer in a register is
+    /// null: following it is wrong in any case.
     fn undefine(
         &mut self,
         object: &Rc<super::layout::Object>,
@@ -233,14 +247,9 @@ impl Code<'_, '_> {
                     );
                 }
                 Cells::Shared(var) => {
+                    object.poisoned.set(true);
                     for k in 0..leaf.count() {
-                        let value = if is_pointer {
-                            Ir::Const(0)
-                        } else {
-                            let any = self.temporary(span);
-                            self.havoc(any, &leaf.ty, span);
-                            self.read(any)
-                        };
+                        let value = Ir::Const(UNINITIALISED);
                         let index = (!leaf.dims.is_empty()).then_some(Ir::Const(k as i64));
                         let dst = palisade_program::Place { var: *var, index };
                         self.emit(Step::Store { dst, value }, span);

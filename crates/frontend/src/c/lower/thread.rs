@@ -139,6 +139,34 @@ impl<'a> Code<'_, 'a> {
             Some(self.target_of(handle)?)
         };
         let function = self.value(function)?;
+        let argument = self.value(argument)?;
+        self.start(handle.as_ref(), &function, argument, span)
+    }
+
+    /// `__CPROVER_ASYNC_1: f(x);`
+    pub(super) fn create_async(
+        &mut self,
+        function: &Expr,
+        argument: Option<&Expr>,
+        span: Span,
+    ) -> Lower<()> {
+        let function = self.value(function)?;
+        let argument = match argument {
+            Some(e) => self.value(e)?,
+            None => number_zero(),
+        };
+        self.start(None, &function, argument, span)?;
+        Ok(())
+    }
+
+    /// Starts a thread.
+    fn start(
+        &mut self,
+        handle: Option<&Place>,
+        function: &Val,
+        argument: Val,
+        span: Span,
+    ) -> Lower<Val> {
         let number = function
             .as_constant()
             .and_then(|c| usize::try_from(c - i128::from(FIRST_FUNCTION)).ok());
@@ -149,7 +177,6 @@ impl<'a> Code<'_, 'a> {
                 "name the function in the call",
             );
         };
-        let argument = self.value(argument)?;
         let argument = self.convert(argument, &Type::pointer(Type::Void), span)?;
         let is_any = self.loop_depth > 0 || self.is_any;
         let constant = argument.as_constant().map(|c| c as i64);
@@ -160,7 +187,7 @@ impl<'a> Code<'_, 'a> {
                 let busy = code.load_flag(plan.started, span);
                 code.emit(Step::Assume(is(&busy, 0)), span);
             }
-            if let Some(handle) = &handle {
+            if let Some(handle) = handle {
                 code.store(handle, Val::constant(i128::from(id), &Type::INT), span)?;
             }
             if let Some(to) = plan.argument {

@@ -63,7 +63,7 @@ pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
-        StmtKind::Return(None) | StmtKind::Asm(_) => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Gap => {}
     });
 }
 
@@ -87,7 +87,8 @@ fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
         }
         StmtKind::Case(_, _, a) | StmtKind::Default(a) | StmtKind::Label(_, a) => each_stmt(a, f),
         StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
-        StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) => {}
+        StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => {}
+        StmtKind::Asm(_) | StmtKind::Gap => {}
     }
 }
 
@@ -137,7 +138,8 @@ pub(super) fn cases(s: &Stmt) -> (Vec<(i128, i128)>, bool) {
             }
             StmtKind::Label(_, a) => collect(a, values, default),
             StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
-            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) => {}
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => {}
+            StmtKind::Asm(_) | StmtKind::Gap => {}
         }
     }
     let (mut values, mut default) = (Vec::new(), false);
@@ -211,6 +213,8 @@ fn taken_in(e: &Expr, taken: &mut HashSet<String>, bare: &mut HashSet<String>) {
 pub(super) struct Addresses {
     /// Names under `&`.
     pub(super) taken: HashSet<String>,
+    /// Of those, names whose address goes elsewhere than into a call.
+    pub(super) escaped: HashSet<String>,
     /// Names used as they are: arrays among them become pointers.
     pub(super) decayed: HashSet<String>,
 }
@@ -237,7 +241,7 @@ fn each_top_expr<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
-        StmtKind::Return(None) | StmtKind::Asm(_) => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Gap => {}
     });
 }
 
@@ -257,16 +261,22 @@ fn note_addresses(e: &Expr, all: &mut Addresses) {
         }
         ExprKind::Unary(Unary::Address, a) => {
             all.taken.extend(root(a).map(str::to_owned));
+            all.escaped.extend(root(a).map(str::to_owned));
             note_path(a, all);
         }
         ExprKind::Call(callee, args) => {
             let places = matches!(&callee.kind, ExprKind::Ident(name) if takes_places(name));
+            let creates = matches!(&callee.kind, ExprKind::Ident(name) if name == "pthread_create");
             if !matches!(callee.kind, ExprKind::Ident(_)) {
                 note_addresses(callee, all);
             }
-            for a in args {
+            for (k, a) in args.iter().enumerate() {
                 match address_operand(a) {
-                    Some(inner) if places => note_path(inner, all),
+                    Some(inner) if places && !(creates && k > 0) => note_path(inner, all),
+                    Some(inner) if !creates => {
+                        all.taken.extend(root(inner).map(str::to_owned));
+                        note_path(inner, all);
+                    }
                     _ => note_addresses(a, all),
                 }
             }
@@ -344,7 +354,9 @@ pub(super) fn file_names(file: &File) -> (HashSet<String>, HashSet<String>) {
 
 /// The functions that may start or await threads, themselves or through calls.
 pub(super) fn thread_functions(functions: &HashMap<&str, &Function>) -> HashSet<String> {
-    let mut found: HashSet<String> = ["pthread_create", "pthread_join"].map(str::to_owned).into();
+    let mut found: HashSet<String> = ["pthread_create", "pthread_join", "__CPROVER_ASYNC"]
+        .map(str::to_owned)
+        .into();
     loop {
         let before = found.len();
         for (name, function) in functions {

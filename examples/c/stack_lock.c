@@ -1,0 +1,35 @@
+/* A stack behind a lock (seed 003: Stack, lock-based).
+ * verdicts: sc holds, tso holds, pso holds */
+#include <assert.h>
+#include <pthread.h>
+
+
+/* Cells are numbered from 1; 0 is the end of the list. */
+int next[3];
+int top;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void push(int cell) {
+  pthread_mutex_lock(&lock);
+  next[cell] = top;
+  top = cell;
+  pthread_mutex_unlock(&lock);
+}
+
+static void *worker(void *arg) {
+  push((int)(long)arg);
+  return NULL;
+}
+
+int main(void) {
+  pthread_t a, b;
+  int length = 0;
+  pthread_create(&a, NULL, worker, (void *)1);
+  pthread_create(&b, NULL, worker, (void *)2);
+  pthread_join(a, NULL);
+  pthread_join(b, NULL);
+  for (int cell = top; cell != 0; cell = next[cell])
+    length++;
+  assert(length == 2);
+  return 0;
+}
