@@ -87,6 +87,7 @@ fn spelling(args: &FenceArgs) -> Spelling {
         Spelling {
             full: format!("{C_FENCE}memory_order_seq_cst);"),
             store_store: format!("{C_FENCE}memory_order_release);"),
+            separator: "",
         }
     } else if args.file.extension().is_some_and(|e| e == "rmm") {
         Spelling::rmm()
