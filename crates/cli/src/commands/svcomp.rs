@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use palisade_frontend::c;
-use palisade_program::Verdict;
+use palisade_program::{Model, Verdict};
 use palisade_report::{Document, Outcome};
 use palisade_verify::{Options, verify};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{BenchArgs, CArgs, IntsArg};
+use crate::args::{BenchArgs, BenchModel, CArgs, IntsArg};
 use crate::c_task::Task;
 use crate::context::Context;
 use crate::input;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     }
     let document = Document {
         input: Some(folder.display().to_string()),
-        model: Some(palisade_program::Model::from(args.model).to_string()),
+        model: Some(model(args).to_string()),
         rows: Some(rows.iter().map(value).collect()),
         ..context.document()
     };
@@ -70,6 +70,15 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     } else {
         Outcome::Done
     })
+}
+
+/// Tasks are about SC unless another model is asked for.
+const fn model(args: &BenchArgs) -> Model {
+    match args.model {
+        BenchModel::Sc | BenchModel::All => Model::Sc,
+        BenchModel::Tso => Model::Tso,
+        BenchModel::Pso => Model::Pso,
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
@@ -130,7 +139,7 @@ fn task(
     let report = verify(
         &parsed.program,
         &Options {
-            model: args.model.into(),
+            model: model(args),
             deadline: Some(deadline),
             cancel: context.limits.cancel.clone(),
             ..Options::default()
