@@ -109,6 +109,7 @@ impl Driver<'_> {
             && let Some(bug) =
                 hunt::hunt(self.program, self.options.model, hunt::QUICK, self.options)
         {
+            self.report.stats.hunted_states = bug.states;
             return self.known((bug.violation, bug.witness));
         }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));

@@ -216,6 +216,8 @@ pub struct Stats {
     pub times: Vec<(&'static str, Duration)>,
     /// Entries of the certificate.
     pub certificate_entries: usize,
+    /// States of the machine's search that found the violation, if one did.
+    pub hunted_states: u64,
 }
 
 impl Stats {

@@ -278,6 +278,7 @@ fn push_stats(text: &mut String, report: &Report) {
         line("cubes", &format!("{cubes}, the largest of {largest}"));
     }
     line("certificate entries", &stats.certificate_entries);
+    line("hunted states", &stats.hunted_states);
     for (phase, time) in &stats.times {
         line(
             &format!("seconds of {phase}"),
@@ -313,6 +314,7 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "largest_cube": stats.cubes.1,
         "seconds_by_phase": seconds,
         "certificate_entries": stats.certificate_entries,
+        "hunted_states": stats.hunted_states,
     });
     all.as_object().cloned().unwrap_or_default()
 }
