@@ -17,7 +17,7 @@
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
 //! | [`hunt`] | quick search for bugs |
-//! | [`synthesize`] | the loop |
+//! | [`mod@synthesize`] | the loop |
 //! | [`paper`] | seed 002's own way, for comparison |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 
