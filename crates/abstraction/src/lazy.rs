@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Var};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::command::{Branch, BranchId, End};
 use crate::predicates::Predicates;
@@ -63,6 +63,8 @@ struct Plan {
 pub struct Lazy<'a> {
     prover: &'a mut Prover,
     depth: usize,
+    /// Branches for which all that is known counts.
+    sharp: FxHashSet<BranchId>,
     plans: FxHashMap<BranchId, Rc<Plan>>,
     posts: FxHashMap<(BranchId, Valuation), Rc<[Valuation]>>,
     questions: FxHashMap<(Formula, Valuation), bool>,
@@ -77,6 +79,7 @@ impl<'a> Lazy<'a> {
         Self {
             prover,
             depth: 1,
+            sharp: FxHashSet::default(),
             plans: FxHashMap::default(),
             posts: FxHashMap::default(),
             questions: FxHashMap::default(),
@@ -110,14 +113,19 @@ impl<'a> Lazy<'a> {
         if let Some(plan) = self.plans.get(&id) {
             return Rc::clone(plan);
         }
-        let plan = Rc::new(self.make_plan(predicates, branch));
+        let depth = if self.sharp.contains(&id) {
+            predicates.len()
+        } else {
+            self.depth
+        };
+        let plan = Rc::new(self.make_plan(predicates, branch, depth));
         self.plans.insert(id, Rc::clone(&plan));
         plan
     }
 
-    fn make_plan(&mut self, predicates: &Predicates, branch: &Branch) -> Plan {
+    fn make_plan(&mut self, predicates: &Predicates, branch: &Branch, depth: usize) -> Plan {
         let guard_vars: Vec<Var> = branch.guard.free_vars().into_iter().collect();
-        let guard_cone = predicates.cone(guard_vars.iter().copied(), self.depth);
+        let guard_cone = predicates.cone(guard_vars.iter().copied(), depth);
         let mut relevant = guard_cone.clone();
         let mut cleared = PredSet::new(predicates.len());
         let mut targets = Vec::new();
@@ -148,7 +156,7 @@ impl<'a> Lazy<'a> {
                 continue;
             };
             let vars = wp.free_vars().into_iter().chain(guard_vars.iter().copied());
-            let cone = predicates.cone(vars, self.depth);
+            let cone = predicates.cone(vars, depth);
             relevant.extend(&cone);
             if written {
                 cleared.insert(p);
@@ -410,6 +418,15 @@ impl Transformer for Lazy<'_> {
 
     fn depth(&self) -> usize {
         self.depth
+    }
+
+    fn sharpen(&mut self, branch: BranchId) -> bool {
+        let is_new = self.sharp.insert(branch);
+        if is_new {
+            self.plans.remove(&branch);
+            self.posts.retain(|(of, _), _| *of != branch);
+        }
+        is_new
     }
 
     fn set_depth(&mut self, depth: usize) {

@@ -66,6 +66,12 @@ pub trait Transformer {
     /// Lets the cone of influence reach further.
     fn set_depth(&mut self, depth: usize);
 
+    /// Lets all that is known count for one branch from now on; tells whether it did
+    /// not. Strategies that cannot do that for one branch do nothing.
+    fn sharpen(&mut self, _branch: BranchId) -> bool {
+        false
+    }
+
     /// Its counters.
     fn work(&self) -> Work;
 }

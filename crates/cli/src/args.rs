@@ -244,6 +244,9 @@ pub(crate) struct VerifyArgs {
     /// Use exactly the predicates given
     #[arg(long, help_heading = "Method")]
     pub(crate) no_refine: bool,
+    /// Sharpen abstract steps that are impossible by themselves before adding predicates
+    #[arg(long, help_heading = "Method")]
+    pub(crate) refine_transitions: bool,
     /// With each new predicate take those over the variables that its own are copied to
     #[arg(long, help_heading = "Method")]
     pub(crate) parameterised: bool,

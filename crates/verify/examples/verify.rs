@@ -27,6 +27,7 @@ fn main() {
         }),
         certify: std::env::var("NOCERT").is_err(),
         hunt: std::env::var("NOHUNT").is_err(),
+        transitions: std::env::var("TRANS").is_ok(),
         parameterised: std::env::var("PARAM").is_ok(),
         refine: std::env::var("NOREFINE").is_err(),
         max_rounds: std::env::var("ROUNDS").map_or(200, |r| r.parse().expect("a number")),

@@ -34,6 +34,7 @@ use crate::options::{Options, Progress, Stats, Strategy};
 use crate::parameterised::along_copies;
 use crate::refine::{Infeasible, comparisons, generalise};
 use crate::simulate::{Run, Simulated, simulate};
+use crate::transitions::sharpen;
 
 /// How the loop ended.
 #[derive(Debug)]
@@ -283,6 +284,9 @@ impl<'a> Engine<'a> {
         path: &Path,
         transformer: &mut dyn Transformer,
     ) -> bool {
+        if self.options.transitions && sharpen(commands, path, &self.predicates, transformer) {
+            return true;
+        }
         let mut infeasible = Infeasible::new(commands, path);
         if infeasible.widen(transformer.prover()).is_err() {
             infeasible = Infeasible::new(commands, path);

@@ -19,6 +19,7 @@
 //! | [`simulate`] | is an abstract counterexample a run? |
 //! | [`refine`] | new predicates from an infeasible path |
 //! | [`parameterised`] | predicates along the copies of variables |
+//! | [`transitions`] | sharper abstract steps instead of predicates |
 //! | [`divergence`] | data-driven predicates |
 //! | [`evidence`] | replay and certificates |
 //! | [`invariant`] | from reached states to a certificate |
@@ -41,6 +42,7 @@ pub mod seeds;
 pub mod simulate;
 pub mod strengthen;
 pub mod timed;
+pub mod transitions;
 
 pub use driver::{ABSTRACT, verify, verify_with};
 pub use given::check_given;

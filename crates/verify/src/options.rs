@@ -115,6 +115,9 @@ pub struct Options {
     pub merge: bool,
     /// Find new predicates; otherwise exactly those given are used.
     pub refine: bool,
+    /// Sharpen abstract steps that are impossible by themselves before predicates are
+    /// added.
+    pub transitions: bool,
     /// Add parameterised predicates with each new one.
     pub parameterised: bool,
     /// Use the program's hints.
@@ -151,6 +154,7 @@ impl Default for Options {
             compress: true,
             merge: false,
             refine: true,
+            transitions: false,
             parameterised: false,
             hints: true,
             certify: true,

@@ -173,6 +173,23 @@ fn every_step_alone() {
     );
 }
 
+/// Values abstracted, so that predicates are needed, and the other ways to refine.
+#[test]
+fn other_refinements() {
+    let options = Options {
+        promote: Promote::Never,
+        transitions: true,
+        parameterised: true,
+        ..Options::default()
+    };
+    batch(
+        "other refinements",
+        50_000..50_000 + count(150),
+        &options,
+        true,
+    );
+}
+
 /// Abstract buffers with one and two exact cells, both ways to keep stores: what is
 /// proved holds, what is violated is. They may say `unknown`, but not often.
 #[test]

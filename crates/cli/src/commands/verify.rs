@@ -106,6 +106,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         },
         merge: args.merge,
         refine: !args.no_refine,
+        transitions: args.refine_transitions,
         parameterised: args.parameterised,
         hints: !args.no_hints,
         hunt: true,
@@ -142,6 +143,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "refine": options.refine,
         "hints": options.hints,
         "parameterised": options.parameterised,
+        "refine_transitions": options.transitions,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
     })
