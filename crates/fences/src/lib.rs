@@ -16,7 +16,6 @@
 //! | [`cost`] | what fences cost |
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
-//! | [`hunt`] | quick search for bugs |
 //! | [`mod@synthesize`] | the loop |
 //! | [`paper`] | seed 002's own way, for comparison |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
@@ -25,7 +24,6 @@ pub mod clause;
 pub mod cost;
 pub mod diff;
 pub mod hitting_set;
-pub mod hunt;
 pub mod paper;
 pub mod patch;
 pub mod plan;

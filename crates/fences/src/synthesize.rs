@@ -14,12 +14,13 @@
 use std::rc::Rc;
 
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
+use palisade_verify::hunt::{Bug, hunt};
 use palisade_verify::{Knowledge, Report, Stats, verify_with};
 
 use crate::clause::{Refuted, is_everything, strengthen};
 use crate::cost::Cost;
 use crate::hitting_set::{Clause, exceeding, minimum};
-use crate::hunt::{Bug, hunt};
+
 use crate::paper;
 use crate::plan::{Placement, Plan};
 
