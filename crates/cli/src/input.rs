@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use palisade_frontend::{Diagnostic, Diagnostics, Severity, pal};
-use palisade_program::{Program, Source};
+use palisade_program::{Model, Program, Source};
 use palisade_report::{Complaint, Document, Outcome};
 
 use crate::context::{Context, complain};
@@ -28,6 +28,25 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
         anyhow::anyhow!("{name} is no UTF-8 text: byte {at} cannot be read")
     })?;
     Ok(Source::new(name, text))
+}
+
+/// Refuses a program with processes where stores are buffered: put, get and flush
+/// mean nothing there.
+pub(crate) fn refuse_processes(
+    context: &Context,
+    program: &Program,
+    model: Model,
+) -> Option<Outcome> {
+    let process = program.templates.iter().find(|t| t.is_process)?;
+    match model {
+        Model::Sc | Model::Rma => None,
+        Model::Tso | Model::Pso => {
+            let what = format!("a program with processes has no meaning under {model}");
+            let item = Diagnostic::error(process.span, what).help("use --model rma, or --model sc");
+            let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
+            Some(refuse(context, &diagnostics))
+        }
+    }
 }
 
 /// Prints what is wrong with an input: to people, and in the document.

@@ -36,10 +36,10 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
-    args.buffers.check(&program, model)?;
-    if program.is_rma() {
-        bail!("a program with processes has no meaning under {model}; fences are for threads");
+    if let Some(outcome) = input::refuse_processes(context, &program, model) {
+        return Ok(outcome);
     }
+    args.buffers.check(&program, model)?;
     let gapped = match gapped(&args.file, program.source.text()) {
         Ok(gapped) => gapped,
         Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),

@@ -26,6 +26,9 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let model = args.model.into();
+    if let Some(outcome) = input::refuse_processes(context, &program, model) {
+        return Ok(outcome);
+    }
     args.buffers.check(&program, model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -44,9 +47,6 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
 }
 
 fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Result<Reduced> {
-    if program.is_rma() {
-        bail!("programs with processes are not reduced to store buffers; use threads");
-    }
     let (is_tso, is_pso) = (model == Model::Tso, model == Model::Pso);
     if !is_tso && !is_pso {
         bail!("there is no reduction for {model}; use tso or pso");

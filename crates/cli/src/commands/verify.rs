@@ -17,7 +17,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
-use crate::{context, predicates};
+use crate::{context, input, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -30,6 +30,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
+    if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
+        return Ok(outcome);
+    }
     args.buffers.check(&program, options.model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
