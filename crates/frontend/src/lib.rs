@@ -9,12 +9,14 @@
 //! |---|---|
 //! | [`diagnostic`] | errors and warnings with spans, and how they are shown |
 //! | [`pal`] | the `.pal` language: parse, format, print |
+//! | [`heap`] | data structures as code, for linearizability |
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
 //! | [`c`] | C with pthreads and atomics |
 
 pub mod c;
 pub mod diagnostic;
+pub mod heap;
 pub mod litmus;
 pub mod pal;
 pub mod rmm;

@@ -41,4 +41,14 @@ id! {
     /// A thread that a property speaks of: index into
     /// [`Property::threads`](crate::Property::threads).
     ThreadVarId,
+    /// A struct type: index into [`heap::Program::structs`](crate::heap::Program::structs).
+    StructId,
+    /// A field: index into [`heap::Struct::fields`](crate::heap::Struct::fields).
+    FieldId,
+    /// A shared variable of a heap program: index into
+    /// [`heap::Program::shared`](crate::heap::Program::shared), in an own specification
+    /// into [`heap::Sequential::shared`](crate::heap::Sequential::shared).
+    SharedId,
+    /// A method: index into [`heap::Program::methods`](crate::heap::Program::methods).
+    MethodId,
 }

@@ -12,6 +12,7 @@
 //! | [`source`] | source text, spans, line and column |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | [`gap`] | places between statements |
+//! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
 //! | [`ids`] | index types |
 //! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
@@ -24,6 +25,7 @@
 pub mod cfg;
 pub mod expr;
 pub mod gap;
+pub mod heap;
 pub mod ids;
 pub mod liveness;
 pub mod print;
@@ -38,7 +40,10 @@ pub use cfg::{
 };
 pub use expr::{BinOp, EvalError, Expr, UnOp};
 pub use gap::{Gap, Head, Side};
-pub use ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId, ThreadVarId};
+pub use ids::{
+    Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
+    ThreadVarId,
+};
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
     Program, Role, Template,

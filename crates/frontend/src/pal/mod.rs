@@ -11,15 +11,15 @@
 //! | `print` | text, from any Program |
 //! | `suggest` | did you mean |
 
-mod ast;
+pub(crate) mod ast;
 mod format;
 mod gaps;
-mod lexer;
+pub(crate) mod lexer;
 mod lower;
-mod parser;
+pub(crate) mod parser;
 mod print;
 pub(crate) mod suggest;
-mod token;
+pub(crate) mod token;
 
 pub use format::format;
 pub use print::print;

@@ -71,6 +71,12 @@ impl Parser<'_> {
         if let Some(near) = crate::pal::suggest::nearest(word, ITEM_WORDS.iter().copied()) {
             return self.expected(what, &format!("did you mean `{near}`?"));
         }
+        if ["spec", "struct", "circular", "method"].contains(&word) {
+            return self.expected(
+                what,
+                "data structures with methods are checked by `palisade linearize`",
+            );
+        }
         if ["local", "int"].contains(&word) {
             return self.expected(
                 what,

@@ -24,8 +24,8 @@ const MAX_HEIGHT: u16 = 300;
 const MAX_ERRORS: usize = 50;
 
 /// An error was reported; the caller passes it on to the next point of recovery.
-pub(super) struct Failed;
-type Parse<T> = Result<T, Failed>;
+pub(crate) struct Failed;
+pub(crate) type Parse<T> = Result<T, Failed>;
 
 /// What the parser hands on.
 pub(crate) struct ParsedFile {
@@ -38,15 +38,7 @@ pub(crate) struct ParsedFile {
 
 /// Parses the tokens of `source`.
 pub(crate) fn parse(source: &Source, lexed: Lexed) -> ParsedFile {
-    let mut parser = Parser {
-        text: source.text(),
-        tokens: lexed.tokens,
-        at: 0,
-        errors: lexed.errors,
-        skipped: HashSet::new(),
-        depth: 0,
-    };
-    parser.errors.truncate(MAX_ERRORS);
+    let mut parser = Parser::new(source, lexed);
     let file = parser.file();
     ParsedFile {
         file,
@@ -55,54 +47,70 @@ pub(crate) fn parse(source: &Source, lexed: Lexed) -> ParsedFile {
     }
 }
 
-struct Parser<'a> {
+/// The tokens of a text with a place in them: what the parsers of `.pal` and of heap
+/// programs have in common is here.
+pub(crate) struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
-    at: usize,
-    errors: Vec<Diagnostic>,
+    pub(crate) at: usize,
+    pub(crate) errors: Vec<Diagnostic>,
     skipped: HashSet<String>,
-    depth: u32,
+    pub(crate) depth: u32,
 }
 
 impl<'a> Parser<'a> {
-    fn token(&self) -> Token {
+    /// A parser at the start of the text.
+    pub(crate) fn new(source: &'a Source, lexed: Lexed) -> Self {
+        let mut errors = lexed.errors;
+        errors.truncate(MAX_ERRORS);
+        Self {
+            text: source.text(),
+            tokens: lexed.tokens,
+            at: 0,
+            errors,
+            skipped: HashSet::new(),
+            depth: 0,
+        }
+    }
+
+    pub(crate) fn token(&self) -> Token {
         self.tokens[self.at]
     }
 
-    fn token_after(&self, n: usize) -> Token {
+    pub(crate) fn token_after(&self, n: usize) -> Token {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)]
     }
 
-    fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.token().span
     }
 
     /// The span of the token before the current one.
-    fn last_span(&self) -> Span {
+    pub(crate) fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
-    fn slice(&self, span: Span) -> &'a str {
+    pub(crate) fn slice(&self, span: Span) -> &'a str {
         &self.text[span.start as usize..span.end as usize]
     }
 
     /// The text of the current token if it is a name or keyword, else "".
-    fn word(&self) -> &'a str {
+    pub(crate) fn word(&self) -> &'a str {
         self.word_at(self.token())
     }
 
-    fn word_at(&self, token: Token) -> &'a str {
+    pub(crate) fn word_at(&self, token: Token) -> &'a str {
         match token.kind {
             Tok::Name => self.slice(token.span),
             Tok::Int(_) | Tok::Sym(_) | Tok::End => "",
         }
     }
 
-    fn at_end(&self) -> bool {
+    pub(crate) fn at_end(&self) -> bool {
         self.token().kind == Tok::End
     }
 
-    fn advance(&mut self) -> Token {
+    pub(crate) fn advance(&mut self) -> Token {
         let token = self.token();
         if token.kind != Tok::End {
             self.at += 1;
@@ -110,19 +118,19 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn is_sym(&self, symbol: &str) -> bool {
+    pub(crate) fn is_sym(&self, symbol: &str) -> bool {
         matches!(self.token().kind, Tok::Sym(s) if s == symbol)
     }
 
-    fn sym_after(&self, n: usize, symbol: &str) -> bool {
+    pub(crate) fn sym_after(&self, n: usize, symbol: &str) -> bool {
         matches!(self.token_after(n).kind, Tok::Sym(s) if s == symbol)
     }
 
-    fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         self.word() == word
     }
 
-    fn eat_sym(&mut self, symbol: &str) -> bool {
+    pub(crate) fn eat_sym(&mut self, symbol: &str) -> bool {
         let found = self.is_sym(symbol);
         if found {
             self.at += 1;
@@ -130,7 +138,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn eat_word(&mut self, word: &str) -> bool {
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
             self.at += 1;
@@ -139,7 +147,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The current token as errors call it.
-    fn found(&self) -> String {
+    pub(crate) fn found(&self) -> String {
         match self.token().kind {
             Tok::End => "the end of the file".to_owned(),
             Tok::Sym(symbol) => format!("`{symbol}`"),
@@ -151,19 +159,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn error(&mut self, error: Diagnostic) -> Failed {
+    pub(crate) fn error(&mut self, error: Diagnostic) -> Failed {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
         }
         Failed
     }
 
-    fn too_many_errors(&self) -> bool {
+    pub(crate) fn too_many_errors(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
     /// Reports that `what` was expected at the current token.
-    fn expected(&mut self, what: &str, help: &str) -> Failed {
+    pub(crate) fn expected(&mut self, what: &str, help: &str) -> Failed {
         let message = format!("expected {what}, found {}", self.found());
         let error = Diagnostic::error(self.span(), message)
             .label(format!("expected {what}"))
@@ -173,7 +181,7 @@ impl<'a> Parser<'a> {
 
     /// Takes `symbol`, which closes or separates something. When it is missing the
     /// error points right behind the last token: that is where it belongs.
-    fn need_sym(&mut self, symbol: &'static str, help: &str) -> Parse<Span> {
+    pub(crate) fn need_sym(&mut self, symbol: &'static str, help: &str) -> Parse<Span> {
         if self.is_sym(symbol) {
             return Ok(self.advance().span);
         }
@@ -192,7 +200,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a name that is not reserved; `what` says what it would name.
-    fn name(&mut self, what: &str) -> Parse<Name> {
+    pub(crate) fn name(&mut self, what: &str) -> Parse<Name> {
         let word = self.word();
         if word.is_empty() {
             return Err(self.expected(what, "write a name here"));
@@ -212,7 +220,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Runs `f` one level deeper.
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+    pub(crate) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= MAX_DEPTH {
             let error = Diagnostic::error(self.span(), "the program nests too deeply")
                 .label(format!("more than {MAX_DEPTH} levels"))
@@ -226,7 +234,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Skips one token on the way to a point of recovery.
-    fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         let word = self.word();
         if !word.is_empty() && !is_reserved(word) {
             self.skipped.insert(word.to_owned());
@@ -235,7 +243,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Remembers the names between token number `from` and here as skipped.
-    fn mark_skipped(&mut self, from: usize) {
+    pub(crate) fn mark_skipped(&mut self, from: usize) {
         let end = self.at;
         self.at = from.min(end);
         while self.at < end {

@@ -1,0 +1,161 @@
+//! The *syntax tree* of a heap program: what the text says, names not yet looked up.
+
+use palisade_program::Span;
+use palisade_program::heap::{CommitKind, Tag};
+
+pub(super) use crate::pal::ast::Name;
+
+/// A whole file.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) structs: Vec<Struct>,
+    pub(super) shared: Vec<Decl>,
+    pub(super) inits: Vec<Init>,
+    pub(super) methods: Vec<Method>,
+    pub(super) specs: Vec<Spec>,
+    pub(super) nevers: Vec<(Expr, Span)>,
+}
+
+/// A type as written: `marked node`.
+#[derive(Clone, Debug)]
+pub(super) struct TypeName {
+    pub(super) tag: Option<Tag>,
+    pub(super) name: Name,
+    pub(super) span: Span,
+}
+
+/// `struct node { ... }`
+#[derive(Debug)]
+pub(super) struct Struct {
+    pub(super) circular: bool,
+    pub(super) name: Name,
+    pub(super) fields: Vec<(TypeName, Name)>,
+}
+
+/// One name of a declaration, with its value.
+#[derive(Debug)]
+pub(super) struct Decl {
+    pub(super) ty: TypeName,
+    pub(super) name: Name,
+    pub(super) value: Option<Expr>,
+}
+
+/// `init { ... }`
+#[derive(Debug)]
+pub(super) struct Init {
+    pub(super) body: Vec<Stmt>,
+    pub(super) span: Span,
+}
+
+/// `method name(parameters) returns type as operation { ... }`
+#[derive(Debug)]
+pub(super) struct Method {
+    pub(super) name: Name,
+    pub(super) parameters: Vec<(TypeName, Name)>,
+    pub(super) returns: Option<TypeName>,
+    pub(super) operation: Option<Name>,
+    pub(super) body: Vec<Stmt>,
+    /// The closing brace.
+    pub(super) end: Span,
+    /// The head.
+    pub(super) span: Span,
+}
+
+/// `spec ...`
+#[derive(Debug)]
+pub(super) enum Spec {
+    /// `spec stack;`
+    Named(Name),
+    /// `spec { ... }`
+    Own(OwnSpec),
+}
+
+/// A specification of one's own.
+#[derive(Debug)]
+pub(super) struct OwnSpec {
+    pub(super) shared: Vec<Decl>,
+    pub(super) inits: Vec<Init>,
+    pub(super) operations: Vec<Method>,
+    pub(super) span: Span,
+}
+
+/// `a.b.c`: a variable, and fields or parts behind it.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    pub(super) base: Name,
+    pub(super) fields: Vec<Name>,
+    pub(super) span: Span,
+}
+
+/// Comparisons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(super) struct Expr {
+    pub(super) kind: ExprKind,
+    pub(super) span: Span,
+}
+
+/// Kinds of expression.
+#[derive(Clone, Debug)]
+pub(super) enum ExprKind {
+    Null,
+    Empty,
+    Bool(bool),
+    Int(i64),
+    /// `*`
+    Any,
+    Path(Path),
+    /// `new node`
+    New(Name),
+    /// `pack(p, tag)`
+    Pack(Box<Expr>, Box<Expr>),
+    /// `cas(place, expect, new)`
+    Cas(Path, Box<Expr>, Box<Expr>),
+    Not(Box<Expr>),
+    And(Box<Expr>, Box<Expr>),
+    Or(Box<Expr>, Box<Expr>),
+    Compare(Compare, Box<Expr>, Box<Expr>),
+    /// Sum, or difference if the flag is set.
+    Add(Box<Expr>, Box<Expr>, bool),
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(super) struct Stmt {
+    pub(super) kind: StmtKind,
+    pub(super) span: Span,
+}
+
+/// Kinds of statement.
+#[derive(Debug)]
+pub(super) enum StmtKind {
+    Block(Vec<Stmt>),
+    Declare(Vec<Decl>),
+    Assign(Path, Expr),
+    /// A `cas` whose outcome does not matter.
+    Cas(Expr),
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    While(Expr, Box<Stmt>),
+    DoWhile(Box<Stmt>, Expr),
+    Choose(Vec<Vec<Stmt>>),
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    Atomic(Vec<Stmt>),
+    Lock(Path),
+    Unlock(Path),
+    Free(Expr),
+    Assume(Expr),
+    Skip,
+    Commit(CommitKind, Option<Expr>),
+}

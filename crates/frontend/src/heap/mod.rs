@@ -1,0 +1,52 @@
+//! Heap programs: concurrent data structures as code, in files that end in `.pal`
+//! like other programs. docs/linearize.md is the reference.
+//!
+//! | file | term |
+//! |---|---|
+//! | `ast`, `parser` | the syntax tree, from the words of `.pal` |
+//! | `lower` | the [heap program](palisade_program::heap), from the tree |
+
+mod ast;
+mod lower;
+mod parser;
+
+use palisade_program::Source;
+use palisade_program::heap::Program;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::pal::lexer;
+
+/// After so many errors no more are reported.
+const MAX_ERRORS: usize = 50;
+
+/// A heap program that was read without error.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The program.
+    pub program: Program,
+    /// What looks wrong in it all the same.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a heap program. On failure all errors found are returned.
+pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
+    let lexed = lexer::lex(&source);
+    let mut items = Vec::new();
+    let file = parser::parse(&source, lexed, &mut items);
+    // What a broken file declares is not known well enough to check its use.
+    if !items.is_empty() {
+        items.truncate(MAX_ERRORS);
+        return Err(Diagnostics::new(source, items));
+    }
+    let program = lower::lower(&source, &file, &mut items);
+    items.sort_by_key(|d| (d.severity, d.span));
+    items.truncate(MAX_ERRORS);
+    let wrong = items.iter().any(|d| d.severity == Severity::Error);
+    match program {
+        Some(program) if !wrong => Ok(Parsed {
+            program,
+            warnings: items,
+        }),
+        Some(_) | None => Err(Diagnostics::new(source, items)),
+    }
+}

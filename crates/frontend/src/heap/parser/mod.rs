@@ -1,0 +1,281 @@
+//! The *parser* of heap programs: tokens of `.pal` to the syntax tree. Declarations
+//! are here, statements and expressions in their own files. After an error it goes
+//! on at the next statement or declaration.
+
+mod expr;
+mod stmt;
+
+use std::ops::{Deref, DerefMut};
+
+use palisade_program::heap::Tag;
+use palisade_program::{Source, Span};
+
+use super::ast::{Decl, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
+use crate::diagnostic::Diagnostic;
+use crate::pal::lexer::Lexed;
+use crate::pal::parser::{Failed, Parse, Parser};
+use crate::pal::suggest;
+
+/// How deep statements and parentheses may nest.
+const MAX_DEPTH: u32 = 100;
+
+/// Words that start a declaration.
+const ITEM_WORDS: &[&str] = &[
+    "spec", "struct", "circular", "shared", "init", "method", "never",
+];
+
+/// Words that start a declaration and mean nothing else inside a body.
+const ONLY_ITEM_WORDS: &[&str] = &["spec", "struct", "circular", "shared", "method", "never"];
+
+/// Parses the tokens of `source`; the errors are added to `errors`.
+pub(super) fn parse(source: &Source, lexed: Lexed, errors: &mut Vec<Diagnostic>) -> File {
+    let mut reader = Reader(Parser::new(source, lexed));
+    let file = reader.file();
+    errors.append(&mut reader.0.errors);
+    file
+}
+
+/// The parser, around the place in the tokens that it shares with `.pal`.
+struct Reader<'a>(Parser<'a>);
+
+impl<'a> Deref for Reader<'a> {
+    type Target = Parser<'a>;
+
+    fn deref(&self) -> &Parser<'a> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Reader<'a> {
+    fn deref_mut(&mut self) -> &mut Parser<'a> {
+        &mut self.0
+    }
+}
+
+impl Reader<'_> {
+    fn file(&mut self) -> File {
+        let mut file = File::default();
+        while !self.at_end() && !self.too_many_errors() {
+            let start = self.at;
+            if self.item(&mut file).is_err() {
+                self.recover_item(start);
+            }
+        }
+        file
+    }
+
+    fn recover_item(&mut self, start: usize) {
+        self.depth = 0;
+        if self.at == start {
+            self.advance();
+        }
+        while !self.at_end() && !ITEM_WORDS.contains(&self.word()) {
+            self.advance();
+        }
+    }
+
+    fn item(&mut self, file: &mut File) -> Parse<()> {
+        match self.word() {
+            "spec" => file.specs.push(self.spec()?),
+            "struct" | "circular" => file.structs.push(self.structure()?),
+            "shared" => self.shared(&mut file.shared)?,
+            "init" => file.inits.push(self.init()?),
+            "method" => file.methods.push(self.method("method")?),
+            "never" => {
+                let start = self.advance().span;
+                let cond = self.expr()?;
+                let end = self.need_sym(";", "end the property with `;`")?;
+                file.nevers.push((cond, start.to(end)));
+            }
+            word => {
+                let near = suggest::nearest(word, ITEM_WORDS.iter().copied());
+                let help = match (near, word) {
+                    (Some(near), _) => format!("did you mean `{near}`?"),
+                    (None, "thread" | "process") => {
+                        "a data structure has no threads of its own: any number of threads call its methods"
+                            .to_owned()
+                    }
+                    (None, _) => "a data structure is made of `spec`, `struct`, `shared`, `init`, `method` and `never`"
+                        .to_owned(),
+                };
+                return Err(self.expected("a declaration", &help));
+            }
+        }
+        Ok(())
+    }
+
+    fn spec(&mut self) -> Parse<Spec> {
+        let start = self.advance().span;
+        if !self.is_sym("{") {
+            let name = self.name("a specification")?;
+            self.need_sym(";", "end the declaration with `;`")?;
+            return Ok(Spec::Named(name));
+        }
+        self.advance();
+        let mut own = OwnSpec {
+            shared: Vec::new(),
+            inits: Vec::new(),
+            operations: Vec::new(),
+            span: start,
+        };
+        while !self.is_sym("}") {
+            match self.word() {
+                "shared" => self.shared(&mut own.shared)?,
+                "init" => own.inits.push(self.init()?),
+                "operation" => own.operations.push(self.method("operation")?),
+                _ => {
+                    return Err(self.expected(
+                        "`shared`, `init`, `operation` or `}`",
+                        "a specification of one's own is made of `shared` variables, `init` and `operation`s",
+                    ));
+                }
+            }
+        }
+        self.advance();
+        Ok(Spec::Own(own))
+    }
+
+    fn structure(&mut self) -> Parse<Struct> {
+        let circular = self.eat_word("circular");
+        if !self.eat_word("struct") {
+            return Err(self.expected("`struct`", "write `circular struct node { ... }`"));
+        }
+        let name = self.name("the struct's name")?;
+        self.need_sym("{", "write `struct node { data value; node next; }`")?;
+        let mut fields = Vec::new();
+        while !self.is_sym("}") {
+            let ty = self.type_name()?;
+            fields.push((ty.clone(), self.name("the field's name")?));
+            while self.eat_sym(",") {
+                fields.push((ty.clone(), self.name("the field's name")?));
+            }
+            self.need_sym(";", "end the field with `;`")?;
+        }
+        self.advance();
+        self.eat_sym(";");
+        Ok(Struct {
+            circular,
+            name,
+            fields,
+        })
+    }
+
+    /// `marked node`, `data`
+    fn type_name(&mut self) -> Parse<TypeName> {
+        let start = self.span();
+        let tag = match self.word() {
+            "marked" => Some(Tag::Mark),
+            "counted" => Some(Tag::Count),
+            _ => None,
+        };
+        if tag.is_some() {
+            self.advance();
+        }
+        // `int` is a reserved word of the language, and a type here.
+        let name = if matches!(self.word(), "int") {
+            let span = self.advance().span;
+            let text = "int".to_owned();
+            Name { text, span }
+        } else {
+            self.name("a type")?
+        };
+        let span = start.to(name.span);
+        Ok(TypeName { tag, name, span })
+    }
+
+    fn shared(&mut self, into: &mut Vec<Decl>) -> Parse<()> {
+        self.advance();
+        self.declarations(into)
+    }
+
+    /// `node a = null, b;` from the type on.
+    fn declarations(&mut self, into: &mut Vec<Decl>) -> Parse<()> {
+        let ty = self.type_name()?;
+        loop {
+            let name = self.name("the variable's name")?;
+            let value = if self.eat_sym("=") {
+                Some(self.expr()?)
+            } else {
+                None
+            };
+            into.push(Decl {
+                ty: ty.clone(),
+                name,
+                value,
+            });
+            if !self.eat_sym(",") {
+                break;
+            }
+        }
+        self.need_sym(";", "end the declaration with `;`")?;
+        Ok(())
+    }
+
+    fn init(&mut self) -> Parse<Init> {
+        let span = self.advance().span;
+        let (body, _) = self.block()?;
+        Ok(Init { body, span })
+    }
+
+    fn method(&mut self, what: &str) -> Parse<Method> {
+        let start = self.advance().span;
+        let name = self.name(&format!("the {what}'s name"))?;
+        self.need_sym("(", "write the parameters in parentheses")?;
+        let mut parameters = Vec::new();
+        while !self.is_sym(")") {
+            let ty = self.type_name()?;
+            parameters.push((ty, self.name("the parameter's name")?));
+            if !self.eat_sym(",") {
+                break;
+            }
+        }
+        self.need_sym(")", "close the parameters with `)`")?;
+        let returns = if self.eat_word("returns") {
+            Some(self.type_name()?)
+        } else {
+            None
+        };
+        let operation = if self.eat_word("as") {
+            Some(self.name("an operation of the specification")?)
+        } else {
+            None
+        };
+        let head = start.to(self.last_span());
+        let (body, braces) = self.block()?;
+        Ok(Method {
+            name,
+            parameters,
+            returns,
+            operation,
+            body,
+            end: Span {
+                start: braces.end.saturating_sub(1),
+                end: braces.end,
+            },
+            span: head,
+        })
+    }
+
+    /// Runs `f` one level deeper.
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= MAX_DEPTH {
+            let error = Diagnostic::error(self.span(), "the program nests too deeply")
+                .label(format!("more than {MAX_DEPTH} levels"))
+                .help("keep parts of it in locals");
+            return Err(self.error(error));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Reports something that the language has elsewhere, but not here.
+    fn not_here(&mut self, what: &str, help: &str) -> Failed {
+        let message = format!("{what} cannot stand in a data structure");
+        let error = Diagnostic::error(self.span(), message)
+            .label("unsupported here")
+            .help(help);
+        self.error(error)
+    }
+}

@@ -1,0 +1,273 @@
+//! Statements of methods, of `init` and of specifications.
+
+use palisade_program::Span;
+use palisade_program::heap::CommitKind;
+
+use super::{ONLY_ITEM_WORDS, Reader};
+use crate::diagnostic::Diagnostic;
+use crate::heap::ast::{Expr, ExprKind, Path, Stmt, StmtKind};
+use crate::pal::parser::{Failed, Parse};
+use crate::pal::token::Tok;
+
+const SEMICOLON: &str = "end the statement with `;`";
+
+/// Words that start a statement: where recovery may stop.
+const STATEMENT_WORDS: &[&str] = &[
+    "if", "while", "do", "break", "continue", "choose", "assume", "skip", "atomic", "return",
+    "commit", "confirm", "free", "lock", "unlock",
+];
+
+impl Reader<'_> {
+    /// `{ ... }` with the span of the braces.
+    pub(super) fn block(&mut self) -> Parse<(Vec<Stmt>, Span)> {
+        let open = self.span();
+        self.need_sym("{", "open the block with `{`")?;
+        let mut body = Vec::new();
+        while !self.is_sym("}") {
+            if self.at_end() || ONLY_ITEM_WORDS.contains(&self.word()) {
+                let error = Diagnostic::error(open, "unclosed `{`")
+                    .label("this block is never closed")
+                    .help(format!("add the missing `}}` before {}", self.found()));
+                return Err(self.error(error));
+            }
+            if self.too_many_errors() {
+                return Err(Failed);
+            }
+            let (start, depth) = (self.at, self.depth);
+            if let Ok(stmt) = self.stmt() {
+                body.push(stmt);
+            } else {
+                self.depth = depth;
+                self.recover_stmt(start);
+            }
+        }
+        let close = self.advance().span;
+        Ok((body, open.to(close)))
+    }
+
+    /// After an error: skips past the statement's `;`, or up to a `}` or a word that
+    /// starts a statement. Blocks on the way are skipped whole.
+    fn recover_stmt(&mut self, start: usize) {
+        let mut open = 0_u32;
+        while !self.at_end() && !ONLY_ITEM_WORDS.contains(&self.word()) {
+            let fresh = self.at > start;
+            let word = self.word();
+            if open == 0 && ((fresh && STATEMENT_WORDS.contains(&word)) || self.is_sym("}")) {
+                return;
+            }
+            let (semicolon, closed) = (self.is_sym(";"), self.is_sym("}"));
+            open += u32::from(self.is_sym("{"));
+            open -= u32::from(closed);
+            self.advance();
+            if open == 0 && (semicolon || closed) {
+                return;
+            }
+        }
+    }
+
+    fn stmt(&mut self) -> Parse<Stmt> {
+        self.deeper(Self::stmt_here)
+    }
+
+    fn stmt_here(&mut self) -> Parse<Stmt> {
+        let start = self.span();
+        let kind = self.stmt_kind()?;
+        let span = start.to(self.last_span());
+        Ok(Stmt { kind, span })
+    }
+
+    fn stmt_kind(&mut self) -> Parse<StmtKind> {
+        if self.is_sym("{") {
+            return Ok(StmtKind::Block(self.block()?.0));
+        }
+        match self.word() {
+            "if" => self.if_statement(),
+            "while" => {
+                self.advance();
+                let cond = self.parenthesised_condition()?;
+                Ok(StmtKind::While(cond, Box::new(self.stmt()?)))
+            }
+            "do" => {
+                self.advance();
+                let body = Box::new(self.stmt()?);
+                if !self.eat_word("while") {
+                    return Err(self.expected("`while`", "write `do { ... } while (c);`"));
+                }
+                let cond = self.parenthesised_condition()?;
+                self.end()?;
+                Ok(StmtKind::DoWhile(body, cond))
+            }
+            "choose" if self.sym_after(1, "{") => {
+                self.advance();
+                let mut blocks = vec![self.block()?.0];
+                while self.eat_word("or") {
+                    blocks.push(self.block()?.0);
+                }
+                Ok(StmtKind::Choose(blocks))
+            }
+            "break" => self.word_only(StmtKind::Break),
+            "continue" => self.word_only(StmtKind::Continue),
+            "skip" => self.word_only(StmtKind::Skip),
+            "return" => {
+                self.advance();
+                let value = if self.is_sym(";") {
+                    None
+                } else {
+                    Some(self.expr()?)
+                };
+                self.end()?;
+                Ok(StmtKind::Return(value))
+            }
+            "atomic" => {
+                self.advance();
+                Ok(StmtKind::Atomic(self.block()?.0))
+            }
+            "assume" => {
+                self.advance();
+                let cond = self.parenthesised_condition()?;
+                self.end()?;
+                Ok(StmtKind::Assume(cond))
+            }
+            "lock" if self.sym_after(1, "(") => Ok(StmtKind::Lock(self.place_argument()?)),
+            "unlock" if self.sym_after(1, "(") => Ok(StmtKind::Unlock(self.place_argument()?)),
+            "free" if self.sym_after(1, "(") => {
+                self.advance();
+                let node = self.parenthesised_condition()?;
+                self.end()?;
+                Ok(StmtKind::Free(node))
+            }
+            "cas" if self.sym_after(1, "(") => {
+                let cas = self.cas()?;
+                self.end()?;
+                Ok(StmtKind::Cas(cas))
+            }
+            "commit" | "confirm" if !self.sym_after(1, "=") && !self.sym_after(1, ".") => {
+                self.commit()
+            }
+            "goto" | "for" | "assert" | "fence" => {
+                let what = format!("`{}`", self.word());
+                Err(self.not_here(&what, "use `while`, `if`, `break` and `continue`"))
+            }
+            _ if self.at_declaration() => {
+                if self.is_word("local") {
+                    self.advance();
+                }
+                let mut all = Vec::new();
+                self.declarations(&mut all)?;
+                Ok(StmtKind::Declare(all))
+            }
+            _ => self.assignment(),
+        }
+    }
+
+    /// A type and a name: `node n`, `marked node n`, `int i`.
+    fn at_declaration(&self) -> bool {
+        let word = self.word();
+        let next = self.word_at(self.token_after(1));
+        matches!(word, "local" | "int") || (!word.is_empty() && !next.is_empty())
+    }
+
+    fn word_only(&mut self, kind: StmtKind) -> Parse<StmtKind> {
+        self.advance();
+        self.end()?;
+        Ok(kind)
+    }
+
+    fn end(&mut self) -> Parse<()> {
+        self.need_sym(";", SEMICOLON)?;
+        Ok(())
+    }
+
+    fn parenthesised_condition(&mut self) -> Parse<Expr> {
+        self.need_sym("(", "write it in parentheses")?;
+        let cond = self.condition()?;
+        self.need_sym(")", "close the parenthesis with `)`")?;
+        Ok(cond)
+    }
+
+    fn place_argument(&mut self) -> Parse<Path> {
+        self.advance();
+        self.need_sym("(", "write the lock in parentheses")?;
+        let place = self.path()?;
+        self.need_sym(")", "close the parenthesis with `)`")?;
+        self.end()?;
+        Ok(place)
+    }
+
+    fn if_statement(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        let cond = self.parenthesised_condition()?;
+        let then = Box::new(self.stmt()?);
+        let other = if self.eat_word("else") {
+            Some(Box::new(self.stmt()?))
+        } else {
+            None
+        };
+        Ok(StmtKind::If(cond, then, other))
+    }
+
+    /// `commit;`, `commit later when c;`, `confirm;`
+    fn commit(&mut self) -> Parse<StmtKind> {
+        let kind = if self.eat_word("confirm") {
+            CommitKind::Confirm
+        } else {
+            self.advance();
+            if self.eat_word("later") {
+                CommitKind::Later
+            } else {
+                CommitKind::Now
+            }
+        };
+        let when = if self.eat_word("when") {
+            Some(self.condition()?)
+        } else {
+            None
+        };
+        self.end()?;
+        Ok(StmtKind::Commit(kind, when))
+    }
+
+    /// `p.next = e;`, `i++;`, `i += e;`
+    fn assignment(&mut self) -> Parse<StmtKind> {
+        let place = self.path()?;
+        let path = || {
+            let kind = ExprKind::Path(place.clone());
+            let span = place.span;
+            Box::new(Expr { kind, span })
+        };
+        let operator = self.token();
+        let value = match operator.kind {
+            Tok::Sym("=") => {
+                self.advance();
+                self.expr()?
+            }
+            Tok::Sym(symbol @ ("++" | "--")) => {
+                self.advance();
+                let kind = ExprKind::Int(1);
+                let span = operator.span;
+                let one = Box::new(Expr { kind, span });
+                let kind = ExprKind::Add(path(), one, symbol == "--");
+                let span = place.span.to(operator.span);
+                Expr { kind, span }
+            }
+            Tok::Sym(symbol @ ("+=" | "-=")) => {
+                self.advance();
+                let by = self.expr()?;
+                let span = place.span.to(by.span);
+                let kind = ExprKind::Add(path(), Box::new(by), symbol == "-=");
+                Expr { kind, span }
+            }
+            Tok::Sym("(") => {
+                return Err(self.not_here(
+                    "a call",
+                    "write the code of the function in its place; `cas`, `lock`, `unlock`, `free` are built in",
+                ));
+            }
+            Tok::Sym(_) | Tok::Name | Tok::Int(_) | Tok::End => {
+                return Err(self.expected("`=`", "a statement assigns: `p.next = q;`"));
+            }
+        };
+        self.end()?;
+        Ok(StmtKind::Assign(place, value))
+    }
+}

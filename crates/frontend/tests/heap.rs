@@ -1,0 +1,158 @@
+//! Heap programs: what they become, and what is said about wrong ones.
+
+use palisade_frontend::heap::parse;
+use palisade_program::Source;
+use palisade_program::heap::print;
+
+fn shown(text: &str) -> String {
+    match parse(Source::new("t.pal", text)) {
+        Ok(parsed) => print::program(&parsed.program),
+        Err(diagnostics) => panic!("{diagnostics}"),
+    }
+}
+
+/// The messages with their lines and remedies.
+fn refused(text: &str) -> Vec<String> {
+    let Err(diagnostics) = parse(Source::new("t.pal", text)) else {
+        panic!("read without error: {text}");
+    };
+    let items = diagnostics.items.iter();
+    items
+        .map(|d| {
+            let line = diagnostics.source.position(d.span.start).line;
+            assert!(d.help.is_some(), "no remedy: {}", d.message);
+            format!("{line}: {}", d.message)
+        })
+        .collect()
+}
+
+#[test]
+fn treiber() {
+    let text = include_str!("../../../examples/linear/treiber.pal");
+    insta::assert_snapshot!(shown(text));
+}
+
+#[test]
+fn michael_scott() {
+    let text = include_str!("../../../examples/linear/ms_queue.pal");
+    insta::assert_snapshot!(shown(text));
+}
+
+const MANY: &str = "\
+spec {
+    shared int c = 0;
+    operation bump() returns int { c = c + 1; return c; }
+    operation maybe() returns bool { if (*) return true; return c == 0 || c == 1; }
+}
+struct node { data value; marked node next; lock l; }
+shared counted node top;
+shared lock big;
+shared int c = 0;
+never c == 7 && top == null;
+method bump() returns int {
+    int x;
+    do { x = c; } while (!cas(c, x, x + 1));
+    commit;
+    return x + 1;
+}
+method maybe() returns bool {
+    counted node t = top;
+    marked node m;
+    node p = new node;
+    bool b = *;
+    lock(big);
+    lock(p.l);
+    m = p.next;
+    m.mark = true;
+    p.next = pack(m.ptr, !m.mark);
+    p.next = pack(null, false);
+    unlock(p.l);
+    unlock(big);
+    if (t == top && cas(top, t, pack(p, t.count + 1))) { commit when m.mark; b = t.ptr == null; }
+    atomic { while (c != 0) { c--; } assume(c == 0); }
+    choose { free(p); } or { skip; }
+    return cas(p.next, m, pack(t.ptr, true));
+}
+";
+
+#[test]
+fn every_construct() {
+    insta::assert_snapshot!(shown(MANY));
+}
+
+#[test]
+fn wrong_programs_are_refused_where_they_are_wrong() {
+    let text = "\
+spec stak;
+struct node { data value; nod next; int ptr; }
+shared node top = 3;
+thread t { }
+method push(data v) { top = v; }
+";
+    insta::assert_snapshot!(refused(text).join("\n"));
+    let text = "\
+spec stack;
+struct node { data value; node next; marked node other; }
+shared node top;
+shared lock l;
+method push(data v) {
+    node n = new nodes;
+    tpo = n;
+    n.nxt = v;
+    n.other = n;
+    n.value = n;
+    v = l;
+    lock(top);
+    cas(n, n, n);
+    free(null);
+    commit when n.next == null;
+    break;
+    if (n < top) return;
+    if (n) return;
+    data null;
+    n = pack(v, true);
+    return v;
+}
+method pop() { }
+method peek() returns data { }
+method size() returns node { return null; }
+init { commit; }
+init { }
+";
+    insta::assert_snapshot!(refused(text).join("\n"));
+    assert_eq!(
+        refused("method m() { while (true) { goto x; } }"),
+        ["1: `goto` cannot stand in a data structure"]
+    );
+    assert_eq!(
+        refused("shared int x;"),
+        ["1: there is no specification"],
+        "a file without methods has no specification either"
+    );
+    assert_eq!(refused("spec none;"), ["1: there is no method"]);
+    let deep = format!(
+        "spec none; method m() {}{}",
+        "{ ".repeat(300),
+        "} ".repeat(300)
+    );
+    assert!(refused(&deep).concat().contains("nests too deeply"));
+}
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    // Every prefix of a text that has everything.
+    for end in (0..MANY.len()).filter(|&end| MANY.is_char_boundary(end)) {
+        let _ = parse(Source::new("t.pal", &MANY[..end]));
+    }
+    // And the text without each of its words.
+    let words: Vec<&str> = MANY.split_inclusive([' ', '\n', '(', ')', ';']).collect();
+    for skipped in 0..words.len() {
+        let rest: String = words
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != skipped)
+            .map(|(_, word)| *word)
+            .collect();
+        let _ = parse(Source::new("t.pal", rest.as_str()));
+    }
+}
