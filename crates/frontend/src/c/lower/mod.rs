@@ -16,6 +16,7 @@
 //! | `expr`, `stmt`, `call`, `init` | expressions, statements, calls, initialisers |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread` | atomics; threads, locks and their kin |
+//! | `templates` | threads that run the same code become one template |
 
 mod atomic;
 mod call;
@@ -27,6 +28,7 @@ mod layout;
 mod place;
 mod races;
 mod stmt;
+mod templates;
 mod thread;
 mod value;
 mod walk;
@@ -511,10 +513,7 @@ impl<'a> Context<'a> {
     }
 
     fn program(self, source: &Source, templates: Vec<Template>) -> Lower<Program> {
-        let known = races::Known {
-            variables: self.plain_variables(),
-            atomic: self.atomic_spans,
-        };
+        let variables = self.plain_variables();
         let check_races = self.options.check_races;
         let mut program = Program {
             source: source.clone(),
@@ -526,7 +525,18 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
+        let numbers = templates::keep(&mut program, &self.plans)?;
+        for k in 0..program.templates.len() {
+            drop_dead_steps(&mut program, TemplateId::from(k));
+        }
         if check_races {
+            let variables = variables.into_iter();
+            let renumbered =
+                variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
+            let known = races::Known {
+                variables: renumbered.collect(),
+                atomic: self.atomic_spans,
+            };
             races::add(&mut program, &known)?;
         }
         Ok(program)

@@ -39,8 +39,7 @@ pub(super) fn add(program: &mut Program, known: &Known) -> Lower<()> {
     let mut properties = Vec::new();
     for a in program.template_ids() {
         for b in program.template_ids().skip(a.index()) {
-            let is_any = program.template(a).count == Count::Any;
-            if a == b && !is_any {
+            if a == b && program.template(a).count == Count::Once {
                 continue;
             }
             for var in known.variables.keys() {
