@@ -18,6 +18,7 @@
 //! when no store issued before it is still in any of the thread's buffers").
 
 use crate::beyond::{Beyond, Claim, Keep};
+use crate::remote::Pending;
 use crate::state::StateVar;
 use palisade_program::{Cell, Model};
 
@@ -39,6 +40,8 @@ pub struct Buffer {
     /// Abstract buffers: the cells of all others, in ascending order, each once
     /// (`beyond.rs` has the meaning).
     pub many: Vec<Cell>,
+    /// RMA: pending operations, in ascending order (`remote.rs` has the meaning).
+    pub pending: Vec<Pending>,
 }
 
 /// A buffered store that may go to memory now.
@@ -72,12 +75,19 @@ pub(crate) struct Joining {
 impl Buffer {
     /// The shape in which all stores are known exactly.
     pub fn exact(items: Vec<Item>) -> Self {
-        let many = Vec::new();
-        Self { items, many }
+        Self {
+            items,
+            ..Self::default()
+        }
     }
 
-    /// Whether no store waits.
+    /// Whether nothing waits: no store, no remote operation.
     pub fn is_empty(&self) -> bool {
+        self.has_no_store() && self.pending.is_empty()
+    }
+
+    /// Whether no store waits: what fences and atomic blocks wait for.
+    pub(crate) fn has_no_store(&self) -> bool {
         self.items.is_empty() && self.many.is_empty()
     }
 
@@ -100,7 +110,11 @@ impl Buffer {
     /// Whether this is the one form of its shape under `model`.
     pub fn is_canonical(&self, model: Model) -> bool {
         let ascending = self.many.windows(2).all(|pair| pair[0] < pair[1]);
-        ascending && self.items_are_canonical(model)
+        let pending = match model {
+            Model::Rma => self.pending_is_canonical(),
+            Model::Sc | Model::Tso | Model::Pso => self.pending.is_empty(),
+        };
+        ascending && pending && self.items_are_canonical(model)
     }
 
     fn items_are_canonical(&self, model: Model) -> bool {
@@ -140,7 +154,8 @@ impl Buffer {
         thread: u32,
         beyond: Option<&Beyond>,
     ) -> Vec<StateVar> {
-        let mut slots = Vec::new();
+        let read = self.pending.iter().filter(|p| p.read);
+        let mut slots: Vec<StateVar> = read.map(|p| StateVar::carried(thread, *p)).collect();
         for &cell in &self.many {
             slots.push(StateVar::Last { thread, cell });
             if beyond.is_some_and(|b| *b.claim(thread, cell) == Claim::Rising) {

@@ -5,11 +5,12 @@ use crate::beyond::Keep;
 use crate::certificate::{Certificate, Control, Kind};
 use crate::index::Index;
 use crate::names::StateNames;
+use crate::remote::operations;
 use crate::state::StateVar;
 use crate::steps::Explicit;
 use crate::stops::{stops_with, until_stop};
 use palisade_logic::Var;
-use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step};
+use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step, TemplateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Program, certificate, and tables made of them.
@@ -29,7 +30,8 @@ pub(crate) struct Context<'a> {
     pub(crate) stops: Vec<Vec<bool>>,
     /// For each thread and edge the explicit variables that the step may read.
     reads: Vec<Vec<Vec<usize>>>,
-    /// For each thread its explicit slots.
+    /// For each thread the explicit variables that the memory system reads: its slots,
+    /// and under RMA what its operations read.
     slots: Vec<Vec<usize>>,
     /// For each thread the cluster of its first edge.
     first_cluster: Vec<u32>,
@@ -129,7 +131,8 @@ impl<'a> Context<'a> {
             self.first_cluster.push(cluster);
             cluster += edges.len() as u32 + 1;
             self.reads.push(reads);
-            self.slots.push(slots);
+            self.slots
+                .push(self.network_reads(instance.template, slots));
         }
     }
 
@@ -138,9 +141,22 @@ impl<'a> Context<'a> {
             StateVar::Cell(_) | StateVar::Local { .. } => false,
             StateVar::Slot { thread: t, .. } | StateVar::CellSlot { thread: t, .. } => *t == thread,
             StateVar::Last { thread: t, .. } | StateVar::Low { thread: t, .. } => *t == thread,
+            StateVar::Carried { thread: t, .. } => *t == thread,
         };
         let explicit = &self.certificate.explicit;
         (0..explicit.len()).filter(|i| own(&explicit[*i])).collect()
+    }
+
+    /// `slots` with the explicit cells that operations of a template read.
+    fn network_reads(&self, template: TemplateId, mut slots: Vec<usize>) -> Vec<usize> {
+        for operation in operations(self.program, template) {
+            let source = StateVar::Cell(operation.source);
+            let explicit = &self.certificate.explicit;
+            slots.extend((0..explicit.len()).filter(|i| explicit[*i] == source));
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
     /// The explicit variables that a step may read: more than it does is

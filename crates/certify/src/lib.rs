@@ -2,8 +2,8 @@
 //! the independent check (DESIGN, idea 5).
 //!
 //! `verify` turns what its engine found into a [`Certificate`]; [`check()`]
-//! confirms it with its own derivation of the program's steps under SC, TSO and
-//! PSO and a fresh solver session. This crate shares nothing with
+//! confirms it with its own derivation of the program's steps under SC, TSO,
+//! PSO and RMA and a fresh solver session. This crate shares nothing with
 //! `palisade-memory`, `palisade-abstraction`, `palisade-checker` and
 //! `palisade-machine`: a wrong reduction or a wrong transformer cannot certify
 //! itself.
@@ -13,6 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
+//! | [`remote`] | pending remote operations |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
@@ -38,6 +39,7 @@ pub mod parse;
 pub mod print;
 mod property;
 pub mod refusal;
+pub mod remote;
 pub mod state;
 mod steps;
 pub mod stops;
@@ -53,4 +55,5 @@ pub use fingerprint::Fingerprint;
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use refusal::{Reason, Refusal, Site};
+pub use remote::{Operation, Pending, operations};
 pub use state::StateVar;

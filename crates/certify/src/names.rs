@@ -1,7 +1,8 @@
 //! Names of state variables as a person reads them in the source: `x`, `a[1]`,
 //! `left.r`, `t[0].r`; buffer slots are `left.buf[0]` under TSO and
 //! `left.buf(x)[0]` under PSO; of stores beyond the exact ones, `left.last(x)` and
-//! `left.low(x)`. One table serves both directions.
+//! `left.low(x)`; what the network has read for a pending operation is
+//! `left.op(2)[0]`, by the operation's number and slot. One table serves both directions.
 
 use crate::state::StateVar;
 use palisade_logic::Var;
@@ -101,6 +102,11 @@ impl StateNames {
                 self.thread(thread),
                 self.cell(cell)
             ),
+            StateVar::Carried {
+                thread,
+                operation,
+                slot,
+            } => format!("{}.op({operation})[{slot}]", self.thread(thread)),
             StateVar::Last { thread, cell } => {
                 format!("{}.last({})", self.thread(thread), self.cell(cell))
             }
@@ -140,6 +146,13 @@ impl StateNames {
         if let Some(thread) = front.strip_suffix(".buf") {
             let thread = self.find_thread(thread)?;
             return Some(StateVar::Slot { thread, position });
+        }
+        if let Some((thread, operation)) = front.strip_suffix(')')?.split_once(".op(") {
+            return Some(StateVar::Carried {
+                thread: self.find_thread(thread)?,
+                operation: operation.parse().ok()?,
+                slot: position,
+            });
         }
         let (thread, cell) = front.strip_suffix(')')?.split_once(".buf(")?;
         Some(StateVar::CellSlot {

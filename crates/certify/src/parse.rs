@@ -8,6 +8,7 @@ use crate::buffer::{Buffer, Item};
 use crate::certificate::{Certificate, Control, Cube, Entry, Kind};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
+use crate::remote::Pending;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
 use palisade_program::{Cell, LineColumn, LocId, Model, Program};
@@ -304,9 +305,14 @@ impl Reader {
     fn buffer(&self, line: &mut Line) -> Result<Buffer, ParseError> {
         let mut items = Vec::new();
         let mut many = Vec::new();
+        let mut pending = Vec::new();
         while !line.sign(")") {
             if line.sign("|") {
                 items.push(Item::Fence);
+                continue;
+            }
+            if self.certificate.model == Model::Rma {
+                pending.push(pending_operation(line)?);
                 continue;
             }
             let cell = self.cell(line)?;
@@ -318,7 +324,11 @@ impl Reader {
                 return Err(line.error_before("cells with `+` stand before all others"));
             }
         }
-        Ok(Buffer { items, many })
+        Ok(Buffer {
+            items,
+            many,
+            pending,
+        })
     }
 
     fn cubes(&self, line: &mut Line) -> Result<Vec<Cube>, ParseError> {
@@ -353,6 +363,20 @@ impl Reader {
             }
         }
     }
+}
+
+/// `issued 2 0` or `read 2 0`.
+fn pending_operation(line: &mut Line) -> Result<Pending, ParseError> {
+    let read = match line.name()?.as_str() {
+        "read" => true,
+        "issued" => false,
+        _ => return Err(line.error_before("expected `issued` or `read`")),
+    };
+    Ok(Pending {
+        operation: line.number()?,
+        slot: line.number()?,
+        read,
+    })
 }
 
 /// The lines of the text that are not empty.

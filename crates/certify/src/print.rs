@@ -18,7 +18,8 @@
 //! `at` gives the location of every thread, in their order; `with` the values
 //! of all explicit variables (`*` is any); `buffers` the shapes that are not
 //! empty: first the cells of stores that are not known exactly, with `+`, then the
-//! others, oldest first, `|` being a store-store fence. After the colon
+//! others, oldest first, `|` being a store-store fence; under RMA the pending
+//! operations, `issued 2 0` or `read 2 0`, by number and slot. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
 //! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
@@ -145,7 +146,11 @@ fn write_buffer(
         Item::Store(cell) => quoted(names.cell(*cell)),
         Item::Fence => "|".to_owned(),
     });
-    let all: Vec<String> = many.chain(items).collect();
+    let pending = buffer.pending.iter().map(|p| {
+        let phase = if p.read { "read" } else { "issued" };
+        format!("{phase} {} {}", p.operation, p.slot)
+    });
+    let all: Vec<String> = many.chain(items).chain(pending).collect();
     write!(out, "{})", all.join(" "))?;
     Ok(())
 }

@@ -8,15 +8,16 @@
 //! variables beside it and whoever writes one can build its formulas without
 //! asking this crate:
 //!
-//! | bits | cell | local | TSO slot | PSO slot | fresh | last, low |
-//! |---|---|---|---|---|---|---|
-//! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 |
-//! | 28..21 | | thread | thread | thread | | thread |
-//! | the rest | cell | local | position | cell (15), position (6) | number | cell |
+//! | bits | cell | local | TSO slot | PSO slot | fresh | last, low | RMA value |
+//! |---|---|---|---|---|---|---|---|
+//! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 | 7 |
+//! | 28..21 | | thread | thread | thread | | thread | thread |
+//! | the rest | cell | local | position | cell (15), position (6) | number | cell | operation (15), slot (6) |
 //!
 //! A program that does not fit (more than 256 threads, 64 stores in one PSO
 //! buffer, ...) has no number for some variable and is refused.
 
+use crate::remote::Pending;
 use palisade_logic::{Term, Var};
 use palisade_program::{Cell, LocalId};
 
@@ -58,6 +59,15 @@ pub enum StateVar {
         /// The cell to which they go.
         cell: Cell,
     },
+    /// RMA: what the network has read for a pending operation.
+    Carried {
+        /// Whose operation.
+        thread: u32,
+        /// The operation's number among those of its template.
+        operation: u32,
+        /// The slot of the instance.
+        slot: u32,
+    },
     /// Abstract buffers with rising values: none of these stores is below it.
     Low {
         /// Whose buffer.
@@ -91,6 +101,16 @@ impl StateVar {
                 }
                 pack(3, thread, cell.0 << POSITION | position, THREAD)
             }
+            Self::Carried {
+                thread,
+                operation,
+                slot,
+            } => {
+                if slot >> POSITION != 0 || operation >> (THREAD - POSITION) != 0 {
+                    return None;
+                }
+                pack(7, thread, operation << POSITION | slot, THREAD)
+            }
             Self::Last { thread, cell } => pack(5, thread, cell.0, THREAD),
             Self::Low { thread, cell } => pack(6, thread, cell.0, THREAD),
         }
@@ -123,7 +143,21 @@ impl StateVar {
                 thread,
                 cell: Cell(rest),
             }),
+            7 => Some(Self::Carried {
+                thread,
+                operation: rest >> POSITION,
+                slot: rest & ((1 << POSITION) - 1),
+            }),
             _ => None,
+        }
+    }
+
+    /// The value of a pending operation.
+    pub const fn carried(thread: u32, pending: Pending) -> Self {
+        Self::Carried {
+            thread,
+            operation: pending.operation,
+            slot: pending.slot,
         }
     }
 
@@ -132,7 +166,7 @@ impl StateVar {
         match self {
             Self::Cell(_) => None,
             Self::Local { thread, .. } | Self::Slot { thread, .. } => Some(thread),
-            Self::CellSlot { thread, .. } => Some(thread),
+            Self::CellSlot { thread, .. } | Self::Carried { thread, .. } => Some(thread),
             Self::Last { thread, .. } | Self::Low { thread, .. } => Some(thread),
         }
     }
@@ -175,6 +209,12 @@ mod tests {
                         thread,
                         cell,
                         position,
+                    });
+                    let (operation, slot) = (n, position);
+                    all.push(StateVar::Carried {
+                        thread,
+                        operation,
+                        slot,
                     });
                 }
             }

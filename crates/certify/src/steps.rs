@@ -13,10 +13,10 @@
 //! |---|---|---|
 //! | load | memory | newest own buffered store to the cell, else memory |
 //! | store | memory | one more slot; with abstract buffers, if there is no room, one store less is known exactly (`beyond.rs`) |
-//! | fence | nothing | only with empty own buffers |
+//! | fence | nothing (RMA as well) | only with empty own buffers |
 //! | fence(ss) | nothing | TSO nothing; PSO a fence in the shape |
 //! | atomic block | all runs from entry to exit, on memory | the same, only with empty own buffers |
-//! | put, get, flush | at once | unsupported |
+//! | put, get, flush | at once | unsupported; RMA: `remote.rs` |
 //!
 //! The memory system's own steps under TSO and PSO are departures ([`departed`]).
 //!
@@ -28,12 +28,13 @@
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Departure, Joining};
 use crate::refusal::Reason;
+use crate::remote::{Awaited, Operation, operations};
 use crate::state::{StateVar, fresh};
 use palisade_logic::lower::{formula_of, term_of};
 use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
 use palisade_program::{
-    Atomic, Cell, Cfg, Domain, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model,
-    Place, Program, Span, Step,
+    Atomic, Cell, Cfg, Domain, EdgeId, FenceKind, FlushTarget, Instance, LocId, LocalAtom,
+    LocalExpr, LocalId, Model, Place, Program, Span, Step,
 };
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -169,14 +170,21 @@ impl<'a> Runner<'a> {
             buffer: buffer.clone(),
         };
         let mut effects = Vec::new();
-        let mut open = vec![(&cfg.edges[edge], start)];
-        while let Some((edge, frame)) = open.pop() {
+        let mut open = vec![(EdgeId::from(edge), start)];
+        while let Some((id, frame)) = open.pop() {
+            let edge = cfg.edge(id);
             self.count_frame(&frame, edge.span)?;
             let frames = match &edge.step {
-                Step::Atomic(atomic) if buffer.is_empty() => {
+                Step::Atomic(atomic) if buffer.has_no_store() => {
                     self.block(frame, atomic, edge.span)?
                 }
                 Step::Atomic(_) => Vec::new(),
+                Step::Put { remote, local } if self.model == Model::Rma => {
+                    self.issue(frame, id, (remote, local), edge.span)?
+                }
+                Step::Get { local, remote } if self.model == Model::Rma => {
+                    self.issue(frame, id, (local, remote), edge.span)?
+                }
                 step => self.step(frame, step, edge.span, Memory::of(self.model), false)?,
             };
             for frame in frames {
@@ -189,7 +197,7 @@ impl<'a> Runner<'a> {
                         buffer: frame.buffer,
                     });
                 } else {
-                    open.extend(cfg.outgoing(edge.to).map(|(_, next)| (next, frame.clone())));
+                    open.extend(cfg.outgoing(edge.to).map(|(next, _)| (next, frame.clone())));
                 }
             }
         }
@@ -272,7 +280,7 @@ impl<'a> Runner<'a> {
                 Ok(after)
             }
             Step::Fence(FenceKind::Full) => {
-                let passes = frame.buffer.is_empty();
+                let passes = frame.buffer.has_no_store();
                 Ok(passes.then_some(frame).into_iter().collect())
             }
             Step::Fence(FenceKind::StoreStore) => {
@@ -287,8 +295,60 @@ impl<'a> Runner<'a> {
             }
             Step::Put { remote, local } => self.copy(frame, remote, local, span),
             Step::Get { local, remote } => self.copy(frame, local, remote, span),
+            Step::Flush(target) if self.model == Model::Rma => self.flush(frame, target, span),
             Step::Flush(_) => self.only_sc(span).map(|()| vec![frame]),
         }
+    }
+
+    /// RMA: a remote operation is issued; `places` are what it writes and reads.
+    fn issue(
+        &mut self,
+        frame: Frame,
+        edge: EdgeId,
+        (to, from): (&Place, &Place),
+        span: Span,
+    ) -> Result<Vec<Frame>, Trouble> {
+        let all = operations(self.program, self.instance.template);
+        let mut after = Vec::new();
+        for (frame, source) in self.cells(frame, from, span)? {
+            for (mut frame, target) in self.cells(frame, to, span)? {
+                let is_it =
+                    |o: &Operation| (o.edge, o.source, o.target) == (edge.0, source, target);
+                let Some(operation) = all.iter().position(is_it) else {
+                    let what = "a remote operation on a variable that lives in no process";
+                    return Err(unsupported(what, span));
+                };
+                frame.buffer = frame.buffer.with_issued(operation as u32);
+                after.push(frame);
+            }
+        }
+        Ok(after)
+    }
+
+    /// RMA: no own operation with its remote side at the target is pending.
+    fn flush(
+        &mut self,
+        mut frame: Frame,
+        target: &FlushTarget,
+        span: Span,
+    ) -> Result<Vec<Frame>, Trouble> {
+        let all = operations(self.program, self.instance.template);
+        for pending in frame.buffer.pending.clone() {
+            match all[pending.operation as usize].awaited(target) {
+                Awaited::Always => return Ok(Vec::new()),
+                Awaited::Never => {}
+                Awaited::If(copy, own) => {
+                    let copy = self.term(&frame, copy, span)?;
+                    let other = Formula::eq(&copy, &Term::constant(i64::from(own)));
+                    let other = other.map_err(|e| overflow(e, span))?.negated();
+                    let Some(passing) = frame.assuming(&other) else {
+                        return Ok(Vec::new());
+                    };
+                    frame = passing;
+                }
+            }
+        }
+        Ok(vec![frame])
     }
 
     /// A synchronous remote operation: `to` receives the value of `from`.
@@ -551,7 +611,7 @@ impl Memory {
 }
 
 /// The value of `var` before a step.
-fn before(explicit: &dyn Explicit, var: Var) -> Term {
+pub(crate) fn before(explicit: &dyn Explicit, var: Var) -> Term {
     explicit.value(var).map_or(Term::var(var), Term::constant)
 }
 

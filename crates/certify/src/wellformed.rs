@@ -5,6 +5,7 @@
 use crate::beyond::{Beyond, Claim};
 use crate::certificate::{Certificate, Control, Entry};
 use crate::refusal::Reason;
+use crate::remote::operations;
 use crate::state::StateVar;
 use palisade_logic::Formula;
 use palisade_program::{Cell, Instance, Model, Program};
@@ -16,8 +17,10 @@ pub(crate) fn wellformed(
     instances: &[Instance],
     certificate: &Certificate,
 ) -> Result<(), Reason> {
+    let count = |i: &Instance| operations(program, i.template).len() as u32;
     Form {
         program,
+        operations: instances.iter().map(count).collect(),
         instances,
         certificate,
     }
@@ -28,6 +31,8 @@ struct Form<'a> {
     program: &'a Program,
     instances: &'a [Instance],
     certificate: &'a Certificate,
+    /// How many remote operations each thread has.
+    operations: Vec<u32>,
 }
 
 fn malformed<T>(what: impl Into<String>) -> Result<T, Reason> {
@@ -97,6 +102,14 @@ impl Form<'_> {
             StateVar::CellSlot {
                 thread: t, cell: c, ..
             } => thread(t) && cell(c) && self.certificate.model == Model::Pso,
+            StateVar::Carried {
+                thread: t,
+                operation,
+                ..
+            } => {
+                let known = |t: u32| self.operation_count(t as usize);
+                thread(t) && self.certificate.model == Model::Rma && operation < known(t)
+            }
             StateVar::Last { thread: t, cell: c } => {
                 thread(t) && cell(c) && self.certificate.beyond.is_some()
             }
@@ -105,6 +118,11 @@ impl Form<'_> {
                 thread(t) && cell(c) && self.certificate.beyond.as_ref().is_some_and(rising)
             }
         }
+    }
+
+    /// How many remote operations a thread has.
+    fn operation_count(&self, thread: usize) -> u32 {
+        self.operations.get(thread).copied().unwrap_or(0)
     }
 
     /// The buffer slots that an atom speaks of.
@@ -156,11 +174,13 @@ impl Form<'_> {
                 return malformed(format!("entry {number} has an unknown location"));
             }
         }
-        for buffer in &control.buffers {
+        for (thread, buffer) in control.buffers.iter().enumerate() {
             let known = |cell: Cell| cell.index() < self.program.cell_count();
             let abstracted = self.certificate.beyond.is_some() || buffer.many.is_empty();
             let cells = buffer.cells().chain(buffer.many.iter().copied());
-            let fits = abstracted && buffer.is_canonical(self.certificate.model);
+            let count = self.operation_count(thread);
+            let operations = buffer.pending.iter().all(|p| p.operation < count);
+            let fits = operations && abstracted && buffer.is_canonical(self.certificate.model);
             if !fits || !{ cells }.all(known) {
                 return malformed(format!("entry {number} has an impossible buffer"));
             }
@@ -182,7 +202,7 @@ impl Form<'_> {
 const fn is_slot(state_var: StateVar) -> bool {
     match state_var {
         StateVar::Cell(_) | StateVar::Local { .. } => false,
-        StateVar::Slot { .. } | StateVar::CellSlot { .. } => true,
+        StateVar::Slot { .. } | StateVar::CellSlot { .. } | StateVar::Carried { .. } => true,
         StateVar::Last { .. } | StateVar::Low { .. } => true,
     }
 }

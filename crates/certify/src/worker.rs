@@ -16,10 +16,11 @@ use crate::context::{At, Context};
 use crate::index::After;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
+use crate::remote::network;
 use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departed};
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Term};
-use palisade_program::{LocId, Span};
+use palisade_program::{LocId, Model, Span};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -166,7 +167,11 @@ impl<'a> Worker<'a> {
         for effect in &compiled.effects {
             if !self.closed(cluster, control, source, thread, effect)? {
                 let name = self.context.names.thread(thread as u32);
-                let step = Some(format!("`{name}: a buffered store reaches memory`"));
+                let what = match self.context.certificate.model {
+                    Model::Rma => "the network does half of a remote operation",
+                    Model::Sc | Model::Tso | Model::Pso => "a buffered store reaches memory",
+                };
+                let step = Some(format!("`{name}: {what}`"));
                 return Err(self.refusal(Reason::NotClosed, control, step, None));
             }
         }
@@ -222,7 +227,8 @@ impl<'a> Worker<'a> {
         let buffer = &control.buffers[thread];
         let template = context.program.template(instance.template);
         let Some(edge) = edge else {
-            let mut effects = Vec::new();
+            let own = (thread as u32, instance);
+            let mut effects = network(context.program, own, buffer, &at, template.span)?;
             for departure in buffer.departures(model, thread as u32, context.keep()) {
                 let claim = match &context.certificate.beyond {
                     Some(beyond) => beyond.claim(thread as u32, departure.cell),

@@ -78,6 +78,11 @@ fn variables(model: Model) -> Vec<StateVar> {
     let (thread, cell) = (1, Cell(2));
     vars.push(StateVar::Last { thread, cell });
     vars.push(StateVar::Low { thread, cell });
+    vars.push(StateVar::Carried {
+        thread,
+        operation: 3,
+        slot: 1,
+    });
     vars
 }
 
@@ -99,12 +104,24 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
                 Item::Store(Cell(rng.below(3) as u32))
             }
         };
+        let pending = |rng: &mut Rng| Pending {
+            operation: rng.below(9) as u32,
+            slot: rng.below(3) as u32,
+            read: rng.chance(50),
+        };
         let control = Control {
             locs: (0..3).map(|_| LocId(rng.below(3) as u32)).collect(),
             buffers: (0..3)
-                .map(|_| Buffer {
-                    items: (0..rng.below(4)).map(|_| item(rng)).collect(),
-                    many: (0..3).filter(|_| rng.chance(20)).map(Cell).collect(),
+                .map(|_| match model {
+                    Model::Rma => Buffer {
+                        pending: (0..rng.below(4)).map(|_| pending(rng)).collect(),
+                        ..Buffer::default()
+                    },
+                    Model::Sc | Model::Tso | Model::Pso => Buffer {
+                        items: (0..rng.below(4)).map(|_| item(rng)).collect(),
+                        many: (0..3).filter(|_| rng.chance(20)).map(Cell).collect(),
+                        ..Buffer::default()
+                    },
                 })
                 .collect(),
             values: explicit

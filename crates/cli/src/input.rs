@@ -31,22 +31,28 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
 }
 
 /// Refuses a program with processes where stores are buffered: put, get and flush
-/// mean nothing there.
+/// mean nothing there. And one without processes under RMA, where nothing would be
+/// different from SC.
 pub(crate) fn refuse_processes(
     context: &Context,
     program: &Program,
     model: Model,
 ) -> Option<Outcome> {
-    let process = program.templates.iter().find(|t| t.is_process)?;
-    match model {
-        Model::Sc | Model::Rma => None,
-        Model::Tso | Model::Pso => {
+    let process = program.templates.iter().find(|t| t.is_process);
+    let item = match (model, process) {
+        (Model::Tso | Model::Pso, Some(process)) => {
             let what = format!("a program with processes has no meaning under {model}");
-            let item = Diagnostic::error(process.span, what).help("use --model rma, or --model sc");
-            let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
-            Some(refuse(context, &diagnostics))
+            Diagnostic::error(process.span, what).help("use --model rma, or --model sc")
         }
-    }
+        (Model::Rma, None) => {
+            let span = program.templates.first()?.span;
+            Diagnostic::error(span, "a program without processes has no remote memory")
+                .help("use --model sc, tso or pso; remote operations need `process name { ... }`")
+        }
+        (Model::Sc | Model::Tso | Model::Pso | Model::Rma, _) => return None,
+    };
+    let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
+    Some(refuse(context, &diagnostics))
 }
 
 /// Prints what is wrong with an input: to people, and in the document.

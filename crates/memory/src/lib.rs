@@ -1,7 +1,7 @@
 //! A memory model is a *reduction* Program -> Program (DESIGN idea 1): the store
 //! buffers of the model become variables of the program, its buffer steps become
 //! steps of the program, and the result runs under SC. What the engines know of
-//! TSO and PSO they know from here; the concrete machine and the certificate
+//! TSO, PSO and RMA they know from here; the concrete machine and the certificate
 //! checker have their own accounts.
 //!
 //! | file | term |
@@ -12,10 +12,12 @@
 //! | [`beyond`] | the abstract part of a buffer |
 //! | [`tso`] | one buffer per thread |
 //! | [`pso`] | one buffer per thread and variable |
+//! | [`rma`] | pending remote operations |
 
 pub mod beyond;
 pub mod blocks;
 pub mod need;
 pub mod pso;
 pub mod reduced;
+pub mod rma;
 pub mod tso;

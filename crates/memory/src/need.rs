@@ -4,14 +4,15 @@
 //! buffers needs more than any bound.
 
 use palisade_program::cfg::{Cfg, FenceKind, Step};
-use palisade_program::{Cell, Program, Template};
+use palisade_program::{Cell, EdgeId, Program, Template};
 
 use crate::blocks::cells;
 
 /// The most stores buffered at once, over all templates; `None` if there is no
 /// bound. With `cell`, only stores that may go to that cell are counted.
 pub fn most_buffered(program: &Program, cell: Option<Cell>) -> Option<u32> {
-    let of = |t: &Template| longest(&t.cfg, &|step| weight(program, step, cell));
+    let weight = |t: &Template, e: EdgeId| weight(program, &t.cfg.edge(e).step, cell);
+    let of = |t: &Template| longest(&t.cfg, &|edge| weight(t, edge));
     program
         .templates
         .iter()
@@ -35,17 +36,18 @@ fn weight(program: &Program, step: &Step, cell: Option<Cell>) -> Option<u32> {
 
 /// The greatest weight of a path that is reset by steps of weight `None`: longest
 /// paths by relaxation; a value beyond the sum of all weights shows a cycle.
-fn longest(cfg: &Cfg, weight: &dyn Fn(&Step) -> Option<u32>) -> Option<u32> {
-    let total: u32 = cfg.edges.iter().filter_map(|e| weight(&e.step)).sum();
+pub(crate) fn longest(cfg: &Cfg, weight: &dyn Fn(EdgeId) -> Option<u32>) -> Option<u32> {
+    let ids = || (0..cfg.edges.len()).map(EdgeId::from);
+    let total: u32 = ids().filter_map(weight).sum();
     let mut most: Vec<Option<u32>> = vec![None; cfg.loc_count()];
     most[cfg.entry.index()] = Some(0);
     let mut changed = true;
     while std::mem::take(&mut changed) {
-        for edge in &cfg.edges {
+        for (id, edge) in ids().zip(&cfg.edges) {
             let Some(before) = most[edge.from.index()] else {
                 continue;
             };
-            let after = weight(&edge.step).map_or(0, |w| before + w);
+            let after = weight(id).map_or(0, |w| before + w);
             if after > total {
                 return None;
             }

@@ -9,6 +9,7 @@ use palisade_program::{
 };
 
 use crate::beyond::{Claim, Keep};
+use crate::rma::Operation;
 
 /// The words of the assertion that a buffer has room.
 pub const OVERFLOW: &str = "overflow of a bounded store buffer";
@@ -37,6 +38,20 @@ pub enum Meaning {
     /// A buffered store to this cell reaches memory: the oldest one (PSO: of those
     /// to this cell), or one of the abstract part.
     Update(Cell),
+    /// RMA: the network reads the source of a pending operation.
+    Read {
+        /// The cell that is read.
+        source: Cell,
+        /// The cell that will be written.
+        target: Cell,
+    },
+    /// RMA: the network writes what it has read.
+    Write {
+        /// The cell that is written.
+        target: Cell,
+        /// The local that holds the value.
+        value: LocalId,
+    },
     /// Nothing: the thread has ended and its buffers are empty.
     End,
 }
@@ -64,6 +79,10 @@ pub enum Part {
     Last(Cell),
     /// A value that no store to this cell in the abstract part is below.
     Low(Cell),
+    /// RMA: the phase of a slot of the operation with this number.
+    Phase(u32, u32),
+    /// RMA: what the network has read for a slot of the operation with this number.
+    Carried(u32, u32),
     /// A temporary of the reduction.
     Scratch,
 }
@@ -81,6 +100,8 @@ pub struct ReducedTemplate {
     pub locs: Vec<LocId>,
     /// Abstract buffers: what is claimed of the stores to each cell.
     pub claims: Vec<(Cell, Claim)>,
+    /// RMA: the remote operations, by number.
+    pub operations: Vec<Operation>,
 }
 
 /// A program whose memory model is part of it.
@@ -232,6 +253,7 @@ impl TemplateBuilder {
             buffered,
             locs,
             claims: self.claims,
+            operations: Vec::new(),
         };
         (template, parts)
     }

@@ -146,13 +146,16 @@ impl Driver<'_> {
         };
         match model {
             Model::Sc => return one(Search::Itself),
-            Model::Rma => return refuse("verification under RMA"),
+            Model::Rma => {}
             Model::Tso | Model::Pso if self.program.is_rma() => {
                 return refuse("an RMA program under TSO or PSO");
             }
             Model::Tso | Model::Pso => {}
         }
         match &self.options.buffers {
+            Buffers::Bounded(sizes) if model == Model::Rma => one(Search::Slots(sizes.default)),
+            Buffers::Abstract(_) if model == Model::Rma => refuse("abstract buffers under RMA"),
+            Buffers::Auto if model == Model::Rma => Ok(plan::remote(self.program)),
             Buffers::Bounded(sizes) => {
                 let cells = (0..self.program.cell_count()).map(Cell::from);
                 let sizes = cells.map(|cell| sizes.of(self.program, cell));
@@ -333,8 +336,13 @@ impl Driver<'_> {
                     Err(unknown) => Verdict::Unknown(self.no_bug(task, &run, unknown)),
                 }
             }
-            End::Proved(_) if matches!(task.search, Search::Hunting(_)) => {
-                let bound = "buffers of a few stores (the program stores without bound)";
+            End::Proved(_)
+                if matches!(task.search, Search::Hunting(_) | Search::HuntingSlots(_)) =>
+            {
+                let bound = match task.search {
+                    Search::HuntingSlots(_) => "a few pending instances of a remote operation",
+                    _ => "buffers of a few stores (the program stores without bound)",
+                };
                 Verdict::Unknown(Unknown::Bound(vec![bound.to_owned()]))
             }
             End::Proved(nodes) => {
@@ -398,6 +406,7 @@ impl Driver<'_> {
                 "{k} {ABSTRACT} (they have a violation that the machine does not have)"
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
+            Search::Slots(_) | Search::HuntingSlots(_) => failed,
         }
     }
 

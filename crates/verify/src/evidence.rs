@@ -91,6 +91,11 @@ pub(crate) fn action(
     let kind = match meaning {
         Meaning::Step { edge, skip } => thread_step(program, template, edge, skip, step),
         Meaning::Update(cell) => ActionKind::Update { cell },
+        Meaning::Read { source, target } => ActionKind::NetworkRead { source, target },
+        Meaning::Write { target, value } => ActionKind::NetworkWrite {
+            target,
+            value: step.locals[value.index()],
+        },
         Meaning::End => return None,
     };
     Some(Action {

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_certify::{
-    Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep, Kind, StateVar,
+    Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep, Kind, Operation,
+    Pending, StateVar,
 };
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
@@ -18,6 +19,7 @@ use palisade_logic::term::Overflow;
 use palisade_logic::{Formula, Term};
 use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
+use palisade_memory::rma;
 use palisade_program::{Cell, LocId, Model, Program};
 
 /// What a slot of the searched space is in the original program.
@@ -31,6 +33,9 @@ enum Slot {
     /// Of the stores to a cell that are in the abstract part of the buffer: it exists
     /// while there are some.
     Beyond(StateVar, usize, Cell),
+    /// What the network has read for a slot of an operation: it exists while the
+    /// slot's phase says so.
+    Carried(StateVar, usize, Part),
     /// Part of the shape, or a temporary.
     Shape,
 }
@@ -116,8 +121,35 @@ impl<'a> Translator<'a> {
                 };
                 Slot::Beyond(low, thread, cell)
             }
+            Part::Carried(number, slot) => {
+                let pending = self.pending(thread, number, slot, true);
+                let carried = StateVar::carried(thread_number, pending);
+                Slot::Carried(carried, thread, Part::Phase(number, slot))
+            }
+            Part::Phase(..) => Slot::Shape,
             Part::Count(_) | Part::Target(_) | Part::Epoch(..) | Part::More(_) => Slot::Shape,
             Part::CurrentEpoch | Part::Scratch => Slot::Shape,
+        }
+    }
+
+    /// A slot of the reduction's operation with this number, by the number that the
+    /// certificate gives it.
+    fn pending(&self, thread: usize, number: u32, slot: u32, read: bool) -> Pending {
+        let template = self.space.threads[thread].template;
+        let parts = self.reduced.map(|r| &r.templates[template.index()]);
+        let own = parts.and_then(|p| p.operations.get(number as usize));
+        let is_it = |o: &Operation| {
+            own.is_some_and(|own| {
+                (own.edge.0, own.source, own.target) == (o.edge, o.source, o.target)
+            })
+        };
+        let known = palisade_certify::operations(self.original, template);
+        // One that is not there has a number that the checker refuses.
+        let operation = known.iter().position(is_it).unwrap_or(known.len());
+        Pending {
+            operation: operation as u32,
+            slot,
+            read,
         }
     }
 
@@ -149,7 +181,8 @@ impl<'a> Translator<'a> {
         let template = &reduced.templates[self.space.threads[thread].template.index()];
         let mut items = Vec::new();
         match self.model {
-            Model::Sc | Model::Rma => {}
+            Model::Sc => {}
+            Model::Rma => return self.remote(control, thread),
             Model::Tso => {
                 let count = self.control_value(control, thread, Part::Count(None));
                 for position in 0..count as u32 {
@@ -181,11 +214,35 @@ impl<'a> Translator<'a> {
         let mut buffer = Buffer {
             items,
             many: template.buffered.iter().copied().filter(more).collect(),
+            ..Buffer::default()
         };
         if self.model == Model::Pso {
             buffer.normalise();
         }
         buffer
+    }
+
+    /// The pending operations of a thread.
+    fn remote(&self, control: &Control, thread: usize) -> Buffer {
+        let template = self.space.threads[thread].template;
+        let parts = self
+            .reduced
+            .map_or(&[][..], |r| &r.templates[template.index()].locals);
+        let mut pending = Vec::new();
+        for part in parts {
+            let Part::Phase(number, slot) = *part else {
+                continue;
+            };
+            let phase = self.control_value(control, thread, *part);
+            if phase != rma::FREE {
+                pending.push(self.pending(thread, number, slot, phase == rma::READ));
+            }
+        }
+        pending.sort_unstable();
+        Buffer {
+            pending,
+            ..Buffer::default()
+        }
     }
 
     /// The state variable of a slot, if it exists at `control`.
@@ -199,6 +256,10 @@ impl<'a> Translator<'a> {
             Slot::Beyond(var, thread, cell) => {
                 let more = self.control_value(control, thread, Part::More(cell));
                 (more == 1).then_some(var)
+            }
+            Slot::Carried(var, thread, phase) => {
+                let phase = self.control_value(control, thread, phase);
+                (phase == rma::READ).then_some(var)
             }
             Slot::Shape => None,
         }
@@ -302,6 +363,7 @@ impl<'a> Translator<'a> {
         }
         let name = |slot: &usize| match self.slots[*slot] {
             Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
+            Slot::Carried(var, ..) => Some(var),
             Slot::Shape => None,
         };
         Ok(Certificate {

@@ -401,6 +401,15 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
                     let values = space.slots[slot].explicit.as_ref();
                     copies.generic_count += values.map_or(0, |e| e.values.len());
                 }
+                Part::Phase(..) => {
+                    let values = space.slots[slot].explicit.as_ref();
+                    copies.generic_count += values.map_or(0, |e| e.values.len());
+                }
+                Part::Carried(number, _) => {
+                    let source = template.operations[*number as usize].source;
+                    let places = thread.places.entry(var(sc.cell_slot(source)));
+                    places.or_default().push(var(slot));
+                }
                 Part::Epoch(..) | Part::CurrentEpoch | Part::Scratch => {}
             }
         }

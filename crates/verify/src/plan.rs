@@ -18,7 +18,7 @@ use palisade_abstraction::finite::{Finite, Values};
 use palisade_memory::beyond::{Abstract, Claim, Keep};
 use palisade_memory::blocks::written_cells;
 use palisade_memory::reduced::{Full, Reduced};
-use palisade_memory::{need, pso, tso};
+use palisade_memory::{need, pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program};
 
@@ -26,6 +26,8 @@ use crate::options::Options;
 
 /// Buffers up to this size are modelled at their full need at once.
 const EXACT_CELLS: u32 = 6;
+/// Remote operations get as many slots as they can need at once, up to this many.
+const EXACT_SLOTS: u32 = 3;
 /// The most cells that are tried at all.
 const MOST_CELLS: u32 = 16;
 /// Rounds of refinement after which a search that is one of many gives up.
@@ -49,6 +51,11 @@ pub(crate) enum Search {
     Abstract(u32),
     /// The same, but the stores that are known exactly are those of the other end.
     Otherwise(u32),
+    /// RMA: this many slots for each remote operation; a proof includes that they
+    /// are enough.
+    Slots(u32),
+    /// RMA: the same, but an operation without a slot waits.
+    HuntingSlots(u32),
 }
 
 /// A search and how long to try.
@@ -111,6 +118,26 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
     plan
 }
 
+/// The searches under RMA where the number of slots is not given.
+pub(crate) fn remote(program: &Program) -> Vec<Planned> {
+    if let Some(slots) = rma::slots_needed(program, EXACT_SLOTS) {
+        return vec![Planned {
+            search: Search::Slots(slots),
+            rounds: usize::MAX,
+        }];
+    }
+    let planned = |search| Planned {
+        search,
+        rounds: ROUNDS,
+    };
+    vec![
+        planned(Search::Slots(1)),
+        planned(Search::HuntingSlots(2)),
+        planned(Search::Slots(2)),
+        planned(Search::Slots(3)),
+    ]
+}
+
 /// Reduces programs for the searches of a plan.
 pub(crate) struct Reducer<'a> {
     program: &'a Program,
@@ -150,6 +177,8 @@ impl<'a> Reducer<'a> {
             Search::Itself => return None,
             Search::Bounded(sizes) => bounded(sizes, Full::Fails),
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
+            Search::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
+            Search::HuntingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
             Search::Abstract(cells) => return Some(self.abstracted(*cells, self.keep)),
             Search::Otherwise(cells) => {
                 let keep = match self.keep {

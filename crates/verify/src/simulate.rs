@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use palisade_abstraction::command::{Branch, Chosen, Commands};
-use palisade_abstraction::space::{SlotKind, Space};
+use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_checker::search::{Path, Target};
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
@@ -35,6 +35,9 @@ pub struct RunStep {
     pub path: Vec<EdgeId>,
     /// The values that `*` took, in order.
     pub chosen: Vec<i64>,
+    /// The thread's locals before the step; for interior steps, before the first of
+    /// those that belong together.
+    pub locals: Vec<i64>,
 }
 
 /// What simulation finds.
@@ -152,6 +155,30 @@ impl State {
     }
 }
 
+/// The values of a thread's locals at one point of the path.
+fn locals_at(
+    space: &Space<'_>,
+    thread: usize,
+    control: &Control,
+    state: &State,
+    model: &Assignment,
+) -> Option<Vec<i64>> {
+    let template = space.program.template(space.threads[thread].template);
+    let value = |local: usize| {
+        let slot = space.local_slot(thread, local.into());
+        if let Some(explicit) = &space.slots[slot].explicit {
+            return Some(control.values[explicit.position]);
+        }
+        let var = Var(slot as u32);
+        let value = match state.values.get(var) {
+            Some(term) => term.eval(model).ok()?,
+            None => model.value(var),
+        };
+        i64::try_from(value).ok()
+    };
+    (0..template.locals.len()).map(value).collect()
+}
+
 fn run(
     space: &Space<'_>,
     path: &Path,
@@ -177,7 +204,11 @@ fn run(
         }
     }
     let mut steps = Vec::new();
-    for (branch, choices) in branches.iter().zip(chosen) {
+    let mut state = State::initial(space);
+    for (number, (branch, choices)) in branches.iter().zip(chosen).enumerate() {
+        let before = locals_at(space, branch.thread, &path.states[number].0, &state, model)?;
+        // The same walk as in the query: choices get the same variables.
+        state.step(branch).ok()?;
         for moved in &branch.moves {
             let values = moved.chosen.iter().map(|c| match c {
                 Chosen::Value(v) => Some(*v),
@@ -188,6 +219,7 @@ fn run(
                 edge: moved.edge,
                 path: moved.path.clone(),
                 chosen: values.collect::<Option<_>>()?,
+                locals: before.clone(),
             });
         }
     }

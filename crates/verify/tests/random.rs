@@ -143,6 +143,27 @@ fn pso() {
     batch("pso", 20_000..20_000 + count(600), &options, true);
 }
 
+/// Remote operations, with as many slots as they need.
+#[test]
+fn rma() {
+    let mut tally = Tally::default();
+    for seed in 0..count(120) {
+        let options = Options {
+            model: Model::Rma,
+            promote: [Promote::Auto, Promote::Auto, Promote::Never][seed as usize % 3],
+            max_rounds: 60,
+            ..Options::default()
+        };
+        let mut text = generate(60_000 + seed, &Shape::rma());
+        if seed % 2 == 0 {
+            // A property that often fails.
+            let _ = writeln!(text, "finally (x00 != {} || x10 == 0);", seed % 3);
+        }
+        compare(&text, &options, &mut tally);
+    }
+    tally.assert_informative("rma");
+}
+
 #[test]
 fn predicates_only() {
     // Nothing explicit but program counters: all the work is refinement's.

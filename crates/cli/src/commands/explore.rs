@@ -27,6 +27,9 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
+    if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
+        return Ok(outcome);
+    }
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),

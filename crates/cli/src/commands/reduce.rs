@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use palisade_frontend::pal;
 use palisade_memory::beyond::Abstract;
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
-use palisade_memory::{pso, tso};
+use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
 use palisade_report::{Document, Outcome};
 use palisade_verify::{Buffers, Keep, stored_values};
@@ -48,8 +48,11 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
 
 fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Result<Reduced> {
     let (is_tso, is_pso) = (model == Model::Tso, model == Model::Pso);
+    if model == Model::Rma {
+        return remote(program, buffers);
+    }
     if !is_tso && !is_pso {
-        bail!("there is no reduction for {model}; use tso or pso");
+        bail!("there is no reduction for {model}; use tso, pso or rma");
     }
     match buffers {
         Buffers::Auto => {
@@ -73,6 +76,15 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
                 pso::reduce_abstract(program, &wanted)
             })
         }
+    }
+}
+
+/// Pending remote operations in slots.
+fn remote(program: &Program, buffers: &Buffers) -> Result<Reduced> {
+    match buffers {
+        Buffers::Auto => bail!("`reduce --model rma` needs a number of slots: --buffers bounded:K"),
+        Buffers::Bounded(sizes) => Ok(rma::reduce(program, sizes.default, Full::Fails)),
+        Buffers::Abstract(_) => bail!("there are no abstract buffers under rma; use bounded:K"),
     }
 }
 
@@ -121,6 +133,17 @@ fn text(original: &Program, reduced: &Reduced, model: Model, buffers: &str) -> R
 /// What the new variables of a thread mean.
 fn describe(text: &mut String, original: &Program, template: &Template, parts: &ReducedTemplate) {
     let cell = |cell: Cell| original.cell_name(cell);
+    let operation = |number: u32| {
+        let operation = &parts.operations[number as usize];
+        let kind = if operation.put { "put" } else { "get" };
+        let span = original.template_named(&template.name).map_or_else(
+            || template.span,
+            |t| original.template(t).cfg.edge(operation.edge).span,
+        );
+        let line = original.source.position(span.start).line;
+        let (to, from) = (cell(operation.target), cell(operation.source));
+        format!("{kind} of line {line}, {to} = {from}")
+    };
     let locals = template.locals.iter().zip(&parts.locals);
     let named: Vec<(&str, String)> = locals
         .filter_map(|(local, part)| {
@@ -143,6 +166,8 @@ fn describe(text: &mut String, original: &Program, template: &Template, parts: &
                 Part::More(x) => format!("1: stores to {} are in the set", cell(x)),
                 Part::Last(x) => format!("value of the last store to {} in the set", cell(x)),
                 Part::Low(x) => format!("no store to {} in the set is below it", cell(x)),
+                Part::Phase(o, _) => format!("{}: 0 free, 1 issued, 2 read", operation(o)),
+                Part::Carried(o, _) => format!("{}: the value read", operation(o)),
                 Part::Scratch => "a temporary".to_owned(),
             };
             Some((local.name.as_str(), meaning))

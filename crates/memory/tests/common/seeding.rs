@@ -96,7 +96,7 @@ fn site<'a>(
     let (own, waiting) = match meaning {
         Meaning::Step { edge, .. } => (Some(&original.cfg.edge(edge).step), None),
         Meaning::Update(_) => (None, next(edge.from)),
-        Meaning::End => (None, None),
+        Meaning::End | Meaning::Read { .. } | Meaning::Write { .. } => (None, None),
     };
     Site {
         program,
@@ -110,6 +110,8 @@ fn site<'a>(
 fn rule_of(original: &Template, meaning: Meaning) -> Option<Rule> {
     match meaning {
         Meaning::Update(_) => Some(Rule::Update),
+        // Remote operations have faults of their own.
+        Meaning::Read { .. } | Meaning::Write { .. } => None,
         Meaning::End => Some(Rule::End),
         Meaning::Step { edge, .. } => match &original.cfg.edge(edge).step {
             Step::Store { .. } => Some(Rule::Store),

@@ -1,0 +1,184 @@
+//! *Remote operations* (RMA) in certificates: what a process has issued and the
+//! network has not yet done. An [`Operation`] is a put or get with the cells that the
+//! network reads and writes; a computed index makes several of one statement. Of each
+//! operation any number of instances may be pending, each unread or with the value
+//! that was read: a multiset.
+//!
+//! In a certificate each pending instance is one [`Pending`] of a thread's
+//! [`Buffer`](crate::Buffer), told from others of its operation by a slot number; its
+//! value, once read, is [`StateVar::Carried`]. Slots are names only: a state of the
+//! model matches if its pending instances can be given slots such that all agrees.
+//! Hence a new instance may take any slot, and takes the first that is free.
+//!
+//! | step | rule |
+//! |---|---|
+//! | put, get | one more instance, unread |
+//! | network reads | an unread instance: its value is that of its source now |
+//! | network writes | a read instance: its target gets its value, the instance is gone |
+//! | flush(p) | only if no own instance has its remote side at p |
+//!
+//! The network's steps are possible whenever there is such an instance.
+
+use crate::buffer::Buffer;
+use crate::state::StateVar;
+use crate::steps::{Effect, Explicit, Trouble, before, number};
+use palisade_logic::Formula;
+use palisade_program::{
+    Cell, Expr, FlushTarget, Instance, LocalExpr, Place, Program, Span, Step, TemplateId,
+};
+use std::collections::BTreeMap;
+
+/// A put or get with its cells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Operation {
+    /// The number of its edge.
+    pub edge: u32,
+    /// The cell that the network reads.
+    pub source: Cell,
+    /// The cell that the network writes.
+    pub target: Cell,
+    /// The process on the remote side.
+    pub remote: TemplateId,
+    /// Which copy of it; `None` if it is the only one.
+    pub copy: Option<u32>,
+}
+
+/// A pending instance of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pending {
+    /// The number of the operation among those of its template.
+    pub operation: u32,
+    /// Its slot.
+    pub slot: u32,
+    /// Whether the network has read its source.
+    pub read: bool,
+}
+
+/// All operations of a template, in ascending order: an operation's number is its
+/// position.
+pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
+    let mut all = Vec::new();
+    for (index, edge) in program.template(template).cfg.edges.iter().enumerate() {
+        let (from, to, remote) = match &edge.step {
+            Step::Put { remote, local } => (local, remote, remote),
+            Step::Get { local, remote } => (remote, local, remote),
+            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => continue,
+            Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => continue,
+            Step::Assert { .. } | Step::Flush(_) => continue,
+        };
+        let Some(home) = program.global(remote.var).home else {
+            continue;
+        };
+        for source in named(program, from) {
+            for target in named(program, to) {
+                let side = if std::ptr::eq(remote, to) {
+                    target
+                } else {
+                    source
+                };
+                let copy = home.per_copy.then(|| program.variable_of(side).1);
+                all.push(Operation {
+                    edge: index as u32,
+                    source,
+                    target,
+                    remote: home.template,
+                    copy,
+                });
+            }
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// The cells that a place may name.
+fn named(program: &Program, place: &Place) -> Vec<Cell> {
+    let count = program.global(place.var).cell_count() as u32;
+    let elements = match place.index {
+        Some(Expr::Const(i)) if (0..i64::from(count)).contains(&i) => i as u32..i as u32 + 1,
+        Some(_) => 0..count,
+        None => 0..1,
+    };
+    elements.map(|i| program.cell(place.var, i)).collect()
+}
+
+/// Whether a flush waits for an operation.
+pub(crate) enum Awaited<'a> {
+    /// It does.
+    Always,
+    /// It does not.
+    Never,
+    /// It does if the expression has this value.
+    If(&'a LocalExpr, u32),
+}
+
+impl Operation {
+    /// Whether a flush waits for this operation.
+    pub(crate) fn awaited<'a>(&self, target: &'a FlushTarget) -> Awaited<'a> {
+        match target {
+            FlushTarget::All => Awaited::Always,
+            FlushTarget::Process { template, .. } if *template != self.remote => Awaited::Never,
+            FlushTarget::Process { copy, .. } => match (copy, self.copy) {
+                (Some(copy), Some(own)) => Awaited::If(copy, own),
+                (Some(_) | None, _) => Awaited::Always,
+            },
+        }
+    }
+}
+
+impl Buffer {
+    /// The shape with one more instance of an operation.
+    pub(crate) fn with_issued(&self, operation: u32) -> Self {
+        let mut after = self.clone();
+        // In order, so that the first gap is the first free slot.
+        let own = self.pending.iter().filter(|p| p.operation == operation);
+        let slot = own.fold(0, |free, p| free + u32::from(p.slot == free));
+        after.pending.push(Pending {
+            operation,
+            slot,
+            read: false,
+        });
+        after.pending.sort_unstable();
+        after
+    }
+
+    /// Whether each slot is used once, in order.
+    pub(crate) fn pending_is_canonical(&self) -> bool {
+        let key = |p: &Pending| (p.operation, p.slot);
+        self.pending.windows(2).all(|w| key(&w[0]) < key(&w[1]))
+    }
+}
+
+/// The network does one half of a pending operation of `thread`.
+pub(crate) fn network(
+    program: &Program,
+    (thread, instance): (u32, Instance),
+    buffer: &Buffer,
+    explicit: &dyn Explicit,
+    span: Span,
+) -> Result<Vec<Effect>, Trouble> {
+    let all = operations(program, instance.template);
+    let mut effects = Vec::new();
+    for (at, pending) in buffer.pending.iter().enumerate() {
+        // Numbers are in range: the certificate is well formed.
+        let operation = &all[pending.operation as usize];
+        let carried = number(StateVar::carried(thread, *pending), span)?;
+        let mut after = buffer.clone();
+        let (to, from) = if pending.read {
+            after.pending.remove(at);
+            (number(StateVar::Cell(operation.target), span)?, carried)
+        } else {
+            after.pending[at].read = true;
+            (carried, number(StateVar::Cell(operation.source), span)?)
+        };
+        let updates = BTreeMap::from([(to, before(explicit, from))]);
+        effects.push(Effect {
+            guard: Formula::True,
+            written: vec![to],
+            updates: updates.into_iter().collect(),
+            to: None,
+            buffer: after,
+        });
+    }
+    Ok(effects)
+}
