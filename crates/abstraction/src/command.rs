@@ -237,6 +237,7 @@ fn collect_reads(space: &Space<'_>, thread: usize, step: &Step, slots: &mut Vec<
     match step {
         Step::Load { src, .. } => place(src, slots),
         Step::Put { local: from, .. } | Step::Get { remote: from, .. } => place(from, slots),
+        Step::RemoteAtomic(atomic) => atomic.places().for_each(|p| place(p, slots)),
         Step::Atomic(atomic) => {
             for edge in &atomic.body.edges {
                 collect_reads(space, thread, &edge.step, slots);
@@ -485,6 +486,10 @@ impl<'s> Executor<'s> {
                 local: to,
                 remote: from,
             } => self.copy(run, from, span, &|run| self.cells(run, to, span).ok(), None),
+            Step::RemoteAtomic(_) => {
+                let what = "a remote atomic operation (use `explore`)".to_owned();
+                Err(Unsupported { what, span })
+            }
             Step::Atomic(atomic) => {
                 let what = "an atomic block inside an atomic block".to_owned();
                 debug_assert!(false, "front ends flatten nested blocks: {:?}", atomic.kind);

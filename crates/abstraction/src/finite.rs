@@ -186,6 +186,14 @@ impl Analysis<'_> {
                     }
                 }
             }
+            // The network computes: any value may come out.
+            Step::RemoteAtomic(atomic) => {
+                for place in [Some(&atomic.remote), atomic.result.as_ref()] {
+                    for target in place.map(|p| self.named(thread, &locals, p)).unwrap_or_default() {
+                        self.changed |= add(&mut self.cells[target.index()], &None);
+                    }
+                }
+            }
             Step::Atomic(atomic) => {
                 let mut at = self.graph(thread, &atomic.body, locals);
                 return at.swap_remove(atomic.body.exit.index());

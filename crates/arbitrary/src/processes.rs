@@ -45,6 +45,10 @@ fn statement(
     let other = (p + 1 + rng.below(processes - 1)) % processes;
     let y = own(rng, shape, other);
     let c = rng.between(0, m - 1);
+    if shape.remote_atomics && rng.chance(30) {
+        out.line(&remote_atomic(rng, shape, p, other));
+        return;
+    }
     match rng.below(if depth < 1 { 12 } else { 9 }) {
         0 | 1 => out.line(&format!("put({y}, p{other}, {x});")),
         2 | 3 => out.line(&format!("{x} = get({y}, p{other});")),
@@ -67,6 +71,26 @@ fn statement(
         }
         11 if shape.asserts => out.line(&format!("assert(r != {c});")),
         _ => out.line(&format!("r = {x};")),
+    }
+}
+
+/// A remote atomic operation of process `p` on a variable of `other`.
+fn remote_atomic(rng: &mut Rng, shape: &Shape, p: usize, other: usize) -> String {
+    let (result, remote) = (own(rng, shape, p), own(rng, shape, other));
+    let operand = |rng: &mut Rng| match rng.below(3) {
+        0 => own(rng, shape, p),
+        1 => "r".to_owned(),
+        _ => rng.between(0, shape.modulus - 1).to_string(),
+    };
+    let op = ["sum", "replace", "no_op", "min", "max", "band", "bor", "bxor"][rng.below(8)];
+    let first = operand(rng);
+    match rng.below(3) {
+        0 => {
+            let second = operand(rng);
+            format!("{result} = compare_and_swap({remote}, p{other}, {first}, {second});")
+        }
+        1 => format!("{result} = fetch_and_op({remote}, p{other}, {first}, {op});"),
+        _ => format!("accumulate({remote}, p{other}, {first}, {op});"),
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Shape {
     pub finals: bool,
     /// An RMA program: processes with put, get, flush.
     pub processes: bool,
+    /// In RMA programs: compare-and-swap, fetch-and-op, accumulate.
+    pub remote_atomics: bool,
 }
 
 impl Default for Shape {
@@ -55,6 +57,7 @@ impl Default for Shape {
             nevers: true,
             finals: true,
             processes: false,
+            remote_atomics: false,
         }
     }
 }

@@ -196,6 +196,7 @@ impl<'a> Context<'a> {
                 place(remote);
                 place(local);
             }
+            Step::RemoteAtomic(atomic) => atomic.places().for_each(place),
             Step::Atomic(atomic) => {
                 for edge in &atomic.body.edges {
                     self.cells_of(&edge.step, f);

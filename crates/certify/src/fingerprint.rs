@@ -13,8 +13,8 @@
 use palisade_program::expr::{BinOp, Expr, UnOp};
 use palisade_program::property::{Pick, PropAtom, PropertyKind};
 use palisade_program::{
-    Cfg, Count, Domain, FenceKind, FlushTarget, Global, Init, Local, LocalAtom, LocalExpr, Model,
-    Origin, Place, Program, Property, Step, Template,
+    Cfg, Change, Count, Domain, FenceKind, FlushTarget, Global, Init, Local, LocalAtom, LocalExpr, Model,
+    Operand, Origin, Place, Program, Property, RemoteAtomic, Step, Template,
 };
 use std::fmt;
 
@@ -199,11 +199,37 @@ impl Hash {
                 self.place(local);
                 self.place(remote);
             }
+            Step::RemoteAtomic(atomic) => self.remote_atomic(atomic),
             Step::Flush(FlushTarget::All) => self.tag(11),
             Step::Flush(FlushTarget::Process { template, copy }) => {
                 self.tag(12);
                 self.number(i64::from(template.0));
                 self.option(copy.as_ref(), Self::local_expr);
+            }
+        }
+    }
+
+    fn remote_atomic(&mut self, atomic: &RemoteAtomic) {
+        self.tag(13);
+        self.place(&atomic.remote);
+        self.option(atomic.result.as_ref(), Self::place);
+        match &atomic.change {
+            Change::CompareSwap { .. } => self.tag(0),
+            Change::Op { op, .. } => {
+                self.tag(1);
+                self.number(*op as i64);
+            }
+        }
+        for operand in atomic.change.operands() {
+            match operand {
+                Operand::Value(e) => {
+                    self.tag(0);
+                    self.local_expr(e);
+                }
+                Operand::Place(place) => {
+                    self.tag(1);
+                    self.place(place);
+                }
             }
         }
     }

@@ -296,6 +296,7 @@ impl<'a> Runner<'a> {
             Step::Put { remote, local } => self.copy(frame, remote, local, span),
             Step::Get { local, remote } => self.copy(frame, local, remote, span),
             Step::Flush(target) if self.model == Model::Rma => self.flush(frame, target, span),
+            Step::RemoteAtomic(_) => Err(unsupported("a remote atomic operation", span)),
             Step::Flush(_) => self.only_sc(span).map(|()| vec![frame]),
         }
     }

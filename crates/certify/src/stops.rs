@@ -140,7 +140,8 @@ fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
         Step::Fence(FenceKind::StoreStore) => model == Model::Tso,
         Step::Fence(FenceKind::Full) => false,
         Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
-        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
+        Step::Put { .. } | Step::Get { .. } => false,
+        Step::RemoteAtomic(_) | Step::Flush(_) => false,
     };
     let always = |step: &Step| match step {
         Step::Assume(_) => false,
@@ -150,7 +151,8 @@ fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
         Step::Fence(FenceKind::Candidate | FenceKind::StoreStore) => true,
         Step::Fence(FenceKind::Full) => false,
         Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
-        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
+        Step::Put { .. } | Step::Get { .. } => false,
+        Step::RemoteAtomic(_) | Step::Flush(_) => false,
     };
     let complementary = |a: &Step, b: &Step| match (a, b) {
         (Step::Assume(a), Step::Assume(b)) => *a == b.clone().negate() || *b == a.clone().negate(),

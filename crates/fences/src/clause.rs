@@ -123,6 +123,7 @@ pub fn thread_steps(witness: &Witness) -> Vec<ThreadStep> {
             ActionKind::Block { edge, path } => (*edge, None, Some(path.clone())),
             ActionKind::Update { .. } => return None,
             ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
+            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,
         };
         Some(ThreadStep {
             thread: action.thread,

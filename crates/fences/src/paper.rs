@@ -89,6 +89,7 @@ fn passed(plan: &Plan<'_>, witness: &Witness, after_writes: bool) -> Vec<usize> 
             ActionKind::Step { edge, .. } | ActionKind::Block { edge, .. } => *edge,
             ActionKind::Update { .. } => continue,
             ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => continue,
+            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => continue,
         };
         let template = instances[action.thread].template;
         let wrote = &mut has_written[action.thread];

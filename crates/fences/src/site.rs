@@ -190,7 +190,8 @@ fn keeps_buffers(step: &Step) -> bool {
         Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => true,
         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => true,
         Step::Load { .. } | Step::Store { .. } | Step::Assert { .. } => true,
-        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => true,
+        Step::Put { .. } | Step::Get { .. } => true,
+        Step::RemoteAtomic(_) | Step::Flush(_) => true,
     }
 }
 

@@ -44,6 +44,20 @@ pub enum ActionKind {
         /// The cell that will be written.
         target: Cell,
     },
+    /// RMA: the network reads an operand of a remote atomic operation.
+    AtomicRead {
+        /// The cell that the operation will change.
+        target: Cell,
+        /// Which of the thread's operations on that cell, from 0 in the order of issue.
+        position: usize,
+        /// Which operand, from 0.
+        operand: usize,
+    },
+    /// RMA: the thread's oldest remote atomic operation on a cell changes it.
+    AtomicApply {
+        /// The cell.
+        target: Cell,
+    },
     /// RMA: the network does the write half of a pending operation.
     NetworkWrite {
         /// The cell that is written.

@@ -164,7 +164,10 @@ impl Machine<'_> {
             Act::Buffer { .. } | Act::Fence | Act::StoreStore | Act::Block(_) => {
                 unreachable!("compiled blocks hold no such step")
             }
-            Act::Copy { .. } | Act::Issue { .. } | Act::Flush { .. } | Act::FlushAll => {
+            Act::Copy { .. } | Act::Issue { .. } | Act::Remote(_) => {
+                unreachable!("compiled blocks hold no such step")
+            }
+            Act::Flush { .. } | Act::FlushAll => {
                 unreachable!("compiled blocks hold no such step")
             }
         }

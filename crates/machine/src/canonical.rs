@@ -15,6 +15,7 @@ use palisade_program::symmetry::Symmetry;
 use palisade_program::{GlobalId, LocalId, TemplateId};
 
 use crate::machine::Machine;
+use crate::remote::Input;
 use crate::state::{NO_CELL, State};
 
 /// Most orders of copies with equal keys that are tried.
@@ -164,6 +165,7 @@ impl Group {
         key.push(i64::from(state.pcs[t]));
         key.push(queue.stores.len() as i64);
         key.push(queue.pending.len() as i64);
+        key.push(queue.atomics.len() as i64);
         let stores = key.len();
         for store in &queue.stores {
             let is_name = self.names[store.cell as usize];
@@ -294,6 +296,13 @@ impl Group {
                 None => cell,
             }
         };
+        let move_thread = |thread: u32| {
+            let copy = (thread as usize).checked_sub(self.first);
+            match copy.filter(|copy| *copy < self.count) {
+                Some(copy) => (self.first + places[copy]) as u32,
+                None => thread,
+            }
+        };
         for store in &mut queue.stores {
             if self.names[store.cell as usize] {
                 store.value = rename(store.value);
@@ -311,11 +320,23 @@ impl Group {
                 pending.source = move_cell(pending.source);
             }
             pending.target = move_cell(pending.target);
-            let remote = pending.remote as usize;
-            if (self.first..self.first + self.count).contains(&remote) {
-                pending.remote = (self.first + places[remote - self.first]) as u32;
-            }
+            pending.remote = move_thread(pending.remote);
         }
         queue.pending.sort_unstable();
+        for atomic in &mut queue.atomics {
+            // Their values are never thread numbers (see the analysis of symmetry).
+            atomic.cell = move_cell(atomic.cell);
+            atomic.remote = move_thread(atomic.remote);
+            if atomic.result != NO_CELL {
+                atomic.result = move_cell(atomic.result);
+            }
+            for input in &mut atomic.inputs {
+                if let Input::Cell(cell) = input {
+                    *cell = move_cell(*cell);
+                }
+            }
+        }
+        // A stable sort: the order of issue stays.
+        queue.atomics.sort_by_key(|a| a.cell);
     }
 }

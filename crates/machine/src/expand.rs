@@ -7,6 +7,7 @@ use palisade_program::{Cell, EdgeId, Model};
 use crate::action::{Action, ActionKind};
 use crate::block::{BlockEnd, BlockScratch, BlockStep};
 use crate::machine::{Act, Machine};
+use crate::remote::{Part, parts};
 use crate::options::{Bound, Bounds};
 use crate::state::{NO_CELL, State};
 use crate::step::{Effect, arrive};
@@ -31,13 +32,15 @@ pub(crate) enum MoveKind<'a> {
     Update(usize),
     /// Index of the operation in the thread's list.
     Network(usize),
+    /// Index of the remote atomic operation in the thread's list, and which part.
+    Atomic(usize, Part),
 }
 
 impl Move<'_> {
     /// Whether memory steps, not the thread.
     pub(crate) fn by_memory(&self) -> bool {
         match self.kind {
-            MoveKind::Update(_) | MoveKind::Network(_) => true,
+            MoveKind::Update(_) | MoveKind::Network(_) | MoveKind::Atomic(..) => true,
             MoveKind::Step(..) | MoveKind::Block(..) => false,
         }
     }
@@ -57,6 +60,22 @@ impl Move<'_> {
             MoveKind::Update(index) => ActionKind::Update {
                 cell: Cell(queue.stores[index].cell),
             },
+            MoveKind::Atomic(index, part) => {
+                let target = queue.atomics[index].cell;
+                let position = queue.atomics[..index]
+                    .iter()
+                    .filter(|a| a.cell == target)
+                    .count();
+                let target = Cell(target);
+                match part {
+                    Part::Read(operand) => ActionKind::AtomicRead {
+                        target,
+                        position,
+                        operand,
+                    },
+                    Part::Apply => ActionKind::AtomicApply { target },
+                }
+            }
             MoveKind::Network(index) => {
                 let pending = queue.pending[index];
                 if pending.source == NO_CELL {
@@ -140,7 +159,7 @@ impl Machine<'_> {
             if t >= 64 || done >> t & 1 == 0 {
                 total.merge(self.expand_thread(state, t, scratch, sink));
             }
-            total.steps += self.expand_memory(state, t, scratch, sink);
+            total.merge(self.expand_memory(state, t, scratch, sink));
         }
         total
     }
@@ -191,6 +210,7 @@ impl Machine<'_> {
                 | Act::Assert(_)
                 | Act::Copy { .. }
                 | Act::Issue { .. }
+                | Act::Remote(_)
                 | Act::Flush { .. }
                 | Act::FlushAll => {
                     let effect = self.apply(state, &mut scratch.next, t, arc, 0);
@@ -245,16 +265,16 @@ impl Machine<'_> {
         outcome
     }
 
-    /// Memory's steps for the thread; their number.
+    /// Memory's steps for the thread.
     fn expand_memory(
         &self,
         state: &State,
         t: usize,
         scratch: &mut Scratch,
         sink: &mut impl Sink,
-    ) -> u64 {
+    ) -> Outcome {
         let queue = &state.queues[t];
-        let mut steps = 0;
+        let mut outcome = Outcome::default();
         let movable = match self.model {
             Model::Tso => queue.stores.len().min(1),
             Model::Sc | Model::Pso | Model::Rma => queue.stores.len(),
@@ -262,7 +282,7 @@ impl Machine<'_> {
         for index in 0..movable {
             if self.may_update(state, t, index) {
                 Self::update(state, &mut scratch.next, t, index);
-                steps += 1;
+                outcome.steps += 1;
                 let kind = MoveKind::Update(index);
                 sink.next(&scratch.next, Move { thread: t, kind });
             }
@@ -271,12 +291,24 @@ impl Machine<'_> {
             // Equal operations are interchangeable.
             if index == 0 || !queue.pending[index].same(&queue.pending[index - 1]) {
                 Self::network(state, &mut scratch.next, t, index);
-                steps += 1;
+                outcome.steps += 1;
                 let kind = MoveKind::Network(index);
                 sink.next(&scratch.next, Move { thread: t, kind });
             }
         }
-        steps
+        for index in 0..queue.atomics.len() {
+            for part in parts(&queue.atomics, index) {
+                match self.network_atomic(state, &mut scratch.next, t, index, part) {
+                    Ok(()) => {
+                        outcome.steps += 1;
+                        let kind = MoveKind::Atomic(index, part);
+                        sink.next(&scratch.next, Move { thread: t, kind });
+                    }
+                    Err(bound) => outcome.bounds.touch(bound),
+                }
+            }
+        }
+        outcome
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `machine`, `code` | a program compiled for a model |
 //! | `state`, `pack` | states, and states as bytes |
 //! | `step`, `block`, `expand` | one step, atomic blocks, all steps |
+//! | `remote` | remote atomic operations |
 //! | `property` | `never` and `finally` |
 //! | `partial_order`, `canonical` | the two reductions of the search |
 //! | `store`, `search` | visited states, breadth-first search |
@@ -28,6 +29,7 @@ mod options;
 mod pack;
 mod partial_order;
 mod property;
+mod remote;
 mod replay;
 mod search;
 mod shortest;

@@ -9,6 +9,7 @@
 //! | fence | skip | [`Act::Fence`] | skip |
 //! | fence(ss) | skip | PSO: [`Act::StoreStore`]; TSO: skip | skip |
 //! | put, get | [`Act::Copy`] at once | refused | [`Act::Issue`] |
+//! | remote atomic | [`Act::Remote`], at once | refused | [`Act::Remote`], issued |
 //! | flush | skip | refused | [`Act::Flush`], [`Act::FlushAll`] |
 
 use palisade_program::liveness::Liveness;
@@ -20,6 +21,7 @@ use palisade_program::{
 use crate::code::{Atom, Code, Table};
 use crate::options::{Bound, Bounds, Options, Unsupported};
 use crate::property::Checks;
+use crate::remote::RemoteCode;
 
 /// Most values of one `choose` or `*` that are tried; beyond it a bound is touched.
 const MOST_CHOICES: i128 = 4096;
@@ -85,6 +87,8 @@ pub(crate) enum Act {
         src: Spot,
         remote: Remote,
     },
+    /// The remote atomic operation with this index in [`Thread::remotes`].
+    Remote(u32),
     /// Waits for own operations whose remote side is one of these threads.
     Flush {
         first: u32,
@@ -102,6 +106,16 @@ pub(crate) enum Remote {
     /// The home of the element that is written or read: the first thread of the
     /// template, and the cell of that thread's element.
     Copy { first: u32, base: u32, put: bool },
+}
+
+impl Remote {
+    /// The thread, for an operation that writes `target` and reads `source`.
+    pub(crate) const fn thread(self, target: u32, source: u32) -> u32 {
+        match self {
+            Self::Thread(thread) => thread,
+            Self::Copy { first, base, put } => first + if put { target } else { source } - base,
+        }
+    }
 }
 
 /// A compiled edge; its index is its [`palisade_program::EdgeId`].
@@ -148,6 +162,7 @@ pub(crate) struct Thread {
     pub(crate) base: u32,
     pub(crate) graph: Graph,
     pub(crate) blocks: Vec<Graph>,
+    pub(crate) remotes: Vec<RemoteCode>,
     /// Slots of the live locals at each location.
     pub(crate) live: Vec<Box<[u32]>>,
     /// For each location, whether partial order may prefer this thread there
@@ -166,6 +181,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) buffer: usize,
     pub(crate) range: Domain,
     pub(crate) checks: Checks,
+    /// Whether some step is a remote atomic operation.
+    pub(crate) has_atomics: bool,
     /// Bounds touched by compiling: `[*]` instantiated.
     pub(crate) bounds: Bounds,
     any: Domain,
@@ -205,6 +222,7 @@ impl<'p> Machine<'p> {
             buffer: options.buffer.unwrap_or(usize::MAX),
             range: options.range.unwrap_or(whole),
             checks: Checks::default(),
+            has_atomics: false,
             bounds: Bounds::default(),
             any: options.any,
             keep,
@@ -216,6 +234,7 @@ impl<'p> Machine<'p> {
         for &instance in &instances {
             machine.add_thread(instance, &instances)?;
         }
+        machine.has_atomics = machine.threads.iter().any(|t| !t.remotes.is_empty());
         machine.checks = Checks::compile(&mut machine);
         Ok(machine)
     }
@@ -236,6 +255,7 @@ impl<'p> Machine<'p> {
             base,
             all,
             blocks: Vec::new(),
+            remotes: Vec::new(),
         };
         let mut graph = compiler.graph(&template.cfg)?;
         for (arc, edge) in graph.arcs.iter_mut().zip(&template.cfg.edges) {
@@ -256,7 +276,7 @@ impl<'p> Machine<'p> {
                 arc.act = Act::Skip;
             }
         }
-        let blocks = compiler.blocks;
+        let (blocks, remotes) = (compiler.blocks, compiler.remotes);
         let live = template
             .cfg
             .locs()
@@ -272,6 +292,7 @@ impl<'p> Machine<'p> {
             safe: vec![false; graph.loc_count()],
             graph,
             blocks,
+            remotes,
             live,
         });
         Ok(())
@@ -356,12 +377,13 @@ fn check_model(program: &Program, model: Model) -> Result<(), Unsupported> {
     }
 }
 
-struct Compiler<'m, 'p> {
+pub(crate) struct Compiler<'m, 'p> {
     machine: &'m mut Machine<'p>,
     instance: Instance,
     base: u32,
     all: &'m [Instance],
     blocks: Vec<Graph>,
+    remotes: Vec<RemoteCode>,
 }
 
 impl Compiler<'_, '_> {
@@ -391,7 +413,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    fn code(&mut self, e: &LocalExpr) -> Code {
+    pub(crate) fn code(&mut self, e: &LocalExpr) -> Code {
         let (base, copy) = (self.base, self.instance.copy);
         self.machine.table.compile(e, &|atom| match atom {
             LocalAtom::Local(id) => Atom::Slot(base + id.0),
@@ -403,7 +425,7 @@ impl Compiler<'_, '_> {
         self.base + local.0
     }
 
-    fn spot(&mut self, place: &Place) -> Spot {
+    pub(crate) fn spot(&mut self, place: &Place) -> Spot {
         let base = self.machine.program.cell(place.var, 0).0;
         let len = self.machine.program.global(place.var).cell_count() as u32;
         match place.index.as_ref().map(|e| self.code(e)) {
@@ -454,6 +476,11 @@ impl Compiler<'_, '_> {
                 let (dst, src) = (self.spot(local), self.spot(remote));
                 self.remote_act(remote, dst, src, span, false)?
             }
+            Step::RemoteAtomic(atomic) => {
+                let code = self.remote_code(atomic, span)?;
+                self.remotes.push(code);
+                Act::Remote(self.remotes.len() as u32 - 1)
+            }
             Step::Flush(_) if model != Model::Rma => Act::Skip,
             Step::Flush(FlushTarget::All) => Act::FlushAll,
             Step::Flush(FlushTarget::Process { template, copy }) => {
@@ -474,7 +501,8 @@ impl Compiler<'_, '_> {
             let refused = match &edge.step {
                 Step::Fence(FenceKind::Candidate) => false,
                 Step::Fence(_) | Step::Atomic(_) => true,
-                Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => true,
+                Step::Put { .. } | Step::Get { .. } => true,
+                Step::RemoteAtomic(_) | Step::Flush(_) => true,
                 Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
                 Step::Load { .. } | Step::Store { .. } | Step::Assert { .. } => false,
             };
@@ -498,8 +526,22 @@ impl Compiler<'_, '_> {
         span: palisade_program::Span,
         put: bool,
     ) -> Result<Act, Unsupported> {
+        Ok(match self.remote_side(remote, span, put)? {
+            None => Act::Copy { dst, src },
+            Some(remote) => Act::Issue { dst, src, remote },
+        })
+    }
+
+    /// The thread on the remote side; `None` if the model has no network. `put`: the
+    /// remote cell is the one that is written.
+    pub(crate) fn remote_side(
+        &self,
+        remote: &Place,
+        span: palisade_program::Span,
+        put: bool,
+    ) -> Result<Option<Remote>, Unsupported> {
         if self.machine.model != Model::Rma {
-            return Ok(Act::Copy { dst, src });
+            return Ok(None);
         }
         let home = self.machine.program.global(remote.var).home;
         let Some(home) = home else {
@@ -510,13 +552,12 @@ impl Compiler<'_, '_> {
             });
         };
         let (first, _) = Machine::copies(self.all, home.template);
-        let remote = if home.per_copy {
+        Ok(Some(if home.per_copy {
             let base = self.machine.program.cell(remote.var, 0).0;
             Remote::Copy { first, base, put }
         } else {
             Remote::Thread(first)
-        };
-        Ok(Act::Issue { dst, src, remote })
+        }))
     }
 }
 

@@ -5,6 +5,7 @@
 use palisade_program::Model;
 
 use crate::machine::Machine;
+use crate::remote::{Input, Kind, PendingAtomic};
 use crate::state::{Buffered, NO_CELL, Pending, State};
 
 /// Longest packed state that the store takes.
@@ -57,6 +58,51 @@ impl Reader<'_> {
     }
 }
 
+/// A cell that there may be none of.
+fn put_cell(out: &mut Vec<u8>, cell: u32) {
+    put(out, u64::from(cell.wrapping_add(1)));
+}
+
+fn put_atomic(out: &mut Vec<u8>, atomic: &PendingAtomic) {
+    put(out, u64::from(atomic.remote));
+    put(out, u64::from(atomic.cell));
+    put_cell(out, atomic.result);
+    put(out, atomic.kind.number());
+    for input in atomic.inputs {
+        match input {
+            Input::Cell(cell) => put_cell(out, cell),
+            Input::Value(value) => {
+                put_cell(out, NO_CELL);
+                put_value(out, value);
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn cell(&mut self) -> u32 {
+        (self.get() as u32).wrapping_sub(1)
+    }
+
+    fn input(&mut self) -> Input {
+        match self.cell() {
+            NO_CELL => Input::Value(self.value()),
+            cell => Input::Cell(cell),
+        }
+    }
+
+    fn atomic(&mut self) -> PendingAtomic {
+        PendingAtomic {
+            remote: self.get() as u32,
+            cell: self.get() as u32,
+            result: self.cell(),
+            kind: Kind::of_number(self.get()),
+            inputs: [self.input(), self.input()],
+            origin: 0,
+        }
+    }
+}
+
 impl Machine<'_> {
     /// Writes the bytes of `state` to `out`, which is cleared first.
     pub(crate) fn pack(&self, state: &State, out: &mut Vec<u8>) {
@@ -106,6 +152,12 @@ impl Machine<'_> {
                             put(out, u64::from(pending.source) + 1);
                         }
                     }
+                    if self.has_atomics {
+                        put(out, queue.atomics.len() as u64);
+                        for atomic in &queue.atomics {
+                            put_atomic(out, atomic);
+                        }
+                    }
                 }
             }
         }
@@ -136,6 +188,7 @@ impl Machine<'_> {
             let queue = &mut state.queues[t];
             queue.stores.clear();
             queue.pending.clear();
+            queue.atomics.clear();
             queue.fresh = false;
             match self.model {
                 Model::Sc => {}
@@ -177,6 +230,11 @@ impl Machine<'_> {
                             value: if written { reader.value() } else { 0 },
                             origin: 0,
                         });
+                    }
+                    if self.has_atomics {
+                        for _ in 0..reader.get() {
+                            queue.atomics.push(reader.atomic());
+                        }
                     }
                 }
             }

@@ -9,10 +9,11 @@
 //!   Every edge from a safe location
 //!   - reads and writes only the thread's own locals; or
 //!   - appends to the thread's own list: a buffered store, a store-store fence
-//!     (TSO, PSO), a put or get that is issued (RMA). It commutes with every
+//!     (TSO, PSO), a remote operation that is issued (RMA). It commutes with every
 //!     memory step for the thread, since that takes away from the other end (for
-//!     PSO's epochs: the list after both is the same canonical list), and others
-//!     do not see the list; or
+//!     PSO's epochs: the list after both is the same canonical list; for remote
+//!     atomics: a later one waits for an earlier one, never the other way round),
+//!     and others do not see the list; or
 //!   - waits for the own list to be empty, or to hold no operation with some
 //!     process. Once enabled it stays so until the thread itself moves; or
 //!   - reads a cell that no other thread ever writes, or (SC, RMA) writes one
@@ -35,7 +36,7 @@
 //!   closes one is made unsafe. A cycle of states that are not fully expanded would
 //!   be a cycle through safe locations of some thread.
 
-use palisade_program::{GlobalId, Program, PropAtom, PropertyKind, Step, TemplateId};
+use palisade_program::{GlobalId, Model, Operand, Program, PropAtom, PropertyKind, Step, TemplateId};
 
 use crate::machine::{Act, Graph, Machine, is_replicated};
 
@@ -43,6 +44,7 @@ use crate::machine::{Act, Graph, Machine, is_replicated};
 pub(crate) fn mark_safe(machine: &mut Machine<'_>) {
     let accesses = Accesses::of(machine.program);
     let program = machine.program;
+    let is_rma = machine.model == Model::Rma;
     for thread in &mut machine.threads {
         let template = thread.instance.template;
         let seen = Visible::of(program, template);
@@ -60,7 +62,7 @@ pub(crate) fn mark_safe(machine: &mut Machine<'_>) {
                     let wrote = edge.step.written_local();
                     !moved
                         && !wrote.is_some_and(|l| seen.locals[l.index()])
-                        && independent(program, template, &edge.step, act, &accesses)
+                        && independent(program, template, &edge.step, act, &accesses, is_rma)
                 });
             thread.safe[loc.index()] = safe;
         }
@@ -76,6 +78,7 @@ fn independent(
     step: &Step,
     act: Act,
     accesses: &Accesses,
+    is_rma: bool,
 ) -> bool {
     match act {
         Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } | Act::Assert(_) => {
@@ -91,6 +94,8 @@ fn independent(
             Step::Store { dst, .. } => accesses.only_user(program, dst.var, template),
             _ => false,
         },
+        // Issued, it appends to the own list; done at once (SC) it touches memory.
+        Act::Remote(_) => is_rma,
         Act::Block(_) | Act::Copy { .. } => false,
     }
 }
@@ -209,6 +214,20 @@ impl Accesses {
                 let nobody = TemplateId(u32::MAX);
                 self.read[from.var.index()].extend([template, nobody]);
                 self.written[to.var.index()].extend([template, nobody]);
+            }
+            Step::RemoteAtomic(atomic) => {
+                let nobody = TemplateId(u32::MAX);
+                for operand in atomic.change.operands() {
+                    if let Operand::Place(from) = operand {
+                        self.read[from.var.index()].extend([template, nobody]);
+                    }
+                }
+                self.read[atomic.remote.var.index()].extend([template, nobody]);
+                for to in [Some(&atomic.remote), atomic.result.as_ref()] {
+                    if let Some(to) = to {
+                        self.written[to.var.index()].extend([template, nobody]);
+                    }
+                }
             }
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
             Step::Fence(_) | Step::Assert { .. } | Step::Flush(_) => {}

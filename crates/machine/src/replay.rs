@@ -335,7 +335,9 @@ impl Guide<'_, '_> {
         let done = self.nodes[self.current].done;
         let wanted = self.steps.get(done).filter(|w| w.thread == step.thread);
         let fits = match step.kind {
-            MoveKind::Update(_) | MoveKind::Network(_) => return Some(done),
+            MoveKind::Update(_) | MoveKind::Network(_) | MoveKind::Atomic(..) => {
+                return Some(done);
+            }
             MoveKind::Step(arc, _) => wanted.is_some_and(|w| w.edge.index() == arc),
             MoveKind::Block(arc, path) => wanted.is_some_and(|w| {
                 w.edge.index() == arc && w.path.as_ref().is_none_or(|p| same_path(p, path))

@@ -14,6 +14,8 @@
 //! here). So epochs are always 0, 1, ..., k without gaps, and the list is a
 //! canonical form.
 
+use crate::remote::PendingAtomic;
+
 /// No source: the half of a remote operation that is left is the write.
 pub(crate) const NO_CELL: u32 = u32::MAX;
 
@@ -63,6 +65,9 @@ pub(crate) struct Queue {
     pub(crate) fresh: bool,
     /// Pending remote operations: a multiset, sorted.
     pub(crate) pending: Vec<Pending>,
+    /// Remote atomic operations that have not changed their cell yet, by cell, for one
+    /// cell in the order of issue.
+    pub(crate) atomics: Vec<PendingAtomic>,
 }
 
 impl Clone for Queue {
@@ -71,6 +76,7 @@ impl Clone for Queue {
             stores: self.stores.clone(),
             fresh: self.fresh,
             pending: self.pending.clone(),
+            atomics: self.atomics.clone(),
         }
     }
 
@@ -79,6 +85,7 @@ impl Clone for Queue {
         self.stores.clone_from(&other.stores);
         self.fresh = other.fresh;
         self.pending.clone_from(&other.pending);
+        self.atomics.clone_from(&other.atomics);
     }
 }
 
@@ -86,7 +93,7 @@ impl Queue {
     /// Whether nothing is under way.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.stores.is_empty() && self.pending.is_empty()
+        self.stores.is_empty() && self.pending.is_empty() && self.atomics.is_empty()
     }
 
     /// The value of the newest buffered store to `cell`.
@@ -153,6 +160,12 @@ impl Queue {
     pub(crate) fn add_pending(&mut self, pending: Pending) {
         let at = self.pending.partition_point(|p| *p <= pending);
         self.pending.insert(at, pending);
+    }
+
+    /// Adds a remote atomic operation behind the others on its cell.
+    pub(crate) fn add_atomic(&mut self, atomic: PendingAtomic) {
+        let at = self.atomics.partition_point(|a| a.cell <= atomic.cell);
+        self.atomics.insert(at, atomic);
     }
 }
 

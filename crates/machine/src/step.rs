@@ -7,7 +7,7 @@
 use palisade_program::{EvalError, Model};
 
 use crate::code::Code;
-use crate::machine::{Act, Arc, Machine, Remote, Spot};
+use crate::machine::{Act, Arc, Machine, Spot};
 use crate::options::Bound;
 use crate::state::{NO_CELL, Pending, State};
 
@@ -162,15 +162,10 @@ impl Machine<'_> {
             }
             Act::Issue { dst, src, remote } => {
                 let (target, source) = (self.cell_of(dst, slots)?, self.cell_of(src, slots)?);
-                if queue.pending.len() >= self.buffer {
+                if queue.pending.len() + queue.atomics.len() >= self.buffer {
                     return Err(Bound::Buffer);
                 }
-                let remote = match remote {
-                    Remote::Thread(thread) => thread,
-                    Remote::Copy { first, base, put } => {
-                        first + if put { target } else { source } - base
-                    }
-                };
+                let remote = remote.thread(target, source);
                 next.clone_from(state);
                 next.queues[t].add_pending(Pending {
                     remote,
@@ -179,6 +174,10 @@ impl Machine<'_> {
                     value: 0,
                     origin: arc as u32,
                 });
+            }
+            Act::Remote(index) => {
+                let code = &self.threads[t].remotes[index as usize];
+                self.remote_step(state, next, t, code, arc)?;
             }
             Act::Flush { first, count, copy } => {
                 let threads = match copy {
@@ -191,13 +190,14 @@ impl Machine<'_> {
                         first + copy as u32..first + copy as u32 + 1
                     }
                 };
-                if queue.pending.iter().any(|p| threads.contains(&p.remote)) {
+                let pending = queue.pending.iter().any(|p| threads.contains(&p.remote));
+                if pending || queue.atomics.iter().any(|a| threads.contains(&a.remote)) {
                     return Ok(Effect::Waits);
                 }
                 next.clone_from(state);
             }
             Act::FlushAll => {
-                if !queue.pending.is_empty() {
+                if !queue.pending.is_empty() || !queue.atomics.is_empty() {
                     return Ok(Effect::Waits);
                 }
                 next.clone_from(state);

@@ -13,6 +13,7 @@ use crate::block::Inside;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::{Act, Choice, Machine};
 use crate::options::Bound;
+use crate::remote::{Part, parts};
 use crate::replay::Refused;
 use crate::state::{NO_CELL, State};
 use crate::step::{Effect, arrive};
@@ -62,6 +63,14 @@ impl<'m, 'p> Recorder<'m, 'p> {
             ActionKind::NetworkRead { source, target } => {
                 self.network(thread, |p| p.source == source.0 && p.target == target.0)?
             }
+            ActionKind::AtomicRead {
+                target,
+                position,
+                operand,
+            } => self.network_atomic(thread, *target, *position, Part::Read(*operand))?,
+            ActionKind::AtomicApply { target } => {
+                self.network_atomic(thread, *target, 0, Part::Apply)?
+            }
             ActionKind::NetworkWrite { target, value } => self.network(thread, |p| {
                 p.source == NO_CELL && p.target == target.0 && p.value == *value
             })?,
@@ -70,6 +79,8 @@ impl<'m, 'p> Recorder<'m, 'p> {
             ActionKind::Step { .. } | ActionKind::Block { .. } => false,
             ActionKind::Update { .. }
             | ActionKind::NetworkRead { .. }
+            | ActionKind::AtomicRead { .. }
+            | ActionKind::AtomicApply { .. }
             | ActionKind::NetworkWrite { .. } => true,
         };
         let locals = self.locals(thread);
@@ -222,6 +233,42 @@ impl<'m, 'p> Recorder<'m, 'p> {
         Ok((self.origin(t, operation.origin), text))
     }
 
+    fn network_atomic(
+        &mut self,
+        t: usize,
+        target: Cell,
+        position: usize,
+        part: Part,
+    ) -> Result<(Span, String), Refused> {
+        let atomics = &self.state.queues[t].atomics;
+        let first = atomics.iter().position(|a| a.cell == target.0);
+        let index = first.ok_or(Refused::NothingToDo)? + position;
+        let here = atomics.get(index).filter(|a| a.cell == target.0);
+        let operation = *here.ok_or(Refused::NothingToDo)?;
+        if !parts(atomics, index).any(|p| p == part) {
+            return Err(Refused::NothingToDo);
+        }
+        let mut next = State::default();
+        let done = self
+            .machine
+            .network_atomic(&self.state, &mut next, t, index, part);
+        done.map_err(Refused::Bound)?;
+        let name = |cell: u32| self.machine.program.cell_name(Cell(cell));
+        let words = operation.words(&name);
+        let text = match part {
+            Part::Read(_) => {
+                let read = next.queues[t].atomics[index].words(&name);
+                format!("network reads for {words}: {read}")
+            }
+            Part::Apply => {
+                let value = next.slots[target.index()];
+                format!("network does {words}: {} = {value}", name(target.0))
+            }
+        };
+        self.state = next;
+        Ok((self.origin(t, operation.origin), text))
+    }
+
     fn template(&self, t: usize) -> palisade_program::TemplateId {
         self.machine.threads[t].instance.template
     }
@@ -255,6 +302,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 cell.map(|c| before[c as usize])
             }
             Act::Skip | Act::Assume(_) | Act::Fence | Act::StoreStore | Act::Block(_) => None,
+            Act::Remote(_) => None,
             Act::Assert(_) | Act::Issue { .. } | Act::Flush { .. } | Act::FlushAll => None,
         };
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
@@ -328,6 +376,10 @@ impl<'m, 'p> Recorder<'m, 'p> {
                     let entry = format!("{cell} = {}", store.value);
                     all.entry(name.clone()).or_default().push(entry);
                 }
+            }
+            for atomic in &queue.atomics {
+                let entry = atomic.words(&|cell| program.cell_name(Cell(cell)));
+                all.entry(name.clone()).or_default().push(entry);
             }
             for pending in &queue.pending {
                 let target = program.cell_name(Cell(pending.target));

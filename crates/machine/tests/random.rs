@@ -18,6 +18,11 @@ fn shape(seed: u64) -> Shape {
             statements: 3,
             ..Shape::default()
         },
+        1 if seed % 12 == 1 => Shape {
+            remote_atomics: true,
+            statements: 3,
+            ..Shape::rma()
+        },
         1 => Shape::rma(),
         2 => Shape {
             threads: 3,

@@ -30,7 +30,8 @@ fn weight(program: &Program, step: &Step, cell: Option<Cell>) -> Option<u32> {
         }
         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => Some(0),
         Step::Load { .. } | Step::Fence(_) | Step::Assert { .. } => Some(0),
-        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => Some(0),
+        Step::Put { .. } | Step::Get { .. } => Some(0),
+        Step::RemoteAtomic(_) | Step::Flush(_) => Some(0),
     }
 }
 

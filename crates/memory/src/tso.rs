@@ -161,9 +161,8 @@ impl Buffer<'_> {
             }
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => step.clone(),
             // RMA programs are not run under TSO; the caller refuses them.
-            Step::Assert { .. } | Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => {
-                step.clone()
-            }
+            Step::Assert { .. } | Step::Put { .. } | Step::Get { .. } => step.clone(),
+            Step::RemoteAtomic(_) | Step::Flush(_) => step.clone(),
         };
         (own, 0)
     }

@@ -12,6 +12,7 @@
 use crate::expr::Expr;
 use crate::ids::{EdgeId, GlobalId, LocId, LocalId, TemplateId};
 use crate::program::{Domain, LocalAtom, LocalExpr};
+use crate::remote::RemoteAtomic;
 use crate::source::Span;
 
 /// A cell of shared memory named by a variable, or by an array and an index.
@@ -79,7 +80,7 @@ pub enum AtomicKind {
 pub struct Atomic {
     /// What the user wrote.
     pub kind: AtomicKind,
-    /// The block; it holds no fence, atomic, put, get or flush step. Its exit
+    /// The block; it holds no fence, atomic, remote or flush step. Its exit
     /// has no outgoing edge.
     pub body: Cfg,
 }
@@ -161,6 +162,8 @@ pub enum Step {
         /// The remote variable; its home is the remote side.
         remote: Place,
     },
+    /// A remote atomic operation is issued.
+    RemoteAtomic(Box<RemoteAtomic>),
     /// Waits for own remote operations.
     Flush(FlushTarget),
 }
@@ -190,6 +193,10 @@ impl Step {
                 place(remote, f);
                 place(local, f);
             }
+            Self::RemoteAtomic(atomic) => {
+                atomic.places().for_each(|p| place(p, f));
+                atomic.values().for_each(f);
+            }
             Self::Flush(FlushTarget::Process { copy, .. }) => {
                 if let Some(e) = copy {
                     f(e);
@@ -208,7 +215,8 @@ impl Step {
             }
             Self::Skip | Self::Assume(_) | Self::Store { .. } | Self::Fence(_) => None,
             Self::Atomic(_) | Self::Assert { .. } => None,
-            Self::Put { .. } | Self::Get { .. } | Self::Flush(_) => None,
+            Self::Put { .. } | Self::Get { .. } => None,
+            Self::RemoteAtomic(_) | Self::Flush(_) => None,
         }
     }
 
@@ -220,7 +228,8 @@ impl Step {
             Self::Fence(FenceKind::Candidate) => true,
             Self::Load { .. } | Self::Store { .. } | Self::Atomic(_) => false,
             Self::Fence(FenceKind::Full | FenceKind::StoreStore) => false,
-            Self::Put { .. } | Self::Get { .. } | Self::Flush(_) => false,
+            Self::Put { .. } | Self::Get { .. } => false,
+            Self::RemoteAtomic(_) | Self::Flush(_) => false,
         }
     }
 }

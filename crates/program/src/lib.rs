@@ -16,6 +16,7 @@
 //! | [`ids`] | index types |
 //! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
+//! | [`remote`] | remote atomic operations |
 //! | [`program`] | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | [`symmetry`] | which copies of a template are interchangeable |
@@ -31,6 +32,7 @@ pub mod liveness;
 pub mod print;
 pub mod program;
 pub mod property;
+pub mod remote;
 pub mod source;
 pub mod symmetry;
 pub mod verdict;
@@ -49,5 +51,6 @@ pub use program::{
     Program, Role, Template,
 };
 pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
+pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use verdict::{Broken, Model, Trace, TraceStep, Unknown, Verdict, Violation};

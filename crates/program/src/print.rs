@@ -6,6 +6,7 @@ use crate::cfg::{AtomicKind, FenceKind, FlushTarget, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
 use crate::ids::{LocalId, TemplateId};
 use crate::program::{LocalAtom, LocalExpr, Program, Template};
+use crate::remote::{Change, Operand, RemoteAtomic};
 use crate::property::{Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 
 /// Binding strength: an operand that binds weaker than its context gets parentheses.
@@ -107,6 +108,37 @@ fn write_expr<A>(
     }
 }
 
+/// A remote atomic operation as text; `remote` is the remote place and its process.
+pub fn remote_atomic(
+    atomic: &RemoteAtomic,
+    remote: (String, String),
+    place: &impl Fn(&Place) -> String,
+    value: &impl Fn(&LocalExpr) -> String,
+) -> String {
+    let operand = |o: &Operand| match o {
+        Operand::Value(e) => value(e),
+        Operand::Place(p) => place(p),
+    };
+    let (remote, process) = remote;
+    let result = atomic.result.as_ref();
+    let result = result.map_or_else(String::new, |p| format!("{} = ", place(p)));
+    match &atomic.change {
+        Change::CompareSwap { expected, new } => {
+            let (expected, new) = (operand(expected), operand(new));
+            format!("{result}compare_and_swap({remote}, {process}, {expected}, {new})")
+        }
+        Change::Op { op, operand: o } => {
+            let word = if atomic.result.is_some() {
+                "fetch_and_op"
+            } else {
+                "accumulate"
+            };
+            let (o, op) = (operand(o), op.name());
+            format!("{result}{word}({remote}, {process}, {o}, {op})")
+        }
+    }
+}
+
 impl Template {
     /// An expression of this template as text.
     pub fn show_expr(&self, e: &LocalExpr) -> String {
@@ -182,6 +214,10 @@ impl Program {
                     place(remote),
                     self.home_name(remote)
                 )
+            }
+            Step::RemoteAtomic(atomic) => {
+                let remote = (place(&atomic.remote), self.home_name(&atomic.remote));
+                remote_atomic(atomic, remote, &place, &e)
             }
             Step::Flush(FlushTarget::All) => "flush(all)".to_owned(),
             Step::Flush(FlushTarget::Process {

@@ -355,6 +355,18 @@ impl<'p> Analysis<'p> {
                 self.place(remote, span, &using);
                 self.place(local, span, &using);
             }
+            Step::RemoteAtomic(atomic) => {
+                // The network computes with the values of all its variables: none of
+                // them may name a copy.
+                for place in atomic.places() {
+                    self.unite(Self::value(atomic.remote.var), Self::value(place.var));
+                    self.place(place, span, &using);
+                }
+                for value in atomic.values() {
+                    self.flow(value, Self::value(atomic.remote.var), span, &using);
+                }
+                self.class(Self::value(atomic.remote.var)).computed = Some(span);
+            }
             Step::Flush(FlushTarget::Process { template, copy }) => {
                 if let Some(copy) = copy {
                     let number = self.number(*template);

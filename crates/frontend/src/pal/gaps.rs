@@ -158,7 +158,7 @@ impl Filler<'_> {
             StmtKind::Return(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => {}
             StmtKind::Skip | StmtKind::Fence(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {}
             StmtKind::Call(_) | StmtKind::Put { .. } | StmtKind::Get { .. } => {}
-            StmtKind::Flush(_) => {}
+            StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
         }
     }
 
@@ -283,7 +283,8 @@ fn ending(stmt: &Stmt) -> Ending {
         StmtKind::DoWhile { .. } | StmtKind::For { .. } | StmtKind::Choose(_) => Ending::Acts,
         StmtKind::Assign { .. } | StmtKind::Update { .. } | StmtKind::Call(_) => Ending::Acts,
         StmtKind::Assume(_) | StmtKind::Assert(_) => Ending::Acts,
-        StmtKind::Put { .. } | StmtKind::Get { .. } | StmtKind::Flush(_) => Ending::Acts,
+        StmtKind::Put { .. } | StmtKind::Get { .. } => Ending::Acts,
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => Ending::Acts,
     }
 }
 
@@ -349,7 +350,9 @@ fn calls(stmt: &Stmt, found: &mut BTreeSet<String>) {
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Shared(_) | StmtKind::Break => {}
         StmtKind::Continue | StmtKind::Goto(_) | StmtKind::Choose(_) | StmtKind::Skip => {}
         StmtKind::Atomic(_) | StmtKind::Fence(_) => {}
-        StmtKind::Put { .. } | StmtKind::Get { .. } | StmtKind::Flush(_) => {}
+        // Remote operations do not stand in atomic blocks.
+        StmtKind::Put { .. } | StmtKind::Get { .. } => {}
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
     }
     super::lower::for_each_child(&stmt.kind, &mut |child| calls(child, found));
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Pick, Place, Program,
+    Cfg, FenceKind, FlushTarget, Operand, RemoteAtomic, RemoteOp, Init, Instance, LocalAtom, LocalExpr, Model, Pick, Place, Program,
     PropAtom, Property, PropertyKind, Step,
 };
 
@@ -37,6 +37,18 @@ enum Half {
     },
 }
 
+/// A remote atomic operation that has not changed its cell yet.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Change {
+    cell: usize,
+    /// A compare-and-swap if there is none.
+    op: Option<RemoteOp>,
+    /// Values, or cells that are still to be read.
+    operands: Vec<Result<i64, usize>>,
+    result: Option<usize>,
+    remote: Instance,
+}
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Thread {
     loc: u32,
@@ -45,6 +57,8 @@ struct Thread {
     buffer: Vec<Store>,
     fences: u32,
     pending: Vec<Half>,
+    /// In the order of issue.
+    changes: Vec<Change>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -144,6 +158,7 @@ impl Reference<'_> {
                 buffer: Vec::new(),
                 fences: 0,
                 pending: Vec::new(),
+                changes: Vec::new(),
             }
         });
         State {
@@ -157,6 +172,7 @@ impl Reference<'_> {
             t.loc == self.program.template(i.template).cfg.exit.0
                 && t.buffer.is_empty()
                 && t.pending.is_empty()
+                && t.changes.is_empty()
         };
         state.threads.iter().zip(&self.instances).all(ended)
     }
@@ -330,9 +346,9 @@ impl Reference<'_> {
                 let (from, to) = (self.cell(state, t, remote), self.cell(state, t, local));
                 self.issue(&mut next, t, from, to, from);
             }
+            Step::RemoteAtomic(atomic) => self.remote_atomic(state, &mut next, t, atomic),
             Step::Flush(target) => {
-                let waits = |half: &Half| {
-                    let (Half::Read { remote, .. } | Half::Write { remote, .. }) = half;
+                let waits = |remote: &Instance| {
                     match target {
                         FlushTarget::All => true,
                         FlushTarget::Process { template, copy } => {
@@ -343,7 +359,13 @@ impl Reference<'_> {
                         }
                     }
                 };
-                if state.threads[t].pending.iter().any(waits) {
+                let side = |half: &Half| match half {
+                    Half::Read { remote, .. } | Half::Write { remote, .. } => *remote,
+                };
+                let thread = &state.threads[t];
+                let mut halves = thread.pending.iter().map(side);
+                let mut changes = thread.changes.iter().map(|c| c.remote);
+                if halves.any(|r| waits(&r)) || changes.any(|r| waits(&r)) {
                     return Vec::new();
                 }
             }
@@ -356,20 +378,86 @@ impl Reference<'_> {
             next.memory[to] = next.memory[from];
             return;
         }
-        let (var, element) = self.program.variable_of(palisade_program::Cell::from(far));
-        let home = self
-            .program
-            .global(var)
-            .home
-            .expect("remote variables have a home");
-        let remote = Instance {
-            template: home.template,
-            copy: if home.per_copy { element } else { 0 },
-        };
+        let remote = self.home(far);
         next.threads[t]
             .pending
             .push(Half::Read { from, to, remote });
         next.threads[t].pending.sort();
+    }
+
+    fn home(&self, cell: usize) -> Instance {
+        let (var, element) = self
+            .program
+            .variable_of(palisade_program::Cell::from(cell));
+        let home = self.program.global(var).home;
+        let home = home.expect("remote variables have a home");
+        Instance {
+            template: home.template,
+            copy: if home.per_copy { element } else { 0 },
+        }
+    }
+
+    /// Issues a remote atomic operation; without a network all its parts happen now.
+    fn remote_atomic(&self, state: &State, next: &mut State, t: usize, atomic: &RemoteAtomic) {
+        let operand = |o: &Operand| match o {
+            Operand::Value(e) => Ok(self.eval(state, t, e)),
+            Operand::Place(place) => Err(self.cell(state, t, place)),
+        };
+        let op = match &atomic.change {
+            palisade_program::Change::Op { op, .. } => Some(*op),
+            palisade_program::Change::CompareSwap { .. } => None,
+        };
+        let cell = self.cell(state, t, &atomic.remote);
+        let change = Change {
+            cell,
+            op,
+            operands: atomic.change.operands().map(operand).collect(),
+            result: atomic.result.as_ref().map(|p| self.cell(state, t, p)),
+            remote: self.home(cell),
+        };
+        if self.model == Model::Rma {
+            next.threads[t].changes.push(change);
+            return;
+        }
+        let value = |o: &Result<i64, usize>| o.unwrap_or_else(|cell| state.memory[cell]);
+        let values: Vec<i64> = change.operands.iter().map(value).collect();
+        let old = state.memory[cell];
+        next.memory[cell] = changed(change.op, old, &values);
+        if let Some(result) = change.result {
+            next.memory[result] = old;
+        }
+    }
+
+    /// The parts of remote atomic operations.
+    fn change_steps(&self, state: &State, t: usize, next: &mut Vec<State>) {
+        let changes = &state.threads[t].changes;
+        for (i, change) in changes.iter().enumerate() {
+            for (o, operand) in change.operands.iter().enumerate() {
+                if let Err(cell) = operand {
+                    let mut after = state.clone();
+                    after.threads[t].changes[i].operands[o] = Ok(state.memory[*cell]);
+                    next.push(after);
+                }
+            }
+            let values: Result<Vec<i64>, usize> = change.operands.iter().copied().collect();
+            let Ok(values) = values else { continue };
+            if changes[..i].iter().any(|earlier| earlier.cell == change.cell) {
+                continue;
+            }
+            let mut after = state.clone();
+            let old = state.memory[change.cell];
+            after.memory[change.cell] = changed(change.op, old, &values);
+            after.threads[t].changes.remove(i);
+            if let Some(to) = change.result {
+                after.threads[t].pending.push(Half::Write {
+                    to,
+                    value: old,
+                    remote: change.remote,
+                });
+                after.threads[t].pending.sort();
+            }
+            next.push(after);
+        }
     }
 
     /// All complete runs of a block.
@@ -425,6 +513,7 @@ impl Reference<'_> {
                 next.push(after);
             }
         }
+        self.change_steps(state, t, next);
         for (i, half) in thread.pending.iter().enumerate() {
             let mut after = state.clone();
             let pending = &mut after.threads[t].pending;
@@ -440,6 +529,21 @@ impl Reference<'_> {
             after.threads[t].pending.sort();
             next.push(after);
         }
+    }
+}
+
+/// The new value of a cell; without an operation a compare-and-swap.
+fn changed(op: Option<RemoteOp>, old: i64, values: &[i64]) -> i64 {
+    match op {
+        None if old == values[0] => values[1],
+        None | Some(RemoteOp::NoOp) => old,
+        Some(RemoteOp::Replace) => values[0],
+        Some(RemoteOp::Sum) => old + values[0],
+        Some(RemoteOp::Min) => old.min(values[0]),
+        Some(RemoteOp::Max) => old.max(values[0]),
+        Some(RemoteOp::BitAnd) => old & values[0],
+        Some(RemoteOp::BitOr) => old | values[0],
+        Some(RemoteOp::BitXor) => old ^ values[0],
     }
 }
 

@@ -125,7 +125,8 @@ fn for_each_assertion(cfg: &mut Cfg, f: &mut dyn FnMut(&mut Step)) {
             step @ Step::Assert { .. } => f(step),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
             Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
-            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => {}
+            Step::Put { .. } | Step::Get { .. } => {}
+            Step::RemoteAtomic(_) | Step::Flush(_) => {}
         }
     }
 }

@@ -121,7 +121,8 @@ fn rule_of(original: &Template, meaning: Meaning) -> Option<Rule> {
             Step::Atomic(_) => Some(Rule::Atomic),
             Step::Fence(FenceKind::Candidate) | Step::Skip | Step::Assume(_) => None,
             Step::Assign { .. } | Step::Havoc { .. } | Step::Assert { .. } => None,
-            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => None,
+            Step::Put { .. } | Step::Get { .. } => None,
+            Step::RemoteAtomic(_) | Step::Flush(_) => None,
         },
     }
 }

@@ -78,11 +78,18 @@ impl Code<'_, '_> {
         }
         match name.text.as_str() {
             "cas" | "xchg" | "fetch_add" => self.atomic_operation(name, args, None, span),
-            "lock" | "unlock" | "put" | "flush" | "get" => {
-                let help = if name.text == "get" {
-                    "write `X = get(Y, p);` on its own, where X is a shared variable of this process"
-                } else {
-                    "write it as a statement of its own"
+            "lock" | "unlock" | "put" | "flush" | "get" | "accumulate" | "compare_and_swap"
+            | "fetch_and_op" => {
+                let help = match name.text.as_str() {
+                    "get" => {
+                        "write `X = get(Y, p);` on its own, where X is a shared variable of this \
+                         process"
+                    }
+                    "compare_and_swap" | "fetch_and_op" => {
+                        "write `R = compare_and_swap(Y, p, old, new);` on its own, where R is a \
+                         shared variable of this process"
+                    }
+                    _ => "write it as a statement of its own",
                 };
                 self.report(
                     Diagnostic::error(span, format!("`{}` gives no value", name.text))

@@ -1,13 +1,15 @@
-//! Remote memory access: `put`, `get` and `flush` (seed 004). Both sides are
+//! Remote memory access: `put`, `get` and `flush` (seed 004), and atomic operations. Both sides are
 //! variables: the network reads and writes them later, so a value must stand in
 //! memory of its own process.
 
-use palisade_program::{Count, FlushTarget, LocalExpr, Place as Memory, Span, Step, TemplateId};
+use palisade_program::{
+    Change, Count, FlushTarget, LocalExpr, Operand, Place as Memory, Span, Step, TemplateId,
+};
 
 use super::access::fits;
 use super::code::Code;
 use crate::diagnostic::Diagnostic;
-use crate::pal::ast::{Name, Place, Process};
+use crate::pal::ast::{Expr, ExprKind, Name, Place, Process, RemoteAtomic, RemoteChange};
 
 impl Code<'_, '_> {
     pub(super) fn put(&mut self, remote: &Place, process: &Process, local: &Place, span: Span) {
@@ -35,6 +37,68 @@ impl Code<'_, '_> {
             let error = Diagnostic::error(span, format!("values outside the range of `{name}`"))
                 .label("the network would write them unchecked")
                 .help("declare both variables with the same range, or neither");
+            self.report(error);
+        }
+    }
+
+    /// A remote atomic operation. An operand that is a shared variable is read by the
+    /// network later, as that of a put; any other is evaluated now.
+    pub(super) fn remote_atomic(&mut self, atomic: &RemoteAtomic, span: Span) {
+        if !self.may_be_remote(span) {
+            return;
+        }
+        let remote = self.remote_place(&atomic.remote, &atomic.process);
+        let change = match &atomic.change {
+            RemoteChange::CompareSwap(expected, new) => {
+                let (expected, new) = (self.operand(expected), self.operand(new));
+                expected
+                    .zip(new)
+                    .map(|(expected, new)| Change::CompareSwap { expected, new })
+            }
+            RemoteChange::Op(op, operand) => {
+                let (op, operand) = (*op, self.operand(operand));
+                operand.map(|operand| Change::Op { op, operand })
+            }
+        };
+        let result = match &atomic.result {
+            Some(place) => match self.own_place(place) {
+                Some(place) => Some(place),
+                None => return,
+            },
+            None => None,
+        };
+        let (Some(remote), Some(change)) = (remote, change) else {
+            return;
+        };
+        for written in std::iter::once(&remote).chain(&result) {
+            self.check_unranged(written, span);
+        }
+        let atomic = palisade_program::RemoteAtomic {
+            remote,
+            change,
+            result,
+        };
+        self.emit(Step::RemoteAtomic(Box::new(atomic)), span);
+    }
+
+    fn operand(&mut self, e: &Expr) -> Option<Operand> {
+        if let ExprKind::Place(place) = &e.kind
+            && self.lookup(&place.name.text).is_none()
+            && self.shared_variable(&place.name.text).is_some()
+        {
+            return self.own_place(place).map(Operand::Place);
+        }
+        Some(Operand::Value(self.value(e)))
+    }
+
+    /// The network computes without a check, so what it writes has no declared range.
+    fn check_unranged(&mut self, place: &Memory, span: Span) {
+        let global = &self.context.globals[place.var.index()];
+        if global.domain.is_some() {
+            let message = format!("an atomic operation writes `{}`, which has a range", global.name);
+            let error = Diagnostic::error(span, message)
+                .label("the network would write unchecked")
+                .help("declare the variable without `in`");
             self.report(error);
         }
     }

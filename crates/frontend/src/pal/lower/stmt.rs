@@ -109,6 +109,7 @@ impl Code<'_, '_> {
                 remote,
                 process,
             } => self.get(local, remote, process, span),
+            StmtKind::RemoteAtomic(atomic) => self.remote_atomic(atomic, span),
             StmtKind::Flush(target) => self.flush(target.as_ref(), span),
         }
     }

@@ -32,7 +32,8 @@ pub(in crate::pal) fn for_each_child(kind: &StmtKind, f: &mut dyn FnMut(&Stmt)) 
         StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) | StmtKind::Return(_) => {}
         StmtKind::Assume(_) | StmtKind::Assert(_) | StmtKind::Skip | StmtKind::Fence(_) => {}
         StmtKind::Lock(_) | StmtKind::Unlock(_) | StmtKind::Call(_) => {}
-        StmtKind::Put { .. } | StmtKind::Get { .. } | StmtKind::Flush(_) => {}
+        StmtKind::Put { .. } | StmtKind::Get { .. } => {}
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
     }
 }
 

@@ -1,11 +1,13 @@
 //! Statements.
 
-use palisade_program::{BinOp, FenceKind, Span};
+use palisade_program::{BinOp, FenceKind, RemoteOp, Span};
 
 use super::item::ITEM_WORDS;
 use super::{Parse, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::pal::ast::{Expr, ExprKind, Place, Process, Stmt, StmtKind};
+use crate::pal::ast::{
+    Expr, ExprKind, Place, Process, RemoteAtomic, RemoteChange, Stmt, StmtKind,
+};
 use crate::pal::token::{RESERVED, Tok, is_reserved};
 
 const SEMICOLON: &str = "end the statement with `;`";
@@ -321,6 +323,7 @@ impl Parser<'_> {
             match self.word() {
                 "put" => return self.put(),
                 "flush" => return self.flush(),
+                word if is_remote_atomic(word) => return self.remote_atomic(None),
                 "lock" => return Ok(StmtKind::Lock(self.lock_operand()?)),
                 "unlock" => return Ok(StmtKind::Unlock(self.lock_operand()?)),
                 _ => {}
@@ -350,6 +353,9 @@ impl Parser<'_> {
                 self.advance();
                 if self.is_word("get") && self.sym_after(1, "(") {
                     return self.get(place);
+                }
+                if is_remote_atomic(self.word()) && self.sym_after(1, "(") {
+                    return self.remote_atomic(Some(place));
                 }
                 let value = self.expr()?;
                 if self.is_sym("=") {
@@ -476,4 +482,64 @@ impl Parser<'_> {
         self.need_sym(")", FORM)?;
         Ok(StmtKind::Flush(target))
     }
+
+    /// `R = compare_and_swap(Y, p, old, new)`, `R = fetch_and_op(Y, p, v, op)` or
+    /// `accumulate(Y, p, v, op)`.
+    fn remote_atomic(&mut self, result: Option<Place>) -> Parse<StmtKind> {
+        let word = self.word().to_owned();
+        let form = match (word.as_str(), &result) {
+            ("compare_and_swap", _) => "write `R = compare_and_swap(Y, p, old, new);`",
+            ("fetch_and_op", _) => "write `R = fetch_and_op(Y, p, value, sum);`",
+            (_, None) => "write `accumulate(Y, p, value, sum);`",
+            (_, Some(_)) => "`accumulate` has no result; write `R = fetch_and_op(Y, p, value, sum);`",
+        };
+        if word == "accumulate" && result.is_some() {
+            return Err(self.expected("a value", form));
+        }
+        if word != "accumulate" && result.is_none() {
+            return Err(self.expected("`R = `", form));
+        }
+        self.advance();
+        self.need_sym("(", form)?;
+        let remote = self.place()?;
+        self.need_sym(",", form)?;
+        let process = self.process()?;
+        self.need_sym(",", form)?;
+        let first = self.expr()?;
+        let change = if word == "compare_and_swap" {
+            self.need_sym(",", form)?;
+            RemoteChange::CompareSwap(first, self.expr()?)
+        } else if self.eat_sym(",") {
+            RemoteChange::Op(self.remote_op()?, first)
+        } else {
+            RemoteChange::Op(RemoteOp::Sum, first)
+        };
+        self.need_sym(")", form)?;
+        Ok(StmtKind::RemoteAtomic(Box::new(RemoteAtomic {
+            result,
+            remote,
+            process,
+            change,
+        })))
+    }
+
+    fn remote_op(&mut self) -> Parse<RemoteOp> {
+        let word = self.word();
+        match RemoteOp::ALL.into_iter().find(|op| op.name() == word) {
+            Some(op) => {
+                self.advance();
+                Ok(op)
+            }
+            None => {
+                let names: Vec<&str> = RemoteOp::ALL.iter().map(|op| op.name()).collect();
+                let help = format!("the operations are {}", names.join(", "));
+                Err(self.expected("an operation", &help))
+            }
+        }
+    }
+}
+
+/// Whether the word is a remote atomic operation.
+fn is_remote_atomic(word: &str) -> bool {
+    ["compare_and_swap", "fetch_and_op", "accumulate"].contains(&word)
 }

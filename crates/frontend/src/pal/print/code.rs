@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use palisade_program::print::expr;
+use palisade_program::print::{expr, remote_atomic};
 use palisade_program::{
     AssertKind, Cfg, Edge, Expr, FenceKind, FlushTarget, GlobalId, LocId, LocalAtom, LocalExpr,
     LocalId, Place, Program, Span, Step, TemplateId,
@@ -207,6 +207,10 @@ impl Code<'_> {
             Step::Get { local, remote } => {
                 let (remote, process) = self.remote(remote);
                 format!("{} = get({remote}, {process})", self.place(local))
+            }
+            Step::RemoteAtomic(atomic) => {
+                let remote = self.remote(&atomic.remote);
+                remote_atomic(atomic, remote, &|p| self.place(p), &e)
             }
             Step::Flush(FlushTarget::All) => "flush(all)".to_owned(),
             Step::Flush(FlushTarget::Process { template, copy }) => {

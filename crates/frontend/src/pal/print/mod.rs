@@ -87,7 +87,10 @@ fn range(domain: Option<Domain>) -> String {
 /// Whether the program needs processes: some variable has a home, or some step is
 /// remote. (A reduction to SC leaves none.)
 fn needs_processes(program: &Program) -> bool {
-    let remote = |step: &Step| matches!(step, Step::Put { .. } | Step::Get { .. } | Step::Flush(_));
+    let remote = |step: &Step| {
+        matches!(step, Step::Put { .. } | Step::Get { .. } | Step::Flush(_))
+            || matches!(step, Step::RemoteAtomic(_))
+    };
     program.globals.iter().any(|g| g.home.is_some())
         || program
             .templates

@@ -203,7 +203,8 @@ fn may_have_buffered(cfg: &Cfg) -> Vec<bool> {
                 Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => {
                     buffered[edge.from.index()]
                 }
-                Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => buffered[edge.from.index()],
+                Step::Put { .. } | Step::Get { .. } => buffered[edge.from.index()],
+                Step::RemoteAtomic(_) | Step::Flush(_) => buffered[edge.from.index()],
             };
             if after && !buffered[edge.to.index()] {
                 buffered[edge.to.index()] = true;
