@@ -189,7 +189,10 @@ impl Analysis<'_> {
             // The network computes: any value may come out.
             Step::RemoteAtomic(atomic) => {
                 for place in [Some(&atomic.remote), atomic.result.as_ref()] {
-                    for target in place.map(|p| self.named(thread, &locals, p)).unwrap_or_default() {
+                    for target in place
+                        .map(|p| self.named(thread, &locals, p))
+                        .unwrap_or_default()
+                    {
                         self.changed |= add(&mut self.cells[target.index()], &None);
                     }
                 }

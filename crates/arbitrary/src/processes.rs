@@ -82,7 +82,9 @@ fn remote_atomic(rng: &mut Rng, shape: &Shape, p: usize, other: usize) -> String
         1 => "r".to_owned(),
         _ => rng.between(0, shape.modulus - 1).to_string(),
     };
-    let op = ["sum", "replace", "no_op", "min", "max", "band", "bor", "bxor"][rng.below(8)];
+    let op = [
+        "sum", "replace", "no_op", "min", "max", "band", "bor", "bxor",
+    ][rng.below(8)];
     let first = operand(rng);
     match rng.below(3) {
         0 => {

@@ -13,8 +13,8 @@
 use palisade_program::expr::{BinOp, Expr, UnOp};
 use palisade_program::property::{Pick, PropAtom, PropertyKind};
 use palisade_program::{
-    Cfg, Change, Count, Domain, FenceKind, FlushTarget, Global, Init, Local, LocalAtom, LocalExpr, Model,
-    Operand, Origin, Place, Program, Property, RemoteAtomic, Step, Template,
+    Cfg, Change, Count, Domain, FenceKind, FlushTarget, Global, Init, Local, LocalAtom, LocalExpr,
+    Model, Operand, Origin, Place, Program, Property, RemoteAtomic, Step, Template,
 };
 use std::fmt;
 

@@ -241,10 +241,12 @@ fn change_step(step: &mut Step, rng: &mut Rng) -> bool {
             let at = rng.below(atomic.body.edges.len());
             change_step(&mut atomic.body.edges[at].step, rng)
         }
-        Step::Skip | Step::Havoc { .. } | Step::Put { .. } | Step::Get { .. } | Step::Flush(_)
-        | Step::RemoteAtomic(_) => {
-            false
-        }
+        Step::Skip
+        | Step::Havoc { .. }
+        | Step::Put { .. }
+        | Step::Get { .. }
+        | Step::Flush(_)
+        | Step::RemoteAtomic(_) => false,
     }
 }
 

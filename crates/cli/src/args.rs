@@ -304,7 +304,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct FenceArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
-    /// The memory model: tso or pso
+    /// The memory model: tso or pso for fences, rma for flushes
     #[arg(long, value_enum)]
     pub(crate) model: ModelArg,
     /// Print the fences as a unified diff of the source
@@ -337,6 +337,9 @@ pub(crate) struct FenceArgs {
     /// How placements are found
     #[arg(long, value_enum, default_value_t = SearchArg::Exact, help_heading = "Method")]
     pub(crate) search: SearchArg,
+    /// Flushes to choose from (RMA)
+    #[arg(long, value_enum, default_value_t = StartArg::All, help_heading = "Method")]
+    pub(crate) start: StartArg,
     /// Store buffers in proofs, as for `verify`
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
@@ -358,8 +361,18 @@ pub(crate) struct FenceArgs {
 pub(crate) enum SearchArg {
     /// The minimum, by hitting sets over the bugs found
     Exact,
-    /// Fences after all writes of each bug's trace, then greedy removal: no minimum
+    /// The papers' own: fences after all writes of each bug's trace, then greedy removal;
+    /// flushes removed one by one from all of them. No minimum is claimed
     Paper,
+}
+
+/// Which flushes `fence --model rma` chooses from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StartArg {
+    /// One after every remote operation; those that the program has stay
+    All,
+    /// Those that the program has; what is not needed is taken out
+    Own,
 }
 
 /// `palisade certify`.

@@ -1,6 +1,7 @@
 //! *Fence synthesis* (DESIGN idea 6; seed 002 section 7): the cheapest set of
-//! fences with which a program satisfies its properties under TSO or PSO, proved
-//! by `palisade-verify`, and the patch of the source text that puts them in.
+//! fences with which a program satisfies its properties under TSO or PSO, or of flushes
+//! under RMA (seed 004 section 5.1), proved by `palisade-verify`, and the patch of the
+//! source text that puts them in.
 //!
 //! The program comes with a `fence?` edge at every place where a fence may go (a
 //! front end's [`Gap`](palisade_program::Gap)s). A placement switches some of
@@ -16,17 +17,21 @@
 //! | [`cost`] | what fences cost |
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
+//! | [`judge`] | who decides whether a placement is right |
 //! | [`mod@synthesize`] | the loop |
 //! | [`paper`] | seed 002's own way, for comparison |
+//! | [`removal`] | seed 004's own way, for flushes |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 
 pub mod clause;
 pub mod cost;
 pub mod diff;
 pub mod hitting_set;
+pub mod judge;
 pub mod paper;
 pub mod patch;
 pub mod plan;
+pub mod removal;
 pub mod site;
 pub mod synthesize;
 pub mod twins;

@@ -20,7 +20,7 @@ pub(crate) fn search(synthesis: &mut Synthesis<'_, '_>) -> End {
         match synthesis.judge(&placement) {
             Judgement::Proved(report) => {
                 let report = *report;
-                return synthesis.repaired(Repair { placement, report });
+                return synthesis.repaired(vec![Repair { placement, report }]);
             }
             Judgement::Buggy(violation, refuted) => {
                 if is_everything(&refuted.placement) {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use palisade_program::{Gap, Head, Side, Source, Span};
+use palisade_program::{FlushWords, Gap, Head, Side, Source, Span};
 
 use crate::plan::Level;
 
@@ -62,8 +62,19 @@ struct Edit {
 pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) -> String {
     let mut edits = Vec::new();
     let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
-    for (gap, level) in fences.iter().filter(|(_, level)| *level != Level::None) {
-        let text = spelling.of(*level);
+    for (gap, level) in fences {
+        let flush = gap.flush.map(|words| flush_text(source, &words));
+        let text = flush.as_deref().unwrap_or_else(|| spelling.of(*level));
+        match (gap.side, level) {
+            // A flush of the user's own: it stays, or it goes.
+            (Side::At, Level::Full) if flush.is_some() => continue,
+            (Side::At, Level::None) if flush.is_some() => {
+                edits.push(removal(source, gap.statement));
+                continue;
+            }
+            (_, Level::None) => continue,
+            (_, Level::StoreStore | Level::Full) => {}
+        }
         let separator = spelling.separator;
         if let Some(head) = &gap.head {
             edits.extend(loop_head(source, gap.statement, head, text));
@@ -82,6 +93,40 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
     }
     edits.sort_by_key(|e| (e.span.start, e.rank));
     apply(source.text(), &edits)
+}
+
+/// A flush as a statement.
+fn flush_text(source: &Source, words: &FlushWords) -> String {
+    let target = source.slice(words.target);
+    match words.window {
+        Some(window) => format!("MPI_Win_flush({target}, {});", source.slice(window)),
+        None => format!("flush({target});"),
+    }
+}
+
+/// Takes a statement out, with its line if it stands alone there. What is the whole body
+/// of a branch leaves an empty statement.
+fn removal(source: &Source, statement: Span) -> Edit {
+    let Span { start, end } = statement;
+    let alone = indent(source, start).zip(rest_of_line(source, end));
+    let before = source.text().get(..start as usize).unwrap_or("").trim_end();
+    let is_body = before.ends_with(')') || before.ends_with("else") || before.ends_with("do");
+    let is_body = is_body || before.ends_with(':');
+    let (span, text) = match alone {
+        _ if is_body => (statement, ";"),
+        Some((indent, line_end)) if start as usize > indent.len() => {
+            // From the end of the line before to the end of this one.
+            let start = start - indent.len() as u32 - newline(source).len() as u32;
+            let end = line_end;
+            (Span { start, end }, "")
+        }
+        _ => (statement, ""),
+    };
+    Edit {
+        span,
+        rank: 0,
+        text: text.to_owned(),
+    }
 }
 
 /// A statement in braces. Of several that begin at one place the longest opens

@@ -6,14 +6,18 @@
 //! Levels are ordered: a store-store fence allows no run that is not there without
 //! it, a full fence none that is not there with a store-store fence. So a run that
 //! exists with a placement exists with every lower one: clauses and pruning rest
-//! on this law, which `tests/laws.rs` checks on random programs.
+//! on this law, which `tests/laws.rs` checks on random programs. Under RMA there is one
+//! level beside none: a flush, which allows no run that is not there without it.
 
 use std::fmt::Write;
 
-use palisade_program::{FenceKind, Gap, Instance, LineColumn, Model, Program, Side, Source, Step};
+use palisade_program::{
+    EdgeId, FenceKind, FlushTarget, Gap, Instance, LineColumn, Model, Program, Side, Source, Step,
+    TemplateId,
+};
 
 use crate::cost::{Cost, Costs, Rule, costs};
-use crate::site::Site;
+use crate::site::{Site, flush_target};
 use crate::twins;
 
 /// What stands at a site.
@@ -122,11 +126,43 @@ impl<'p> Plan<'p> {
         let mut program = self.program.clone();
         for (sites, level) in self.decisions.iter().zip(&placement.0) {
             for (template, edge) in sites.iter().flat_map(|&s| &self.sites[s].edges) {
+                let step = self.step(*template, *edge, *level);
                 let cfg = &mut program.templates[template.index()].cfg;
-                cfg.edges[edge.index()].step = Step::Fence(level.kind());
+                cfg.edges[edge.index()].step = step;
             }
         }
         program
+    }
+
+    /// The step of a candidate edge at a level: a fence, or a flush under RMA.
+    fn step(&self, template: TemplateId, edge: EdgeId, level: Level) -> Step {
+        let is_rma = self.model == Model::Rma;
+        let flush = || flush_target(self.program, template, edge);
+        match level {
+            Level::Full if is_rma => match flush() {
+                Some(target) => Step::Flush(target),
+                None => Step::Flush(FlushTarget::All),
+            },
+            level => Step::Fence(level.kind()),
+        }
+    }
+
+    /// A level's name in reports: `full`, `ss`, `flush`.
+    pub const fn kind(&self, level: Level) -> &'static str {
+        match (self.model, level) {
+            (Model::Rma, Level::Full) => "flush",
+            (_, level) => level.name(),
+        }
+    }
+
+    /// All sites with their levels, in the order of the text.
+    pub fn sites_at(&self, placement: &Placement) -> Vec<(&Site, Level)> {
+        let mut all: Vec<(usize, Level)> = Vec::new();
+        for (sites, &level) in self.decisions.iter().zip(&placement.0) {
+            all.extend(sites.iter().map(|&s| (s, level)));
+        }
+        all.sort_unstable();
+        all.into_iter().map(|(s, l)| (&self.sites[s], l)).collect()
     }
 
     /// What a placement costs.
@@ -139,14 +175,9 @@ impl<'p> Plan<'p> {
 
     /// The fences of a placement: sites in the order of the text.
     pub fn fences(&self, placement: &Placement) -> Vec<(&Site, Level)> {
-        let mut all: Vec<(usize, Level)> = Vec::new();
-        for (sites, &level) in self.decisions.iter().zip(&placement.0) {
-            if level != Level::None {
-                all.extend(sites.iter().map(|&s| (s, level)));
-            }
-        }
-        all.sort_unstable();
-        all.into_iter().map(|(s, l)| (&self.sites[s], l)).collect()
+        let mut all = self.sites_at(placement);
+        all.retain(|(_, level)| *level != Level::None);
+        all
     }
 
     /// The threads that run through a site, of those that there are.
@@ -163,10 +194,13 @@ impl<'p> Plan<'p> {
             let line = anchor(&self.program.source, &site.gap).line;
             let side = side_name(site.gap.side);
             // Writing to a string does not fail.
-            let _ = write!(text, "{separator}{} {side} line {line}", level.name());
+            let _ = write!(text, "{separator}{} {side} line {line}", self.kind(level));
         }
         if text.is_empty() {
-            text.push_str("no fence");
+            text.push_str(match self.model {
+                Model::Rma => "no flush",
+                Model::Sc | Model::Tso | Model::Pso => "no fence",
+            });
         }
         text
     }

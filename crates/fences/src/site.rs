@@ -14,10 +14,15 @@
 //! the loop does the same.
 //!
 //! Places that the user marked are all kept.
+//!
+//! Under RMA a site is a place for a *flush*: after a remote operation, or where the user
+//! wrote one ([`flush_target`]).
 
 use std::collections::BTreeSet;
 
-use palisade_program::{Cfg, EdgeId, FenceKind, Gap, LocId, Program, Side, Span, Step, TemplateId};
+use palisade_program::{
+    Cfg, EdgeId, FenceKind, FlushTarget, Gap, LocId, Place, Program, Side, Span, Step, TemplateId,
+};
 
 /// A place for a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +44,7 @@ pub fn sites(program: &Program, gaps: &[Gap]) -> Vec<Site> {
         .map(|t| loop_depths(&t.cfg))
         .collect();
     let all = gaps.iter().map(|&gap| {
-        let edges = edges_at(program, gap.at);
+        let edges = edges_at(program, &gap);
         let depth = |(t, e): &(TemplateId, EdgeId)| {
             let from = program.template(*t).cfg.edge(*e).from;
             depths[t.index()][from.index()]
@@ -50,11 +55,13 @@ pub fn sites(program: &Program, gaps: &[Gap]) -> Vec<Site> {
     all.filter(|site| !site.edges.is_empty()).collect()
 }
 
-fn edges_at(program: &Program, span: Span) -> Vec<(TemplateId, EdgeId)> {
+fn edges_at(program: &Program, gap: &Gap) -> Vec<(TemplateId, EdgeId)> {
+    // A flush that stands in the text is a place of its own.
+    let is_own = |step: &Step| gap.flush.is_some() && matches!(step, Step::Flush(_));
     let mut found = Vec::new();
     for template in program.template_ids() {
         for (index, edge) in program.template(template).cfg.edges.iter().enumerate() {
-            if edge.span == span && is_candidate(&edge.step) {
+            if edge.span == gap.at && (is_candidate(&edge.step) || is_own(&edge.step)) {
                 found.push((template, EdgeId::from(index)));
             }
         }
@@ -64,6 +71,38 @@ fn edges_at(program: &Program, span: Span) -> Vec<(TemplateId, EdgeId)> {
 
 fn is_candidate(step: &Step) -> bool {
     *step == Step::Fence(FenceKind::Candidate)
+}
+
+/// What a flush at the candidate `edge` waits for: what the flush there waits for that the
+/// user wrote, or the remote side of the operation before.
+pub fn flush_target(program: &Program, template: TemplateId, edge: EdgeId) -> Option<FlushTarget> {
+    let cfg = &program.template(template).cfg;
+    let here = cfg.edge(edge);
+    if let Step::Flush(target) = &here.step {
+        return Some(target.clone());
+    }
+    let into = |e: &&palisade_program::Edge| e.to == here.from;
+    let remote = cfg
+        .edges
+        .iter()
+        .filter(into)
+        .find_map(|e| remote_place(&e.step))?;
+    let home = program.global(remote.var).home?;
+    Some(FlushTarget::Process {
+        template: home.template,
+        copy: remote.index.clone().filter(|_| home.per_copy),
+    })
+}
+
+/// The remote place of a remote operation.
+fn remote_place(step: &Step) -> Option<&Place> {
+    match step {
+        Step::Put { remote, .. } | Step::Get { remote, .. } => Some(remote),
+        Step::RemoteAtomic(atomic) => Some(&atomic.remote),
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => None,
+        Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => None,
+        Step::Assert { .. } | Step::Flush(_) => None,
+    }
 }
 
 /// The gaps that can matter, by their spans.

@@ -21,8 +21,10 @@ use crate::clause::{Refuted, is_everything, strengthen};
 use crate::cost::Cost;
 use crate::hitting_set::{Clause, exceeding, minimum};
 
+use crate::judge;
 use crate::paper;
 use crate::plan::{Placement, Plan};
+use crate::removal;
 
 /// How placements are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,7 +33,8 @@ pub enum Search {
     #[default]
     Exact,
     /// Fences after all writes of a bug's trace, then greedy removal (seed 002
-    /// section 7, case 2). No minimum.
+    /// section 7, case 2). For flushes: removal from all of them (seed 004 section
+    /// 5.1). No minimum.
     Paper,
 }
 
@@ -139,6 +142,7 @@ pub fn synthesize(plan: &Plan<'_>, options: &Options) -> Outcome {
         Some(bug) => wrong_under_sc(bug.violation),
         None => match options.search {
             Search::Exact => synthesis.exact(),
+            Search::Paper if plan.model == Model::Rma => removal::search(&mut synthesis),
             Search::Paper => paper::search(&mut synthesis),
         },
     };
@@ -328,7 +332,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             model,
             ..self.options.verify.clone()
         };
-        let report = verify_with(&program, &options, &self.options.knowledge);
+        let report = judge::decide(&program, &options, &self.options.knowledge);
         self.count(&report);
         match (&report.verdict, &report.witness) {
             (Verdict::Holds, _) => Judgement::Proved(Box::new(report)),
@@ -370,8 +374,8 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         }
     }
 
-    pub(crate) fn repaired(&mut self, repair: Repair) -> End {
-        self.repairs.push(repair);
+    pub(crate) fn repaired(&mut self, repairs: Vec<Repair>) -> End {
+        self.repairs = repairs;
         End::Repaired(self.repairs.clone())
     }
 

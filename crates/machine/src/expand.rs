@@ -7,8 +7,8 @@ use palisade_program::{Cell, EdgeId, Model};
 use crate::action::{Action, ActionKind};
 use crate::block::{BlockEnd, BlockScratch, BlockStep};
 use crate::machine::{Act, Machine};
-use crate::remote::{Part, parts};
 use crate::options::{Bound, Bounds};
+use crate::remote::{Part, parts};
 use crate::state::{NO_CELL, State};
 use crate::step::{Effect, arrive};
 
@@ -290,10 +290,17 @@ impl Machine<'_> {
         for index in 0..queue.pending.len() {
             // Equal operations are interchangeable.
             if index == 0 || !queue.pending[index].same(&queue.pending[index - 1]) {
-                Self::network(state, &mut scratch.next, t, index);
+                self.network(state, &mut scratch.next, t, index);
                 outcome.steps += 1;
                 let kind = MoveKind::Network(index);
                 sink.next(&scratch.next, Move { thread: t, kind });
+                let again = queue.pending.get(index + 1);
+                if self.saturate && again.is_some_and(|p| p.same(&queue.pending[index])) {
+                    // Two or more: after one is done there may still be two.
+                    self.add_pending(&mut scratch.next, t, queue.pending[index]);
+                    outcome.steps += 1;
+                    sink.next(&scratch.next, Move { thread: t, kind });
+                }
             }
         }
         for index in 0..queue.atomics.len() {

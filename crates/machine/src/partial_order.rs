@@ -36,7 +36,9 @@
 //!   closes one is made unsafe. A cycle of states that are not fully expanded would
 //!   be a cycle through safe locations of some thread.
 
-use palisade_program::{GlobalId, Model, Operand, Program, PropAtom, PropertyKind, Step, TemplateId};
+use palisade_program::{
+    GlobalId, Model, Operand, Program, PropAtom, PropertyKind, Step, TemplateId,
+};
 
 use crate::machine::{Act, Graph, Machine, is_replicated};
 

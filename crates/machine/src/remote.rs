@@ -245,13 +245,14 @@ impl Machine<'_> {
                 next.slots[atomic.cell as usize] = new;
                 next.queues[t].atomics.remove(index);
                 if atomic.result != NO_CELL {
-                    next.queues[t].add_pending(Pending {
+                    let pending = Pending {
                         remote: atomic.remote,
                         source: NO_CELL,
                         target: atomic.result,
                         value: old,
                         origin: atomic.origin,
-                    });
+                    };
+                    self.add_pending(next, t, pending);
                 }
             }
             (Part::Apply, _) => unreachable!("operands are read before the cell changes"),

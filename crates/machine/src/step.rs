@@ -167,13 +167,14 @@ impl Machine<'_> {
                 }
                 let remote = remote.thread(target, source);
                 next.clone_from(state);
-                next.queues[t].add_pending(Pending {
+                let pending = Pending {
                     remote,
                     source,
                     target,
                     value: 0,
                     origin: arc as u32,
-                });
+                };
+                self.add_pending(next, t, pending);
             }
             Act::Remote(index) => {
                 let code = &self.threads[t].remotes[index as usize];
@@ -224,7 +225,7 @@ impl Machine<'_> {
 
     /// The network does the half of a remote operation that is next: the read,
     /// which leaves the write, or the write.
-    pub(crate) fn network(state: &State, next: &mut State, t: usize, index: usize) {
+    pub(crate) fn network(&self, state: &State, next: &mut State, t: usize, index: usize) {
         next.clone_from(state);
         let mut pending = next.queues[t].pending.remove(index);
         if pending.source == NO_CELL {
@@ -232,8 +233,17 @@ impl Machine<'_> {
         } else {
             pending.value = state.slots[pending.source as usize];
             pending.source = NO_CELL;
-            next.queues[t].add_pending(pending);
+            self.add_pending(next, t, pending);
         }
+    }
+
+    /// Adds a pending operation; if two mean two or more, no third.
+    pub(crate) fn add_pending(&self, next: &mut State, t: usize, pending: Pending) {
+        let queue = &mut next.queues[t];
+        if self.saturate && queue.pending.iter().filter(|p| p.same(&pending)).count() > 1 {
+            return;
+        }
+        queue.add_pending(pending);
     }
 
     /// Whether all threads have ended.

@@ -219,7 +219,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             .ok_or(Refused::NothingToDo)?;
         let operation = pending[index];
         let mut next = State::default();
-        Machine::network(&self.state, &mut next, t, index);
+        self.machine.network(&self.state, &mut next, t, index);
         let program = self.machine.program;
         let target = program.cell_name(Cell(operation.target));
         let text = if operation.source == NO_CELL {

@@ -35,6 +35,18 @@ pub struct Gap {
     pub lonely: bool,
     /// For [`Side::Head`]: the parts of the loop.
     pub head: Option<Head>,
+    /// RMA: the gap stands after a remote operation, or in place of a flush
+    /// ([`Side::At`]), and this is what a flush there waits for.
+    pub flush: Option<FlushWords>,
+}
+
+/// What a flush waits for, in the words of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FlushWords {
+    /// The process, or the rank.
+    pub target: Span,
+    /// The window, in languages that have them.
+    pub window: Option<Span>,
 }
 
 /// The parts of a loop whose head is a gap.

@@ -41,7 +41,7 @@ pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
 pub use expr::{BinOp, EvalError, Expr, UnOp};
-pub use gap::{Gap, Head, Side};
+pub use gap::{FlushWords, Gap, Head, Side};
 pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,

@@ -6,8 +6,8 @@ use crate::cfg::{AtomicKind, FenceKind, FlushTarget, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
 use crate::ids::{LocalId, TemplateId};
 use crate::program::{LocalAtom, LocalExpr, Program, Template};
-use crate::remote::{Change, Operand, RemoteAtomic};
 use crate::property::{Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
+use crate::remote::{Change, Operand, RemoteAtomic};
 
 /// Binding strength: an operand that binds weaker than its context gets parentheses.
 fn strength(op: BinOp) -> u8 {

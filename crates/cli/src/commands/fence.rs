@@ -1,5 +1,5 @@
 //! `palisade fence`: the cheapest fences that make a program right under TSO or
-//! PSO, proved, and shown as a patch of the source.
+//! PSO, or flushes under RMA, proved, and shown as a patch of the source.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,17 +10,17 @@ use palisade_fences::cost::Table;
 use palisade_fences::patch::{Spelling, patched};
 use palisade_fences::plan::{anchor, side_name};
 use palisade_fences::{
-    End, Level, Options, Outcome as Found, Placement, Plan, Repair, Rule, Search, diff, sites,
-    synthesize, useful,
+    End, Level, Options, Outcome as Found, Placement, Plan, Repair, Rule, Search, diff, judge,
+    sites, synthesize, useful,
 };
 use palisade_frontend::{Diagnostics, Gapped};
-use palisade_program::{Model, Program, Unknown, Verdict};
+use palisade_program::{Model, Program, Side, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{Report, verify_with};
+use palisade_verify::Report;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{FenceArgs, SearchArg};
+use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
 use crate::input;
 use crate::progress::{self, Progress};
@@ -39,8 +39,15 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     if let Some(outcome) = input::refuse_processes(context, &program, model) {
         return Ok(outcome);
     }
+    if model == Model::Rma && !program.is_rma() {
+        bail!("--model rma: the program has no processes and nothing to flush; use tso or pso");
+    }
     args.buffers.check(&program, model)?;
-    let gapped = match gapped(&args.file, program.source.text()) {
+    let found = match model {
+        Model::Rma => flush_gaps(&args.file, program.source.text(), args.start),
+        Model::Sc | Model::Tso | Model::Pso => gapped(&args.file, program.source.text()),
+    };
+    let gapped = match found {
         Ok(gapped) => gapped,
         Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
     };
@@ -59,7 +66,10 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         &rule,
     );
     let options = options(args, context, model);
-    let progress = Progress::start("placing fences");
+    let progress = Progress::start(match model {
+        Model::Rma => "placing flushes",
+        Model::Sc | Model::Tso | Model::Pso => "placing fences",
+    });
     let found = synthesize(&plan, &options);
     let result = Answer::of(&plan, &options, &program, args, found);
     drop(progress);
@@ -134,9 +144,11 @@ fn wrong(violation: Box<palisade_program::Violation>) -> Verdict {
 
 fn model(args: &FenceArgs) -> Result<Model> {
     match args.model.into() {
-        Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso or pso"),
-        Model::Rma => bail!("--model rma: flushes are not placed yet; use tso or pso"),
-        model @ (Model::Tso | Model::Pso) => Ok(model),
+        Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso, pso or rma"),
+        Model::Rma if args.fence_text.is_some() => {
+            bail!("--fence-text: flushes are written in the language's own way")
+        }
+        model @ (Model::Tso | Model::Pso | Model::Rma) => Ok(model),
     }
 }
 
@@ -166,6 +178,29 @@ pub(super) fn gapped(file: &Path, text: &str) -> Result<Gapped, Diagnostics> {
     let all = palisade_frontend::load_gapped(path, text, &|_| true)?;
     let kept = useful(&all.program, &all.gaps);
     palisade_frontend::load_gapped(path, text, &|gap| kept.contains(&gap.at))
+}
+
+/// The program with a place for a flush after every remote operation, or with those that
+/// it has as places.
+pub(super) fn flush_gaps(file: &Path, text: &str, start: StartArg) -> Result<Gapped, Diagnostics> {
+    let path = if file == Path::new("-") {
+        Path::new("<stdin>.pal")
+    } else {
+        file
+    };
+    let side = match start {
+        StartArg::All => Side::After,
+        StartArg::Own => Side::At,
+    };
+    palisade_frontend::load_gapped(path, text, &|gap| gap.flush.is_some() && gap.side == side)
+}
+
+/// The words for one and for several of what is placed.
+const fn nouns(model: Model) -> (&'static str, &'static str) {
+    match model {
+        Model::Rma => ("flush", "flushes"),
+        Model::Sc | Model::Tso | Model::Pso => ("fence", "fences"),
+    }
 }
 
 fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
@@ -203,6 +238,10 @@ fn options_value(args: &FenceArgs) -> Value {
         "search": match args.search {
             SearchArg::Exact => "exact",
             SearchArg::Paper => "paper",
+        },
+        "start": match args.start {
+            StartArg::All => "all",
+            StartArg::Own => "own",
         },
         "cost": args.cost,
         "all": args.all,
@@ -252,12 +291,16 @@ impl<'a, 'p> Answer<'a, 'p> {
                 answer.repaired(&repairs, options, &args.file, &spelling);
             }
             End::WrongUnderSc(violation) => answer.verdict = wrong(violation),
-            End::NoRepair(_) => answer.gave_up(
-                "no placement of fences at the candidates repairs the program, \
-                 although it is right under sc",
-            ),
+            End::NoRepair(_) => {
+                let (_, many) = nouns(plan.model);
+                answer.gave_up(&format!(
+                    "no placement of {many} at the candidates repairs the program, \
+                     although it is right under sc"
+                ));
+            }
             End::TooFew(most) => {
-                let fences = counted(most, "fence", "fences");
+                let (one, many) = nouns(plan.model);
+                let fences = counted(most, one, many);
                 answer.gave_up(&format!(
                     "no placement of at most {fences} repairs the program"
                 ));
@@ -285,7 +328,7 @@ impl<'a, 'p> Answer<'a, 'p> {
             return;
         };
         self.placements = repairs.iter().map(|r| r.placement.clone()).collect();
-        let fences = self.plan.fences(&first.placement);
+        let fences = self.plan.sites_at(&first.placement);
         let fences: Vec<_> = fences.iter().map(|(s, level)| (s.gap, *level)).collect();
         self.patched = patched(&self.program.source, &fences, spelling);
         if is_c(file) && self.patched.contains(C_FENCE) {
@@ -301,7 +344,7 @@ impl<'a, 'p> Answer<'a, 'p> {
             self.gave_up("the patched program cannot be read (a bug in Palisade)");
             return;
         };
-        let report = verify_with(&parsed.program, &options.verify, &options.knowledge);
+        let report = judge::certify(&parsed.program, &options.verify, &options.knowledge);
         self.certified = report.certified;
         self.verdict = report.verdict.clone();
         if let Verdict::Violated(_) = self.verdict {
@@ -346,11 +389,16 @@ impl<'a, 'p> Answer<'a, 'p> {
     fn text(&self, args: &FenceArgs, context: &Context) -> String {
         let mut text = self.headline(context);
         if let Verdict::Violated(violation) = &self.verdict {
-            text.push_str("the bug exists under sc: no fence can repair it\n");
+            let (one, _) = nouns(self.plan.model);
+            let _ = writeln!(text, "the bug exists under sc: no {one} can repair it");
             text.push_str(&shown_trace(context, self.program, &violation.trace));
         }
         if let End::NoRepair(violation) = &self.found.end {
-            text.push_str("a run with a full fence at every candidate:\n");
+            let what = match self.plan.model {
+                Model::Rma => "a flush",
+                Model::Sc | Model::Tso | Model::Pso => "a full fence",
+            };
+            let _ = writeln!(text, "a run with {what} at every candidate:");
             text.push_str(&shown_trace(context, self.program, &violation.trace));
         }
         for (number, placement) in self.placements.iter().enumerate() {
@@ -389,9 +437,10 @@ impl<'a, 'p> Answer<'a, 'p> {
             return verdict::line(&self.verdict, &self.program.source, context.style);
         }
         let word = context.style.paint(Ink::Good, "holds");
+        let (one, many) = nouns(self.plan.model);
         let fences = match self.fences() {
-            0 => "without further fences".to_owned(),
-            n => format!("with {}", counted(n, "fence", "fences")),
+            0 => format!("without further {many}"),
+            n => format!("with {}", counted(n, one, many)),
         };
         let certified = if self.certified { " (certified)" } else { "" };
         format!("{word} {fences}{certified}\n")
@@ -423,7 +472,7 @@ impl<'a, 'p> Answer<'a, 'p> {
                 text,
                 "  {}:{place}: {} {} `{beside}` in {}",
                 source.name(),
-                kind_text(level),
+                kind_text(self.plan.model, level),
                 side_name(site.gap.side),
                 threads.join(", ")
             );
@@ -454,7 +503,7 @@ impl<'a, 'p> Answer<'a, 'p> {
                     "line": place.line,
                     "column": place.column,
                     "where": side_name(site.gap.side),
-                    "kind": level.name(),
+                    "kind": self.plan.kind(level),
                 }));
             }
         }
@@ -496,9 +545,10 @@ impl<'a, 'p> Answer<'a, 'p> {
     }
 }
 
-const fn kind_text(level: Level) -> &'static str {
+const fn kind_text(model: Model, level: Level) -> &'static str {
     match level {
         Level::None => "nothing",
+        Level::Full if matches!(model, Model::Rma) => "flush",
         Level::StoreStore => "fence(ss)",
         Level::Full => "fence",
     }

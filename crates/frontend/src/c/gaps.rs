@@ -109,6 +109,7 @@ impl Filler<'_> {
             side: Side::After,
             lonely,
             head: None,
+            flush: None,
         };
         if !(self.wanted)(&gap) {
             return None;

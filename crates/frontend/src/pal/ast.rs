@@ -181,6 +181,7 @@ pub(crate) enum RemoteChange {
 pub(crate) struct Process {
     pub(crate) name: Name,
     pub(crate) copy: Option<Expr>,
+    pub(crate) span: Span,
 }
 
 /// Something that can be assigned to: `x` or `a[e]`.

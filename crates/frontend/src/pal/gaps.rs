@@ -9,10 +9,14 @@
 //! is written as `while (1) { fence; if (!(condition)) break; ... }`, and lowered so.
 //!
 //! If the user wrote `fence?`, these are the only gaps.
+//!
+//! In programs with processes the gap after a remote operation knows what a flush there
+//! waits for, and every flush is a gap of its own, which keeps its statement: synthesis
+//! may leave it out.
 
 use std::collections::BTreeSet;
 
-use palisade_program::{FenceKind, Gap, Head, Side, Span, UnOp};
+use palisade_program::{FenceKind, FlushWords, Gap, Head, Side, Span, UnOp};
 
 use super::ast::{Decl, DeclInit, Expr, ExprKind, File, Item, Place, Stmt, StmtKind};
 
@@ -20,7 +24,9 @@ use super::ast::{Decl, DeclInit, Expr, ExprKind, File, Item, Place, Stmt, StmtKi
 /// of the text.
 pub(super) fn fill(file: &mut File, wanted: &dyn Fn(&Gap) -> bool) -> Vec<Gap> {
     let atomic = called_in_atomic(file);
-    let marked = bodies(file).any(|(_, body)| body.iter().any(has_mark));
+    let is_rma = |item: &Item| matches!(item, Item::Unit(unit) if unit.is_process);
+    let marked =
+        !file.items.iter().any(is_rma) && bodies(file).any(|(_, body)| body.iter().any(has_mark));
     let mut filler = Filler {
         wanted,
         marked,
@@ -59,19 +65,19 @@ impl Filler<'_> {
     fn list(&mut self, body: &mut Vec<Stmt>) {
         let old = std::mem::take(body);
         let count = old.len();
-        let mut before: Option<(Span, Ending)> = None;
+        let mut before: Option<(Span, Ending, Option<FlushWords>)> = None;
         for (index, mut stmt) in old.into_iter().enumerate() {
             let whole = with_labels(&stmt);
             let gap = match before {
                 None => Some(beside(whole, Side::Before, false)),
-                Some((_, Ending::Jumps)) => None,
-                Some((_, Ending::Quiet)) => Some(beside(whole, Side::Before, false)),
-                Some((last, Ending::Acts)) => Some(beside(last, Side::After, false)),
+                Some((_, Ending::Jumps, _)) => None,
+                Some((_, Ending::Quiet, _)) => Some(beside(whole, Side::Before, false)),
+                Some((last, Ending::Acts, flush)) => Some(after(last, flush, false)),
             };
             // Nothing is put between a jump and a label: the label may be reached by
             // other ways, and what stands before it is dead.
             body.extend(gap.and_then(|gap| self.candidate(gap)));
-            before = Some((whole, ending(&stmt)));
+            before = Some((whole, ending(&stmt), remote_side(&stmt)));
             let is_label_at_end = index + 1 == count && matches!(stmt.kind, StmtKind::Empty);
             self.inside(&mut stmt);
             body.push(stmt);
@@ -79,8 +85,8 @@ impl Filler<'_> {
                 before = None;
             }
         }
-        if let Some((last, Ending::Acts | Ending::Quiet)) = before {
-            body.extend(self.candidate(beside(last, Side::After, false)));
+        if let Some((last, Ending::Acts | Ending::Quiet, flush)) = before {
+            body.extend(self.candidate(after(last, flush, false)));
         }
     }
 
@@ -93,6 +99,7 @@ impl Filler<'_> {
         let whole = with_labels(stmt);
         let ends = ending(stmt);
         let is_nothing = matches!(stmt.kind, StmtKind::Empty);
+        let flush = remote_side(stmt);
         self.inside(stmt);
         if is_nothing {
             return;
@@ -100,7 +107,7 @@ impl Filler<'_> {
         let first = self.candidate(beside(whole, Side::Before, true));
         let last = match ends {
             Ending::Jumps => None,
-            Ending::Quiet | Ending::Acts => self.candidate(beside(whole, Side::After, true)),
+            Ending::Quiet | Ending::Acts => self.candidate(after(whole, flush, true)),
         };
         if first.is_none() && last.is_none() {
             return;
@@ -145,6 +152,7 @@ impl Filler<'_> {
                     side: Side::At,
                     lonely: false,
                     head: None,
+                    flush: None,
                 };
                 if self.marked && (self.wanted)(&gap) {
                     self.gaps.push(gap);
@@ -158,7 +166,20 @@ impl Filler<'_> {
             StmtKind::Return(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => {}
             StmtKind::Skip | StmtKind::Fence(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {}
             StmtKind::Call(_) | StmtKind::Put { .. } | StmtKind::Get { .. } => {}
-            StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
+            StmtKind::RemoteAtomic(_) => {}
+            StmtKind::Flush(target) => {
+                let target = target.as_ref().map_or(stmt.span, |process| process.span);
+                let gap = Gap {
+                    flush: Some(FlushWords {
+                        target,
+                        window: None,
+                    }),
+                    ..beside(stmt.span, Side::At, false)
+                };
+                if (self.wanted)(&gap) {
+                    self.gaps.push(gap);
+                }
+            }
         }
     }
 
@@ -171,6 +192,7 @@ impl Filler<'_> {
             side: Side::Head,
             lonely: false,
             head: Some(head),
+            flush: None,
         };
         let StmtKind::While { cond, body } = &mut stmt.kind else {
             return;
@@ -223,6 +245,39 @@ impl Filler<'_> {
     }
 }
 
+/// The gap after a statement; `flush` if that is a remote operation.
+fn after(statement: Span, flush: Option<FlushWords>, lonely: bool) -> Gap {
+    Gap {
+        flush,
+        ..beside(statement, Side::After, lonely)
+    }
+}
+
+/// What a flush after the statement would wait for.
+fn remote_side(stmt: &Stmt) -> Option<FlushWords> {
+    let process = match &stmt.kind {
+        StmtKind::Put { process, .. } | StmtKind::Get { process, .. } => process,
+        StmtKind::RemoteAtomic(atomic) => &atomic.process,
+        StmtKind::Empty | StmtKind::Block(_) | StmtKind::Local(_) | StmtKind::Shared(_) => {
+            return None;
+        }
+        StmtKind::Assign { .. } | StmtKind::Update { .. } | StmtKind::If { .. } => return None,
+        StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => return None,
+        StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => return None,
+        StmtKind::Choose(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => return None,
+        StmtKind::Skip | StmtKind::Atomic(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
+            return None;
+        }
+        StmtKind::Fence(_) | StmtKind::Return(_) | StmtKind::Call(_) | StmtKind::Flush(_) => {
+            return None;
+        }
+    };
+    Some(FlushWords {
+        target: process.span,
+        window: None,
+    })
+}
+
 fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
     let start = statement.start;
     let at = match side {
@@ -236,6 +291,7 @@ fn beside(statement: Span, side: Side, lonely: bool) -> Gap {
         side,
         lonely,
         head: None,
+        flush: None,
     }
 }
 

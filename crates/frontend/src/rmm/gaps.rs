@@ -156,6 +156,7 @@ fn in_front(statement: Span, lonely: bool) -> Gap {
         side: Side::Before,
         lonely,
         head: None,
+        flush: None,
     }
 }
 
@@ -172,6 +173,7 @@ fn after(statement: Span, lonely: bool) -> Gap {
         side: Side::After,
         lonely,
         head: None,
+        flush: None,
     }
 }
 

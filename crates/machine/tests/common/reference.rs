@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Cfg, FenceKind, FlushTarget, Operand, RemoteAtomic, RemoteOp, Init, Instance, LocalAtom, LocalExpr, Model, Pick, Place, Program,
-    PropAtom, Property, PropertyKind, Step,
+    Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Operand, Pick, Place,
+    Program, PropAtom, Property, PropertyKind, RemoteAtomic, RemoteOp, Step,
 };
 
 /// A buffered store.
@@ -348,15 +348,13 @@ impl Reference<'_> {
             }
             Step::RemoteAtomic(atomic) => self.remote_atomic(state, &mut next, t, atomic),
             Step::Flush(target) => {
-                let waits = |remote: &Instance| {
-                    match target {
-                        FlushTarget::All => true,
-                        FlushTarget::Process { template, copy } => {
-                            remote.template == *template
-                                && copy.as_ref().is_none_or(|copy| {
-                                    self.eval(state, t, copy) == i64::from(remote.copy)
-                                })
-                        }
+                let waits = |remote: &Instance| match target {
+                    FlushTarget::All => true,
+                    FlushTarget::Process { template, copy } => {
+                        remote.template == *template
+                            && copy.as_ref().is_none_or(|copy| {
+                                self.eval(state, t, copy) == i64::from(remote.copy)
+                            })
                     }
                 };
                 let side = |half: &Half| match half {
@@ -386,9 +384,7 @@ impl Reference<'_> {
     }
 
     fn home(&self, cell: usize) -> Instance {
-        let (var, element) = self
-            .program
-            .variable_of(palisade_program::Cell::from(cell));
+        let (var, element) = self.program.variable_of(palisade_program::Cell::from(cell));
         let home = self.program.global(var).home;
         let home = home.expect("remote variables have a home");
         Instance {
@@ -441,7 +437,10 @@ impl Reference<'_> {
             }
             let values: Result<Vec<i64>, usize> = change.operands.iter().copied().collect();
             let Ok(values) = values else { continue };
-            if changes[..i].iter().any(|earlier| earlier.cell == change.cell) {
+            if changes[..i]
+                .iter()
+                .any(|earlier| earlier.cell == change.cell)
+            {
                 continue;
             }
             let mut after = state.clone();

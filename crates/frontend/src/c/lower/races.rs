@@ -98,7 +98,10 @@ fn accesses_of(
                         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {
                         }
                         Step::Fence(_) | Step::Atomic(_) | Step::Assert { .. } => {}
-                        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {}
+                        Step::Put { .. }
+                        | Step::Get { .. }
+                        | Step::RemoteAtomic(_)
+                        | Step::Flush(_) => {}
                     }
                 }
                 // A block of the user's may wait, or change the index on its way.

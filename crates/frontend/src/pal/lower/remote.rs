@@ -95,7 +95,10 @@ impl Code<'_, '_> {
     fn check_unranged(&mut self, place: &Memory, span: Span) {
         let global = &self.context.globals[place.var.index()];
         if global.domain.is_some() {
-            let message = format!("an atomic operation writes `{}`, which has a range", global.name);
+            let message = format!(
+                "an atomic operation writes `{}`, which has a range",
+                global.name
+            );
             let error = Diagnostic::error(span, message)
                 .label("the network would write unchecked")
                 .help("declare the variable without `in`");

@@ -5,9 +5,7 @@ use palisade_program::{BinOp, FenceKind, RemoteOp, Span};
 use super::item::ITEM_WORDS;
 use super::{Parse, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::pal::ast::{
-    Expr, ExprKind, Place, Process, RemoteAtomic, RemoteChange, Stmt, StmtKind,
-};
+use crate::pal::ast::{Expr, ExprKind, Place, Process, RemoteAtomic, RemoteChange, Stmt, StmtKind};
 use crate::pal::token::{RESERVED, Tok, is_reserved};
 
 const SEMICOLON: &str = "end the statement with `;`";
@@ -431,7 +429,8 @@ impl Parser<'_> {
     fn process(&mut self) -> Parse<Process> {
         let name = self.name("a process")?;
         let copy = self.index()?.map(|index| *index);
-        Ok(Process { name, copy })
+        let span = name.span.to(self.last_span());
+        Ok(Process { name, copy, span })
     }
 
     fn put(&mut self) -> Parse<StmtKind> {
@@ -491,7 +490,9 @@ impl Parser<'_> {
             ("compare_and_swap", _) => "write `R = compare_and_swap(Y, p, old, new);`",
             ("fetch_and_op", _) => "write `R = fetch_and_op(Y, p, value, sum);`",
             (_, None) => "write `accumulate(Y, p, value, sum);`",
-            (_, Some(_)) => "`accumulate` has no result; write `R = fetch_and_op(Y, p, value, sum);`",
+            (_, Some(_)) => {
+                "`accumulate` has no result; write `R = fetch_and_op(Y, p, value, sum);`"
+            }
         };
         if word == "accumulate" && result.is_some() {
             return Err(self.expected("a value", form));
