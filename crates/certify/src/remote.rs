@@ -64,6 +64,8 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
             Step::Get { local, remote } => (remote, local, remote),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => continue,
             Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => continue,
+            // Refused where they are stepped over.
+            Step::RemoteAtomic(_) => continue,
             Step::Assert { .. } | Step::Flush(_) => continue,
         };
         let Some(home) = program.global(remote.var).home else {

@@ -101,6 +101,11 @@ fn fence_examples() {
 }
 
 #[test]
+fn rma_examples() {
+    check_folder("examples/rma", "pal", 2);
+}
+
+#[test]
 fn rmm_examples() {
     check_folder("examples/rmm", "rmm", 5);
 }

@@ -225,10 +225,8 @@ impl Accesses {
                     }
                 }
                 self.read[atomic.remote.var.index()].extend([template, nobody]);
-                for to in [Some(&atomic.remote), atomic.result.as_ref()] {
-                    if let Some(to) = to {
-                        self.written[to.var.index()].extend([template, nobody]);
-                    }
+                for to in std::iter::once(&atomic.remote).chain(&atomic.result) {
+                    self.written[to.var.index()].extend([template, nobody]);
                 }
             }
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}

@@ -76,7 +76,7 @@ pub fn operations(program: &Program, template: &Template) -> Vec<Operation> {
             Step::Get { local, remote } => (remote, local, false),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => continue,
             Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => continue,
-            Step::Assert { .. } | Step::Flush(_) => continue,
+            Step::RemoteAtomic(_) | Step::Assert { .. } | Step::Flush(_) => continue,
         };
         let remote = if put { target } else { source };
         for (from, read) in cells(program, source) {
@@ -230,6 +230,8 @@ impl<'p> Network<'p> {
                 }
                 Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => edge.step.clone(),
                 Step::Atomic(_) | Step::Assert { .. } => edge.step.clone(),
+                // Stays, and the abstraction refuses it with its span.
+                Step::RemoteAtomic(_) => edge.step.clone(),
             };
             let meaning = Meaning::Step {
                 edge: edge_id,

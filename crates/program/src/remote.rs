@@ -156,6 +156,22 @@ impl RemoteAtomic {
             .chain(self.result.as_ref())
     }
 
+    /// All places that it names, to be changed.
+    pub fn places_mut(&mut self) -> Vec<&mut Place> {
+        let operands = match &mut self.change {
+            Change::Op { operand, .. } => vec![operand],
+            Change::CompareSwap { expected, new } => vec![expected, new],
+        };
+        let operands = operands.into_iter().filter_map(|o| match o {
+            Operand::Place(place) => Some(place),
+            Operand::Value(_) => None,
+        });
+        let mut all = vec![&mut self.remote];
+        all.extend(operands);
+        all.extend(self.result.as_mut());
+        all
+    }
+
     /// The expressions of operands that are evaluated when it is issued.
     pub fn values(&self) -> impl Iterator<Item = &LocalExpr> {
         self.change.operands().filter_map(|o| match o {

@@ -526,17 +526,13 @@ impl Parser<'_> {
 
     fn remote_op(&mut self) -> Parse<RemoteOp> {
         let word = self.word();
-        match RemoteOp::ALL.into_iter().find(|op| op.name() == word) {
-            Some(op) => {
-                self.advance();
-                Ok(op)
-            }
-            None => {
-                let names: Vec<&str> = RemoteOp::ALL.iter().map(|op| op.name()).collect();
-                let help = format!("the operations are {}", names.join(", "));
-                Err(self.expected("an operation", &help))
-            }
+        if let Some(op) = RemoteOp::ALL.into_iter().find(|op| op.name() == word) {
+            self.advance();
+            return Ok(op);
         }
+        let names: Vec<&str> = RemoteOp::ALL.iter().map(|op| op.name()).collect();
+        let help = format!("the operations are {}", names.join(", "));
+        Err(self.expected("an operation", &help))
     }
 }
 

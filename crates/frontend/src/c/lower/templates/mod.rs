@@ -144,7 +144,8 @@ impl Pass<'_> {
                     && atomic.body.edges.iter().all(|e| self.is_quiet(t, &e.step))
             }
             Step::Assume(_) | Step::Havoc { .. } | Step::Load { .. } | Step::Assert { .. } => false,
-            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
+            Step::Put { .. } | Step::Get { .. } => false,
+            Step::RemoteAtomic(_) | Step::Flush(_) => false,
         }
     }
 
@@ -339,6 +340,7 @@ fn renumber(program: &mut Program, unused: &BTreeSet<GlobalId>) -> Vec<Option<Gl
                 new(remote);
                 new(local);
             }
+            Step::RemoteAtomic(atomic) => atomic.places_mut().into_iter().for_each(new),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
             Step::Fence(_) | Step::Atomic(_) | Step::Assert { .. } | Step::Flush(_) => {}
         });
