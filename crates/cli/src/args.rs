@@ -1,5 +1,7 @@
-//! The command line: every command and every option, in this one file. Help,
-//! the man page and shell completions are made from it.
+//! The command line: every command and every option, in this file and those under
+//! `args/`. Help, the man page and shell completions are made from it.
+
+mod linearize;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::{Domain, Model};
 
+pub(crate) use self::linearize::{FreeArg, LinearEmitArg, LinearizeArgs};
 use crate::buffers::BuffersArg;
 
 /// What the program is, for `--help`.
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     /// Analyse a heap program: 3-valued logic, TVLA's languages
     #[command(after_help = EXIT_CODES)]
     Shape(ShapeArgs),
+    /// Search a data structure's runs for a history that is not linearizable
+    #[command(after_help = EXIT_CODES)]
+    Linearize(LinearizeArgs),
     /// Run litmus tests and print their final states in herd's form
     Litmus(LitmusArgs),
     /// Format programs
@@ -87,6 +93,7 @@ impl Command {
             Self::Certify(_) => "certify",
             Self::Reduce(_) => "reduce",
             Self::Shape(_) => "shape",
+            Self::Linearize(_) => "linearize",
             Self::Litmus(_) => "litmus",
             Self::Fmt(_) => "fmt",
             Self::Show(_) => "show",
@@ -107,6 +114,7 @@ impl Command {
             Self::Certify(args) => args.common.clone(),
             Self::Reduce(args) => args.common.clone(),
             Self::Shape(args) => args.common.clone(),
+            Self::Linearize(args) => args.common.clone(),
             Self::Litmus(args) => args.common.clone(),
             Self::Fmt(args) => args.common.clone(),
             Self::Show(args) => args.common.clone(),

@@ -30,6 +30,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("fences", &["program", "verify", "machine"]),
     ("shape", &["program"]),
+    ("linearize", &["program", "shape"]),
     ("report", &["program", "verify", "shape"]),
     // Random programs for tests: nobody's normal dependency.
     ("arbitrary", &["program"]),
@@ -49,6 +50,7 @@ const APART: &[(&str, &str)] = &[
     // Engines do not know source languages.
     ("verify", "frontend"),
     ("fences", "frontend"),
+    ("linearize", "frontend"),
 ];
 
 fn metadata() -> Metadata {

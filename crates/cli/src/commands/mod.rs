@@ -9,6 +9,7 @@ mod completions;
 mod explore;
 mod fence;
 mod fmt;
+mod linearize;
 mod litmus;
 mod man;
 mod reduce;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Certify(args) => certify::run(&args, context),
         Command::Reduce(args) => reduce::run(&args, context),
         Command::Shape(args) => shape::run(&args, context),
+        Command::Linearize(args) => linearize::run(&args, context),
         Command::Litmus(args) => litmus::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Show(args) => show::run(&args, context),

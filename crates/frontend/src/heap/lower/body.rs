@@ -116,10 +116,9 @@ impl<'a> Builder<'a> {
         let mut seen = self.reachable();
         seen[self.body.exit.index()] = true;
         let mut numbers = vec![LocId(0); seen.len()];
-        let mut count = 0;
-        for (index, _) in seen.iter().enumerate().filter(|(_, seen)| **seen) {
-            numbers[index] = LocId::from(count);
-            count += 1;
+        let kept = seen.iter().enumerate().filter(|(_, seen)| **seen);
+        for (number, (index, _)) in kept.enumerate() {
+            numbers[index] = LocId::from(number);
         }
         let body = &mut self.body;
         body.edges.retain(|edge| seen[edge.from.index()]);
@@ -191,9 +190,9 @@ impl<'a> Builder<'a> {
 
     // ---- locals
 
-    fn add_local(&mut self, name: String, ty: Type, role: Role, span: Span) -> LocalId {
+    fn add_local(&mut self, name: &str, ty: Type, role: Role, span: Span) -> LocalId {
         let taken = |name: &str| self.body.locals.iter().any(|l| l.name == name);
-        let mut unique = name.clone();
+        let mut unique = name.to_owned();
         let mut number = 2;
         while taken(&unique) {
             unique = format!("{name}#{number}");
@@ -226,14 +225,14 @@ impl<'a> Builder<'a> {
             self.items.push(error);
             return None;
         }
-        let id = self.add_local(name.text.clone(), found.base, role, name.span);
+        let id = self.add_local(&name.text, found.base, role, name.span);
         let tag = found.tag.map(|tag| {
             let part = match tag {
                 palisade_program::heap::Tag::Mark => "mark",
                 palisade_program::heap::Tag::Count => "count",
             };
             let name_of_tag = format!("{}.{part}", name.text);
-            self.add_local(name_of_tag, tag.ty(), Role::TagOf(id), name.span)
+            self.add_local(&name_of_tag, tag.ty(), Role::TagOf(id), name.span)
         });
         let variable = Variable { id, tag, ty: found };
         if let Some(scope) = self.scopes.last_mut() {
@@ -245,7 +244,7 @@ impl<'a> Builder<'a> {
     pub(super) fn temporary(&mut self, ty: Type, span: Span) -> LocalId {
         self.temporaries += 1;
         let name = format!("${}", self.temporaries);
-        self.add_local(name, ty, Role::Temporary, span)
+        self.add_local(&name, ty, Role::Temporary, span)
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<Variable> {
@@ -292,7 +291,7 @@ impl<'a> Builder<'a> {
                 self.at = after;
             }
             StmtKind::If(cond, then, other) => {
-                self.if_statement(cond, then, other.as_deref(), span)
+                self.if_statement(cond, then, other.as_deref(), span);
             }
             StmtKind::While(cond, body) => self.while_statement(cond, body, span),
             StmtKind::DoWhile(body, cond) => self.do_while(body, cond, span),
@@ -325,7 +324,7 @@ impl<'a> Builder<'a> {
                 };
                 if let Some(when) = when {
                     let kind = *kind;
-                    self.commit(Commit { kind, when, span });
+                    self.commit(&Commit { kind, when, span });
                 }
             }
         }
@@ -507,7 +506,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Puts a commit point on the steps that lead here.
-    fn commit(&mut self, commit: Commit) {
+    fn commit(&mut self, commit: &Commit) {
         if self.kind == Kind::Sequential {
             let error = Diagnostic::error(commit.span, "a commit point outside a method")
                 .label("runs alone: there is nothing to commit");

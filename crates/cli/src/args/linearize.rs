@@ -1,0 +1,72 @@
+//! Options of `palisade linearize`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::CommonArgs;
+
+/// `palisade linearize`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LinearizeArgs {
+    /// The data structure as code (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Let `free` give nodes back to the allocator, which hands them out again: with
+    /// `recycle` freed nodes may be read meanwhile, with `strict` that is a violation
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "recycle"
+    )]
+    pub(crate) free: Option<FreeArg>,
+    /// Print something else instead of a verdict
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    pub(crate) emit: Option<LinearEmitArg>,
+    /// Print what the search cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Threads of the runs that are searched [default: 3, with --free 2]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) threads: Option<u32>,
+    /// Calls in one run that is searched, over all threads [default: 4, with --free 6]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) ops: Option<u32>,
+    /// Nodes that exist at the same time in the runs that are searched
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Limits")]
+    pub(crate) nodes: usize,
+    /// Values of arguments that are compared, and of `*`, in the runs that are searched
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) values: u32,
+    /// States to store at most
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2_000_000,
+        help_heading = "Limits"
+    )]
+    pub(crate) max_states: usize,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What happens to freed nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum FreeArg {
+    /// They come back from `new` as they are; until then others may read them
+    Recycle,
+    /// They come back from `new` as they are; until then nobody may touch them
+    Strict,
+}
+
+/// What to print instead of a verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LinearEmitArg {
+    /// The methods as control-flow graphs
+    Program,
+}

@@ -1,0 +1,382 @@
+//! `palisade linearize`: whether a data structure is linearizable. All runs within
+//! bounds are searched for a history that no order of its calls explains.
+
+use std::fmt::Write;
+
+use palisade_frontend::heap;
+use palisade_linearize::points::{Suggestion, suggest};
+use palisade_linearize::witness::Kind;
+use palisade_linearize::{
+    Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, explore, timeline,
+};
+use palisade_program::heap::{Program, Specification, print};
+use palisade_program::{Source, Unknown};
+use palisade_report::{Document, Ink, Outcome, Stats};
+use serde_json::{Value, json};
+
+use crate::CommandResult;
+use crate::args::{FreeArg, LinearEmitArg, LinearizeArgs};
+use crate::context::{self, Context};
+use crate::input;
+use crate::progress::Progress;
+
+/// Bounds of the searches about commit points: they are many, and a wrong point
+/// shows early.
+const COMMIT_THREADS: u32 = 2;
+const COMMIT_CALLS: u32 = 3;
+const COMMIT_STATES: usize = 100_000;
+
+pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
+    let source = input::read(&args.file)?;
+    let program = match heap::parse(source) {
+        Ok(parsed) => {
+            input::warn(context, &parsed.program.source, &parsed.warnings);
+            parsed.program
+        }
+        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+    };
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some("sc".to_owned()),
+        ..context.document()
+    };
+    match args.emit {
+        Some(LinearEmitArg::Program) => {
+            return Ok(emit(context, heading, &print::program(&program)));
+        }
+        None => {}
+    }
+    let options = options(args, context);
+    let heading = Document {
+        options: Some(options_value(&options)),
+        ..heading
+    };
+    context.prepare_last_words(heading.clone());
+    let progress = Progress::start("searching histories");
+    let result = judge(&program, &options, context);
+    drop(progress);
+    let result = result.unwrap_or_else(|failure| failed(&failure));
+    let text = text(args, context, &program, &options, &result);
+    context.print(&text, &document(heading, &program, &result));
+    Ok(result.outcome)
+}
+
+fn emit(context: &Context, heading: Document, text: &str) -> Outcome {
+    let document = Document {
+        text: Some(text.to_owned()),
+        ..heading
+    };
+    context.print(text, &document);
+    Outcome::Done
+}
+
+fn options(args: &LinearizeArgs, context: &Context) -> Options {
+    let reclaim = match args.free {
+        None => Reclaim::Never,
+        Some(FreeArg::Recycle) => Reclaim::Recycle,
+        Some(FreeArg::Strict) => Reclaim::Strict,
+    };
+    // A node that comes back takes more calls and fewer threads.
+    let (threads, calls) = match reclaim {
+        Reclaim::Never => (3, 4),
+        Reclaim::Recycle | Reclaim::Strict => (2, 6),
+    };
+    Options {
+        threads: args.threads.unwrap_or(threads),
+        calls: args.ops.unwrap_or(calls),
+        nodes: args.nodes,
+        values: args.values,
+        reclaim,
+        max_states: args.max_states,
+        deadline: context.limits.deadline,
+        cancel: Some(context.limits.cancel.clone()),
+        ..Options::default()
+    }
+}
+
+const fn reclaim_word(reclaim: Reclaim) -> &'static str {
+    match reclaim {
+        Reclaim::Never => "never",
+        Reclaim::Recycle => "recycle",
+        Reclaim::Strict => "strict",
+    }
+}
+
+fn options_value(options: &Options) -> Value {
+    json!({
+        "threads": options.threads,
+        "ops": options.calls,
+        "nodes": options.nodes,
+        "values": options.values,
+        "free": reclaim_word(options.reclaim),
+        "max_states": options.max_states,
+    })
+}
+
+/// What is known in the end.
+struct Judgement {
+    outcome: Outcome,
+    /// Why: what is violated, or what is missing.
+    reason: String,
+    /// The bounds, if nothing else stands between this and a verdict.
+    bound: Option<String>,
+    /// The run that violates.
+    witness: Option<Box<Witness>>,
+    notes: Vec<String>,
+    states: u64,
+    transitions: u64,
+}
+
+fn unknown(reason: String) -> Judgement {
+    Judgement {
+        outcome: Outcome::Unknown,
+        reason,
+        bound: None,
+        witness: None,
+        notes: Vec::new(),
+        states: 0,
+        transitions: 0,
+    }
+}
+
+fn failed(failure: &Failure) -> Judgement {
+    unknown(failure.to_string())
+}
+
+/// Searches runs with more and more calls, so that short histories are found first.
+fn judge(program: &Program, options: &Options, context: &Context) -> Result<Judgement, Failure> {
+    let mut cost = (0, 0);
+    let mut last: Option<Search> = None;
+    for calls in options.calls.min(2)..=options.calls {
+        let stage = Options {
+            calls,
+            threads: options.threads.min(calls),
+            ..options.clone()
+        };
+        let search = explore(program, &stage)?;
+        cost = (cost.0 + search.states, cost.1 + search.transitions);
+        let ended = !matches!(search.found, Found::Nothing);
+        last = Some(search);
+        if ended {
+            break;
+        }
+    }
+    let Some(search) = last else {
+        return Ok(unknown("no run was searched".to_owned()));
+    };
+    let mut judgement = judged(program, options, context, search)?;
+    (judgement.states, judgement.transitions) = cost;
+    if options.reclaim != Reclaim::Never && !program.frees() {
+        let note = "the program frees nothing: --free makes no difference but for leaks";
+        judgement.notes.push(note.to_owned());
+    }
+    Ok(judgement)
+}
+
+fn judged(
+    program: &Program,
+    options: &Options,
+    context: &Context,
+    search: Search,
+) -> Result<Judgement, Failure> {
+    let bounds = search.bounds;
+    match search.found {
+        Found::Wrong(witness) => {
+            let also = search.also.map(|also| {
+                let line = program.source.position(also.span.start).line;
+                format!(
+                    "another run: {} at line {line}",
+                    timeline::words(&also.what)
+                )
+            });
+            Ok(Judgement {
+                outcome: Outcome::Violated,
+                reason: timeline::words(&witness.what),
+                witness: Some(witness),
+                notes: also.into_iter().collect(),
+                ..unknown(String::new())
+            })
+        }
+        Found::Stopped(_) => {
+            let why = context.limits.stopped().unwrap_or(Unknown::Interrupted);
+            Ok(unknown(why.to_string()))
+        }
+        Found::Nothing => {
+            let bound = bounds_text(options, &bounds);
+            let reason = format!("no violation in runs of {bound}");
+            let mut judgement = Judgement {
+                bound: Some(bound),
+                ..unknown(reason)
+            };
+            about_commits(program, options, &mut judgement)?;
+            Ok(judgement)
+        }
+    }
+}
+
+fn bounds_text(options: &Options, touched: &[Bound]) -> String {
+    let (threads, calls) = (options.threads, options.calls);
+    let mut text = format!("{threads} threads with {calls} calls");
+    for bound in touched {
+        let more = match bound {
+            Bound::Nodes => format!("{} nodes", options.nodes),
+            Bound::LocalSteps => "short loops over locals".to_owned(),
+            Bound::Numbers => "numbers of 64 bits".to_owned(),
+            Bound::States => format!("{} states", options.max_states),
+        };
+        // Writing to a string does not fail.
+        let _ = write!(text, ", {more}");
+    }
+    text
+}
+
+/// Whether the commit points explain short runs; others if they do not.
+fn about_commits(
+    program: &Program,
+    options: &Options,
+    judgement: &mut Judgement,
+) -> Result<(), Failure> {
+    if program.specification == Specification::Nothing {
+        return Ok(());
+    }
+    let short = Options {
+        threads: options.threads.min(COMMIT_THREADS),
+        calls: options.calls.min(COMMIT_CALLS),
+        max_states: options.max_states.min(COMMIT_STATES),
+        ..options.clone()
+    };
+    let (threads, calls) = (short.threads, short.calls);
+    if program.has_commits() {
+        match check_commits(program, &short)?.found {
+            Found::Nothing => {
+                judgement.notes.push(format!(
+                    "the commit points explain all runs of {threads} threads with {calls} calls"
+                ));
+                return Ok(());
+            }
+            Found::Stopped(_) => return Ok(()),
+            Found::Wrong(witness) => {
+                let line = program.source.position(witness.span.start).line;
+                let what = timeline::words(&witness.what);
+                judgement
+                    .notes
+                    .push(format!("commit point: {what} (line {line})"));
+            }
+        }
+    }
+    match suggest(program, &short)? {
+        Some(points) => {
+            for point in &points {
+                judgement.notes.push(suggestion(&program.source, point));
+            }
+        }
+        None => judgement.notes.push(format!(
+            "no single access per `return` explains all runs of {threads} threads with {calls} calls"
+        )),
+    }
+    Ok(())
+}
+
+fn suggestion(source: &Source, point: &Suggestion) -> String {
+    format!(
+        "{}: calls that return at line {} can commit at line {}: {}",
+        point.method,
+        source.position(point.at_return.start).line,
+        source.position(point.span.start).line,
+        point.step
+    )
+}
+
+/// The result for people.
+fn text(
+    args: &LinearizeArgs,
+    context: &Context,
+    program: &Program,
+    options: &Options,
+    result: &Judgement,
+) -> String {
+    let mut text = String::new();
+    let (word, ink) = match result.outcome {
+        Outcome::Violated => ("violated", Ink::Bad),
+        Outcome::Done | Outcome::Holds => ("holds", Ink::Good),
+        Outcome::BadInput | Outcome::Unknown => ("unknown", Ink::Doubt),
+    };
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "{}: {}",
+        context.style.paint(ink, word),
+        result.reason
+    );
+    if let Some(witness) = &result.witness {
+        let place = program.source.position(witness.span.start);
+        let _ = writeln!(text, "\n  at {}:{place}\n", program.source.name());
+        text.push_str(&timeline::text(witness, &program.source));
+    } else {
+        text.push('\n');
+    }
+    for note in &result.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    let free = match options.reclaim {
+        Reclaim::Never => "garbage collection",
+        Reclaim::Recycle => "nodes are recycled",
+        Reclaim::Strict => "freed nodes must not be touched",
+    };
+    let summary = format!("model sc, {free}, {} states", result.states);
+    let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
+    if args.stats {
+        let cost = context::stats();
+        let _ = writeln!(text, "states {}", result.states);
+        let _ = writeln!(text, "transitions {}", result.transitions);
+        let _ = writeln!(text, "cpu seconds {:.3}", cost.cpu_seconds);
+        let _ = writeln!(text, "peak memory bytes {}", cost.peak_memory_bytes);
+    }
+    text
+}
+
+/// The result for scripts.
+fn document(heading: Document, program: &Program, result: &Judgement) -> Document {
+    Document {
+        verdict: Some(match result.outcome {
+            Outcome::Violated => "violated",
+            Outcome::Done | Outcome::Holds => "holds",
+            Outcome::BadInput | Outcome::Unknown => "unknown",
+        }),
+        replayed: result.witness.is_some().then_some(true),
+        reason: Some(result.reason.clone()),
+        bound: result.bound.clone(),
+        trace: result
+            .witness
+            .as_ref()
+            .map(|witness| trace_value(witness, &program.source)),
+        notes: result.notes.clone(),
+        stats: Some(Stats {
+            states: Some(result.states),
+            transitions: Some(result.transitions),
+            ..context::stats()
+        }),
+        ..heading
+    }
+}
+
+/// The run: one object per call, step and return.
+fn trace_value(witness: &Witness, source: &Source) -> Value {
+    let events = witness.happenings.iter().map(|happening| {
+        let place = source.position(happening.span.start);
+        let (event, step) = match &happening.kind {
+            Kind::Call(text) => ("call", text.clone()),
+            Kind::Step(text) => ("step", text.clone()),
+            Kind::Return(None) => ("return", "return".to_owned()),
+            Kind::Return(Some(value)) => ("return", format!("return {value}")),
+        };
+        json!({
+            "thread": format!("thread {}", happening.thread + 1),
+            "line": place.line,
+            "column": place.column,
+            "event": event,
+            "step": step,
+        })
+    });
+    events.collect()
+}

@@ -1,0 +1,41 @@
+//! *Linearizability* of data structures: whether calls of many threads always look as
+//! if they had happened one at a time, in an order that respects which call ended
+//! before which began.
+//!
+//! Two sides. The concrete side runs the program within bounds (threads, calls, nodes)
+//! in all interleavings, and finds histories that no order explains; it knows nothing
+//! of commit points. It also checks given commit points, and searches for some.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`options`] | bounds and memory management |
+//! | `value`, `state` | memory, nodes, states |
+//! | `code`, `step` | bodies prepared for running; what one step does |
+//! | `spec` | states of the specification |
+//! | `track` | all ways in which calls can have taken effect so far |
+//! | [`machine`] | moves of threads |
+//! | `canonical` | states up to renaming |
+//! | [`explore`](mod@explore) | the search |
+//! | [`witness`], `history` | the run that was found, run again; its history, checked again |
+//! | [`timeline`] | a witness as text |
+//! | [`points`] | where calls can be said to take effect |
+
+mod canonical;
+mod code;
+pub mod explore;
+mod history;
+pub mod machine;
+pub mod options;
+pub mod points;
+mod spec;
+mod state;
+pub mod step;
+pub mod timeline;
+pub mod track;
+mod value;
+pub mod witness;
+
+pub use explore::{Failure, Found, Search, Stop, check_commits, explore};
+pub use machine::{Bound, Wrong};
+pub use options::{Options, Reclaim};
+pub use witness::Witness;

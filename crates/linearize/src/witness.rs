@@ -1,0 +1,246 @@
+//! A *witness*: a run that violates, event by event, with stable names. The search knows
+//! states up to renaming; here the run is run again from the start, one move at a time,
+//! and each state is compared with the one that the search stored. A history that is
+//! said not to be linearizable is looked at once more by `history`.
+
+use palisade_program::Span;
+use palisade_program::heap::print::Names;
+use palisade_program::heap::{Body, Step, Term};
+
+use crate::canonical::canonical;
+use crate::explore::Failure;
+use crate::history::{self, Call};
+use crate::machine::{End, Event, Machine, Wrong};
+use crate::state::State;
+use crate::value::{Memory, Value};
+
+/// What happens in one line of a witness.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A method is called: `push(1)`.
+    Call(String),
+    /// A step: `t = top (n2)`.
+    Step(String),
+    /// The call returns, with this result.
+    Return(Option<String>),
+}
+
+/// One line of a witness.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Happening {
+    /// The thread, from 0.
+    pub thread: usize,
+    /// What happens.
+    pub kind: Kind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A run that violates.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// What it violates.
+    pub what: Wrong,
+    /// Where the violation shows.
+    pub span: Span,
+    /// Shared variables before the first call.
+    pub start: Vec<(String, String)>,
+    /// The run.
+    pub happenings: Vec<Happening>,
+}
+
+/// A witness of something that is wrong before the first call.
+pub(crate) fn at_start(_: &Machine<'_>, what: &Wrong, span: Span) -> Witness {
+    Witness {
+        what: what.clone(),
+        span,
+        start: Vec::new(),
+        happenings: Vec::new(),
+    }
+}
+
+/// Runs the states with these keys again, and then a move that ends in `what`.
+pub(crate) fn replay(
+    searched: &Machine<'_>,
+    way: &[&[u8]],
+    what: &Wrong,
+    span: Span,
+) -> Result<Witness, Failure> {
+    let lost = |text: &str| Failure::Replay(text.to_owned());
+    let (program, options) = (searched.program, searched.options);
+    let machine = Machine::new(program, options, searched.mode.clone()).unbounded();
+    let key = |state: &State| canonical(state, machine.renaming).1;
+    let starts = machine.initial()?.into_iter().filter_map(|end| match end {
+        End::State(state) => Some(*state),
+        End::Wrong { .. } => None,
+    });
+    let mut starts = starts.filter(|state| way.first().is_some_and(|first| **first == *key(state)));
+    let mut state = starts.next().ok_or_else(|| lost("no such start"))?;
+    let start = shown_memory(&machine, &state.memory);
+    let mut events: Vec<(usize, Event)> = Vec::new();
+    for wanted in &way[1..] {
+        let moves = machine.moves(&state)?.into_iter();
+        let found = moves.filter_map(|step| match step.end {
+            End::State(next) => Some((step.thread, step.events, next)),
+            End::Wrong { .. } => None,
+        });
+        let mut found = found.filter(|(_, _, next)| **wanted == *key(next));
+        let (thread, more, next) = found.next().ok_or_else(|| lost("a state is not reached"))?;
+        events.extend(more.into_iter().map(|event| (thread, event)));
+        state = *next;
+    }
+    let last = machine.moves(&state)?.into_iter();
+    let mut last = last.filter(|step| match &step.end {
+        End::Wrong {
+            what: found,
+            span: at,
+        } => found == what && *at == span,
+        End::State(_) => false,
+    });
+    let last = last
+        .next()
+        .ok_or_else(|| lost("the violation is not reached"))?;
+    let thread = last.thread;
+    events.extend(last.events.into_iter().map(|event| (thread, event)));
+    if *what == Wrong::NotLinearizable {
+        let calls = calls(&machine, &events);
+        if history::linearizable(&machine.oracle, &calls)? {
+            return Err(lost("the history is linearizable after all"));
+        }
+    }
+    let happenings = events
+        .iter()
+        .map(|(thread, event)| shown(&machine, *thread, event));
+    Ok(Witness {
+        what: what.clone(),
+        span,
+        start,
+        happenings: happenings.collect(),
+    })
+}
+
+/// The history of a run.
+fn calls(machine: &Machine<'_>, events: &[(usize, Event)]) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut running: Vec<Option<usize>> = vec![None; machine.options.threads as usize];
+    for (time, (thread, event)) in events.iter().enumerate() {
+        match event {
+            Event::Call { method, arguments } => {
+                running[*thread] = Some(calls.len());
+                calls.push(Call {
+                    operation: machine.program.methods[*method].operation,
+                    arguments: arguments.clone(),
+                    begin: time,
+                    end: None,
+                });
+            }
+            Event::Return { value, .. } => {
+                if let Some(index) = running[*thread].take() {
+                    calls[index].end = Some((time, *value));
+                }
+            }
+            Event::Step { .. } => {}
+        }
+    }
+    calls
+}
+
+/// A value as people read it.
+pub(crate) fn shown_value(value: Value) -> String {
+    match value {
+        Value::Nothing => String::new(),
+        Value::Null => "null".to_owned(),
+        Value::Node(index) => format!("n{}", index + 1),
+        Value::Holder(thread) => format!("held by thread {}", thread + 1),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Data(number) => (number + 1).to_string(),
+        Value::Empty => "empty".to_owned(),
+        Value::Undefined => "undefined".to_owned(),
+    }
+}
+
+fn shown_memory(machine: &Machine<'_>, memory: &Memory) -> Vec<(String, String)> {
+    let shared = machine.program.shared.iter().zip(&memory.shared);
+    shared
+        .map(|(declared, word)| (declared.name.clone(), shown_value(word.value)))
+        .collect()
+}
+
+fn shown(machine: &Machine<'_>, thread: usize, event: &Event) -> Happening {
+    let program = machine.program;
+    let (kind, span) = match event {
+        Event::Call { method, arguments } => {
+            let method = &program.methods[*method];
+            let arguments: Vec<String> = arguments.iter().map(|v| shown_value(*v)).collect();
+            let text = format!("{}({})", method.name, arguments.join(", "));
+            (Kind::Call(text), method.span)
+        }
+        Event::Return { value, span } => {
+            let value = (*value != Value::Nothing).then(|| shown_value(*value));
+            (Kind::Return(value), *span)
+        }
+        Event::Step {
+            method,
+            edge,
+            locals,
+        } => {
+            let body = &program.methods[*method].body;
+            let edge = &body.edges[*edge];
+            let names = Names {
+                structs: &program.structs,
+                shared: &program.shared,
+                body: Some(body),
+            };
+            let text = names.step(&edge.step);
+            (Kind::Step(noted(text, &edge.step, body, locals)), edge.span)
+        }
+    };
+    Happening { thread, kind, span }
+}
+
+/// A step with the value that it is about.
+fn noted(text: String, step: &Step, body: &Body, locals: &[Value]) -> String {
+    let local = |id: palisade_program::LocalId| shown_value(locals[id.index()]);
+    let of_term = |term: &Term| match term {
+        Term::Local(id) => Some(local(*id)),
+        Term::Null
+        | Term::Empty
+        | Term::Undefined
+        | Term::Bool(_)
+        | Term::Int(_)
+        | Term::Plus(..)
+        | Term::Shared(_) => None,
+    };
+    let note = match step {
+        Step::Read { to, tag, .. } => match tag {
+            Some(tag) => Some(format!("{}, {}", local(*to), local(*tag))),
+            None => Some(local(*to)),
+        },
+        Step::New { to } | Step::Havoc { to } => Some(local(*to)),
+        Step::Assign { value, .. } | Step::Write { value, .. } => of_term(value),
+        Step::Cas {
+            expect,
+            new,
+            success,
+            ..
+        } => match (success, of_term(new)) {
+            (true, Some(new)) => Some(new),
+            (true, None) | (false, _) => of_term(expect).map(|e| format!("not {e}")),
+        },
+        Step::Free(id) => Some(local(*id)),
+        Step::Skip | Step::Assume(_) | Step::Lock(_) | Step::Unlock(_) | Step::Return(_) => None,
+    };
+    let dereferenced = step.dereferences().map(|id| {
+        let name = &body.locals[id.index()].name;
+        format!("{name} is {}", local(id))
+    });
+    match (note, dereferenced) {
+        (Some(note), Some(of)) if !matches!(step, Step::Free(_)) => {
+            format!("{text} ({note}; {of})")
+        }
+        (Some(note), _) => format!("{text} ({note})"),
+        (None, Some(of)) => format!("{text} ({of})"),
+        (None, None) => text,
+    }
+}

@@ -1,0 +1,322 @@
+//! Every program of `examples/linear` does what its second line says, in all runs of
+//! two and three threads with a few calls; and its commit points explain them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use palisade_linearize::{
+    Found, Options, Reclaim, Search, Wrong, check_commits, explore, points, timeline,
+};
+use palisade_program::Source;
+use palisade_program::heap::{Program, Specification};
+
+fn examples() -> Vec<(String, Program, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/linear");
+    let files = fs::read_dir(folder).expect("the examples are there");
+    let mut files: Vec<PathBuf> = files
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "pal"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 15, "{} examples", files.len());
+    files.iter().map(|path| example(path)).collect()
+}
+
+fn example(path: &std::path::Path) -> (String, Program, String) {
+    let text = fs::read_to_string(path).expect("the file can be read");
+    let name = path.file_stem().map(|n| n.to_string_lossy().into_owned());
+    let name = name.expect("it has a name");
+    let expected = text
+        .lines()
+        .nth(1)
+        .and_then(|l| l.strip_prefix("// expect: "));
+    let expected = expected
+        .unwrap_or_else(|| panic!("{name}: no expectation"))
+        .to_owned();
+    (name.clone(), parsed(&name, &text), expected)
+}
+
+fn parsed(name: &str, text: &str) -> Program {
+    match palisade_frontend::heap::parse(Source::new(name, text)) {
+        Ok(parsed) => parsed.program,
+        Err(diagnostics) => panic!("{diagnostics}"),
+    }
+}
+
+fn search(program: &Program, threads: u32, calls: u32, reclaim: Reclaim) -> Search {
+    let options = Options {
+        threads,
+        calls,
+        reclaim,
+        ..Options::default()
+    };
+    explore(program, &options).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// What was found, in words.
+fn words(search: &Search) -> String {
+    match &search.found {
+        Found::Nothing => "nothing".to_owned(),
+        Found::Stopped(stop) => format!("{stop:?}"),
+        Found::Wrong(witness) => timeline::words(&witness.what),
+    }
+}
+
+/// Bounds at which a program is looked at without `--free`.
+const PLAIN: &[(u32, u32)] = &[(2, 4), (3, 3)];
+
+#[test]
+fn verdicts() {
+    for (name, program, expected) in examples() {
+        let plain = PLAIN
+            .iter()
+            .map(|&(threads, calls)| search(&program, threads, calls, Reclaim::Never));
+        let mut wrong = plain.filter(|found| !matches!(found.found, Found::Nothing));
+        match expected.as_str() {
+            "linearizable"
+            | "linearizable, also with --free"
+            | "linearizable, but violated with --free" => {
+                let wrong = wrong.next().map(|found| words(&found));
+                assert_eq!(wrong, None, "{name}");
+            }
+            "not linearizable" => {
+                let found = wrong
+                    .next()
+                    .unwrap_or_else(|| panic!("{name}: nothing found"));
+                let Found::Wrong(witness) = &found.found else {
+                    panic!("{name}: {}", words(&found));
+                };
+                assert_eq!(witness.what, Wrong::NotLinearizable, "{name}");
+            }
+            other => panic!("{name}: what is `{other}`?"),
+        }
+    }
+}
+
+#[test]
+fn verdicts_with_reclamation() {
+    let mut both = (0, 0);
+    for (name, program, expected) in examples() {
+        if expected.ends_with("also with --free") {
+            both.0 += 1;
+            for (threads, calls) in [(2, 5), (3, 3)] {
+                let found = search(&program, threads, calls, Reclaim::Recycle);
+                assert_eq!(words(&found), "nothing", "{name}");
+            }
+            // The counter does not help against reading what was freed.
+            let found = search(&program, 2, 4, Reclaim::Strict);
+            assert_eq!(words(&found), "use after free", "{name}");
+        } else if expected.ends_with("violated with --free") {
+            both.1 += 1;
+            let found = search(&program, 2, 6, Reclaim::Recycle);
+            assert!(
+                matches!(found.found, Found::Wrong(_)),
+                "{name}: {}",
+                words(&found)
+            );
+        }
+    }
+    assert!(both.0 >= 2 && both.1 >= 2, "{both:?}");
+}
+
+#[test]
+fn commit_points_explain_all_runs_of_right_programs() {
+    let mut count = 0;
+    for (name, program, expected) in examples() {
+        if !program.has_commits() || !expected.starts_with("linearizable") {
+            continue;
+        }
+        count += 1;
+        for (threads, calls) in [(2, 4), (3, 3)] {
+            let options = Options {
+                threads,
+                calls,
+                ..Options::default()
+            };
+            let found = check_commits(&program, &options).expect("a search");
+            assert_eq!(words(&found), "nothing", "{name}");
+        }
+    }
+    assert!(count >= 8, "{count} programs");
+}
+
+#[test]
+fn reductions_change_no_verdict() {
+    for (name, program, _) in examples() {
+        for calls in 1..=2 {
+            for reclaim in [Reclaim::Never, Reclaim::Recycle] {
+                let with = |reduce: bool| {
+                    let options = Options {
+                        threads: 2,
+                        calls,
+                        nodes: 4,
+                        reclaim,
+                        reduce,
+                        ..Options::default()
+                    };
+                    explore(&program, &options).expect("a search")
+                };
+                let (all, reduced) = (with(false), with(true));
+                assert_eq!(words(&all), words(&reduced), "{name} {calls} {reclaim:?}");
+                assert!(reduced.states <= all.states, "{name}");
+            }
+        }
+    }
+}
+
+/// A program of the examples with a text replaced.
+fn changed(name: &str, old: &str, new: &str) -> Program {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/linear");
+    let text = fs::read_to_string(folder.join(name)).expect("the file can be read");
+    assert!(text.contains(old), "{name} has no {old}");
+    parsed(name, &text.replacen(old, new, 1))
+}
+
+#[test]
+fn slips_are_found() {
+    let cases: &[(&str, &str, &str, &str)] = &[
+        (
+            "treiber.pal",
+            "if (t == null) return empty;",
+            "",
+            "null dereference",
+        ),
+        ("treiber.pal", "n.next = t;", "n.next = n;", "cyclic list"),
+        (
+            "treiber.pal",
+            "return empty",
+            "return v",
+            "not linearizable",
+        ),
+        ("ms_queue.pal", "tail = dummy;", "", "null dereference"),
+        ("two_lock_queue.pal", "lock(back);", "", "not held"),
+        (
+            "cas_counter.pal",
+            "if (cas(c, x, x + 1))",
+            "c = x + 1;",
+            "not linearizable",
+        ),
+        (
+            "elimination_slot.pal",
+            "return false;\n}",
+            "return true;\n}",
+            "not linearizable",
+        ),
+        (
+            "lock_coupling_set.pal",
+            "c.key == k",
+            "c.key != k",
+            "not linearizable",
+        ),
+        (
+            "harris_set.pal",
+            "cas(c.next, s, pack(s.ptr, true))",
+            "!s.mark",
+            "not linearizable",
+        ),
+        ("inc.pal", "last.next = first;", "", "never"),
+    ];
+    for (name, old, new, expected) in cases {
+        let found = search(&changed(name, old, new), 2, 4, Reclaim::Never);
+        let Found::Wrong(witness) = &found.found else {
+            panic!("{name} without {old}: nothing found");
+        };
+        let text =
+            timeline::words(&witness.what).replace("that the thread does not hold", "not held");
+        let main = text.contains(expected);
+        let also = found
+            .also
+            .iter()
+            .any(|w| timeline::words(&w.what).contains(expected));
+        assert!(main || also, "{name} without {old}: {text}");
+    }
+}
+
+#[test]
+fn leaks_and_freed_nodes_are_found() {
+    let free = |name, old, new| words(&search(&changed(name, old, new), 2, 3, Reclaim::Recycle));
+    let leak = free("treiber_counted.pal", "free(t.ptr);", "");
+    assert!(leak.starts_with("leak"), "{leak}");
+    let twice = free(
+        "treiber_counted.pal",
+        "free(t.ptr);",
+        "free(t.ptr); free(t.ptr);",
+    );
+    assert_eq!(twice, "a node is freed twice");
+    let after = free("treiber_counted.pal", "return v;", "v = t.value; return v;");
+    assert_eq!(after, "use after free");
+}
+
+#[test]
+fn wrong_commit_points_are_noticed_and_others_suggested() {
+    let cases = [
+        (
+            "treiber.pal",
+            "commit when t == null;",
+            "",
+            "without a commit",
+        ),
+        ("treiber.pal", "commit when t == null;", "commit;", "twice"),
+        (
+            "treiber.pal",
+            "n.next = t;",
+            "n.next = t; commit later;",
+            "nothing",
+        ),
+        (
+            "treiber.pal",
+            "n.value = v;",
+            "n.value = v; commit;",
+            "commit",
+        ),
+        ("ms_queue.pal", "confirm;", "commit;", "another result"),
+        (
+            "ms_queue.pal",
+            "commit later when next == null;",
+            "",
+            "confirm",
+        ),
+    ];
+    let options = Options {
+        calls: 3,
+        ..Options::default()
+    };
+    for (name, old, new, expected) in cases {
+        let program = changed(name, old, new);
+        let found = check_commits(&program, &options).expect("a search");
+        assert!(
+            words(&found).contains(expected),
+            "{name} {new}: {}",
+            words(&found)
+        );
+        let found = explore(&program, &options).expect("a search");
+        assert_eq!(words(&found), "nothing", "commit points play no part");
+    }
+    let bare = changed("treiber.pal", "commit when t == null;", "");
+    let points = points::suggest(&bare, &options).expect("a search");
+    let points = points.expect("there are points");
+    let shown: Vec<String> = points
+        .iter()
+        .map(|p| format!("{} {}", p.method, p.step))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "push cas(top, t, n) succeeds",
+            "pop t = top",
+            "pop cas(top, t, n) succeeds"
+        ]
+    );
+    let wrong = changed("treiber_store.pal", "commit;", "");
+    assert_eq!(points::suggest(&wrong, &options), Ok(None));
+}
+
+#[test]
+fn the_time_line_shows_calls_and_steps() {
+    let program = changed("treiber_store.pal", "commit;", "");
+    assert_ne!(program.specification, Specification::Nothing);
+    let Found::Wrong(witness) = search(&program, 2, 3, Reclaim::Never).found else {
+        panic!("a history is found");
+    };
+    insta::assert_snapshot!(timeline::text(&witness, &program.source));
+}
