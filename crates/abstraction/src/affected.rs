@@ -17,6 +17,9 @@ pub struct Affected {
     pub pred: PredId,
     /// What must hold before the branch for the predicate to hold after it.
     pub wp: Formula,
+    /// Over a set that changes: the same for other elements. The predicate is true if
+    /// all hold, false if none does.
+    pub others: Vec<Formula>,
     /// Predicates that may matter for its value.
     pub cone: PredSet,
     /// Whether the branch writes it; else it is only strengthened by the guard.
@@ -39,7 +42,7 @@ pub struct Effect {
 
 /// The effect of `branch`, with cones of influence that reach `depth` far.
 pub fn effect(predicates: &Predicates, branch: &Branch, depth: usize) -> Effect {
-    let guard_vars: Vec<Var> = branch.guard.free_vars().into_iter().collect();
+    let guard_vars = branch.with_sets(branch.guard.free_vars());
     let mut effect = Effect {
         guard_cone: predicates.cone(guard_vars.iter().copied(), depth),
         cleared: PredSet::new(predicates.len()),
@@ -60,17 +63,22 @@ pub fn effect(predicates: &Predicates, branch: &Branch, depth: usize) -> Effect 
         if !written && !has(&branch.forgotten) && !has(&guard_vars) {
             continue;
         }
-        let wp = predicates.formula(pred, true).substitute(&branch.updates);
-        match wp {
-            Ok(wp) if !has(&branch.forgotten) => {
-                let vars = wp.free_vars().into_iter().chain(guard_vars.iter().copied());
+        let formula = predicates.formula(pred, true);
+        let ways = branch.values_of(predicates.vars(pred));
+        let wps: Result<Vec<Formula>, _> = ways.iter().map(|w| formula.substitute(w)).collect();
+        match wps {
+            Ok(mut wps) if !wps.is_empty() && !has(&branch.forgotten) => {
+                let vars = branch.with_sets(wps.iter().flat_map(Formula::free_vars).collect());
+                let vars = vars.into_iter().chain(guard_vars.iter().copied());
                 let cone = predicates.cone(vars, depth);
+                let wp = wps.remove(0);
                 if written {
                     effect.cleared.insert(pred);
                 }
                 effect.affected.push(Affected {
                     pred,
                     wp,
+                    others: wps,
                     cone,
                     written,
                 });

@@ -7,6 +7,9 @@
 //! constants here, branches that they exclude never arise. A command may go on
 //! over interior locations ([`crate::interior`]): several edges as one.
 //!
+//! Variables of [`Role::Set`] are sets: a branch says what joins them, and which fresh
+//! variables stand for elements that it takes.
+//!
 //! Executed under SC: fences do nothing, put and get are synchronous (seed 004,
 //! section 2.2). Other models reach this file as reduced programs.
 
@@ -17,7 +20,7 @@ use palisade_logic::lower::{LowerError, formula_of, term_of};
 use palisade_logic::substitute::Substitution;
 use palisade_logic::{Formula, Term, Var};
 use palisade_program::cfg::{Cfg, Edge, Place, Step};
-use palisade_program::{Cell, EdgeId, Instance, LocId, LocalAtom, LocalExpr, LocalId, Span};
+use palisade_program::{Cell, EdgeId, Instance, LocId, LocalAtom, LocalExpr, LocalId, Role, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interior::interior;
@@ -97,8 +100,52 @@ pub struct Branch {
     pub forgotten: Vec<Var>,
     /// New values of explicit variables, by position.
     pub explicit: Vec<(usize, i64)>,
+    /// What becomes of sets; each of them is among `written`.
+    pub sets: Vec<SetUpdate>,
+    /// Elements taken from sets: the set, and the fresh variable that stands for the
+    /// element. All were taken before the branch changes the set.
+    pub picks: Vec<(Var, Var)>,
     /// Where it ends.
     pub end: End,
+}
+
+/// What a branch does to a set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SetUpdate {
+    /// The set.
+    pub var: Var,
+    /// Whether its elements are forgotten before others are added.
+    pub emptied: bool,
+    /// The elements that are added, over the data before the step.
+    pub added: Vec<Term>,
+}
+
+impl Branch {
+    /// `vars` and the sets from which elements among them were taken, sorted.
+    pub fn with_sets(&self, mut vars: BTreeSet<Var>) -> Vec<Var> {
+        for (set, element) in &self.picks {
+            if vars.contains(element) {
+                vars.insert(*set);
+            }
+        }
+        vars.into_iter().collect()
+    }
+
+    /// The values of `vars` after the branch: one, or for a set one for each way to take
+    /// an element. Sets are variables of their own here: the element that was there.
+    pub fn values_of(&self, vars: &[Var]) -> Vec<Substitution> {
+        let changed = self.sets.iter().find(|s| vars.contains(&s.var));
+        let Some(change) = changed else {
+            return vec![self.updates.clone()];
+        };
+        let kept = (!change.emptied).then(|| self.updates.clone());
+        let added = change.added.iter().map(|value| {
+            let mut updates = self.updates.clone();
+            updates.set(change.var, value.clone());
+            updates
+        });
+        kept.into_iter().chain(added).collect()
+    }
 }
 
 /// Executes edges and remembers their branches.
@@ -243,8 +290,18 @@ fn collect_reads(space: &Space<'_>, thread: usize, step: &Step, slots: &mut Vec<
                 collect_reads(space, thread, &edge.step, slots);
             }
         }
+        // A store to a set depends on whether the set is in use.
+        Step::Store { dst, .. } => {
+            if let Role::Set(flag) = space.program.global(dst.var).role {
+                let flag = Place {
+                    var: flag,
+                    index: dst.index.clone(),
+                };
+                place(&flag, slots);
+            }
+        }
         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
-        Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } | Step::Flush(_) => {}
+        Step::Fence(_) | Step::Assert { .. } | Step::Flush(_) => {}
     }
 }
 
@@ -256,7 +313,17 @@ struct Run {
     explicit: BTreeMap<usize, i64>,
     moves: Vec<Move>,
     failed: Option<Span>,
+    sets: BTreeMap<usize, SetUpdate>,
+    picks: Vec<(Var, Var)>,
 }
+
+/// All that decides how a run can go on.
+type SymbolicState = (
+    Formula,
+    BTreeMap<usize, Term>,
+    BTreeMap<usize, i64>,
+    BTreeMap<usize, SetUpdate>,
+);
 
 impl Run {
     fn enter(&mut self, edge: EdgeId) {
@@ -267,10 +334,10 @@ impl Run {
         });
     }
 
-    /// All that decides how the run can go on.
-    fn symbolic_state(&self) -> (Formula, BTreeMap<usize, Term>, BTreeMap<usize, i64>) {
+    fn symbolic_state(&self) -> SymbolicState {
         let guard = Formula::all(self.guard.iter().cloned());
-        (guard, self.data.clone(), self.explicit.clone())
+        let (data, explicit) = (self.data.clone(), self.explicit.clone());
+        (guard, data, explicit, self.sets.clone())
     }
 
     fn last(&mut self) -> &mut Move {
@@ -322,6 +389,8 @@ impl<'s> Executor<'s> {
             explicit: BTreeMap::new(),
             moves: Vec::new(),
             failed: None,
+            sets: BTreeMap::new(),
+            picks: Vec::new(),
         };
         let mut done = Vec::new();
         let mut stack = vec![(self.edge, start)];
@@ -354,7 +423,18 @@ impl<'s> Executor<'s> {
         Ok(())
     }
 
-    fn branch(&self, run: Run, to: LocId) -> Branch {
+    fn branch(&self, mut run: Run, to: LocId) -> Branch {
+        // A set that is not in use any more has a fixed content, as it had at first.
+        for (&set, flag) in &self.space.sets {
+            if run.explicit.get(flag) == Some(&0) {
+                let emptied = SetUpdate {
+                    var: Var(set as u32),
+                    emptied: true,
+                    added: vec![Term::constant(0)],
+                };
+                run.sets.insert(set, emptied);
+            }
+        }
         let mut updates = Substitution::default();
         let mut written = Vec::new();
         for (slot, term) in run.data {
@@ -364,6 +444,8 @@ impl<'s> Executor<'s> {
                 updates.set(var, term);
             }
         }
+        written.extend(run.sets.values().map(|s| s.var));
+        written.sort_unstable();
         let dead = self.space.dead_slots(self.thread, to);
         let mut explicit = run.explicit;
         let mut forgotten = Vec::new();
@@ -387,6 +469,8 @@ impl<'s> Executor<'s> {
                 .into_iter()
                 .filter_map(|(slot, v)| position(slot).map(|p| (p, v)))
                 .collect(),
+            sets: run.sets.into_values().collect(),
+            picks: run.picks,
             end: run.failed.map_or(End::At(to), End::Failed),
         }
     }
@@ -509,7 +593,7 @@ impl<'s> Executor<'s> {
     ) -> Result<Vec<Run>, Unsupported> {
         let mut runs = Vec::new();
         for (run, cell) in self.cells(run, from, span)? {
-            let value = self.read(&run, self.space.cell_slot(cell));
+            let (run, value) = self.take(run, self.space.cell_slot(cell), span)?;
             if let Some(local) = local {
                 runs.extend(self.assign(run, self.local(local), &value, span)?);
             } else {
@@ -523,6 +607,33 @@ impl<'s> Executor<'s> {
             }
         }
         Ok(runs)
+    }
+
+    /// Reads a slot: some element, if it is a set.
+    fn take(&self, mut run: Run, slot: usize, span: Span) -> Result<(Run, Term), Unsupported> {
+        if !self.space.sets.contains_key(&slot) {
+            let value = self.read(&run, slot);
+            return Ok((run, value));
+        }
+        if run.sets.contains_key(&slot) {
+            let what = "an element of a set that has changed in the same step".to_owned();
+            return Err(Unsupported { what, span });
+        }
+        let element = Var(self.space.first_element().0 + run.picks.len() as u32);
+        run.picks.push((Var(slot as u32), element));
+        Ok((run, Term::var(element)))
+    }
+
+    /// A value joins a set; it is the only one if the set was not in use.
+    fn join(&self, mut run: Run, set: usize, flag: usize, value: &Term) -> Run {
+        let unused = self.read(&run, flag).as_constant() == Some(0);
+        let change = run.sets.entry(set).or_insert_with(|| SetUpdate {
+            var: Var(set as u32),
+            emptied: unused,
+            added: Vec::new(),
+        });
+        change.added.push(value.clone());
+        run
     }
 
     fn local(&self, id: LocalId) -> usize {
@@ -560,6 +671,9 @@ impl<'s> Executor<'s> {
         value: &Term,
         span: Span,
     ) -> Result<Vec<Run>, Unsupported> {
+        if let Some(&flag) = self.space.sets.get(&slot) {
+            return Ok(vec![self.join(run, slot, flag, value)]);
+        }
         let Some(explicit) = &self.space.slots[slot].explicit else {
             run.data.insert(slot, value.clone());
             return Ok(vec![run]);

@@ -66,8 +66,14 @@ impl CubeSearch for ByCores {
 /// The value of every slot in a model.
 fn values(prover: &Prover, question: &Question<'_>, model: &Assignment) -> Result<Cube, Overflow> {
     let mut cube = Cube::unknown(question.width);
-    for (slot, lit) in question.slots {
-        cube.set(*slot, Some(prover.formula(*lit).eval(model)?));
+    for (at, (slot, lit)) in question.slots.iter().enumerate() {
+        let value = if prover.formula(*lit).eval(model)? {
+            Some(true)
+        } else {
+            let no = prover.formula(question.opposite(at)).eval(model)?;
+            no.then_some(false)
+        };
+        cube.set(*slot, value);
     }
     Ok(cube)
 }
@@ -90,14 +96,17 @@ fn advance(question: &Question<'_>, candidates: &mut Vec<Vec<Cube>>, model: &Cub
             candidates.resize_with(next + 1, Vec::new);
         }
         for (slot, _) in question.slots.iter().rev() {
-            let opposite = model.get(*slot).map(|value| !value);
-            if cube.get(*slot).is_some() || opposite.is_none() {
+            if cube.get(*slot).is_some() {
                 continue;
             }
-            let mut longer = cube.clone();
-            longer.set(*slot, opposite);
-            if !contains_smaller(candidates, &longer, next) {
-                candidates[next].push(longer);
+            // A value that the model does not have; either, if it has none.
+            let model = model.get(*slot);
+            for value in [true, false].into_iter().filter(|v| model != Some(*v)) {
+                let mut longer = cube.clone();
+                longer.set(*slot, Some(value));
+                if !contains_smaller(candidates, &longer, next) {
+                    candidates[next].push(longer);
+                }
             }
         }
     }

@@ -77,6 +77,10 @@ pub struct Question<'q> {
     pub base: &'q [Lit],
     /// The literals that cubes are made of, each with its number in the cube.
     pub slots: &'q [(usize, Lit)],
+    /// The negated literals, in the order of `slots`; none if they are the complements.
+    /// For a predicate over a set neither may hold: some elements satisfy it, some do
+    /// not.
+    pub opposites: &'q [Lit],
     /// How many numbers cubes have.
     pub width: usize,
     /// Largest cubes to look for; no limit if none.
@@ -88,12 +92,17 @@ pub struct Question<'q> {
 impl Question<'_> {
     /// The literals of a cube, after those of the base.
     pub fn literals(&self, cube: &Cube) -> Vec<Lit> {
-        let known = |(slot, lit): &(usize, Lit)| {
+        let known = |(at, (slot, lit)): (usize, &(usize, Lit))| {
             let value = cube.get(*slot)?;
-            Some(if value { *lit } else { !*lit })
+            Some(if value { *lit } else { self.opposite(at) })
         };
-        let cube = self.slots.iter().filter_map(known);
+        let cube = self.slots.iter().enumerate().filter_map(known);
         self.base.iter().copied().chain(cube).collect()
+    }
+
+    /// The negated literal at a position of `slots`.
+    pub fn opposite(&self, at: usize) -> Lit {
+        self.opposites.get(at).map_or(!self.slots[at].1, |lit| *lit)
     }
 
     /// Whether a cube is of no interest.

@@ -7,13 +7,18 @@
 //! die are forgotten (shared/ref/lessons.md, 6); what they and predicates over
 //! overwritten variables say together about the others is kept first.
 //!
+//! A predicate over a set is true if all elements satisfy it, false if none does (seed
+//! 004, section 4.2): where elements join, its value is one that it has for these and
+//! had for the others. An element that is taken satisfies what all satisfy.
+//!
 //! Of the cube only the cone of influence is given to the solver. Leaving out
 //! literals is sound, it only loses precision.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Var};
+use palisade_logic::substitute::Substitution;
+use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Term, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::command::{Branch, BranchId, End};
@@ -36,8 +41,9 @@ pub struct LazyStats {
 /// A predicate whose value a branch decides anew.
 struct Target {
     pred: PredId,
-    /// What must hold before the branch for the predicate to hold after it.
-    wp: Lit,
+    /// What must hold before the branch for the predicate to hold after it: one, or one
+    /// for each way to take an element of a set that changes.
+    wps: Vec<Lit>,
     /// Known predicates that may matter.
     cone: PredSet,
     /// Whether the branch writes it; else it is only strengthened.
@@ -57,6 +63,8 @@ struct Plan {
     cleared: PredSet,
     /// Predicates whose value the result depends on.
     relevant: PredSet,
+    /// Elements taken from sets.
+    picks: Vec<(Var, Var)>,
 }
 
 /// The lazy strategy.
@@ -101,12 +109,28 @@ impl<'a> Lazy<'a> {
         }
     }
 
-    fn cube(&mut self, predicates: &Predicates, state: &Valuation, cone: &PredSet) -> Vec<Lit> {
+    fn cube(
+        &mut self,
+        predicates: &Predicates,
+        state: &Valuation,
+        cone: &PredSet,
+        picks: &[(Var, Var)],
+    ) -> Vec<Lit> {
         let known: Vec<(PredId, bool)> = state.known().filter(|(p, _)| cone.contains(*p)).collect();
-        known
-            .into_iter()
-            .map(|(p, value)| self.literal(predicates, p, value))
-            .collect()
+        let mut lits = Vec::with_capacity(known.len());
+        for (p, value) in known {
+            lits.push(self.literal(predicates, p, value));
+            // What all elements of a set satisfy, one that was taken from it does.
+            for (set, element) in picks {
+                if predicates.vars(p).contains(set) {
+                    let one = Substitution::single(*set, Term::var(*element));
+                    if let Ok(formula) = predicates.formula(p, value).substitute(&one) {
+                        lits.push(self.prover.literal(&formula));
+                    }
+                }
+            }
+        }
+        lits
     }
 
     fn plan(&mut self, predicates: &Predicates, id: BranchId, branch: &Branch) -> Rc<Plan> {
@@ -124,7 +148,7 @@ impl<'a> Lazy<'a> {
     }
 
     fn make_plan(&mut self, predicates: &Predicates, branch: &Branch, depth: usize) -> Plan {
-        let guard_vars: Vec<Var> = branch.guard.free_vars().into_iter().collect();
+        let guard_vars = branch.with_sets(branch.guard.free_vars());
         let guard_cone = predicates.cone(guard_vars.iter().copied(), depth);
         let mut relevant = guard_cone.clone();
         let mut cleared = PredSet::new(predicates.len());
@@ -151,11 +175,19 @@ impl<'a> Lazy<'a> {
                 continue;
             }
             // A weakest precondition whose numbers grow out of range stays unknown.
-            let Ok(wp) = predicates.formula(p, true).substitute(&branch.updates) else {
+            let formula = predicates.formula(p, true);
+            let ways = branch.values_of(predicates.vars(p));
+            let wps: Result<Vec<Formula>, _> =
+                ways.iter().map(|way| formula.substitute(way)).collect();
+            let Ok(wps) = wps else {
                 cleared.insert(p);
                 continue;
             };
-            let vars = wp.free_vars().into_iter().chain(guard_vars.iter().copied());
+            let vars = wps.iter().flat_map(Formula::free_vars).collect();
+            let vars = branch
+                .with_sets(vars)
+                .into_iter()
+                .chain(guard_vars.iter().copied());
             let cone = predicates.cone(vars, depth);
             relevant.extend(&cone);
             if written {
@@ -164,7 +196,7 @@ impl<'a> Lazy<'a> {
             relevant.insert(p);
             targets.push(Target {
                 pred: p,
-                wp: self.prover.literal(&wp),
+                wps: wps.iter().map(|wp| self.prover.literal(wp)).collect(),
                 cone,
                 written,
                 splits,
@@ -184,6 +216,7 @@ impl<'a> Lazy<'a> {
             targets,
             cleared,
             relevant,
+            picks: branch.picks.clone(),
         }
     }
 
@@ -210,7 +243,7 @@ impl<'a> Lazy<'a> {
         state: &Valuation,
     ) -> Result<Rc<[Valuation]>, Reason> {
         if !plan.guard.is_empty() {
-            let mut lits = self.cube(predicates, state, &plan.guard_cone);
+            let mut lits = self.cube(predicates, state, &plan.guard_cone, &plan.picks);
             lits.extend(&plan.guard);
             if self.unsat(plan.cluster, &lits, Purpose::Guard)? {
                 return Ok(Rc::new([]));
@@ -249,12 +282,17 @@ impl<'a> Lazy<'a> {
             }
             let value = self.value(predicates, plan, state, target, assumed)?;
             after.set(target.pred, value);
-            if value.is_none() && target.splits && predicates.is_split(target.pred) {
+            // Predicates over sets are never marked, so there is one way.
+            if let [wp] = target.wps[..]
+                && value.is_none()
+                && target.splits
+                && predicates.is_split(target.pred)
+            {
                 for choice in [false, true] {
                     let mut case = after.clone();
                     case.set(target.pred, Some(choice));
                     let mut assumed = assumed.to_vec();
-                    assumed.push(if choice { target.wp } else { !target.wp });
+                    assumed.push(if choice { wp } else { !wp });
                     stack.push((number + 1, case, assumed));
                 }
                 return Ok(false);
@@ -271,27 +309,47 @@ impl<'a> Lazy<'a> {
         target: &Target,
         assumed: &[Lit],
     ) -> Result<Option<bool>, Reason> {
-        if target.wp == Lit::TRUE || target.wp == Lit::FALSE {
-            return Ok(Some(target.wp == Lit::TRUE));
-        }
-        let mut lits = self.cube(predicates, state, &target.cone);
+        let mut lits = self.cube(predicates, state, &target.cone, &plan.picks);
         lits.extend(&plan.guard);
         lits.extend(assumed);
-        if lits.contains(&target.wp) || lits.contains(&!target.wp) {
-            return Ok(Some(lits.contains(&target.wp)));
+        let mut common = None;
+        for wp in &target.wps {
+            // Of a set all elements must agree.
+            match (self.decide(plan.cluster, &mut lits, *wp)?, common) {
+                (None, _) => return Ok(None),
+                (Some(value), Some(other)) if value != other => return Ok(None),
+                (value, _) => common = value,
+            }
+        }
+        Ok(common)
+    }
+
+    /// The value that `lits` give to `wp`, if they give one.
+    fn decide(
+        &mut self,
+        cluster: Cluster,
+        lits: &mut Vec<Lit>,
+        wp: Lit,
+    ) -> Result<Option<bool>, Reason> {
+        if wp == Lit::TRUE || wp == Lit::FALSE {
+            return Ok(Some(wp == Lit::TRUE));
+        }
+        if lits.contains(&wp) || lits.contains(&!wp) {
+            return Ok(Some(lits.contains(&wp)));
         }
         if lits.is_empty() {
             return Ok(None);
         }
-        lits.push(!target.wp);
-        if self.unsat(plan.cluster, &lits, Purpose::Abstract)? {
+        lits.push(!wp);
+        let is_true = self.unsat(cluster, lits, Purpose::Abstract);
+        lits.pop();
+        if is_true? {
             return Ok(Some(true));
         }
+        lits.push(wp);
+        let is_false = self.unsat(cluster, lits, Purpose::Abstract);
         lits.pop();
-        lits.push(target.wp);
-        Ok(self
-            .unsat(plan.cluster, &lits, Purpose::Abstract)?
-            .then_some(false))
+        Ok(is_false?.then_some(false))
     }
 }
 
@@ -350,7 +408,7 @@ impl Transformer for Lazy<'_> {
         if let Some(&known) = self.questions.get(&key) {
             return Ok(known);
         }
-        let mut lits = self.cube(predicates, state, &cone);
+        let mut lits = self.cube(predicates, state, &cone, &[]);
         lits.extend(formula.conjuncts().iter().map(|f| self.prover.literal(f)));
         let answer = !self.unsat(STATES, &lits, Purpose::Guard)?;
         self.questions.insert(key, answer);

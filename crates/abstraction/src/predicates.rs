@@ -2,7 +2,7 @@
 //! once. Some are marked for case splitting (shared/ref/lessons.md, 1): where
 //! such a predicate is unknown after a step, the search goes on with both values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_logic::{Atom, Formula, Var};
 use rustc_hash::FxHashMap;
@@ -17,9 +17,32 @@ pub struct Predicates {
     index: FxHashMap<Atom, PredId>,
     by_var: BTreeMap<Var, Vec<PredId>>,
     split: PredSet,
+    sets: BTreeSet<Var>,
 }
 
 impl Predicates {
+    /// No predicates yet; these variables are sets. A predicate over a set is true if
+    /// all elements satisfy it, false if none does, else unknown (seed 004, section
+    /// 4.2); its cases are never split, since two elements may differ.
+    pub fn with_sets(sets: BTreeSet<Var>) -> Self {
+        Self {
+            sets,
+            ..Self::default()
+        }
+    }
+
+    /// Whether an atom may be a predicate: it speaks of at most one set.
+    pub fn admits(&self, atom: &Atom) -> bool {
+        self.sets.is_empty() || {
+            let vars = Formula::from(atom.clone()).free_vars();
+            vars.intersection(&self.sets).count() <= 1
+        }
+    }
+
+    fn is_of_set(&self, p: PredId) -> bool {
+        !self.sets.is_empty() && self.vars[p].iter().any(|v| self.sets.contains(v))
+    }
+
     /// Adds an atom; tells its number and whether it is new. Atoms without
     /// variables must not be added.
     pub fn add(&mut self, atom: Atom) -> (PredId, bool) {
@@ -76,9 +99,10 @@ impl Predicates {
         if value { formula } else { formula.negated() }
     }
 
-    /// Marks a predicate for case splitting; tells whether it was not.
+    /// Marks a predicate for case splitting; tells whether it was not. Predicates over
+    /// sets are never split.
     pub fn mark_split(&mut self, p: PredId) -> bool {
-        self.split.insert(p)
+        !self.is_of_set(p) && self.split.insert(p)
     }
 
     /// Whether a predicate is marked for case splitting.

@@ -3,6 +3,8 @@
 //! explicit and which are data for predicates. Data variables are numbered as
 //! solver variables: slot `i` is `Var(i)`.
 
+use std::collections::BTreeMap;
+
 use palisade_logic::{Names, Var};
 use palisade_program::liveness::Liveness;
 use palisade_program::{Cell, Domain, Init, Instance, LocId, LocalId, Program, Role};
@@ -63,6 +65,9 @@ pub struct Space<'p> {
     pub slots: Vec<Slot>,
     /// The slots of explicit variables, by position.
     pub explicit: Vec<usize>,
+    /// For each slot that is a set, the slot of the control variable that says whether
+    /// it is in use.
+    pub sets: BTreeMap<usize, usize>,
     first_local: Vec<usize>,
     liveness: Vec<Liveness>,
 }
@@ -80,13 +85,19 @@ impl<'p> Space<'p> {
             program,
             slots: Vec::new(),
             explicit: Vec::new(),
+            sets: BTreeMap::new(),
             first_local: Vec::new(),
             liveness,
             threads,
         };
         for (index, init) in program.initial_cells().into_iter().enumerate() {
             let cell = Cell::from(index);
-            let global = program.global(program.variable_of(cell).0);
+            let (variable, element) = program.variable_of(cell);
+            let global = program.global(variable);
+            if let Role::Set(flag) = global.role {
+                let flag = program.cell(flag, element);
+                space.sets.insert(cell.index(), flag.index());
+            }
             let explicit =
                 explicit_values(global.role, global.domain, &finite.cells[index], promote);
             let name = program.cell_name(cell);
@@ -147,6 +158,12 @@ impl<'p> Space<'p> {
     /// The first number that no slot uses: fresh solver variables start here.
     pub fn first_fresh(&self) -> u32 {
         self.slots.len() as u32
+    }
+
+    /// The variable of the first element that a step takes from a set; those of further
+    /// ones follow. They stand behind the fresh variables for `*`.
+    pub fn first_element(&self) -> Var {
+        Var(self.first_fresh() + (1 << 19))
     }
 
     /// Which locals of `thread` are live.
@@ -226,6 +243,6 @@ fn explicit_values(
             .map(|set| set.iter().copied().collect())
             .or_else(|| domain.map(of_domain)),
         Role::Data if promote => finite.as_ref().map(|set| set.iter().copied().collect()),
-        Role::Data => None,
+        Role::Data | Role::Set(_) => None,
     }
 }

@@ -1,5 +1,5 @@
-//! *Tables* of cubes as abstract transformers: the strategies `enumerate`, `cores`
-//! and `cubes`. For each branch there is a table, made when the search first meets the
+//! *Tables* of cubes as abstract transformers: the strategies `enumerate`, `cores`,
+//! `cubes` and `program`. For each branch there is a table, made when the search first meets the
 //! branch: `F(!guard)` for the guard (a state passes unless it holds,
 //! `G(phi) = !F(!phi)`), and for each affected predicate `F(wp)` and `F(!wp)` under
 //! the guard, evaluated as `choose(F(wp), F(!wp))` (seed 000, section 4.1). A post
@@ -16,7 +16,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use palisade_logic::{Cluster, Formula, Lit, Prover, Reason};
+use palisade_logic::substitute::Substitution;
+use palisade_logic::{
+    Assignment, Cluster, Formula, Int, Key, Lit, Prover, Reason, Relation, Term, Var,
+};
 use rustc_hash::FxHashMap;
 
 use crate::affected::effect;
@@ -24,7 +27,7 @@ use crate::command::{Branch, BranchId};
 use crate::cores::ByCores;
 use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict, size};
 use crate::enumerate::BySize;
-use crate::extrapolate::Listed;
+use crate::extrapolate::{Extrapolated, Fact, Listed, literals_of};
 use crate::predicates::Predicates;
 use crate::transformer::{Transformer, Work};
 use crate::valuation::{PredId, PredSet, Valuation};
@@ -49,6 +52,8 @@ type Choose = Rc<(Cover, Cover)>;
 struct Target {
     pred: PredId,
     wp: Lit,
+    /// What must hold for the predicate to be false afterwards: `!wp`, except over sets.
+    none: Lit,
     cone: PredSet,
     written: bool,
     /// By the choices assumed for predicates before it.
@@ -61,6 +66,8 @@ struct Table {
     refused: Cover,
     cleared: PredSet,
     targets: Vec<Target>,
+    /// Elements taken from sets.
+    picks: Vec<(Var, Var)>,
 }
 
 /// A transformer that looks up tables of cubes.
@@ -71,6 +78,8 @@ pub struct Tables<'a> {
     depth: usize,
     by_branch: FxHashMap<BranchId, Table>,
     questions: FxHashMap<Formula, Rc<Cover>>,
+    /// The literals of the questions.
+    questioned: FxHashMap<Formula, Vec<Lit>>,
     literals: Vec<Lit>,
 }
 
@@ -95,6 +104,12 @@ impl<'a> Tables<'a> {
         Self::new(prover, Box::new(cubes), None)
     }
 
+    /// The strategy `program`: the facts of a Boolean program under SC (seed 004,
+    /// section 4.3). No solver is asked.
+    pub fn extrapolated(prover: &'a mut Prover, facts: Extrapolated) -> Self {
+        Self::new(prover, Box::new(facts), None)
+    }
+
     /// Tables made by any search for cubes.
     pub fn new(
         prover: &'a mut Prover,
@@ -108,6 +123,7 @@ impl<'a> Tables<'a> {
             depth: 1,
             by_branch: FxHashMap::default(),
             questions: FxHashMap::default(),
+            questioned: FxHashMap::default(),
             literals: Vec::new(),
         }
     }
@@ -163,6 +179,36 @@ impl<'a> Tables<'a> {
         all
     }
 
+    /// What the tables say, as facts: cubes with what they contradict.
+    pub fn facts(&self, predicates: &Predicates) -> BTreeSet<Fact> {
+        let mut all = BTreeSet::new();
+        let mut add = |cover: &Cover, base: &[Lit]| {
+            let formulas = base.iter().map(|lit| self.prover.formula(*lit));
+            let base: BTreeSet<Formula> = formulas.flat_map(|f| f.conjuncts().to_vec()).collect();
+            for cube in cover.cubes() {
+                let cube = literals_of(predicates, cube);
+                let base = base.clone();
+                all.insert(Fact { cube, base });
+            }
+        };
+        for table in self.by_branch.values() {
+            add(&table.refused, &table.guard);
+            for target in &table.targets {
+                for (assumed, choose) in &target.choose {
+                    let with = |last: Lit| [&table.guard[..], assumed, &[last]].concat();
+                    add(&choose.0, &with(!target.wp));
+                    add(&choose.1, &with(!target.none));
+                }
+            }
+        }
+        for (formula, cover) in &self.questions {
+            let lits = self.questioned.get(formula);
+            add(cover, lits.map_or(&[], Vec::as_slice));
+        }
+        all.retain(|fact| !fact.base.is_empty());
+        all
+    }
+
     fn literal(&mut self, predicates: &Predicates, p: PredId) -> Lit {
         while self.literals.len() <= p {
             let next = self.literals.len();
@@ -178,17 +224,25 @@ impl<'a> Tables<'a> {
         predicates: &Predicates,
         cluster: Cluster,
         base: &[Lit],
-        cone: &PredSet,
+        (cone, picks): (&PredSet, &[(Var, Var)]),
         ignored: &[&Cover],
     ) -> Result<Cover, Reason> {
-        let slots: Vec<(usize, Lit)> = cone
-            .iter()
-            .map(|p| (p, self.literal(predicates, p)))
-            .collect();
+        let mut slots: Vec<(usize, Lit)> = Vec::new();
+        let mut opposites = Vec::new();
+        for p in cone.iter() {
+            let lit = self.literal(predicates, p);
+            let (yes, no) = match of_elements(predicates, p, picks) {
+                Some((yes, no)) => (self.prover.literal(&yes), self.prover.literal(&no)),
+                None => (lit, !lit),
+            };
+            slots.push((p, yes));
+            opposites.push(no);
+        }
         let question = Question {
             cluster,
             base,
             slots: &slots,
+            opposites: &opposites,
             width: predicates.len(),
             max_size: self.max_size,
             ignored,
@@ -204,14 +258,21 @@ impl<'a> Tables<'a> {
         let refused = if guard.is_empty() {
             Cover::default()
         } else {
-            self.cubes(predicates, cluster, &guard, &effect.guard_cone, &[])?
+            let among = (&effect.guard_cone, &branch.picks[..]);
+            self.cubes(predicates, cluster, &guard, among, &[])?
         };
-        let targets = effect.affected.into_iter().map(|a| Target {
-            pred: a.pred,
-            wp: self.prover.literal(&a.wp),
-            cone: a.cone,
-            written: a.written,
-            choose: FxHashMap::default(),
+        let targets = effect.affected.into_iter().map(|a| {
+            let others = a.others.iter();
+            let none = Formula::all(others.clone().map(Formula::negated)).and(&a.wp.negated());
+            let all = Formula::all(others.cloned()).and(&a.wp);
+            Target {
+                pred: a.pred,
+                wp: self.prover.literal(&all),
+                none: self.prover.literal(&none),
+                cone: a.cone,
+                written: a.written,
+                choose: FxHashMap::default(),
+            }
         });
         Ok(Table {
             cluster,
@@ -219,6 +280,7 @@ impl<'a> Tables<'a> {
             refused,
             cleared: effect.cleared,
             targets: targets.collect(),
+            picks: branch.picks.clone(),
         })
     }
 
@@ -233,18 +295,19 @@ impl<'a> Tables<'a> {
         if let Some(known) = table.targets[target].choose.get(assumed) {
             return Ok(Rc::clone(known));
         }
-        let (wp, cone) = {
+        let (wp, none, cone) = {
             let target = &table.targets[target];
-            (target.wp, target.cone.clone())
+            (target.wp, target.none, target.cone.clone())
         };
+        let among = (&cone, &table.picks[..]);
         let mut base = table.guard.clone();
         base.extend(assumed);
         base.push(!wp);
         let cluster = table.cluster;
-        let yes = self.cubes(predicates, cluster, &base, &cone, &[&table.refused])?;
+        let yes = self.cubes(predicates, cluster, &base, among, &[&table.refused])?;
         base.pop();
-        base.push(wp);
-        let no = self.cubes(predicates, cluster, &base, &cone, &[&table.refused, &yes])?;
+        base.push(!none);
+        let no = self.cubes(predicates, cluster, &base, among, &[&table.refused, &yes])?;
         let choose = Rc::new((yes, no));
         let memo = &mut table.targets[target].choose;
         memo.insert(assumed.to_vec(), Rc::clone(&choose));
@@ -308,6 +371,22 @@ impl<'a> Tables<'a> {
         Ok(Some(after))
     }
 
+    /// The value of a predicate all of whose variables have values by `facts`.
+    fn evaluated(&self, predicates: &Predicates, facts: &[Lit], p: PredId) -> Option<bool> {
+        let mut values = Assignment::default();
+        let mut fixed = BTreeSet::new();
+        for (var, value) in facts
+            .iter()
+            .filter_map(|f| equation(&self.prover.formula(*f)))
+        {
+            values.set(var, value);
+            fixed.insert(var);
+        }
+        let all = predicates.vars(p).iter().all(|v| fixed.contains(v));
+        let formula = predicates.formula(p, true);
+        all.then(|| formula.eval(&values).ok()).flatten()
+    }
+
     /// What `facts` say of predicate `p`.
     fn known(
         &mut self,
@@ -316,6 +395,9 @@ impl<'a> Tables<'a> {
         p: PredId,
     ) -> Result<Option<bool>, Reason> {
         let lit = self.literal(predicates, p);
+        if let Some(value) = self.evaluated(predicates, facts, p) {
+            return Ok(Some(value));
+        }
         let mut lits = facts.to_vec();
         lits.push(!lit);
         if contradict(self.prover, STATES, &lits)? {
@@ -325,6 +407,41 @@ impl<'a> Tables<'a> {
         lits.push(lit);
         Ok(contradict(self.prover, STATES, &lits)?.then_some(false))
     }
+}
+
+/// `var = constant`.
+fn equation(formula: &Formula) -> Option<(Var, Int)> {
+    let Formula::Literal(literal) = formula else {
+        return None;
+    };
+    match (&**literal.atom.sum(), literal.atom.relation()) {
+        ([(Key::Var(var), 1)], Relation::Eq) if literal.positive => {
+            Some((*var, literal.atom.bound()))
+        }
+        _ => None,
+    }
+}
+
+/// What a predicate over a set and its negation say if elements of the set were taken:
+/// of all, and so of these.
+fn of_elements(
+    predicates: &Predicates,
+    p: PredId,
+    picks: &[(Var, Var)],
+) -> Option<(Formula, Formula)> {
+    let own = picks
+        .iter()
+        .filter(|(set, _)| predicates.vars(p).contains(set));
+    let mut both = (predicates.formula(p, true), predicates.formula(p, false));
+    let mut taken = false;
+    for (set, element) in own {
+        let one = Substitution::single(*set, Term::var(*element));
+        let image = |value| predicates.formula(p, value).substitute(&one).ok();
+        both.0 = both.0.and(&image(true)?);
+        both.1 = both.1.and(&image(false)?);
+        taken = true;
+    }
+    taken.then_some(both)
 }
 
 impl TableStats {
@@ -366,9 +483,10 @@ impl Transformer for Tables<'_> {
         let base = formula.conjuncts().iter();
         let base: Vec<Lit> = base.map(|f| self.prover.literal(f)).collect();
         let cone = predicates.cone(formula.free_vars(), self.depth);
-        let refused = self.cubes(predicates, STATES, &base, &cone, &[])?;
+        let refused = self.cubes(predicates, STATES, &base, (&cone, &[]), &[])?;
         let answer = !refused.holds(state);
         self.questions.insert(formula.clone(), Rc::new(refused));
+        self.questioned.insert(formula.clone(), base);
         Ok(answer)
     }
 
@@ -379,7 +497,9 @@ impl Transformer for Tables<'_> {
     ) -> Result<Rc<[Valuation]>, Reason> {
         let facts = formula.conjuncts().iter();
         let facts: Vec<Lit> = facts.map(|f| self.prover.literal(f)).collect();
-        if contradict(self.prover, STATES, &facts)? {
+        // Equations for different variables do not contradict each other.
+        let is_equation = |lit: &Lit| equation(&self.prover.formula(*lit)).is_some();
+        if !facts.iter().all(is_equation) && contradict(self.prover, STATES, &facts)? {
             return Ok(Rc::new([]));
         }
         let mut results = Vec::new();
@@ -408,6 +528,7 @@ impl Transformer for Tables<'_> {
     fn predicates_changed(&mut self) {
         self.by_branch.clear();
         self.questions.clear();
+        self.questioned.clear();
     }
 
     fn prover(&mut self) -> &mut Prover {

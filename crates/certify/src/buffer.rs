@@ -42,6 +42,8 @@ pub struct Buffer {
     pub many: Vec<Cell>,
     /// RMA: pending operations, in ascending order (`remote.rs` has the meaning).
     pub pending: Vec<Pending>,
+    /// RMA: the operations with instances beyond those of `pending`, in ascending order.
+    pub sets: Vec<u32>,
 }
 
 /// A buffered store that may go to memory now.
@@ -83,7 +85,7 @@ impl Buffer {
 
     /// Whether nothing waits: no store, no remote operation.
     pub fn is_empty(&self) -> bool {
-        self.has_no_store() && self.pending.is_empty()
+        self.has_no_store() && self.pending.is_empty() && self.sets.is_empty()
     }
 
     /// Whether no store waits: what fences and atomic blocks wait for.
@@ -112,7 +114,7 @@ impl Buffer {
         let ascending = self.many.windows(2).all(|pair| pair[0] < pair[1]);
         let pending = match model {
             Model::Rma => self.pending_is_canonical(),
-            Model::Sc | Model::Tso | Model::Pso => self.pending.is_empty(),
+            Model::Sc | Model::Tso | Model::Pso => self.pending.is_empty() && self.sets.is_empty(),
         };
         ascending && pending && self.items_are_canonical(model)
     }
@@ -156,6 +158,8 @@ impl Buffer {
     ) -> Vec<StateVar> {
         let read = self.pending.iter().filter(|p| p.read);
         let mut slots: Vec<StateVar> = read.map(|p| StateVar::carried(thread, *p)).collect();
+        let element = |&operation: &u32| StateVar::Element { thread, operation };
+        slots.extend(self.sets.iter().map(element));
         for &cell in &self.many {
             slots.push(StateVar::Last { thread, cell });
             if beyond.is_some_and(|b| *b.claim(thread, cell) == Claim::Rising) {

@@ -142,6 +142,7 @@ impl<'a> Context<'a> {
             StateVar::Slot { thread: t, .. } | StateVar::CellSlot { thread: t, .. } => *t == thread,
             StateVar::Last { thread: t, .. } | StateVar::Low { thread: t, .. } => *t == thread,
             StateVar::Carried { thread: t, .. } => *t == thread,
+            StateVar::Element { thread: t, .. } => *t == thread,
         };
         let explicit = &self.certificate.explicit;
         (0..explicit.len()).filter(|i| own(&explicit[*i])).collect()

@@ -97,6 +97,8 @@ impl Worker<'_> {
             updates: update.into_iter().collect(),
             to: None,
             buffer: Buffer::default(),
+            adds: Vec::new(),
+            picks: Vec::new(),
         };
         Ok(updates.into_iter().map(effect).collect())
     }

@@ -2,7 +2,8 @@
 //! `left.r`, `t[0].r`; buffer slots are `left.buf[0]` under TSO and
 //! `left.buf(x)[0]` under PSO; of stores beyond the exact ones, `left.last(x)` and
 //! `left.low(x)`; what the network has read for a pending operation is
-//! `left.op(2)[0]`, by the operation's number and slot. One table serves both directions.
+//! `left.op(2)[0]`, by the operation's number and slot; any of the values that
+//! instances beyond the slots may write is `left.set(2)`. One table serves both directions.
 
 use crate::state::StateVar;
 use palisade_logic::Var;
@@ -107,6 +108,9 @@ impl StateNames {
                 operation,
                 slot,
             } => format!("{}.op({operation})[{slot}]", self.thread(thread)),
+            StateVar::Element { thread, operation } => {
+                format!("{}.set({operation})", self.thread(thread))
+            }
             StateVar::Last { thread, cell } => {
                 format!("{}.last({})", self.thread(thread), self.cell(cell))
             }
@@ -166,6 +170,12 @@ impl StateNames {
         if let Some((thread, cell)) = front.split_once(".last(") {
             let (thread, cell) = (self.find_thread(thread)?, self.find_cell(cell)?);
             return Some(StateVar::Last { thread, cell });
+        }
+        if let Some((thread, operation)) = front.split_once(".set(") {
+            return Some(StateVar::Element {
+                thread: self.find_thread(thread)?,
+                operation: operation.parse().ok()?,
+            });
         }
         let (thread, cell) = front.split_once(".low(")?;
         let (thread, cell) = (self.find_thread(thread)?, self.find_cell(cell)?);

@@ -306,13 +306,19 @@ impl Reader {
         let mut items = Vec::new();
         let mut many = Vec::new();
         let mut pending = Vec::new();
+        let mut sets = Vec::new();
         while !line.sign(")") {
             if line.sign("|") {
                 items.push(Item::Fence);
                 continue;
             }
             if self.certificate.model == Model::Rma {
-                pending.push(pending_operation(line)?);
+                if line.is_word("more") {
+                    line.name()?;
+                    sets.push(line.number()?);
+                } else {
+                    pending.push(pending_operation(line)?);
+                }
                 continue;
             }
             let cell = self.cell(line)?;
@@ -328,6 +334,7 @@ impl Reader {
             items,
             many,
             pending,
+            sets,
         })
     }
 

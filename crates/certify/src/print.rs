@@ -19,7 +19,8 @@
 //! of all explicit variables (`*` is any); `buffers` the shapes that are not
 //! empty: first the cells of stores that are not known exactly, with `+`, then the
 //! others, oldest first, `|` being a store-store fence; under RMA the pending
-//! operations, `issued 2 0` or `read 2 0`, by number and slot. After the colon
+//! operations, `issued 2 0` or `read 2 0`, by number and slot, and `more 2` where there
+//! are instances beyond the slots, as many of which `beyond` allows. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
 //! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
@@ -150,7 +151,8 @@ fn write_buffer(
         let phase = if p.read { "read" } else { "issued" };
         format!("{phase} {} {}", p.operation, p.slot)
     });
-    let all: Vec<String> = many.chain(items).chain(pending).collect();
+    let sets = buffer.sets.iter().map(|o| format!("more {o}"));
+    let all: Vec<String> = many.chain(items).chain(pending).chain(sets).collect();
     write!(out, "{})", all.join(" "))?;
     Ok(())
 }

@@ -18,15 +18,33 @@
 //! | flush(p) | only if no own instance has its remote side at p |
 //!
 //! The network's steps are possible whenever there is such an instance.
+//!
+//! **Sets** (seed 004, section 4.2). A certificate that says how many instances of one
+//! operation it knows exactly may have others: an operation in
+//! [`Buffer::sets`](crate::Buffer::sets) has one or more instances beyond those in
+//! slots, and an atom over [`StateVar::Element`] speaks of each value that one of them
+//! may write: the value of each that was read, and the value of the source now if one
+//! was not. A literal holds if *all* these values satisfy the atom, a negated one if
+//! *none* does. No atom speaks of two sets. Rules, beside those above:
+//!
+//! | step | rule |
+//! |---|---|
+//! | put, get, and the slots are used up | the set has the value of the source; or, if it was in use, that value joins it |
+//! | any write of a value to a cell | the value joins every set in use whose operation reads the cell |
+//! | network reads | nothing changes: the value of the source is in the set |
+//! | network writes | the target gets one value of the set; instances are left, or none |
+//!
+//! A value that joins must satisfy what is said of the set, beside all that were in it.
+//! There is at least one value in a set that is in use, so what is said of all is
+//! true of one.
 
 use crate::buffer::Buffer;
-use crate::state::StateVar;
+use crate::state::{StateVar, fresh_var};
 use crate::steps::{Effect, Explicit, Trouble, before, number};
-use palisade_logic::Formula;
+use palisade_logic::{Formula, Term, Var};
 use palisade_program::{
     Cell, Expr, FlushTarget, Instance, LocalExpr, Place, Program, Span, Step, TemplateId,
 };
-use std::collections::BTreeMap;
 
 /// A put or get with its cells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -147,40 +165,112 @@ impl Buffer {
     /// Whether each slot is used once, in order.
     pub(crate) fn pending_is_canonical(&self) -> bool {
         let key = |p: &Pending| (p.operation, p.slot);
-        self.pending.windows(2).all(|w| key(&w[0]) < key(&w[1]))
+        let ascending = self.pending.windows(2).all(|w| key(&w[0]) < key(&w[1]));
+        ascending && self.sets.windows(2).all(|w| w[0] < w[1])
     }
 }
 
-/// The network does one half of a pending operation of `thread`.
+/// All processes: what each has under way.
+#[derive(Clone, Copy)]
+pub(crate) struct Processes<'a> {
+    pub(crate) instances: &'a [Instance],
+    pub(crate) buffers: &'a [Buffer],
+}
+
+impl Processes<'_> {
+    /// The sets in use that a value written to `cell` joins, as the variables of their
+    /// elements; `own` is a thread whose buffer may have changed since.
+    pub(crate) fn listening(
+        &self,
+        program: &Program,
+        own: (u32, &Buffer),
+        cell: Cell,
+        span: Span,
+    ) -> Result<Vec<Var>, Trouble> {
+        let mut elements = Vec::new();
+        for (thread, instance) in self.instances.iter().enumerate() {
+            let thread = thread as u32;
+            let buffer = if thread == own.0 {
+                own.1
+            } else {
+                &self.buffers[thread as usize]
+            };
+            if buffer.sets.is_empty() {
+                continue;
+            }
+            let all = operations(program, instance.template);
+            for &operation in &buffer.sets {
+                if all[operation as usize].source == cell {
+                    elements.push(number(StateVar::Element { thread, operation }, span)?);
+                }
+            }
+        }
+        Ok(elements)
+    }
+}
+
+/// The network does one half of a pending operation of `thread`, or writes a value of a
+/// set.
 pub(crate) fn network(
     program: &Program,
     (thread, instance): (u32, Instance),
-    buffer: &Buffer,
+    processes: Processes<'_>,
     explicit: &dyn Explicit,
     span: Span,
 ) -> Result<Vec<Effect>, Trouble> {
+    let buffer = &processes.buffers[thread as usize];
     let all = operations(program, instance.template);
+    let heard = |cell: Cell, value: &Term| -> Result<Vec<(Var, Term)>, Trouble> {
+        let elements = processes.listening(program, (thread, buffer), cell, span)?;
+        Ok(elements.into_iter().map(|e| (e, value.clone())).collect())
+    };
     let mut effects = Vec::new();
     for (at, pending) in buffer.pending.iter().enumerate() {
         // Numbers are in range: the certificate is well formed.
         let operation = &all[pending.operation as usize];
         let carried = number(StateVar::carried(thread, *pending), span)?;
         let mut after = buffer.clone();
-        let (to, from) = if pending.read {
+        let mut adds = Vec::new();
+        let (to, value) = if pending.read {
             after.pending.remove(at);
-            (number(StateVar::Cell(operation.target), span)?, carried)
+            let value = before(explicit, carried);
+            adds = heard(operation.target, &value)?;
+            (number(StateVar::Cell(operation.target), span)?, value)
         } else {
             after.pending[at].read = true;
-            (carried, number(StateVar::Cell(operation.source), span)?)
+            let source = number(StateVar::Cell(operation.source), span)?;
+            (carried, before(explicit, source))
         };
-        let updates = BTreeMap::from([(to, before(explicit, from))]);
-        effects.push(Effect {
-            guard: Formula::True,
-            written: vec![to],
-            updates: updates.into_iter().collect(),
-            to: None,
-            buffer: after,
-        });
+        effects.push(writing(to, value, adds, after));
+    }
+    for (at, &operation) in buffer.sets.iter().enumerate() {
+        let target = all[operation as usize].target;
+        let element = number(StateVar::Element { thread, operation }, span)?;
+        let one = fresh_var(1);
+        let value = Term::var(one);
+        let to = number(StateVar::Cell(target), span)?;
+        let mut emptied = buffer.clone();
+        emptied.sets.remove(at);
+        for after in [buffer.clone(), emptied] {
+            let adds = heard(target, &value)?;
+            effects.push(Effect {
+                picks: vec![(element, one)],
+                ..writing(to, value.clone(), adds, after)
+            });
+        }
     }
     Ok(effects)
+}
+
+/// The effect that a variable gets a value.
+fn writing(to: Var, value: Term, adds: Vec<(Var, Term)>, buffer: Buffer) -> Effect {
+    Effect {
+        guard: Formula::True,
+        written: vec![to],
+        updates: [(to, value)].into_iter().collect(),
+        to: None,
+        buffer,
+        adds,
+        picks: Vec::new(),
+    }
 }

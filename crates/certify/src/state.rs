@@ -12,7 +12,7 @@
 //! |---|---|---|---|---|---|---|---|
 //! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 | 7 |
 //! | 28..21 | | thread | thread | thread | | thread | thread |
-//! | the rest | cell | local | position | cell (15), position (6) | number | cell | operation (15), slot (6) |
+//! | the rest | cell | local | position | cell (15), position (6) | number | cell | operation (15), slot (6; 63: of a set) |
 //!
 //! A program that does not fit (more than 256 threads, 64 stores in one PSO
 //! buffer, ...) has no number for some variable and is refused.
@@ -68,6 +68,14 @@ pub enum StateVar {
         /// The slot of the instance.
         slot: u32,
     },
+    /// RMA: any of the values that instances of an operation beyond those in slots may
+    /// write; what a certificate says of it is said of all of them.
+    Element {
+        /// Whose operation.
+        thread: u32,
+        /// The operation's number among those of its template.
+        operation: u32,
+    },
     /// Abstract buffers with rising values: none of these stores is below it.
     Low {
         /// Whose buffer.
@@ -83,6 +91,8 @@ pub const MAX_THREADS: u32 = 1 << (KIND - THREAD);
 const KIND: u32 = 29;
 const THREAD: u32 = 21;
 const POSITION: u32 = 6;
+/// In the place of a slot: the elements of a set.
+const ELEMENT: u32 = (1 << POSITION) - 1;
 
 impl StateVar {
     /// Its number in formulas; `None` when the program is too large for it.
@@ -106,10 +116,16 @@ impl StateVar {
                 operation,
                 slot,
             } => {
-                if slot >> POSITION != 0 || operation >> (THREAD - POSITION) != 0 {
+                if slot >= ELEMENT || operation >> (THREAD - POSITION) != 0 {
                     return None;
                 }
                 pack(7, thread, operation << POSITION | slot, THREAD)
+            }
+            Self::Element { thread, operation } => {
+                if operation >> (THREAD - POSITION) != 0 {
+                    return None;
+                }
+                pack(7, thread, operation << POSITION | ELEMENT, THREAD)
             }
             Self::Last { thread, cell } => pack(5, thread, cell.0, THREAD),
             Self::Low { thread, cell } => pack(6, thread, cell.0, THREAD),
@@ -143,6 +159,10 @@ impl StateVar {
                 thread,
                 cell: Cell(rest),
             }),
+            7 if rest & ELEMENT == ELEMENT => Some(Self::Element {
+                thread,
+                operation: rest >> POSITION,
+            }),
             7 => Some(Self::Carried {
                 thread,
                 operation: rest >> POSITION,
@@ -167,6 +187,7 @@ impl StateVar {
             Self::Cell(_) => None,
             Self::Local { thread, .. } | Self::Slot { thread, .. } => Some(thread),
             Self::CellSlot { thread, .. } | Self::Carried { thread, .. } => Some(thread),
+            Self::Element { thread, .. } => Some(thread),
             Self::Last { thread, .. } | Self::Low { thread, .. } => Some(thread),
         }
     }
@@ -182,7 +203,12 @@ const fn pack(kind: u32, thread: u32, rest: u32, width: u32) -> Option<Var> {
 /// The `number`th variable that is no state variable: an unknown input of one
 /// step, such as the value a `havoc` picks.
 pub(crate) fn fresh(number: u32) -> Term {
-    Term::var(Var(4 << KIND | number))
+    Term::var(fresh_var(number))
+}
+
+/// The variable of [`fresh`].
+pub(crate) const fn fresh_var(number: u32) -> Var {
+    Var(4 << KIND | number)
 }
 
 #[cfg(test)]
@@ -203,7 +229,9 @@ mod tests {
                 let cell = Cell(n);
                 all.push(StateVar::Last { thread, cell });
                 all.push(StateVar::Low { thread, cell });
-                for position in [0, 63] {
+                let operation = n;
+                all.push(StateVar::Element { thread, operation });
+                for position in [0, 62] {
                     let cell = Cell(n);
                     all.push(StateVar::CellSlot {
                         thread,

@@ -28,7 +28,7 @@
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Departure, Joining};
 use crate::refusal::Reason;
-use crate::remote::{Awaited, Operation, operations};
+use crate::remote::{Awaited, Operation, Processes, operations};
 use crate::state::{StateVar, fresh};
 use palisade_logic::lower::{formula_of, term_of};
 use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
@@ -62,6 +62,11 @@ pub(crate) struct Effect {
     pub(crate) to: Option<LocId>,
     /// The thread's new buffers.
     pub(crate) buffer: Buffer,
+    /// Values that join sets: the variable of the set's elements, and the value.
+    pub(crate) adds: Vec<(Var, Term)>,
+    /// Elements that were taken from sets: the variable of the set's elements, and the
+    /// variable that stands for the one taken.
+    pub(crate) picks: Vec<(Var, Var)>,
 }
 
 /// What must not happen.
@@ -114,6 +119,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) thread: u32,
     pub(crate) instance: Instance,
     pub(crate) explicit: &'a dyn Explicit,
+    pub(crate) processes: Processes<'a>,
     faults: Vec<Fault>,
     inputs: u32,
     frames: usize,
@@ -125,6 +131,7 @@ struct Frame {
     guard: Formula,
     values: BTreeMap<Var, Term>,
     buffer: Buffer,
+    adds: Vec<(Var, Term)>,
 }
 
 impl Frame {
@@ -141,6 +148,7 @@ impl<'a> Runner<'a> {
         (model, beyond): (Model, Option<&'a Beyond>),
         (thread, instance): (u32, Instance),
         explicit: &'a dyn Explicit,
+        processes: Processes<'a>,
     ) -> Self {
         Self {
             program,
@@ -149,6 +157,7 @@ impl<'a> Runner<'a> {
             thread,
             instance,
             explicit,
+            processes,
             faults: Vec::new(),
             inputs: 0,
             frames: 0,
@@ -168,6 +177,7 @@ impl<'a> Runner<'a> {
             guard: Formula::True,
             values: BTreeMap::new(),
             buffer: buffer.clone(),
+            adds: Vec::new(),
         };
         let mut effects = Vec::new();
         let mut open = vec![(EdgeId::from(edge), start)];
@@ -195,6 +205,8 @@ impl<'a> Runner<'a> {
                         updates: frame.values.into_iter().collect(),
                         to: Some(edge.to),
                         buffer: frame.buffer,
+                        adds: frame.adds,
+                        picks: Vec::new(),
                     });
                 } else {
                     open.extend(cfg.outgoing(edge.to).map(|(next, _)| (next, frame.clone())));
@@ -319,11 +331,38 @@ impl<'a> Runner<'a> {
                     let what = "a remote operation on a variable that lives in no process";
                     return Err(unsupported(what, span));
                 };
-                frame.buffer = frame.buffer.with_issued(operation as u32);
+                self.issued(&mut frame, operation as u32, source, span)?;
                 after.push(frame);
             }
         }
         Ok(after)
+    }
+
+    /// RMA: one more instance is pending, in a slot or beyond them.
+    fn issued(
+        &self,
+        frame: &mut Frame,
+        operation: u32,
+        source: Cell,
+        span: Span,
+    ) -> Result<(), Trouble> {
+        let in_slots = frame.buffer.pending.iter();
+        let in_slots = in_slots.filter(|p| p.operation == operation).count();
+        if self.beyond.is_none_or(|b| in_slots < b.cells as usize) {
+            frame.buffer = frame.buffer.with_issued(operation);
+            return Ok(());
+        }
+        let thread = self.thread;
+        let element = number(StateVar::Element { thread, operation }, span)?;
+        let value = self.value(frame, number(StateVar::Cell(source), span)?);
+        match frame.buffer.sets.binary_search(&operation) {
+            Ok(_) => frame.adds.push((element, value)),
+            Err(at) => {
+                frame.buffer.sets.insert(at, operation);
+                frame.values.insert(element, value);
+            }
+        }
+        Ok(())
     }
 
     /// RMA: no own operation with its remote side at the target is pending.
@@ -334,8 +373,10 @@ impl<'a> Runner<'a> {
         span: Span,
     ) -> Result<Vec<Frame>, Trouble> {
         let all = operations(self.program, self.instance.template);
-        for pending in frame.buffer.pending.clone() {
-            match all[pending.operation as usize].awaited(target) {
+        let slots = frame.buffer.pending.iter().map(|p| p.operation);
+        let pending: Vec<u32> = slots.chain(frame.buffer.sets.iter().copied()).collect();
+        for operation in pending {
+            match all[operation as usize].awaited(target) {
                 Awaited::Always => return Ok(Vec::new()),
                 Awaited::Never => {}
                 Awaited::If(copy, own) => {
@@ -460,6 +501,12 @@ impl<'a> Runner<'a> {
         memory: Memory,
     ) -> Result<Frame, Trouble> {
         if memory == Memory::Direct {
+            if self.model == Model::Rma {
+                let own = (self.thread, &frame.buffer);
+                for element in self.processes.listening(self.program, own, cell, span)? {
+                    frame.adds.push((element, value.clone()));
+                }
+            }
             frame
                 .values
                 .insert(number(StateVar::Cell(cell), span)?, value);
@@ -657,6 +704,8 @@ pub(crate) fn departed(
             updates: updates.into_iter().collect(),
             to: None,
             buffer: departure.after.clone(),
+            adds: Vec::new(),
+            picks: Vec::new(),
         }
     };
     Ok(values.into_iter().map(effect).collect())

@@ -44,7 +44,8 @@ impl Form<'_> {
         self.beyond()?;
         let mut seen = FxHashSet::default();
         for explicit in &self.certificate.explicit {
-            if !self.exists(*explicit) || explicit.var().is_none() {
+            let of_set = matches!(explicit, StateVar::Element { .. });
+            if of_set || !self.exists(*explicit) || explicit.var().is_none() {
                 return malformed("an explicit variable does not exist");
             }
             if !seen.insert(*explicit) {
@@ -70,6 +71,7 @@ impl Form<'_> {
         };
         match self.certificate.model {
             Model::Tso | Model::Pso => {}
+            Model::Rma if beyond.claims.is_empty() => return Ok(()),
             Model::Sc | Model::Rma => return malformed("abstract buffers without buffers"),
         }
         let mut seen = FxHashSet::default();
@@ -110,6 +112,14 @@ impl Form<'_> {
                 let known = |t: u32| self.operation_count(t as usize);
                 thread(t) && self.certificate.model == Model::Rma && operation < known(t)
             }
+            StateVar::Element {
+                thread: t,
+                operation,
+            } => {
+                let known = |t: u32| self.operation_count(t as usize);
+                let has_sets = self.certificate.model == Model::Rma;
+                thread(t) && has_sets && operation < known(t)
+            }
             StateVar::Last { thread: t, cell: c } => {
                 thread(t) && cell(c) && self.certificate.beyond.is_some()
             }
@@ -136,6 +146,11 @@ impl Form<'_> {
                     return malformed(format!("atom {number} has an unknown variable"));
                 }
             }
+        }
+        let of_sets = slots.iter();
+        let of_sets = of_sets.filter(|s| matches!(s, StateVar::Element { .. }));
+        if of_sets.count() > 1 {
+            return malformed(format!("atom {number} speaks of two sets"));
         }
         Ok(slots)
     }
@@ -176,10 +191,12 @@ impl Form<'_> {
         }
         for (thread, buffer) in control.buffers.iter().enumerate() {
             let known = |cell: Cell| cell.index() < self.program.cell_count();
-            let abstracted = self.certificate.beyond.is_some() || buffer.many.is_empty();
+            let exact = buffer.many.is_empty() && buffer.sets.is_empty();
+            let abstracted = self.certificate.beyond.is_some() || exact;
             let cells = buffer.cells().chain(buffer.many.iter().copied());
             let count = self.operation_count(thread);
-            let operations = buffer.pending.iter().all(|p| p.operation < count);
+            let pending = buffer.pending.iter().map(|p| p.operation);
+            let operations = { pending.chain(buffer.sets.iter().copied()) }.all(|o| o < count);
             let fits = operations && abstracted && buffer.is_canonical(self.certificate.model);
             if !fits || !{ cells }.all(known) {
                 return malformed(format!("entry {number} has an impossible buffer"));
@@ -203,6 +220,6 @@ const fn is_slot(state_var: StateVar) -> bool {
     match state_var {
         StateVar::Cell(_) | StateVar::Local { .. } => false,
         StateVar::Slot { .. } | StateVar::CellSlot { .. } | StateVar::Carried { .. } => true,
-        StateVar::Last { .. } | StateVar::Low { .. } => true,
+        StateVar::Last { .. } | StateVar::Low { .. } | StateVar::Element { .. } => true,
     }
 }

@@ -16,10 +16,11 @@ use crate::context::{At, Context};
 use crate::index::After;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
-use crate::remote::network;
+use crate::remote::{Processes, network};
+use crate::state::StateVar;
 use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departed};
 use palisade_logic::prover::Cluster;
-use palisade_logic::{Formula, Lit, Overflow, Term};
+use palisade_logic::{Formula, Lit, Overflow, Substitution, Term, Var};
 use palisade_program::{LocId, Model, Span};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -30,6 +31,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) judge: Judge,
     /// The literal of each atom.
     atoms: Vec<Lit>,
+    /// For each atom the set of whose elements it speaks, if it does.
+    elements: Vec<Option<Var>>,
     compiled: FxHashMap<StepKey, Rc<Compiled>>,
 }
 
@@ -40,6 +43,8 @@ struct StepKey {
     edge: Option<usize>,
     buffer: Buffer,
     values: Box<[Option<i64>]>,
+    /// RMA: which sets are in use, also those of others.
+    sets: Vec<Vec<u32>>,
 }
 
 /// A step that was run, with its formulas as literals.
@@ -52,8 +57,9 @@ pub(crate) struct Compiled {
 pub(crate) struct CompiledEffect {
     pub(crate) effect: Effect,
     guard: Vec<Lit>,
-    /// For each atom what must hold before so that it holds after.
-    before: Vec<Lit>,
+    /// For each atom what must hold before so that it holds after, and so that it does
+    /// not; of sets, for every element.
+    before: Vec<(Lit, Lit)>,
     /// Explicit variables that change, with their new values.
     changes: Vec<(usize, Term)>,
 }
@@ -61,6 +67,16 @@ pub(crate) struct CompiledEffect {
 /// The data at an entry: its cubes as literals.
 pub(crate) struct Source {
     pub(crate) cubes: Vec<Vec<Lit>>,
+    /// The literals of each as the certificate has them.
+    literals: Vec<Vec<(u32, bool)>>,
+}
+
+/// A cube that states after a step may be in, over the states before.
+struct Target {
+    /// What it says of single values.
+    plain: Vec<Lit>,
+    /// What it says of all elements of sets.
+    of_sets: Vec<Lit>,
 }
 
 /// Where a thread's step goes.
@@ -73,7 +89,11 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(context: &'a Context<'a>, mut judge: Judge) -> Self {
         let atoms = context.certificate.atoms.iter();
         let atoms = atoms.map(|atom| judge.lit(atom)).collect();
+        let is_element = |v: &Var| matches!(StateVar::of(*v), Some(StateVar::Element { .. }));
+        let element = |atom: &Formula| atom.free_vars().into_iter().find(is_element);
+        let elements = context.certificate.atoms.iter().map(element).collect();
         Self {
+            elements,
             context,
             judge,
             atoms,
@@ -118,6 +138,7 @@ impl<'a> Worker<'a> {
         });
         Ok(Source {
             cubes: cubes.collect(),
+            literals: entry.cubes.iter().map(|cube| cube.0.clone()).collect(),
         })
     }
 
@@ -190,6 +211,10 @@ impl<'a> Worker<'a> {
             edge,
             buffer: control.buffers[thread].clone(),
             values: self.context.read_values(control, thread, edge),
+            sets: match self.context.certificate.model {
+                Model::Rma => control.buffers.iter().map(|b| b.sets.clone()).collect(),
+                Model::Sc | Model::Tso | Model::Pso => Vec::new(),
+            },
         };
         if let Some(compiled) = self.compiled.get(&key) {
             return Ok(Rc::clone(compiled));
@@ -228,7 +253,11 @@ impl<'a> Worker<'a> {
         let template = context.program.template(instance.template);
         let Some(edge) = edge else {
             let own = (thread as u32, instance);
-            let mut effects = network(context.program, own, buffer, &at, template.span)?;
+            let processes = Processes {
+                instances: &context.instances,
+                buffers: &control.buffers,
+            };
+            let mut effects = network(context.program, own, processes, &at, template.span)?;
             for departure in buffer.departures(model, thread as u32, context.keep()) {
                 let claim = match &context.certificate.beyond {
                     Some(beyond) => beyond.claim(thread as u32, departure.cell),
@@ -244,7 +273,11 @@ impl<'a> Worker<'a> {
         };
         let beyond = context.certificate.beyond.as_ref();
         let own = (thread as u32, instance);
-        let runner = Runner::new(context.program, (model, beyond), own, &at);
+        let processes = Processes {
+            instances: &context.instances,
+            buffers: &control.buffers,
+        };
+        let runner = Runner::new(context.program, (model, beyond), own, &at, processes);
         runner.run(&template.cfg, edge, &context.stops[thread], buffer)
     }
 
@@ -266,8 +299,17 @@ impl<'a> Worker<'a> {
         let guard = self.judge.conjuncts(&effect.guard);
         let mut before = Vec::with_capacity(self.atoms.len());
         for atom in &self.context.certificate.atoms {
-            let condition = atom.substitute(&effect.updates)?;
-            before.push(self.judge.lit(&condition));
+            let mut all = vec![atom.substitute(&effect.updates)?];
+            for (element, value) in &effect.adds {
+                if atom.free_vars().contains(element) {
+                    let mut with = effect.updates.clone();
+                    with.set(*element, value.clone());
+                    all.push(atom.substitute(&with)?);
+                }
+            }
+            let none = Formula::all(all.iter().map(Formula::negated));
+            let all = Formula::all(all);
+            before.push((self.judge.lit(&all), self.judge.lit(&none)));
         }
         let mut changes = Vec::new();
         for var in &effect.written {
@@ -342,20 +384,77 @@ impl<'a> Worker<'a> {
                 if cube.0.is_empty() && equations.is_empty() {
                     return Ok(true);
                 }
-                let literals = cube.0.iter().map(|(atom, positive)| {
-                    let lit = effect.before[*atom as usize];
-                    if *positive { lit } else { !lit }
-                });
-                targets.push(equations.iter().copied().chain(literals).collect());
+                let mut target = Target {
+                    plain: equations.clone(),
+                    of_sets: Vec::new(),
+                };
+                for (atom, positive) in &cube.0 {
+                    let (all, none) = effect.before[*atom as usize];
+                    let lit = if *positive { all } else { none };
+                    if self.elements[*atom as usize].is_some() {
+                        target.of_sets.push(lit);
+                    } else {
+                        target.plain.push(lit);
+                    }
+                }
+                targets.push(target);
             }
         }
-        for cube in &source.cubes {
-            let known: Vec<Lit> = cube.iter().chain(&effect.guard).copied().collect();
-            if !self.judge.covered(cluster, &known, &targets)? {
+        for (number, cube) in source.cubes.iter().enumerate() {
+            let mut known: Vec<Lit> = cube.iter().chain(&effect.guard).copied().collect();
+            if let Some(literals) = source.literals.get(number) {
+                known.extend(self.taken(literals, &effect.effect.picks)?);
+            }
+            let mut plain = Vec::new();
+            for target in &targets {
+                if self.holds_for_all(cluster, &known, target)? {
+                    plain.push(target.plain.clone());
+                }
+            }
+            if !self.judge.covered(cluster, &known, &plain)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// What is known of elements that were taken from sets: what holds for all.
+    fn taken(
+        &mut self,
+        literals: &[(u32, bool)],
+        picks: &[(Var, Var)],
+    ) -> Result<Vec<Lit>, Reason> {
+        let mut known = Vec::new();
+        for (atom, positive) in literals {
+            for (element, one) in picks {
+                if self.elements[*atom as usize] == Some(*element) {
+                    let formula = &self.context.certificate.atoms[*atom as usize];
+                    let renaming = Substitution::single(*element, Term::var(*one));
+                    let formula = formula.substitute(&renaming);
+                    let formula = formula.map_err(|Overflow| overflow_reason())?;
+                    let lit = self.judge.lit(&formula);
+                    known.push(if *positive { lit } else { !lit });
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Whether what a target says of sets holds for each element wherever the rest of
+    /// it holds. One target must do for all elements, so that this is asked of each
+    /// alone: that every element is in one of several would not do.
+    fn holds_for_all(
+        &mut self,
+        cluster: Cluster,
+        known: &[Lit],
+        target: &Target,
+    ) -> Result<bool, Reason> {
+        if target.of_sets.is_empty() {
+            return Ok(true);
+        }
+        let here: Vec<Lit> = known.iter().chain(&target.plain).copied().collect();
+        let wanted = std::slice::from_ref(&target.of_sets);
+        Ok(self.judge.covered(cluster, &here, wanted)?)
     }
 
     /// What must hold before so that explicit variables whose values are data
@@ -391,6 +490,7 @@ impl<'a> Worker<'a> {
         let successor = Successor { locs, buffers };
         let source = Source {
             cubes: vec![Vec::new()],
+            literals: Vec::new(),
         };
         let values = vec![None; self.context.explicit.len()];
         self.leads_in(Cluster(0), &values, &source, &successor, effect)

@@ -115,6 +115,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
                 .map(|_| match model {
                     Model::Rma => Buffer {
                         pending: (0..rng.below(4)).map(|_| pending(rng)).collect(),
+                        sets: (0..3).filter(|_| rng.chance(20)).collect(),
                         ..Buffer::default()
                     },
                     Model::Sc | Model::Tso | Model::Pso => Buffer {

@@ -665,6 +665,8 @@ pub(crate) enum StrategyArg {
     Lazy,
     /// Cubes of the proof under SC, lifted to store buffers
     Cubes,
+    /// The Boolean program of the proof under SC, lifted without solver calls
+    Program,
 }
 
 /// The models of a suite.

@@ -27,7 +27,11 @@ impl FromStr for BuffersArg {
             return Ok(Self(Buffers::Auto));
         }
         if let Some(cells) = text.strip_prefix("abstract:") {
-            return Ok(Self(Buffers::Abstract(size(cells)?)));
+            let cells = match cells.trim() {
+                "0" => 0,
+                some => size(some)?,
+            };
+            return Ok(Self(Buffers::Abstract(cells)));
         }
         let list = text.strip_prefix("bounded:");
         let list = list.ok_or("expected `auto`, `bounded:K` or `abstract:K`, such as bounded:2")?;
@@ -74,6 +78,9 @@ impl fmt::Display for BuffersArg {
 impl BuffersArg {
     /// Refuses sizes that mean nothing for this program under this model.
     pub(crate) fn check(&self, program: &Program, model: Model) -> Result<()> {
+        if self.0 == Buffers::Abstract(0) && model != Model::Rma {
+            bail!("abstract:0 is for rma: a store buffer needs at least one exact cell");
+        }
         let Buffers::Bounded(sizes) = &self.0 else {
             return Ok(());
         };

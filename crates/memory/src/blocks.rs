@@ -2,7 +2,9 @@
 //! sums of alternatives, and the cells that a place may name.
 
 use palisade_program::cfg::{Atomic, AtomicKind, Cfg, CfgBuilder, Place, Step, local};
-use palisade_program::{BinOp, Cell, Domain, Expr, LocalExpr, LocalId, Program, Span, Template};
+use palisade_program::{
+    BinOp, Cell, Domain, Expr, LocId, LocalExpr, LocalId, Program, Span, Template,
+};
 
 /// `local == value`.
 pub fn equals(id: LocalId, value: i64) -> LocalExpr {
@@ -48,6 +50,53 @@ pub fn either(alternatives: Vec<Vec<Step>>, span: Span) -> Step {
         kind: AtomicKind::Block,
         body,
     }))
+}
+
+/// Alternatives, each a sequence of steps, one of which is done.
+pub type Segment = Vec<Vec<Step>>;
+
+/// An atomic block that does one of the chains: its segments one after another.
+pub fn chains(chains: Vec<Vec<Segment>>, span: Span) -> Step {
+    let mut builder = CfgBuilder::new();
+    let (entry, exit) = (builder.loc(), builder.loc());
+    for chain in chains {
+        splice(&mut builder, entry, chain, exit, span);
+    }
+    let (body, _) = builder.finish(entry, exit);
+    Step::Atomic(Box::new(Atomic {
+        kind: AtomicKind::Block,
+        body,
+    }))
+}
+
+/// Adds the segments of a chain between two locations.
+pub fn splice(builder: &mut CfgBuilder, from: LocId, chain: Vec<Segment>, to: LocId, span: Span) {
+    let count = chain.len();
+    let mut at = from;
+    for (number, segment) in chain.into_iter().enumerate() {
+        let end = if number + 1 == count {
+            to
+        } else {
+            builder.loc()
+        };
+        for steps in segment {
+            let steps = if steps.is_empty() {
+                vec![Step::Skip]
+            } else {
+                steps
+            };
+            let (mut here, last) = (at, steps.len() - 1);
+            for (i, step) in steps.into_iter().enumerate() {
+                let next = if i == last { end } else { builder.loc() };
+                builder.edge(here, step, next, span);
+                here = next;
+            }
+        }
+        at = end;
+    }
+    if count == 0 {
+        builder.edge(from, Step::Skip, to, span);
+    }
 }
 
 /// The atomic block `body` with a condition in front. Edges of the body keep

@@ -13,6 +13,7 @@
 //! | [`tso`] | one buffer per thread |
 //! | [`pso`] | one buffer per thread and variable |
 //! | [`rma`] | pending remote operations |
+//! | [`value_sets`] | all values that pending operations may write |
 
 pub mod beyond;
 pub mod blocks;
@@ -21,3 +22,4 @@ pub mod pso;
 pub mod reduced;
 pub mod rma;
 pub mod tso;
+pub mod value_sets;

@@ -10,6 +10,7 @@ use palisade_program::{
 
 use crate::beyond::{Claim, Keep};
 use crate::rma::Operation;
+use crate::value_sets::SetCell;
 
 /// The words of the assertion that a buffer has room.
 pub const OVERFLOW: &str = "overflow of a bounded store buffer";
@@ -52,6 +53,8 @@ pub enum Meaning {
         /// The local that holds the value.
         value: LocalId,
     },
+    /// RMA: the network writes some value of the set of an operation to this cell.
+    Pick(Cell),
     /// Nothing: the thread has ended and its buffers are empty.
     End,
 }
@@ -113,6 +116,9 @@ pub struct Reduced {
     pub templates: Vec<ReducedTemplate>,
     /// Abstract buffers: their exact cells, and which stores these hold.
     pub beyond: Option<(u32, Keep)>,
+    /// RMA with sets: what the cells beyond those of the original are, and how many
+    /// slots an operation has at most.
+    pub sets: Option<(u32, Vec<SetCell>)>,
 }
 
 impl Reduced {
@@ -150,6 +156,7 @@ impl Reduced {
             program: whole,
             templates: parts,
             beyond: None,
+            sets: None,
         }
     }
 }

@@ -24,7 +24,8 @@
 //! value. Slots of one operation are interchangeable, so taking the first free one
 //! loses nothing; every run of the machine with at most `k` pending instances of each
 //! operation is a run here and the other way round. Overflow is an assertion, so a
-//! proof shows that `k` was enough.
+//! proof shows that `k` was enough. With [`reduce_sets`] an operation without a free
+//! slot joins a value set instead (`value_sets.rs`): any number may be pending.
 //!
 //! **Departures** from table 2. The network's steps are possible at every location of
 //! the issuing process, not only in `remoteOps` before loads and stores: then they are
@@ -32,14 +33,17 @@
 //! steps one by one. Slots keep which value was read, where the paper's sets keep
 //! all values that could have been.
 
-use palisade_program::cfg::{AssertKind, Edge, FlushTarget, Place, Step, local};
+use palisade_program::cfg::{
+    AssertKind, Atomic, CfgBuilder, Edge, FlushTarget, Place, Step, local,
+};
 use palisade_program::{
     BinOp, Cell, EdgeId, Expr, LocalExpr, LocalId, Program, Span, Template, TemplateId,
 };
 
-use crate::blocks::{cells, either, equals, place_of, range, set};
+use crate::blocks::{Segment, assign, cells, chains, either, equals, place_of, range, set, splice};
 use crate::need;
 use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::value_sets::{Scratch, ValueSets, Wanted};
 
 /// The phase of a slot that no operation uses.
 pub const FREE: i64 = 0;
@@ -150,11 +154,36 @@ pub fn slots_needed(program: &Program, most: u32) -> Option<u32> {
 
 /// The program under RMA with at most `k` slots for each operation.
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
-    let templates = program.templates.iter();
-    let mut reduced = Reduced::new(
-        program,
-        templates.map(|t| Network::reduce(program, t, k, full)),
-    );
+    let all = program.templates.iter().map(|t| operations(program, t));
+    let all: Vec<Vec<Operation>> = all.collect();
+    assemble(program, all, (k, full), None)
+}
+
+/// The program under RMA with any number of pending operations: at most `k` of each in
+/// slots, the others in value sets.
+pub fn reduce_sets(program: &Program, k: u32, wanted: &Wanted<'_>) -> Reduced {
+    let all = program.templates.iter().map(|t| operations(program, t));
+    let all: Vec<Vec<Operation>> = all.collect();
+    let mut extended = program.clone();
+    let sets = ValueSets::new(&mut extended, &all, wanted);
+    let reduced = assemble(&extended, all, (k, Full::Blocks), Some(&sets));
+    Reduced {
+        sets: Some((k, sets.cells)),
+        ..reduced
+    }
+}
+
+fn assemble(
+    program: &Program,
+    operations: Vec<Vec<Operation>>,
+    (k, full): (u32, Full),
+    sets: Option<&ValueSets>,
+) -> Reduced {
+    let templates = program.templates.iter().zip(operations).enumerate();
+    let templates = templates.map(|(number, (template, operations))| {
+        Network::reduce(program, (number, template), operations, (k, full), sets)
+    });
+    let mut reduced = Reduced::new(program, templates);
     // What is left are threads with common memory.
     for template in &mut reduced.program.templates {
         template.is_process = false;
@@ -171,20 +200,22 @@ type Slot = (LocalId, LocalId);
 /// What a process has under way.
 struct Network<'p> {
     program: &'p Program,
+    template: usize,
     operations: Vec<Operation>,
     slots: Vec<Vec<Slot>>,
     full: Full,
+    sets: Option<(&'p ValueSets, Scratch)>,
 }
 
 impl<'p> Network<'p> {
     fn reduce(
         program: &'p Program,
-        original: &Template,
-        k: u32,
-        full: Full,
+        (number, original): (usize, &Template),
+        operations: Vec<Operation>,
+        (k, full): (u32, Full),
+        sets: Option<&'p ValueSets>,
     ) -> (Template, ReducedTemplate) {
         let mut builder = TemplateBuilder::new(original);
-        let operations = operations(program, original);
         let mut slots = Vec::new();
         for (number, operation) in operations.iter().enumerate() {
             let own = most_pending(original, operation).map_or(k, |need| need.min(k));
@@ -199,15 +230,22 @@ impl<'p> Network<'p> {
             };
             slots.push((0..own).map(slot).collect());
         }
+        let sets = sets.map(|sets| {
+            let value = builder.local("$moved".into(), Part::Scratch, None);
+            let flag = builder.local("$flag".into(), Part::Scratch, range(1));
+            (sets, Scratch { value, flag })
+        });
         let network = Self {
             program,
+            template: number,
             operations,
             slots,
             full,
+            sets,
         };
         network.steps(&mut builder, original);
         network.network_steps(&mut builder, original);
-        let drained = Step::Assume(network.drained(&FlushTarget::All));
+        let drained = network.wait(&FlushTarget::All, original.span);
         let (template, parts) = builder.finish(drained, Vec::new());
         let operations = network.operations;
         (
@@ -224,12 +262,13 @@ impl<'p> Network<'p> {
             let edge_id = EdgeId::from(index);
             let step = match &edge.step {
                 Step::Put { .. } | Step::Get { .. } => self.issue(edge_id, edge.span),
-                Step::Flush(target) => Step::Assume(self.drained(target)),
+                Step::Flush(target) => self.wait(target, edge.span),
+                Step::Store { dst, value } => self.store(dst, value, edge),
+                Step::Atomic(atomic) => self.block(atomic),
                 Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {
                     edge.step.clone()
                 }
-                Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => edge.step.clone(),
-                Step::Atomic(_) | Step::Assert { .. } => edge.step.clone(),
+                Step::Load { .. } | Step::Fence(_) | Step::Assert { .. } => edge.step.clone(),
                 // Stays, and the abstraction refuses it with its span.
                 Step::RemoteAtomic(_) => edge.step.clone(),
             };
@@ -247,40 +286,151 @@ impl<'p> Network<'p> {
         }
     }
 
-    /// The operations of an edge, with their slots.
-    fn of_edge(&self, edge: EdgeId) -> impl Iterator<Item = (&Operation, &[Slot])> {
-        let all = self.operations.iter().zip(&self.slots);
-        all.filter(move |(o, _)| o.edge == edge)
-            .map(|(o, slots)| (o, &slots[..]))
+    /// The numbered operations, with their slots.
+    fn all(&self) -> impl Iterator<Item = (usize, &Operation, &[Slot])> {
+        let all = self.operations.iter().zip(&self.slots).enumerate();
+        all.map(|(number, (o, slots))| (number, o, &slots[..]))
     }
 
     fn issue(&self, edge: EdgeId, span: Span) -> Step {
-        let mut alternatives = Vec::new();
-        for (operation, slots) in self.of_edge(edge) {
+        let mut alternatives: Vec<Vec<Segment>> = Vec::new();
+        for (number, operation, slots) in self.all().filter(|(_, o, _)| o.edge == edge) {
             let mut steps = operation.conditions.clone();
             for (phase, _) in slots {
                 let mut here = steps.clone();
                 here.push(Step::Assume(equals(*phase, FREE)));
                 here.push(set(*phase, ISSUED));
-                alternatives.push(here);
+                alternatives.push(vec![vec![here]]);
                 steps.push(Step::Assume(equals(*phase, FREE).negate()));
             }
-            if self.full == Full::Fails {
+            if let Some((sets, scratch)) = self.sets {
+                steps.push(Step::Load {
+                    dst: scratch.value,
+                    src: place_of(self.program, operation.source),
+                });
+                let mut chain = vec![vec![steps]];
+                chain.extend(sets.join(self.program, (self.template, number), scratch));
+                alternatives.push(chain);
+            } else if self.full == Full::Fails {
                 let kind = AssertKind::Other(OVERFLOW.into());
                 steps.push(Step::Assert {
                     cond: Expr::FALSE,
                     kind,
                 });
-                alternatives.push(steps);
+                alternatives.push(vec![vec![steps]]);
             }
         }
-        either(alternatives, span)
+        chains(alternatives, span)
     }
 
-    /// No own operation that a flush waits for is pending.
+    /// A store of the process: sets that read the cell hear of it.
+    fn store(&self, dst: &Place, value: &LocalExpr, edge: &Edge) -> Step {
+        let mut alternatives = Vec::new();
+        let mut heard = false;
+        for (conditions, cell) in cells(self.program, dst) {
+            heard |= self.is_heard(cell);
+            let mut chain = vec![vec![conditions]];
+            chain.extend(self.stored(cell, value.clone()));
+            alternatives.push(chain);
+        }
+        if heard {
+            chains(alternatives, edge.span)
+        } else {
+            edge.step.clone()
+        }
+    }
+
+    fn is_heard(&self, cell: Cell) -> bool {
+        self.sets.is_some_and(|(sets, _)| !sets.is_unread(cell))
+    }
+
+    /// Writes a cell and tells the sets that read it.
+    fn stored(&self, cell: Cell, value: LocalExpr) -> Vec<Segment> {
+        let dst = place_of(self.program, cell);
+        let plain = vec![vec![vec![Step::Store {
+            dst: dst.clone(),
+            value: value.clone(),
+        }]]];
+        let Some((sets, scratch)) = self.sets.filter(|(s, _)| !s.is_unread(cell)) else {
+            return plain;
+        };
+        let mut chain = vec![vec![vec![
+            assign(scratch.value, value),
+            Step::Store {
+                dst,
+                value: local(scratch.value),
+            },
+        ]]];
+        chain.extend(sets.written(self.program, cell, scratch));
+        chain
+    }
+
+    /// An atomic block: the stores inside are heard as well.
+    fn block(&self, atomic: &Atomic) -> Step {
+        let body = &atomic.body;
+        let mut builder = CfgBuilder::new();
+        for _ in body.locs() {
+            builder.loc();
+        }
+        for edge in &body.edges {
+            match &edge.step {
+                Step::Store { dst, value }
+                    if cells(self.program, dst)
+                        .iter()
+                        .any(|(_, c)| self.is_heard(*c)) =>
+                {
+                    for (conditions, cell) in cells(self.program, dst) {
+                        let mut chain = vec![vec![conditions]];
+                        chain.extend(self.stored(cell, value.clone()));
+                        splice(&mut builder, edge.from, chain, edge.to, edge.span);
+                    }
+                }
+                Step::Store { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {
+                    builder.edge(edge.from, edge.step.clone(), edge.to, edge.span);
+                }
+                Step::Havoc { .. } | Step::Load { .. } | Step::Fence(_) | Step::Atomic(_) => {
+                    builder.edge(edge.from, edge.step.clone(), edge.to, edge.span);
+                }
+                Step::Assert { .. } | Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => {
+                    builder.edge(edge.from, edge.step.clone(), edge.to, edge.span);
+                }
+                Step::RemoteAtomic(_) => {
+                    builder.edge(edge.from, edge.step.clone(), edge.to, edge.span);
+                }
+            }
+        }
+        Step::Atomic(Box::new(Atomic {
+            kind: atomic.kind,
+            body: builder.finish_whole(body.entry, body.exit),
+        }))
+    }
+
+    /// Waits until no own operation that a flush is for is pending.
+    fn wait(&self, target: &FlushTarget, span: Span) -> Step {
+        let drained = Step::Assume(self.drained(target));
+        let Some((sets, scratch)) = self.sets else {
+            return drained;
+        };
+        let mut chain = vec![vec![vec![drained]]];
+        for (number, operation, _) in self.all() {
+            let own = (self.template, number);
+            let unused = sets.unused(self.program, own, scratch);
+            match awaited(operation, target) {
+                Expr::TRUE => chain.push(vec![unused]),
+                Expr::FALSE => {}
+                sometimes => chain.push(vec![
+                    vec![Step::Assume(sometimes.clone().negate())],
+                    [vec![Step::Assume(sometimes)], unused].concat(),
+                ]),
+            }
+        }
+        chains(vec![chain], span)
+    }
+
+    /// No own operation in a slot that a flush waits for is pending.
     fn drained(&self, target: &FlushTarget) -> LocalExpr {
         let mut all = Expr::TRUE;
-        for (operation, slots) in self.operations.iter().zip(&self.slots) {
+        for (_, operation, slots) in self.all() {
             let mut free = Expr::TRUE;
             for (phase, _) in slots {
                 free = free.and(equals(*phase, FREE));
@@ -298,18 +448,18 @@ impl<'p> Network<'p> {
     /// The network's halves, as self-loops at every location.
     fn network_steps(&self, builder: &mut TemplateBuilder, original: &Template) {
         for loc in original.cfg.locs() {
-            for (operation, slots) in self.operations.iter().zip(&self.slots) {
-                for slot in slots {
-                    let span = original.cfg.edge(operation.edge).span;
-                    let mut add = |step, meaning| {
-                        let edge = Edge {
-                            from: loc,
-                            to: loc,
-                            step,
-                            span,
-                        };
-                        builder.edge(edge, meaning);
+            for (number, operation, slots) in self.all() {
+                let span = original.cfg.edge(operation.edge).span;
+                let mut add = |step, meaning| {
+                    let edge = Edge {
+                        from: loc,
+                        to: loc,
+                        step,
+                        span,
                     };
+                    builder.edge(edge, meaning);
+                };
+                for slot in slots {
                     let read = Meaning::Read {
                         source: operation.source,
                         target: operation.target,
@@ -320,6 +470,13 @@ impl<'p> Network<'p> {
                         value: slot.1,
                     };
                     add(self.write(operation, *slot, span), write);
+                }
+                if let Some((sets, scratch)) = self.sets {
+                    let own = (self.template, number);
+                    let mut chain = sets.pick(self.program, own, scratch);
+                    chain.extend(self.stored(operation.target, local(scratch.value)));
+                    chain.push(sets.leave(self.program, own));
+                    add(chains(vec![chain], span), Meaning::Pick(operation.target));
                 }
             }
         }
@@ -338,15 +495,9 @@ impl<'p> Network<'p> {
     }
 
     fn write(&self, operation: &Operation, (phase, value): Slot, span: Span) -> Step {
-        let steps = vec![
-            Step::Assume(equals(phase, READ)),
-            Step::Store {
-                dst: place_of(self.program, operation.target),
-                value: local(value),
-            },
-            set(value, 0),
-            set(phase, FREE),
-        ];
-        either(vec![steps], span)
+        let mut chain = vec![vec![vec![Step::Assume(equals(phase, READ))]]];
+        chain.extend(self.stored(operation.target, local(value)));
+        chain.push(vec![vec![set(value, 0), set(phase, FREE)]]);
+        chains(vec![chain], span)
     }
 }

@@ -52,6 +52,10 @@ pub enum Role {
     Data,
     /// Finite control that checkers keep explicit: buffer counters, cell indices, flags.
     Control,
+    /// Reduced programs only: a set of integers, in shared memory. A store adds its
+    /// value, a load gives some element, not always the same. While the control
+    /// variable named here (its element with the same index) is 0 the set is empty.
+    Set(GlobalId),
 }
 
 /// Where a shared variable lives (RMA).

@@ -29,6 +29,9 @@ use crate::simulate::Run;
 
 /// What is said of a bound on exact cells.
 pub const ABSTRACT: &str = "exact cells of abstract store buffers";
+/// What is said of sets that are too coarse.
+pub const SETS: &str =
+    "value sets of remote operations (they have a violation that the machine does not have)";
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
 
@@ -154,7 +157,7 @@ impl Driver<'_> {
         }
         match &self.options.buffers {
             Buffers::Bounded(sizes) if model == Model::Rma => one(Search::Slots(sizes.default)),
-            Buffers::Abstract(_) if model == Model::Rma => refuse("abstract buffers under RMA"),
+            Buffers::Abstract(slots) if model == Model::Rma => one(Search::Sets(*slots)),
             Buffers::Auto if model == Model::Rma => Ok(plan::remote(self.program)),
             Buffers::Bounded(sizes) => {
                 let cells = (0..self.program.cell_count()).map(Cell::from);
@@ -292,6 +295,7 @@ impl Driver<'_> {
         let mut engine = Engine::new(space, &options, atoms);
         engine.advisor = plan.advisor;
         engine.cubes = plan.cubes;
+        engine.facts = plan.facts;
         if self.wants_hunt() && !self.hunted.get() {
             let (program, options, hunted) = (self.program, self.options, Rc::clone(&self.hunted));
             let hunter = move || {
@@ -328,6 +332,9 @@ impl Driver<'_> {
                 let copies = self.copies();
                 let (program, model) = (self.program, self.options.model);
                 let reduced = task.reduced.as_ref();
+                if matches!(task.search, Search::Sets(_)) {
+                    return Verdict::Unknown(Unknown::Bound(vec![SETS.to_owned()]));
+                }
                 match evidence::replay(program, reduced, &self.instances, model, copies, &run) {
                     Ok((violation, witness)) => {
                         self.report.witness = Some(witness);
@@ -407,6 +414,7 @@ impl Driver<'_> {
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
             Search::Slots(_) | Search::HuntingSlots(_) => failed,
+            Search::Sets(_) => Unknown::Bound(vec![SETS.to_owned()]),
         }
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
-use palisade_abstraction::extrapolate::{Listed, Literals};
+use palisade_abstraction::extrapolate::{Extrapolated, Listed, Literals};
 use palisade_abstraction::lazy::Lazy;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
@@ -24,7 +24,7 @@ use palisade_abstraction::tables::Tables;
 use palisade_abstraction::transformer::Transformer;
 use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
 use palisade_logic::interpolate::Method;
-use palisade_logic::{Atom, Limits, Prover, Reason};
+use palisade_logic::{Atom, Limits, Prover, Reason, Var};
 use palisade_program::{Model, Span, Unknown};
 
 use crate::divergence;
@@ -106,6 +106,8 @@ pub struct Engine<'a> {
     pub hunter: Option<Hunter<'a>>,
     /// The cubes of [`Strategy::Cubes`].
     pub cubes: BTreeSet<Literals>,
+    /// The facts of [`Strategy::Program`].
+    pub facts: Extrapolated,
     bounds: divergence::Bounds,
     times: [Duration; 3],
 }
@@ -113,9 +115,12 @@ pub struct Engine<'a> {
 impl<'a> Engine<'a> {
     /// Starts with the given predicates.
     pub fn new(space: &'a Space<'a>, options: &'a Options, atoms: BTreeSet<Atom>) -> Self {
-        let mut predicates = Predicates::default();
+        let sets = space.sets.keys().map(|slot| Var(*slot as u32)).collect();
+        let mut predicates = Predicates::with_sets(sets);
         for atom in atoms {
-            predicates.add(atom);
+            if predicates.admits(&atom) {
+                predicates.add(atom);
+            }
         }
         Self {
             space,
@@ -126,6 +131,7 @@ impl<'a> Engine<'a> {
             advisor: None,
             hunter: None,
             cubes: BTreeSet::new(),
+            facts: Extrapolated::default(),
             bounds: divergence::Bounds::of(space.program),
             times: [Duration::ZERO; 3],
         }
@@ -145,7 +151,13 @@ impl<'a> Engine<'a> {
             Commands::new(self.space)
         };
         let bad = BadStates::new(self.space);
-        let mut transformer = transformer(self.options, prover, &self.predicates, &self.cubes);
+        let mut transformer = transformer(
+            self.options,
+            prover,
+            &self.predicates,
+            &self.cubes,
+            &self.facts,
+        );
         let end = loop {
             if self.stats.iterations >= self.options.max_rounds {
                 break End::Unknown(self.gave_up("too many rounds of refinement"));
@@ -189,11 +201,17 @@ impl<'a> Engine<'a> {
     ) -> Result<Option<End>, Unknown> {
         self.stats.iterations += 1;
         let started = Instant::now();
+        let calls = transformer.prover().stats().total_solver_calls();
         let mut search = Search::new(commands, bad, &self.predicates, transformer, search_options);
         let outcome = search.run();
         self.stats.states = search.stats.states;
         self.stats.steps += search.stats.steps;
         self.times[0] += started.elapsed();
+        if self.options.strategy == Strategy::Program && self.options.model != Model::Sc {
+            let made = transformer.prover().stats().total_solver_calls() - calls;
+            let before = self.stats.extrapolated.map_or(0, |(calls, _)| calls);
+            self.stats.extrapolated = Some((before + made, self.facts.len()));
+        }
         if let Some(progress) = self.options.progress {
             progress(&Progress {
                 round: self.stats.iterations,
@@ -387,7 +405,9 @@ impl<'a> Engine<'a> {
     fn add(&mut self, atoms: &BTreeSet<Atom>) -> bool {
         let before = self.predicates.len();
         for atom in atoms {
-            self.predicates.add(atom.clone());
+            if self.predicates.admits(atom) {
+                self.predicates.add(atom.clone());
+            }
         }
         self.predicates.len() > before
     }
@@ -418,6 +438,7 @@ fn transformer<'p>(
     prover: &'p mut Prover,
     predicates: &Predicates,
     cubes: &BTreeSet<Literals>,
+    facts: &Extrapolated,
 ) -> Box<dyn Transformer + 'p> {
     let largest = Some(options.cube_size);
     match options.strategy {
@@ -426,7 +447,12 @@ fn transformer<'p>(
         Strategy::Cubes if options.model != Model::Sc => {
             Box::new(Tables::listed(prover, Listed::new(predicates, cubes)))
         }
-        Strategy::Cores | Strategy::Cubes => Box::new(Tables::cores(prover, largest)),
+        Strategy::Program if options.model != Model::Sc => {
+            Box::new(Tables::extrapolated(prover, facts.clone()))
+        }
+        Strategy::Cores | Strategy::Cubes | Strategy::Program => {
+            Box::new(Tables::cores(prover, largest))
+        }
     }
 }
 

@@ -96,7 +96,8 @@ pub(crate) fn action(
             target,
             value: step.locals[value.index()],
         },
-        Meaning::End => return None,
+        // Runs through sets are not replayed: which operation it was is not in them.
+        Meaning::End | Meaning::Pick(_) => return None,
     };
     Some(Action {
         thread: step.thread,

@@ -446,7 +446,9 @@ impl<'a> Given<'a> {
             Strategy::Cubes if self.options.model != Model::Sc => {
                 Box::new(Tables::listed(prover, self.cubes.clone()))
             }
-            Strategy::Cores | Strategy::Cubes => Box::new(Tables::cores(prover, max_size)),
+            Strategy::Cores | Strategy::Cubes | Strategy::Program => {
+                Box::new(Tables::cores(prover, max_size))
+            }
         };
         let mut timed = Timed::new(inner);
         let mut search = Search::new(commands, &bad, &self.predicates, &mut timed, &options);

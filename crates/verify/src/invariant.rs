@@ -20,6 +20,7 @@ use palisade_logic::{Formula, Term};
 use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::rma;
+use palisade_memory::value_sets::{SetCell, SetPart};
 use palisade_program::{Cell, LocId, Model, Program};
 
 /// What a slot of the searched space is in the original program.
@@ -36,6 +37,9 @@ enum Slot {
     /// What the network has read for a slot of an operation: it exists while the
     /// slot's phase says so.
     Carried(StateVar, usize, Part),
+    /// Any element of a value set: it exists while the control variable of this slot
+    /// is 1.
+    Element(StateVar, usize),
     /// Part of the shape, or a temporary.
     Shape,
 }
@@ -77,7 +81,7 @@ impl<'a> Translator<'a> {
 
     fn slot(&self, kind: SlotKind) -> Slot {
         let (thread, local) = match kind {
-            SlotKind::Cell(cell) => return Slot::State(StateVar::Cell(cell)),
+            SlotKind::Cell(cell) => return self.cell(cell),
             SlotKind::Local(thread, local) => (thread, local),
         };
         let own = StateVar::Local {
@@ -130,6 +134,89 @@ impl<'a> Translator<'a> {
             Part::Count(_) | Part::Target(_) | Part::Epoch(..) | Part::More(_) => Slot::Shape,
             Part::CurrentEpoch | Part::Scratch => Slot::Shape,
         }
+    }
+
+    /// A cell of memory, or one that the reduction has added for value sets.
+    fn cell(&self, cell: Cell) -> Slot {
+        let Some(number) = cell.index().checked_sub(self.original.cell_count()) else {
+            return Slot::State(StateVar::Cell(cell));
+        };
+        let set = self.set_cells()[number];
+        let Some(thread) = self.thread_of(&set) else {
+            return Slot::Shape;
+        };
+        match set.part {
+            SetPart::More | SetPart::Has(_) => Slot::Shape,
+            SetPart::Summary => {
+                let flag = self.set_slot(&SetCell {
+                    part: SetPart::More,
+                    ..set
+                });
+                Slot::Element(self.element(thread, set.operation), flag)
+            }
+        }
+    }
+
+    fn set_cells(&self) -> &'a [SetCell] {
+        let sets = self.reduced.and_then(|r| r.sets.as_ref());
+        sets.map_or(&[], |(_, cells)| cells)
+    }
+
+    /// The slot of a cell that the reduction has added.
+    fn set_slot(&self, cell: &SetCell) -> usize {
+        let number = self.set_cells().iter().position(|c| c == cell);
+        let number = number.expect("every set has all its parts");
+        self.space
+            .cell_slot(Cell::from(self.original.cell_count() + number))
+    }
+
+    fn thread_of(&self, set: &SetCell) -> Option<usize> {
+        let mut threads = self.space.threads.iter();
+        threads.position(|i| i.template.index() == set.template && i.copy == set.copy)
+    }
+
+    fn element(&self, thread: usize, number: u32) -> StateVar {
+        StateVar::Element {
+            thread: thread as u32,
+            operation: self.pending(thread, number, 0, false).operation,
+        }
+    }
+
+    /// The value of an explicit slot; 0 if it is none.
+    fn explicit_value(&self, control: &Control, slot: usize) -> i64 {
+        let explicit = self.space.slots[slot].explicit.as_ref();
+        explicit.map_or(0, |e| control.values[e.position])
+    }
+
+    /// What is known of listed sets: each value is one of those that they have.
+    fn listed(&self, control: &Control) -> Result<Vec<Formula>, Overflow> {
+        let mut all = Vec::new();
+        for more in self.set_cells().iter().filter(|c| c.part == SetPart::More) {
+            let used = self.explicit_value(control, self.set_slot(more)) == 1;
+            let Some(thread) = self.thread_of(more).filter(|_| used) else {
+                continue;
+            };
+            let Some(element) = self.element(thread, more.operation).var() else {
+                continue;
+            };
+            let own = |c: &&SetCell| {
+                (c.template, c.copy, c.operation) == (more.template, more.copy, more.operation)
+            };
+            let mut values = Vec::new();
+            let mut is_listed = false;
+            for cell in self.set_cells().iter().filter(own) {
+                if let SetPart::Has(value) = cell.part {
+                    is_listed = true;
+                    if self.explicit_value(control, self.set_slot(cell)) == 1 {
+                        values.push(Formula::eq(&Term::var(element), &Term::constant(value))?);
+                    }
+                }
+            }
+            if is_listed {
+                all.push(Formula::any(values));
+            }
+        }
+        Ok(all)
     }
 
     /// A slot of the reduction's operation with this number, by the number that the
@@ -239,8 +326,15 @@ impl<'a> Translator<'a> {
             }
         }
         pending.sort_unstable();
+        let more = self.set_cells().iter().filter(|c| c.part == SetPart::More);
+        let more = more.filter(|c| self.thread_of(c) == Some(thread));
+        let used = more.filter(|c| self.explicit_value(control, self.set_slot(c)) == 1);
+        let number = |c: &SetCell| self.pending(thread, c.operation, 0, false).operation;
+        let mut sets: Vec<u32> = used.map(number).collect();
+        sets.sort_unstable();
         Buffer {
             pending,
+            sets,
             ..Buffer::default()
         }
     }
@@ -261,6 +355,7 @@ impl<'a> Translator<'a> {
                 let phase = self.control_value(control, thread, phase);
                 (phase == rma::READ).then_some(var)
             }
+            Slot::Element(var, flag) => (self.explicit_value(control, flag) == 1).then_some(var),
             Slot::Shape => None,
         }
     }
@@ -310,6 +405,13 @@ impl<'a> Translator<'a> {
     /// How the certificate speaks of long buffers.
     fn beyond(&self) -> Option<Beyond> {
         let reduced = self.reduced?;
+        if let Some((slots, _)) = reduced.sets {
+            return Some(Beyond {
+                cells: slots,
+                keep: Keep::default(),
+                claims: Vec::new(),
+            });
+        }
         let (cells, keep) = reduced.beyond?;
         let mut claims = Vec::new();
         for (thread, instance) in self.space.threads.iter().enumerate() {
@@ -356,6 +458,9 @@ impl<'a> Translator<'a> {
                     literals.push(atoms.literal(part));
                 }
             }
+            for fact in self.listed(&node.control)? {
+                literals.push(atoms.literal(&fact));
+            }
             literals.sort_unstable();
             literals.dedup();
             let control = self.control(&node.control, &explicit);
@@ -363,7 +468,7 @@ impl<'a> Translator<'a> {
         }
         let name = |slot: &usize| match self.slots[*slot] {
             Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
-            Slot::Carried(var, ..) => Some(var),
+            Slot::Carried(var, ..) | Slot::Element(var, _) => Some(var),
             Slot::Shape => None,
         };
         Ok(Certificate {

@@ -50,4 +50,4 @@ pub use knowledge::Knowledge;
 pub use options::{
     Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
 };
-pub use plan::stored_values;
+pub use plan::{cell_values, stored_values};

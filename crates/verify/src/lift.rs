@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
-use palisade_abstraction::extrapolate::{Copies, Literals, Thread, literals_of};
+use palisade_abstraction::extrapolate::{
+    Copies, Extrapolated, Fact, Literals, Thread, literals_of,
+};
 use palisade_abstraction::hints;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
@@ -26,6 +28,7 @@ use palisade_logic::{Atom, Prover, SolverStats, Var};
 use palisade_machine::Witness;
 use palisade_memory::need;
 use palisade_memory::reduced::{Part, Reduced};
+use palisade_memory::value_sets::SetPart;
 use palisade_program::{Cell, Instance, Model, Program, Violation};
 
 use crate::elsewhere;
@@ -165,6 +168,20 @@ impl<'a> Teacher<'a> {
 
     /// The cubes of the Boolean program under SC with these predicates.
     pub fn cubes(&self, promote: bool, atoms: &BTreeSet<Atom>) -> BTreeSet<Literals> {
+        self.boolean_program(promote, atoms).0
+    }
+
+    /// The facts of the Boolean program under SC with these predicates.
+    pub fn facts(&self, promote: bool, atoms: &BTreeSet<Atom>) -> BTreeSet<Fact> {
+        self.boolean_program(promote, atoms).1
+    }
+
+    /// The Boolean program under SC, as far as its states are reached.
+    fn boolean_program(
+        &self,
+        promote: bool,
+        atoms: &BTreeSet<Atom>,
+    ) -> (BTreeSet<Literals>, BTreeSet<Fact>) {
         let space = self.space(promote);
         let mut predicates = Predicates::default();
         for atom in atoms {
@@ -183,6 +200,7 @@ impl<'a> Teacher<'a> {
         };
         let mut prover = self.prover();
         let mut cubes = BTreeSet::new();
+        let mut facts = BTreeSet::new();
         for split in [false, true] {
             if split {
                 for p in 0..predicates.len() {
@@ -195,11 +213,12 @@ impl<'a> Teacher<'a> {
             let outcome = search.run();
             let found = tables.all_cubes();
             cubes.extend(found.iter().map(|cube| literals_of(&predicates, cube)));
+            facts.extend(tables.facts(&predicates));
             if !matches!(outcome, Ok(search::Outcome::Error(_))) {
                 break;
             }
         }
-        cubes
+        (cubes, facts)
     }
 }
 
@@ -211,6 +230,8 @@ pub struct Plan<'t> {
     pub atoms: BTreeSet<Atom>,
     /// Cubes for [`Strategy::Cubes`].
     pub cubes: BTreeSet<Literals>,
+    /// Facts for [`Strategy::Program`].
+    pub facts: Extrapolated,
     /// Whom to ask before refinement.
     pub advisor: Option<Advisor<'t>>,
     /// A bug that is known already.
@@ -236,10 +257,11 @@ impl Teacher<'_> {
             options: self.options.clone(),
             atoms: BTreeSet::new(),
             cubes: BTreeSet::new(),
+            facts: Extrapolated::default(),
             advisor: None,
             bug: None,
         };
-        let by_cubes = self.options.strategy == Strategy::Cubes
+        let by_cubes = matches!(self.options.strategy, Strategy::Cubes | Strategy::Program)
             || self.options.extrapolate == Extrapolate::Cubes;
         let Some(reduced) = pupil.reduced else {
             return (stage == 0).then_some(plan);
@@ -294,6 +316,14 @@ impl Teacher<'_> {
         }
         plan.atoms = lifted(self, reduced, pupil, &atoms, stage > 0);
         match stage {
+            0 | 1 if proved && self.options.strategy == Strategy::Program => {
+                plan.options.refine = false;
+                let sc = self.space(pupil.promote);
+                let mut copies = copies(&sc, reduced, pupil.space);
+                copies.mixed = stage > 0;
+                take_elements(&mut copies, pupil.space);
+                plan.facts = Extrapolated::new(&self.facts(pupil.promote, &atoms), &copies);
+            }
             0 | 1 if proved => {
                 plan.options.strategy = Strategy::Cubes;
                 plan.options.refine = false;
@@ -358,6 +388,19 @@ fn lifted(
     lifted
 }
 
+/// An element that was taken from a set is a copy of the variable that the set is of.
+fn take_elements(copies: &mut Copies, space: &Space<'_>) {
+    let element = space.first_element();
+    let is_set = |place: &Var| space.sets.contains_key(&(place.0 as usize));
+    let all = copies.threads.iter().flat_map(|t| &t.places);
+    let of_sets = all.filter(|(_, places)| places.iter().any(is_set));
+    let places = of_sets.map(|(var, _)| (*var, vec![element])).collect();
+    copies.threads.push(Thread {
+        places,
+        single: false,
+    });
+}
+
 /// Which variables of `space`, the space of `reduced`, hold copies of which of `sc`,
 /// the space of the program itself.
 pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
@@ -416,6 +459,31 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
         // Stores beyond the cells have copies of their own.
         thread.single |= shared == 1 && reduced.beyond.is_none();
         copies.threads.push(thread);
+    }
+    for (number, set) in reduced
+        .sets
+        .iter()
+        .flat_map(|(_, cells)| cells.iter().enumerate())
+    {
+        let is_it = |i: &Instance| i.template.index() == set.template && i.copy == set.copy;
+        let Some(thread) = space.threads.iter().position(is_it) else {
+            continue;
+        };
+        match set.part {
+            // Section 4.2 of seed 004: what is said of a variable, of all elements of a
+            // set of its values.
+            SetPart::Summary => {
+                let parts = &reduced.templates[set.template].operations;
+                let source = parts[set.operation as usize].source;
+                let slot = space.cell_slot(Cell::from(sc.program.cell_count() + number));
+                let places = copies.threads[thread]
+                    .places
+                    .entry(var(sc.cell_slot(source)));
+                places.or_default().push(var(slot));
+            }
+            SetPart::More => copies.generic_count += 1,
+            SetPart::Has(_) => {}
+        }
     }
     let slots = space.slots.iter().enumerate();
     let explicit = slots.filter(|(_, s)| s.explicit.is_some());

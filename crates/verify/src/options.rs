@@ -23,6 +23,9 @@ pub enum Strategy {
     /// Single literals and the cubes of the SC proof, lifted (seed 000, Fig. 6b).
     /// Under SC, where there is nothing to lift from, as `Cores`.
     Cubes,
+    /// The Boolean program of the SC proof, lifted as a whole: no solver is asked (seed
+    /// 004, section 4.3). Under SC as `Cores`.
+    Program,
 }
 
 /// What is taken over from a proof under SC to one under TSO or PSO (seed 000).
@@ -214,6 +217,9 @@ pub struct Stats {
     pub control_predicates: usize,
     /// Solver calls for the proof under SC that predicates and cubes are lifted from.
     pub preparation_calls: u64,
+    /// Solver calls for making the extrapolated Boolean program, and how many facts it
+    /// is made of; none for other strategies.
+    pub extrapolated: Option<(u64, usize)>,
     /// Cubes used and the largest one's size, for strategies that make tables.
     pub cubes: (usize, usize),
     /// Time by phase.
@@ -230,6 +236,7 @@ impl Stats {
     pub fn following(mut self, earlier: &Self) -> Self {
         self.iterations += earlier.iterations;
         self.steps += earlier.steps;
+        self.extrapolated = self.extrapolated.or(earlier.extrapolated);
         self.posts.0 += earlier.posts.0;
         self.posts.1 += earlier.posts.1;
         let mut times = earlier.times.clone();

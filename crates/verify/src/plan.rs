@@ -18,6 +18,7 @@ use palisade_abstraction::finite::{Finite, Values};
 use palisade_memory::beyond::{Abstract, Claim, Keep};
 use palisade_memory::blocks::written_cells;
 use palisade_memory::reduced::{Full, Reduced};
+use palisade_memory::value_sets::Wanted;
 use palisade_memory::{need, pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program};
@@ -35,6 +36,8 @@ const ROUNDS: usize = 60;
 /// The same for a first look for bugs.
 const HUNTING_ROUNDS: usize = 8;
 
+/// Sets of more values than this are not listed.
+const MOST_LISTED: usize = 5;
 /// Most values of a declared range that are listed.
 const FEW: i64 = 32;
 
@@ -56,6 +59,9 @@ pub(crate) enum Search {
     Slots(u32),
     /// RMA: the same, but an operation without a slot waits.
     HuntingSlots(u32),
+    /// RMA: any number of pending operations, this many of each in slots, the others in
+    /// value sets.
+    Sets(u32),
 }
 
 /// A search and how long to try.
@@ -130,10 +136,14 @@ pub(crate) fn remote(program: &Program) -> Vec<Planned> {
         search,
         rounds: ROUNDS,
     };
+    // A slot too few shows soon; sets may have violations that are none.
     vec![
         planned(Search::Slots(1)),
+        planned(Search::Sets(0)),
+        planned(Search::Sets(1)),
         planned(Search::HuntingSlots(2)),
         planned(Search::Slots(2)),
+        planned(Search::Sets(2)),
         planned(Search::Slots(3)),
     ]
 }
@@ -144,6 +154,7 @@ pub(crate) struct Reducer<'a> {
     model: Model,
     keep: Keep,
     instances: Vec<Instance>,
+    copies: u32,
     /// Found when they are needed first.
     claims: Option<Claims>,
 }
@@ -158,6 +169,7 @@ impl<'a> Reducer<'a> {
             model: options.model,
             keep: options.keep,
             instances: instances.to_vec(),
+            copies: options.copies(),
             claims: None,
         }
     }
@@ -179,6 +191,7 @@ impl<'a> Reducer<'a> {
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
             Search::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Search::HuntingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
+            Search::Sets(slots) => self.with_sets(*slots),
             Search::Abstract(cells) => return Some(self.abstracted(*cells, self.keep)),
             Search::Otherwise(cells) => {
                 let keep = match self.keep {
@@ -207,6 +220,17 @@ impl<'a> Reducer<'a> {
         }
     }
 
+    /// Any number of pending operations; sets of few values are listed.
+    fn with_sets(&self, slots: u32) -> Reduced {
+        let finite = Finite::of(self.program, &self.instances);
+        let values = |cell: Cell| listed(&finite, cell);
+        let wanted = Wanted {
+            values: &values,
+            copies: self.copies,
+        };
+        rma::reduce_sets(self.program, slots, &wanted)
+    }
+
     /// Drops the claim about a template's stores to the cell of this name; tells
     /// whether there was one.
     pub(crate) fn drop_claim(&mut self, template: usize, name: &str) -> bool {
@@ -228,6 +252,17 @@ pub fn stored_values(program: &Program) -> impl Fn(usize, Cell) -> Claim {
         Some(Claim::Among(values)) => Claim::Among(values.clone()),
         Some(Claim::Any | Claim::Rising) | None => Claim::Any,
     }
+}
+
+/// The values that each cell can have, where they are few.
+pub fn cell_values(program: &Program) -> impl Fn(Cell) -> Option<Vec<i64>> {
+    let finite = Finite::of(program, &program.instances(2));
+    move |cell| listed(&finite, cell)
+}
+
+fn listed(finite: &Finite, cell: Cell) -> Option<Vec<i64>> {
+    let values = finite.cells[cell.index()].as_ref()?;
+    (values.len() <= MOST_LISTED).then(|| values.iter().copied().collect())
 }
 
 /// What to claim of each template's stores to each cell: the values, where they are

@@ -35,6 +35,30 @@ enum Part {
     Update(usize, usize),
 }
 
+/// A branch in which sets are single variables: the element that was added last. Of a
+/// path that no choice of elements makes feasible this choice does not either; what
+/// excludes it may be of use for the others.
+fn representative(branch: &Branch) -> Branch {
+    if branch.sets.is_empty() && branch.picks.is_empty() {
+        return branch.clone();
+    }
+    let mut own = branch.clone();
+    let pick = |(set, element): &(Var, Var)| (*element, Term::var(*set));
+    let picks: Substitution = branch.picks.iter().map(pick).collect();
+    // A renaming keeps numbers in range.
+    let renamed = |term: &Term| term.substitute(&picks).unwrap_or_else(|_| term.clone());
+    own.guard = own.guard.substitute(&picks).unwrap_or(Formula::True);
+    let written = branch.written.iter();
+    let updates = written.filter_map(|v| Some((*v, renamed(branch.updates.get(*v)?))));
+    own.updates = updates.collect();
+    for change in &branch.sets {
+        if let Some(last) = change.added.last() {
+            own.updates.set(change.var, renamed(last));
+        }
+    }
+    own
+}
+
 /// An infeasible path, cut down to what makes it so.
 pub struct Infeasible {
     /// For each branch, the part of its guard that matters; then the target.
@@ -57,6 +81,8 @@ impl Infeasible {
             .iter()
             .map(|&b| &**commands.branch(b))
             .collect();
+        let branches: Vec<Branch> = branches.into_iter().map(representative).collect();
+        let branches: Vec<&Branch> = branches.iter().collect();
         let mut guards: Vec<Formula> = branches.iter().map(|b| b.guard.clone()).collect();
         guards.push(match &path.target {
             Target::Property(_, formula) => formula.clone(),

@@ -88,6 +88,8 @@ pub fn simulate(
 /// The data at one point of the path, over the inputs.
 struct State {
     values: Substitution,
+    /// The elements of sets.
+    sets: BTreeMap<Var, Vec<Term>>,
     facts: Vec<Formula>,
     next: u32,
     first_fresh: u32,
@@ -97,6 +99,7 @@ impl State {
     fn initial(space: &Space<'_>) -> Self {
         let mut state = Self {
             values: Substitution::default(),
+            sets: BTreeMap::new(),
             facts: Vec::new(),
             // Inputs: slot i's initial value is Var(i); choices follow, beyond
             // the numbers that branches use for theirs.
@@ -108,6 +111,9 @@ impl State {
                 continue;
             }
             let var = Var(slot as u32);
+            if space.sets.contains_key(&slot) {
+                state.sets.insert(var, vec![Term::constant(0)]);
+            }
             match (s.init, s.domain) {
                 (Init::Value(v), _) => state.values.set(var, Term::constant(v)),
                 (Init::Any, Some(d)) => {
@@ -138,9 +144,21 @@ impl State {
                 self.values.set(*var, Term::var(own));
             }
         }
-        let guard = branch.guard.substitute(&self.values)?;
+        let mut guard = Formula::True;
+        for (set, element) in &branch.picks {
+            let own = Var(self.next);
+            self.next += 1;
+            self.values.set(*element, Term::var(own));
+            let elements = self.sets.get(set).map_or(&[][..], Vec::as_slice);
+            let is = elements.iter().map(|e| Formula::eq(&Term::var(own), e));
+            let is: Result<Vec<Formula>, Overflow> = is.collect();
+            guard = guard.and(&Formula::any(is?));
+        }
+        let guard = guard.and(&branch.guard.substitute(&self.values)?);
+        self.change_sets(branch)?;
         let mut updated = Vec::new();
-        for var in &branch.written {
+        let of_sets = |var: &&Var| !branch.sets.iter().any(|s| s.var == **var);
+        for var in branch.written.iter().filter(of_sets) {
             let term = branch
                 .updates
                 .get(*var)
@@ -152,6 +170,20 @@ impl State {
             self.values.set(var, term);
         }
         Ok((guard, choices))
+    }
+
+    /// What joins sets, with the values before the branch.
+    fn change_sets(&mut self, branch: &Branch) -> Result<(), Overflow> {
+        for change in &branch.sets {
+            let added = change.added.iter().map(|t| t.substitute(&self.values));
+            let added: Result<Vec<Term>, Overflow> = added.collect();
+            let elements = self.sets.entry(change.var).or_default();
+            if change.emptied {
+                elements.clear();
+            }
+            elements.extend(added?);
+        }
+        Ok(())
     }
 }
 

@@ -147,7 +147,7 @@ fn pso() {
 #[test]
 fn rma() {
     let mut tally = Tally::default();
-    for seed in 0..count(120) {
+    for seed in 0..count(70) {
         let options = Options {
             model: Model::Rma,
             promote: [Promote::Auto, Promote::Auto, Promote::Never][seed as usize % 3],
@@ -163,6 +163,68 @@ fn rma() {
     }
     tally.assert_informative("rma");
 }
+
+/// Remote operations in value sets, with none to two slots: listed where values are
+/// explicit, else summaries. They may say `unknown`, but not often.
+#[test]
+fn rma_sets() {
+    let mut tally = Tally::default();
+    for seed in 0..count(70) {
+        let options = Options {
+            model: Model::Rma,
+            promote: [Promote::Auto, Promote::Never][seed as usize % 2],
+            buffers: Buffers::Abstract((seed / 2 % 3) as u32),
+            max_rounds: 20,
+            ..Options::default()
+        };
+        let text = generate(70_000 + seed, &Shape::rma());
+        compare(&text, &options, &mut tally);
+    }
+    println!("rma with sets: {tally:?}");
+    let total = tally.holds + tally.violated + tally.unknown;
+    assert!(tally.holds * 2 >= total, "{tally:?}");
+}
+
+/// Remote operations that are issued without bound: only sets prove them.
+#[test]
+fn operations_without_bound() {
+    for (text, holds) in UNBOUNDED_REMOTE {
+        for promote in [Promote::Auto, Promote::Never] {
+            let options = Options {
+                model: Model::Rma,
+                promote,
+                ..Options::default()
+            };
+            let report = verify(&parse(text), &options);
+            let expected = if *holds { "holds" } else { "violated" };
+            let found = name(&report.verdict);
+            assert!(found.starts_with(expected), "{found}\n{text}");
+            assert_eq!(report.certified, *holds, "{text}");
+        }
+    }
+}
+
+const UNBOUNDED_REMOTE: &[(&str, bool)] = &[
+    (
+        // The value grows without bound, and any number of puts is pending.
+        "process a { shared X = 0; local i = 0; while (true) { i = i + 1; X = i; put(Y, b, X); } }
+         process b { shared Y = 0; local r = 0; while (true) { r = Y; assert(r >= 0); } }",
+        true,
+    ),
+    (
+        "process a { shared X = 0; local i = 0; while (true) { i = i + 1; X = i; put(Y, b, X); } }
+         process b { shared Y = 0; local r = 0; while (true) { r = Y; assert(r < 2); } }",
+        false,
+    ),
+    (
+        // What is put is one of two values; what comes back is as well.
+        "process a { shared X = 1; while (true) { put(Y, b, X); X = 3 - X; } }
+         process b { shared Y = 1; shared Z = 1; local r = 1;
+             while (true) { put(W, a2, Y); r = Z; assert(r == 1 || r == 2); } }
+         process a2 { shared W = 1; while (true) { put(Z, b, W); } }",
+        true,
+    ),
+];
 
 #[test]
 fn predicates_only() {

@@ -18,6 +18,10 @@
 //! thread writes. Each cell is a possible copy of each of these variables, two
 //! variables never have the same cell as their copy, and the same rules apply.
 //!
+//! *RMA* (seed 004, section 4.2). What the network has read for a pending operation, and
+//! any element of an operation's value set, are copies of the variable that the operation
+//! reads. [`program`] takes over whole Boolean programs.
+//!
 //! *Cubes* (section 4.3) are lifted as one formula: all literals of a cube by the
 //! same choice ([`Copies::lift_cubes`]). [`listed`] searches these and single
 //! literals only.
@@ -25,7 +29,9 @@
 pub mod copies;
 pub mod lift;
 pub mod listed;
+pub mod program;
 
 pub use copies::{Copies, Thread};
 pub use lift::{Literals, literals_of};
 pub use listed::Listed;
+pub use program::{Extrapolated, Fact};

@@ -96,7 +96,8 @@ pub(crate) fn exact_live(
             forget && !live[t].is_live(state.locs[t], local)
         }
         StateVar::Cell(_) | StateVar::Slot { .. } | StateVar::CellSlot { .. } => false,
-        StateVar::Last { .. } | StateVar::Low { .. } | StateVar::Carried { .. } => false,
+        StateVar::Last { .. } | StateVar::Low { .. } => false,
+        StateVar::Carried { .. } | StateVar::Element { .. } => false,
     };
     let mut explicit: Vec<StateVar> = states
         .iter()

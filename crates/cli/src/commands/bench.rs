@@ -110,6 +110,8 @@ fn methods(args: &BenchArgs, model: Model) -> Vec<StrategyArg> {
     match args.strategy {
         // Under SC there is nothing to extrapolate from.
         Some(StrategyArg::Cubes) if model == Model::Sc => Vec::new(),
+        // Seed 004's method; these are the programs of seed 000.
+        Some(StrategyArg::Program) => Vec::new(),
         Some(only) => vec![only],
         None => usual.to_vec(),
     }
@@ -147,6 +149,7 @@ fn measure(
             StrategyArg::Cores => Strategy::Cores,
             StrategyArg::Lazy => Strategy::Lazy,
             StrategyArg::Cubes => Strategy::Cubes,
+            StrategyArg::Program => Strategy::Program,
         },
         shortcuts: published(strategy).is_none(),
         drop_buffered: experiment.drop_buffered,
@@ -176,6 +179,7 @@ const fn name(strategy: StrategyArg) -> &'static str {
         StrategyArg::Cores => "cores",
         StrategyArg::Lazy => "lazy",
         StrategyArg::Cubes => "cubes",
+        StrategyArg::Program => "program",
     }
 }
 
@@ -184,7 +188,7 @@ const fn published(strategy: StrategyArg) -> Option<&'static str> {
     match strategy {
         StrategyArg::Enumerate => Some("PE"),
         StrategyArg::Cubes => Some("CE"),
-        StrategyArg::Cores | StrategyArg::Lazy => None,
+        StrategyArg::Cores | StrategyArg::Lazy | StrategyArg::Program => None,
     }
 }
 

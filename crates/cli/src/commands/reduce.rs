@@ -10,10 +10,11 @@ use anyhow::{Result, bail};
 use palisade_frontend::pal;
 use palisade_memory::beyond::Abstract;
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
+use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
 use palisade_report::{Document, Outcome};
-use palisade_verify::{Buffers, Keep, stored_values};
+use palisade_verify::{Buffers, Keep, cell_values, stored_values};
 
 use crate::CommandResult;
 use crate::args::ReduceArgs;
@@ -82,14 +83,36 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
 /// Pending remote operations in slots.
 fn remote(program: &Program, buffers: &Buffers) -> Result<Reduced> {
     match buffers {
-        Buffers::Auto => bail!("`reduce --model rma` needs a number of slots: --buffers bounded:K"),
+        Buffers::Auto => {
+            bail!("`reduce` needs a number of slots: --buffers bounded:K or abstract:K")
+        }
         Buffers::Bounded(sizes) => Ok(rma::reduce(program, sizes.default, Full::Fails)),
-        Buffers::Abstract(_) => bail!("there are no abstract buffers under rma; use bounded:K"),
+        Buffers::Abstract(slots) => {
+            let wanted = Wanted {
+                values: &cell_values(program),
+                copies: 2,
+            };
+            Ok(rma::reduce_sets(program, *slots, &wanted))
+        }
     }
 }
 
 /// What becomes of stores for which there is no cell.
-fn account(reduced: &Reduced) -> String {
+fn account(reduced: &Reduced, model: Model) -> String {
+    if reduced.sets.is_some() {
+        return "// Remote operations without a slot are in sets: $moreT_O says whether such\n\
+                // operations of thread T are pending, $hasV_T_O whether one may write its V-th value.\n\
+                // Where values are not listed, $setT_O stands for a set: a store adds to it, a load\n\
+                // gives some element, and it is empty while $moreT_O is 0. As a plain variable,\n\
+                // which it is when this text is read again, it has fewer runs. With sets the\n\
+                // program has every run of the original, and may have more."
+            .to_owned();
+    }
+    if model == Model::Rma {
+        return "// A remote operation without a free slot fails an assertion; where none fails,\n\
+                // what is proved holds for any number of pending operations."
+            .to_owned();
+    }
     let Some((_, keep)) = reduced.beyond else {
         return "// A store into a full buffer fails an assertion; where none fails, what is\n\
                 // proved holds for buffers of every size."
@@ -120,7 +143,7 @@ fn text(original: &Program, reduced: &Reduced, model: Model, buffers: &str) -> R
         text,
         "// {name} under {model}, buffers {buffers}, as a program to be run under sc.\n\
          {}",
-        account(reduced)
+        account(reduced, model)
     );
     let templates = printed.program.templates.iter().zip(&reduced.templates);
     for (template, parts) in templates {

@@ -91,6 +91,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
             StrategyArg::Enumerate => Strategy::Enumerate,
             StrategyArg::Cores => Strategy::Cores,
             StrategyArg::Cubes => Strategy::Cubes,
+            StrategyArg::Program => Strategy::Program,
         },
         extrapolate: match args.extrapolate {
             ExtrapolateArg::Auto => Extrapolate::Auto,
@@ -167,6 +168,7 @@ const fn strategy_name(strategy: Strategy) -> &'static str {
         Strategy::Enumerate => "enumerate",
         Strategy::Cores => "cores",
         Strategy::Cubes => "cubes",
+        Strategy::Program => "program",
     }
 }
 
@@ -277,6 +279,10 @@ fn push_stats(text: &mut String, report: &Report) {
     for (purpose, calls) in stats.solver_calls.iter().filter(|(_, calls)| *calls > 0) {
         line(&format!("  {purpose}"), calls);
     }
+    if let Some((calls, facts)) = stats.extrapolated {
+        line("solver calls for the extrapolated Boolean program", &calls);
+        line("facts of the extrapolated Boolean program", &facts);
+    }
     line("cache hits", &stats.cache_hits);
     line("posts", &format!("{posts}, {remembered} from memory"));
     if cubes > 0 {
@@ -320,6 +326,8 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "seconds_by_phase": seconds,
         "certificate_entries": stats.certificate_entries,
         "hunted_states": stats.hunted_states,
+        "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
+        "extrapolated_program_facts": stats.extrapolated.map(|e| e.1),
     });
     all.as_object().cloned().unwrap_or_default()
 }

@@ -97,6 +97,7 @@ fn site<'a>(
         Meaning::Step { edge, .. } => (Some(&original.cfg.edge(edge).step), None),
         Meaning::Update(_) => (None, next(edge.from)),
         Meaning::End | Meaning::Read { .. } | Meaning::Write { .. } => (None, None),
+        Meaning::Pick(_) => (None, None),
     };
     Site {
         program,
@@ -111,7 +112,7 @@ fn rule_of(original: &Template, meaning: Meaning) -> Option<Rule> {
     match meaning {
         Meaning::Update(_) => Some(Rule::Update),
         // Remote operations have faults of their own.
-        Meaning::Read { .. } | Meaning::Write { .. } => None,
+        Meaning::Read { .. } | Meaning::Write { .. } | Meaning::Pick(_) => None,
         Meaning::End => Some(Rule::End),
         Meaning::Step { edge, .. } => match &original.cfg.edge(edge).step {
             Step::Store { .. } => Some(Rule::Store),

@@ -1,0 +1,363 @@
+//! *Value sets* (seed 004, section 3): what is known of pending remote operations
+//! without counting them. For each operation there is a flag `more`, whether instances
+//! of it are pending beyond its slots, and the set of all values that such an instance
+//! may still write. So programs that issue operations without bound can be proved.
+//!
+//! | seed 004, table 2 | here |
+//! |---|---|
+//! | `active(s)` | `more`, 0 or 1 |
+//! | `set(s)` | *listed*: a flag `has` for each value, where the values are few and known; else a *summary*, one variable of [`Role::Set`] |
+//! | `addToSet(set(s), X)` | [`ValueSets::add`] |
+//! | `randomElem(set(s))` | [`ValueSets::pick`] |
+//!
+//! Rules. An operation `s` reads the cell `src(s)` and writes the cell `trg(s)`; v is
+//! the value at hand.
+//!
+//! | step of the original | in the reduced program, atomically |
+//! |---|---|
+//! | put, get without a free slot | the value of `src(s)` joins the set; `more = 1`. The set was empty if `more` was 0 |
+//! | any write of v to a cell x (a store, a store in an atomic block, the network's write of a slot or of a set) | v joins the set of every operation of every process with `src = x` and `more = 1` |
+//! | network writes from a set (any time, `more = 1`) | `trg(s)` gets some v of the set; then the rule above; then `more` stays 1, or becomes 0 and the set empty |
+//! | `flush(p)`, end of a process | waits until `more = 0` as well |
+//!
+//! **No run is lost.** Let a state of the machine be given with any number of pending
+//! instances, k of each operation assigned to slots and the rest to its set. Kept
+//! invariant: if there is a rest, `more` is 1, the set holds the value of every read
+//! instance of the rest, and the value that `src(s)` has now. The last holds when the
+//! first instance joins, and whoever changes `src(s)` adds the new value. The network's
+//! read changes nothing here: it takes a value that is in the set. Its write takes
+//! one that is in the set; whether it was the last instance is a guess that both
+//! outcomes of the rule allow.
+//!
+//! **Unsound points of table 2**, taken to the letter, and what is done here:
+//! - the flush loop writes targets without telling the sets that read them: here every
+//!   write does;
+//! - a set shared by several statements (section 4.2) must not be initialised while
+//!   one of them is pending: here each operation has its own set;
+//! - `remoteOps` stands before loads and stores only, so that `never` and `finally`
+//!   would not see the network's writes: here the network may act at every location.
+//!
+//! **More runs than the model has.** Of one instance in a set the network may write
+//! two values, since `more` may stay 1. A violation may therefore be none: the
+//! machine decides.
+
+use palisade_program::cfg::{AssertKind, Place, Step, local};
+use palisade_program::{
+    BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Program, Role,
+    Span,
+};
+
+use crate::blocks::{Segment, assign, equals, range};
+use crate::rma::Operation;
+
+/// The words of the assertion that a value is one of those listed.
+pub const UNLISTED: &str = "a value that is not listed";
+
+/// How sets are wanted.
+pub struct Wanted<'a> {
+    /// The values that a cell can have, where they are few; a set of them is listed.
+    pub values: &'a dyn Fn(Cell) -> Option<Vec<i64>>,
+    /// Copies of `[*]` templates.
+    pub copies: u32,
+}
+
+/// What a cell that the reduction has added stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetPart {
+    /// Whether the set is in use.
+    More,
+    /// Whether it has this value.
+    Has(i64),
+    /// The summary of its values.
+    Summary,
+}
+
+/// A cell that the reduction has added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetCell {
+    /// The template whose operation it is.
+    pub template: usize,
+    /// Which copy of the template.
+    pub copy: u32,
+    /// The operation's number.
+    pub operation: u32,
+    /// What it stands for.
+    pub part: SetPart,
+}
+
+/// The scratch variables of a template: the value at hand, and a flag.
+#[derive(Clone, Copy)]
+pub(crate) struct Scratch {
+    pub(crate) value: LocalId,
+    pub(crate) flag: LocalId,
+}
+
+enum Content {
+    Listed(Vec<(i64, GlobalId)>),
+    Summary(GlobalId),
+}
+
+struct Set {
+    more: GlobalId,
+    content: Content,
+    source: Cell,
+}
+
+/// The sets of one template.
+struct OfTemplate {
+    copies: u32,
+    sets: Vec<Set>,
+}
+
+/// All sets of a program.
+pub(crate) struct ValueSets {
+    templates: Vec<OfTemplate>,
+    /// What the added cells are, in order.
+    pub(crate) cells: Vec<SetCell>,
+}
+
+impl ValueSets {
+    /// Adds the variables of the sets to `program`; `operations` are those of each
+    /// template.
+    pub(crate) fn new(
+        program: &mut Program,
+        operations: &[Vec<Operation>],
+        wanted: &Wanted<'_>,
+    ) -> Self {
+        let mut all = Self {
+            templates: Vec::new(),
+            cells: Vec::new(),
+        };
+        for (number, own) in operations.iter().enumerate() {
+            let copies = match program.templates[number].count {
+                Count::Once => None,
+                Count::Fixed(n) => Some(n),
+                Count::Any => Some(wanted.copies),
+            };
+            let mut sets = Vec::new();
+            for (index, operation) in own.iter().enumerate() {
+                let mut add = |name: &str, part, role| {
+                    let name = format!("${name}{number}_{index}");
+                    let cells = (0..copies.unwrap_or(1)).map(|copy| SetCell {
+                        template: number,
+                        copy,
+                        operation: index as u32,
+                        part,
+                    });
+                    all.cells.extend(cells);
+                    declare(program, name, copies, role)
+                };
+                let more = add("more", SetPart::More, Role::Control);
+                let content = match (wanted.values)(operation.source) {
+                    Some(values) => Content::Listed(
+                        values
+                            .into_iter()
+                            .enumerate()
+                            .map(|(i, v)| {
+                                let name = format!("has{i}_");
+                                (v, add(&name, SetPart::Has(v), Role::Control))
+                            })
+                            .collect(),
+                    ),
+                    None => Content::Summary(add("set", SetPart::Summary, Role::Set(more))),
+                };
+                sets.push(Set {
+                    more,
+                    content,
+                    source: operation.source,
+                });
+            }
+            all.templates.push(OfTemplate {
+                copies: copies.unwrap_or(1),
+                sets,
+            });
+        }
+        all
+    }
+
+    fn set(
+        &self,
+        program: &Program,
+        template: usize,
+        operation: usize,
+    ) -> (&Set, Option<LocalExpr>) {
+        let own = at(program, template, Expr::Atom(LocalAtom::SelfId));
+        (&self.templates[template].sets[operation], own)
+    }
+
+    /// The value at hand joins the own set of an operation, which is in use from now on.
+    pub(crate) fn join(
+        &self,
+        program: &Program,
+        (template, operation): (usize, usize),
+        scratch: Scratch,
+    ) -> Vec<Segment> {
+        let (set, own) = self.set(program, template, operation);
+        vec![
+            Self::add(set, own.as_ref(), scratch),
+            vec![vec![store(set.more, own.as_ref(), Expr::Const(1))]],
+        ]
+    }
+
+    /// The value at hand joins a set.
+    fn add(set: &Set, at: Option<&LocalExpr>, scratch: Scratch) -> Segment {
+        match &set.content {
+            Content::Summary(variable) => {
+                vec![vec![store(*variable, at, local(scratch.value))]]
+            }
+            Content::Listed(values) => {
+                let is = |v: i64| equals(scratch.value, v);
+                let mut ways: Segment = Vec::new();
+                let mut none = Expr::TRUE;
+                for (value, has) in values {
+                    ways.push(vec![
+                        Step::Assume(is(*value)),
+                        store(*has, at, Expr::Const(1)),
+                    ]);
+                    none = none.and(is(*value).negate());
+                }
+                ways.push(vec![
+                    Step::Assume(none),
+                    Step::Assert {
+                        cond: Expr::FALSE,
+                        kind: AssertKind::Other(UNLISTED.into()),
+                    },
+                ]);
+                ways
+            }
+        }
+    }
+
+    /// The value at hand was written to a cell: it joins every set in use that reads
+    /// the cell.
+    pub(crate) fn written(&self, program: &Program, cell: Cell, scratch: Scratch) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        for (number, template) in self.templates.iter().enumerate() {
+            for set in template.sets.iter().filter(|s| s.source == cell) {
+                for copy in 0..template.copies {
+                    let at = at(program, number, Expr::Const(i64::from(copy)));
+                    let used = |value| flag(set.more, at.as_ref(), scratch, value);
+                    let mut ways: Segment = vec![used(0).to_vec()];
+                    for way in Self::add(set, at.as_ref(), scratch) {
+                        ways.push([&used(1)[..], &way[..]].concat());
+                    }
+                    segments.push(ways);
+                }
+            }
+        }
+        segments
+    }
+
+    /// Whether writing the cell changes no set.
+    pub(crate) fn is_unread(&self, cell: Cell) -> bool {
+        let mut sets = self.templates.iter().flat_map(|t| &t.sets);
+        !sets.any(|s| s.source == cell)
+    }
+
+    /// The own set of an operation is in use, and the value at hand is one of it.
+    pub(crate) fn pick(
+        &self,
+        program: &Program,
+        (template, operation): (usize, usize),
+        scratch: Scratch,
+    ) -> Vec<Segment> {
+        let (set, own) = self.set(program, template, operation);
+        let own = own.as_ref();
+        let ways = match &set.content {
+            Content::Summary(variable) => {
+                vec![vec![Step::Load {
+                    dst: scratch.value,
+                    src: place(*variable, own),
+                }]]
+            }
+            Content::Listed(values) => {
+                let pick = |(value, has): &(i64, GlobalId)| {
+                    let mut steps = flag(*has, own, scratch, 1).to_vec();
+                    steps.push(assign(scratch.value, Expr::Const(*value)));
+                    steps
+                };
+                values.iter().map(pick).collect()
+            }
+        };
+        vec![vec![flag(set.more, own, scratch, 1).to_vec()], ways]
+    }
+
+    /// The own set of an operation stays in use, or becomes empty.
+    pub(crate) fn leave(
+        &self,
+        program: &Program,
+        (template, operation): (usize, usize),
+    ) -> Segment {
+        let (set, own) = self.set(program, template, operation);
+        let mut empty = vec![store(set.more, own.as_ref(), Expr::Const(0))];
+        match &set.content {
+            Content::Summary(_) => {}
+            Content::Listed(values) => {
+                let clear = |(_, has): &(i64, GlobalId)| store(*has, own.as_ref(), Expr::Const(0));
+                empty.extend(values.iter().map(clear));
+            }
+        }
+        vec![Vec::new(), empty]
+    }
+
+    /// The own set of an operation is not in use.
+    pub(crate) fn unused(
+        &self,
+        program: &Program,
+        (template, operation): (usize, usize),
+        scratch: Scratch,
+    ) -> Vec<Step> {
+        let (set, own) = self.set(program, template, operation);
+        flag(set.more, own.as_ref(), scratch, 0).to_vec()
+    }
+}
+
+/// A new variable, or an array with one element for each copy.
+fn declare(program: &mut Program, name: String, copies: Option<u32>, role: Role) -> GlobalId {
+    let id = GlobalId::from(program.globals.len());
+    program.globals.push(Global {
+        name,
+        len: copies,
+        init: vec![Init::Value(0); copies.unwrap_or(1) as usize],
+        domain: match role {
+            Role::Control => range(1),
+            Role::Data | Role::Set(_) => None,
+        },
+        role,
+        home: None,
+        span: Span::default(),
+    });
+    id
+}
+
+/// The index of a template's variables for one copy.
+fn at(program: &Program, template: usize, copy: LocalExpr) -> Option<LocalExpr> {
+    match program.templates[template].count {
+        Count::Once => None,
+        Count::Fixed(_) | Count::Any => Some(copy),
+    }
+}
+
+fn place(var: GlobalId, index: Option<&LocalExpr>) -> Place {
+    Place {
+        var,
+        index: index.cloned(),
+    }
+}
+
+fn store(var: GlobalId, index: Option<&LocalExpr>, value: LocalExpr) -> Step {
+    Step::Store {
+        dst: place(var, index),
+        value,
+    }
+}
+
+/// The flag variable has this value.
+fn flag(var: GlobalId, index: Option<&LocalExpr>, scratch: Scratch, value: i64) -> [Step; 2] {
+    let load = Step::Load {
+        dst: scratch.flag,
+        src: place(var, index),
+    };
+    let is = Expr::binary(BinOp::Eq, local(scratch.flag), Expr::Const(value));
+    [load, Step::Assume(is)]
+}
