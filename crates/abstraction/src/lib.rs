@@ -11,6 +11,7 @@
 //! | [`predicates`] | the table of predicates, cone of influence |
 //! | [`hints`] | the predicates that the user gives |
 //! | [`valuation`] | 3-valued valuations as bit masks |
+//! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
 //! | [`lazy`] | the strategy that asks only about what the search meets |
 //! | [`affected`] | which predicates a branch affects |
@@ -33,6 +34,7 @@ pub mod hints;
 pub mod interior;
 pub mod lazy;
 pub mod predicates;
+pub mod renaming;
 pub mod space;
 pub mod tables;
 pub mod transformer;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use palisade_logic::{Names, Var};
+use palisade_logic::{Formula, Names, Var};
 use palisade_program::liveness::Liveness;
 use palisade_program::{Cell, Domain, Init, Instance, LocId, LocalId, Program, Role};
 
@@ -68,6 +68,8 @@ pub struct Space<'p> {
     /// For each slot that is a set, the slot of the control variable that says whether
     /// it is in use.
     pub sets: BTreeMap<usize, usize>,
+    /// What is known of the initial data beside each variable's own initial value.
+    pub facts: Vec<Formula>,
     first_local: Vec<usize>,
     liveness: Vec<Liveness>,
 }
@@ -86,6 +88,7 @@ impl<'p> Space<'p> {
             slots: Vec::new(),
             explicit: Vec::new(),
             sets: BTreeMap::new(),
+            facts: Vec::new(),
             first_local: Vec::new(),
             liveness,
             threads,

@@ -121,6 +121,14 @@ impl Valuation {
         }
     }
 
+    /// What either knows; `None` if they contradict each other.
+    #[must_use]
+    pub fn meet(&self, other: &Self) -> Option<Self> {
+        let both = self.with(other);
+        let (yes, no) = both.words.split_at(self.half());
+        yes.iter().zip(no).all(|(a, b)| a & b == 0).then_some(both)
+    }
+
     /// The known predicates with their values, in order.
     pub fn known(&self) -> impl Iterator<Item = (PredId, bool)> + '_ {
         let half = self.half();
@@ -193,5 +201,16 @@ mod tests {
         assert_eq!(b.known().collect::<Vec<_>>(), [(3, true), (69, true)]);
         b.set(3, None);
         assert_eq!(a, b);
+    }
+
+    #[test]
+    fn what_two_know_together_may_be_contradictory() {
+        let (mut a, mut b) = (Valuation::unknown(70), Valuation::unknown(70));
+        a.set(69, Some(true));
+        b.set(2, Some(false));
+        let both = a.meet(&b).expect("they speak of different predicates");
+        assert_eq!(both.known().collect::<Vec<_>>(), [(2, false), (69, true)]);
+        b.set(69, Some(false));
+        assert_eq!(a.meet(&b), None);
     }
 }

@@ -29,10 +29,8 @@ use crate::state::StateVar;
 use palisade_logic::Formula;
 use palisade_program::{LocId, Model};
 
-/// What sort of argument a certificate makes. Planned are
-/// symmetric invariants over m of any number
-/// of threads (seed 003, checked with m + 1), and value sets of pending remote
-/// operations (seed 004). Each is a new variant with its own rules of closure.
+/// What sort of argument a certificate makes. Planned are value sets of pending
+/// remote operations (seed 004). Each is a variant with its own rules of closure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Kind {
     /// An inductive invariant over the states of a fixed number of threads.
@@ -42,6 +40,12 @@ pub enum Kind {
     /// a thread works on its own locals only, and is not interrupted (the module
     /// `stops` has the argument).
     Stops,
+    /// An invariant over some of any number of threads: every choice of so many
+    /// copies of each template declared with `[*]`, in every order, together with the
+    /// threads that run once, is in it. Between stops as above. (The module `views`
+    /// has the rules.) For a program without `[*]` it speaks of the program with
+    /// `[*]` in place of every number of copies.
+    Views,
 }
 
 /// An inductive invariant; see the module's header for its meaning.
@@ -53,7 +57,8 @@ pub struct Certificate {
     pub kind: Kind,
     /// The memory model.
     pub model: Model,
-    /// Copies of each `[*]` template: the certificate speaks of that many only.
+    /// Copies of each `[*]` template: the certificate speaks of that many only, or,
+    /// if it is of kind [`Kind::Views`], of any that many at a time.
     pub threads: u32,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
     pub beyond: Option<Beyond>,

@@ -7,12 +7,13 @@
 //! nothing of `palisade-memory`, `palisade-abstraction`, `palisade-checker` and
 //! `palisade-machine`. It trusts `palisade-program`, `palisade-logic` and Z3.
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, Kind};
 use crate::context::Context;
 use crate::fingerprint::Fingerprint;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
+use crate::views;
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
 use palisade_logic::{Limits, SolverStats};
@@ -79,6 +80,15 @@ pub fn check(
     options: &Options,
 ) -> Result<Checked, Refusal> {
     let started = Instant::now();
+    if certificate.kind == Kind::Views {
+        let (obligations, solver_calls) = views::check(program, certificate, options)?;
+        return Ok(Checked {
+            entries: certificate.entries.len(),
+            obligations,
+            solver_calls,
+            time: started.elapsed(),
+        });
+    }
     admissible(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     wellformed(program, &instances, certificate).map_err(Refusal::whole)?;
@@ -97,7 +107,7 @@ pub fn check(
     })
 }
 
-fn admissible(program: &Program, certificate: &Certificate) -> Result<(), Reason> {
+pub(crate) fn admissible(program: &Program, certificate: &Certificate) -> Result<(), Reason> {
     let expected = Fingerprint::of(program, certificate.model, certificate.threads);
     if certificate.fingerprint != expected {
         return Err(Reason::Fingerprint);
@@ -177,7 +187,7 @@ fn work(
     Ok((worker.judge.obligations, worker.judge.calls))
 }
 
-fn located(context: &Context<'_>, reason: Reason, span: Span) -> Refusal {
+pub(crate) fn located(context: &Context<'_>, reason: Reason, span: Span) -> Refusal {
     let position = context.program.source.position(span.start);
     let span = (span != Span::default()).then_some((span, position));
     let site = Site {

@@ -9,8 +9,9 @@ use crate::remote::operations;
 use crate::state::StateVar;
 use crate::steps::Explicit;
 use crate::stops::{stops_with, until_stop};
-use palisade_logic::Var;
-use palisade_program::{Cell, Instance, LocalAtom, Place, Program, Step, TemplateId};
+use crate::views::number_facts;
+use palisade_logic::{Formula, Var};
+use palisade_program::{Cell, Instance, LocId, LocalAtom, Place, Program, Step, TemplateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Program, certificate, and tables made of them.
@@ -35,6 +36,8 @@ pub(crate) struct Context<'a> {
     slots: Vec<Vec<usize>>,
     /// For each thread the cluster of its first edge.
     first_cluster: Vec<u32>,
+    /// What is true of thread numbers in all states.
+    pub(crate) facts: Vec<Formula>,
 }
 
 /// The values that a control gives.
@@ -72,7 +75,7 @@ impl<'a> Context<'a> {
         let in_atoms: FxHashSet<Var> = certificate
             .atoms
             .iter()
-            .flat_map(palisade_logic::Formula::free_vars)
+            .flat_map(Formula::free_vars)
             .collect();
         let mixed = (0..explicit.len())
             .filter(|i| in_atoms.contains(&explicit[*i]))
@@ -90,7 +93,9 @@ impl<'a> Context<'a> {
             reads: Vec::new(),
             slots: Vec::new(),
             first_cluster: Vec::new(),
+            facts: Vec::new(),
         };
+        context.facts = number_facts(program, certificate.kind, &context.instances);
         context.tabulate();
         context
     }
@@ -105,15 +110,10 @@ impl<'a> Context<'a> {
                 Kind::Inductive => vec![true; cfg.loc_count()],
                 // A location at which the certificate has states is a stop of the
                 // engine that made it.
-                Kind::Stops => {
-                    let entries = self.certificate.entries.iter();
-                    let used = entries.map(|e| e.control.locs[thread as usize]).collect();
-                    stops_with(
-                        self.program,
-                        self.certificate.model,
-                        instance.template,
-                        &used,
-                    )
+                Kind::Stops | Kind::Views => {
+                    let used = self.used(thread as usize, *instance);
+                    let model = self.certificate.model;
+                    stops_with(self.program, model, instance.template, &used)
                 }
             };
             let edges = &cfg.edges;
@@ -136,9 +136,24 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The locations at which the certificate has states with this thread; with
+    /// views, what one copy does all copies do.
+    fn used(&self, thread: usize, instance: Instance) -> FxHashSet<LocId> {
+        let entries = self.certificate.entries.iter();
+        match self.certificate.kind {
+            Kind::Inductive | Kind::Stops => entries.map(|e| e.control.locs[thread]).collect(),
+            Kind::Views => {
+                let own =
+                    |(t, _): &(usize, &LocId)| self.instances[*t].template == instance.template;
+                let locs = entries.flat_map(|e| e.control.locs.iter().enumerate().filter(own));
+                locs.map(|(_, loc)| *loc).collect()
+            }
+        }
+    }
+
     fn slots_of(&self, thread: u32) -> Vec<usize> {
         let own = |v: &StateVar| match v {
-            StateVar::Cell(_) | StateVar::Local { .. } => false,
+            StateVar::Cell(_) | StateVar::Local { .. } | StateVar::Number { .. } => false,
             StateVar::Slot { thread: t, .. } | StateVar::CellSlot { thread: t, .. } => *t == thread,
             StateVar::Last { thread: t, .. } | StateVar::Low { thread: t, .. } => *t == thread,
             StateVar::Carried { thread: t, .. } => *t == thread,
@@ -169,7 +184,9 @@ impl<'a> Context<'a> {
                 LocalAtom::Local(local) => {
                     reads.insert(StateVar::Local { thread, local });
                 }
-                LocalAtom::SelfId => {}
+                LocalAtom::SelfId => {
+                    reads.insert(StateVar::Number { thread });
+                }
             });
         });
         self.cells_of(step, &mut |cell| {

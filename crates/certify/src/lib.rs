@@ -18,6 +18,7 @@
 //! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
+//! | `views` | any number of threads: invariants over some of them |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
 //! | [`check`](mod@check) | the whole check |
@@ -44,6 +45,7 @@ pub mod state;
 mod steps;
 pub mod stops;
 mod token;
+mod views;
 mod wellformed;
 mod worker;
 

@@ -3,7 +3,8 @@
 //! `left.buf(x)[0]` under PSO; of stores beyond the exact ones, `left.last(x)` and
 //! `left.low(x)`; what the network has read for a pending operation is
 //! `left.op(2)[0]`, by the operation's number and slot; any of the values that
-//! instances beyond the slots may write is `left.set(2)`. One table serves both directions.
+//! instances beyond the slots may write is `left.set(2)`; a copy's number is
+//! `t[0].self`. One table serves both directions.
 
 use crate::state::StateVar;
 use palisade_logic::Var;
@@ -117,6 +118,7 @@ impl StateNames {
             StateVar::Low { thread, cell } => {
                 format!("{}.low({})", self.thread(thread), self.cell(cell))
             }
+            StateVar::Number { thread } => format!("{}.self", self.thread(thread)),
         }
     }
 
@@ -142,6 +144,10 @@ impl StateNames {
     }
 
     fn find_slot(&self, name: &str) -> Option<StateVar> {
+        if let Some(thread) = name.strip_suffix(".self") {
+            let thread = self.find_thread(thread)?;
+            return Some(StateVar::Number { thread });
+        }
         if let Some(front) = name.strip_suffix(')') {
             return self.find_beyond(front);
         }

@@ -11,6 +11,7 @@ use crate::names::StateNames;
 use crate::remote::Pending;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
+use crate::views::subject;
 use palisade_program::{Cell, LineColumn, LocId, Model, Program};
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -56,6 +57,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
         return Err(line.error_before("more threads than a certificate can speak of"));
     }
     line.end()?;
+    let program = &*subject(program, kind);
     let instances = program.instances(threads);
     let mut reader = Reader {
         names: StateNames::of(program, &instances),
@@ -111,6 +113,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
     let kind = match line.name()?.as_str() {
         "inductive" => Kind::Inductive,
         "stops" => Kind::Stops,
+        "views" => Kind::Views,
         _ => return Err(line.error_before("this kind of certificate is not known")),
     };
     line.end()?;

@@ -5,7 +5,7 @@
 //! fingerprint 0f3a...
 //! kind inductive
 //! model pso
-//! threads 2                       copies of each [*] template
+//! threads 2                       copies of each [*] template; views: those that are seen
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
@@ -30,11 +30,13 @@ use crate::certificate::{Certificate, Control, Cube, Kind};
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
+use crate::views::subject;
 use palisade_program::Program;
 use std::fmt::Write;
 
 /// The text of `certificate`, which is one for `program`.
 pub fn print(program: &Program, certificate: &Certificate) -> String {
+    let program = &*subject(program, certificate.kind);
     let instances = program.instances(certificate.threads);
     let names = StateNames::of(program, &instances);
     let mut out = String::new();
@@ -59,6 +61,7 @@ fn write_header(
     let kind = match certificate.kind {
         Kind::Inductive => "inductive",
         Kind::Stops => "stops",
+        Kind::Views => "views",
     };
     writeln!(out, "palisade certificate 1")?;
     writeln!(out, "fingerprint {}", certificate.fingerprint)?;

@@ -12,6 +12,7 @@ use crate::context::{At, Context};
 use crate::refusal::{Reason, Refusal};
 use crate::state::StateVar;
 use crate::steps::Explicit;
+use crate::views::is_numbered;
 use crate::worker::{Source, Worker};
 use palisade_logic::lower::formula_of;
 use palisade_logic::prover::Cluster;
@@ -122,8 +123,14 @@ fn violation(
             local: *local,
         }),
         PropAtom::SelfOf(thread) => {
-            let copy = context.instances[choice[thread.index()]].copy;
-            Ok(Term::constant(i64::from(copy)))
+            let number = choice[thread.index()];
+            let instance = context.instances[number];
+            if is_numbered(context.program, context.certificate.kind, instance) {
+                return value(StateVar::Number {
+                    thread: number as u32,
+                });
+            }
+            Ok(Term::constant(i64::from(instance.copy)))
         }
         PropAtom::At(thread, loc) => {
             let here = control.locs[choice[thread.index()]] == *loc;

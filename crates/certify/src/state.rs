@@ -8,11 +8,11 @@
 //! variables beside it and whoever writes one can build its formulas without
 //! asking this crate:
 //!
-//! | bits | cell | local | TSO slot | PSO slot | fresh | last, low | RMA value |
-//! |---|---|---|---|---|---|---|---|
-//! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 | 7 |
-//! | 28..21 | | thread | thread | thread | | thread | thread |
-//! | the rest | cell | local | position | cell (15), position (6) | number | cell | operation (15), slot (6; 63: of a set) |
+//! | bits | cell | local | TSO slot | PSO slot | fresh | last, low | RMA value | number |
+//! |---|---|---|---|---|---|---|---|---|
+//! | 31..29 | 0 | 1 | 2 | 3 | 4 | 5, 6 | 7 | 1 |
+//! | 28..21 | | thread | thread | thread | | thread | thread | thread |
+//! | the rest | cell | local | position | cell (15), position (6) | number | cell | operation (15), slot (6; 63: of a set) | all ones |
 //!
 //! A program that does not fit (more than 256 threads, 64 stores in one PSO
 //! buffer, ...) has no number for some variable and is refused.
@@ -83,6 +83,11 @@ pub enum StateVar {
         /// The cell to which they go.
         cell: Cell,
     },
+    /// Views: the number of a copy, `self`, where there is any number of copies.
+    Number {
+        /// Which thread.
+        thread: u32,
+    },
 }
 
 /// Threads that a certificate can speak of.
@@ -93,12 +98,15 @@ const THREAD: u32 = 21;
 const POSITION: u32 = 6;
 /// In the place of a slot: the elements of a set.
 const ELEMENT: u32 = (1 << POSITION) - 1;
+/// What a thread's number has in place of a local's.
+const NUMBER: u32 = (1 << THREAD) - 1;
 
 impl StateVar {
     /// Its number in formulas; `None` when the program is too large for it.
     pub const fn var(self) -> Option<Var> {
         match self {
             Self::Cell(cell) => pack(0, 0, cell.0, THREAD),
+            Self::Local { local, .. } if local.0 == NUMBER => None,
             Self::Local { thread, local } => pack(1, thread, local.0, THREAD),
             Self::Slot { thread, position } => pack(2, thread, position, THREAD),
             Self::CellSlot {
@@ -129,6 +137,7 @@ impl StateVar {
             }
             Self::Last { thread, cell } => pack(5, thread, cell.0, THREAD),
             Self::Low { thread, cell } => pack(6, thread, cell.0, THREAD),
+            Self::Number { thread } => pack(1, thread, NUMBER, THREAD),
         }
     }
 
@@ -138,6 +147,7 @@ impl StateVar {
         let rest = var.0 & ((1 << THREAD) - 1);
         match var.0 >> KIND {
             0 if thread == 0 => Some(Self::Cell(Cell(rest))),
+            1 if rest == NUMBER => Some(Self::Number { thread }),
             1 => Some(Self::Local {
                 thread,
                 local: LocalId(rest),
@@ -189,6 +199,33 @@ impl StateVar {
             Self::CellSlot { thread, .. } | Self::Carried { thread, .. } => Some(thread),
             Self::Element { thread, .. } => Some(thread),
             Self::Last { thread, .. } | Self::Low { thread, .. } => Some(thread),
+            Self::Number { thread } => Some(thread),
+        }
+    }
+
+    /// The same variable of another thread; cells are nobody's and stay.
+    #[must_use]
+    pub const fn of_thread(self, thread: u32) -> Self {
+        match self {
+            Self::Cell(cell) => Self::Cell(cell),
+            Self::Local { local, .. } => Self::Local { thread, local },
+            Self::Slot { position, .. } => Self::Slot { thread, position },
+            Self::CellSlot { cell, position, .. } => Self::CellSlot {
+                thread,
+                cell,
+                position,
+            },
+            Self::Carried {
+                operation, slot, ..
+            } => Self::Carried {
+                thread,
+                operation,
+                slot,
+            },
+            Self::Element { operation, .. } => Self::Element { thread, operation },
+            Self::Last { cell, .. } => Self::Last { thread, cell },
+            Self::Low { cell, .. } => Self::Low { thread, cell },
+            Self::Number { .. } => Self::Number { thread },
         }
     }
 }
@@ -224,6 +261,9 @@ mod tests {
             for thread in [0, 1, 255] {
                 let local = LocalId(n);
                 all.push(StateVar::Local { thread, local });
+                if n == 0 {
+                    all.push(StateVar::Number { thread });
+                }
                 let position = n;
                 all.push(StateVar::Slot { thread, position });
                 let cell = Cell(n);

@@ -118,6 +118,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) beyond: Option<&'a Beyond>,
     pub(crate) thread: u32,
     pub(crate) instance: Instance,
+    /// Whether `self` is not known ([`StateVar::Number`]).
+    pub(crate) numbered: bool,
     pub(crate) explicit: &'a dyn Explicit,
     pub(crate) processes: Processes<'a>,
     faults: Vec<Fault>,
@@ -146,7 +148,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(
         program: &'a Program,
         (model, beyond): (Model, Option<&'a Beyond>),
-        (thread, instance): (u32, Instance),
+        (thread, instance, numbered): (u32, Instance, bool),
         explicit: &'a dyn Explicit,
         processes: Processes<'a>,
     ) -> Self {
@@ -156,6 +158,7 @@ impl<'a> Runner<'a> {
             beyond,
             thread,
             instance,
+            numbered,
             explicit,
             processes,
             faults: Vec::new(),
@@ -620,6 +623,15 @@ impl<'a> Runner<'a> {
 
     fn atom(&self, frame: &Frame, atom: LocalAtom, span: Span) -> Result<Term, LowerError> {
         match atom {
+            LocalAtom::SelfId if self.numbered => {
+                let thread = self.thread;
+                let var = StateVar::Number { thread }.var();
+                let var = var.ok_or(LowerError::Unsupported {
+                    span,
+                    what: "so large a program",
+                })?;
+                Ok(self.value(frame, var))
+            }
             LocalAtom::SelfId => Ok(Term::constant(i64::from(self.instance.copy))),
             LocalAtom::Local(local) => {
                 let var = self

@@ -7,6 +7,7 @@ use crate::certificate::{Certificate, Control, Entry};
 use crate::refusal::Reason;
 use crate::remote::operations;
 use crate::state::StateVar;
+use crate::views::is_numbered;
 use palisade_logic::Formula;
 use palisade_program::{Cell, Instance, Model, Program};
 use rustc_hash::FxHashSet;
@@ -127,6 +128,12 @@ impl Form<'_> {
                 let rising = |b: &Beyond| *b.claim(t, c) == Claim::Rising;
                 thread(t) && cell(c) && self.certificate.beyond.as_ref().is_some_and(rising)
             }
+            StateVar::Number { thread: t } => {
+                thread(t) && {
+                    let instance = self.instances[t as usize];
+                    is_numbered(self.program, self.certificate.kind, instance)
+                }
+            }
         }
     }
 
@@ -218,7 +225,7 @@ impl Form<'_> {
 
 const fn is_slot(state_var: StateVar) -> bool {
     match state_var {
-        StateVar::Cell(_) | StateVar::Local { .. } => false,
+        StateVar::Cell(_) | StateVar::Local { .. } | StateVar::Number { .. } => false,
         StateVar::Slot { .. } | StateVar::CellSlot { .. } | StateVar::Carried { .. } => true,
         StateVar::Last { .. } | StateVar::Low { .. } | StateVar::Element { .. } => true,
     }

@@ -19,6 +19,7 @@ use crate::refusal::{Reason, Refusal, Site};
 use crate::remote::{Processes, network};
 use crate::state::StateVar;
 use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departed};
+use crate::views::is_numbered;
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Substitution, Term, Var};
 use palisade_program::{LocId, Model, Span};
@@ -49,7 +50,7 @@ struct StepKey {
 
 /// A step that was run, with its formulas as literals.
 pub(crate) struct Compiled {
-    effects: Vec<CompiledEffect>,
+    pub(crate) effects: Vec<CompiledEffect>,
     faults: Vec<(Vec<Lit>, Fault)>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct CompiledEffect {
 pub(crate) struct Source {
     pub(crate) cubes: Vec<Vec<Lit>>,
     /// The literals of each as the certificate has them.
-    literals: Vec<Vec<(u32, bool)>>,
+    pub(crate) literals: Vec<Vec<(u32, bool)>>,
 }
 
 /// A cube that states after a step may be in, over the states before.
@@ -80,9 +81,9 @@ struct Target {
 }
 
 /// Where a thread's step goes.
-struct Successor {
-    locs: Vec<LocId>,
-    buffers: Vec<Buffer>,
+pub(crate) struct Successor {
+    pub(crate) locs: Vec<LocId>,
+    pub(crate) buffers: Vec<Buffer>,
 }
 
 impl<'a> Worker<'a> {
@@ -120,26 +121,40 @@ impl<'a> Worker<'a> {
     /// The cubes of an entry as literals, with the values of those explicit
     /// variables that atoms speak of.
     fn source(&mut self, entry: &Entry) -> Result<Source, Refusal> {
-        let mut values = Vec::new();
-        for i in &self.context.mixed {
-            if let Some(value) = entry.control.values[*i] {
-                let var = Term::var(self.context.explicit[*i]);
-                let equation = Formula::eq(&var, &Term::constant(value)).map_err(overflow)?;
-                values.push(self.judge.lit(&equation));
-            }
-        }
-        let literal = |(atom, positive): &(u32, bool)| {
-            let lit = self.atoms[*atom as usize];
-            if *positive { lit } else { !lit }
-        };
+        let values = self.values(&entry.control.values)?;
         let cubes = entry.cubes.iter().map(|cube| {
-            let own = cube.0.iter().map(literal);
+            let own = cube.0.iter().map(|literal| self.literal(*literal));
             values.iter().copied().chain(own).collect()
         });
         Ok(Source {
             cubes: cubes.collect(),
             literals: entry.cubes.iter().map(|cube| cube.0.clone()).collect(),
         })
+    }
+
+    /// A literal of a cube.
+    pub(crate) fn literal(&self, (atom, positive): (u32, bool)) -> Lit {
+        let lit = self.atoms[atom as usize];
+        if positive { lit } else { !lit }
+    }
+
+    /// The values of those explicit variables that atoms speak of, and what is true
+    /// in all states.
+    pub(crate) fn values(&mut self, values: &[Option<i64>]) -> Result<Vec<Lit>, Refusal> {
+        let mut lits = self.facts();
+        for i in &self.context.mixed {
+            if let Some(value) = values[*i] {
+                let var = Term::var(self.context.explicit[*i]);
+                let equation = Formula::eq(&var, &Term::constant(value)).map_err(overflow)?;
+                lits.push(self.judge.lit(&equation));
+            }
+        }
+        Ok(lits)
+    }
+
+    fn facts(&mut self) -> Vec<Lit> {
+        let facts = self.context.facts.iter();
+        facts.map(|fact| self.judge.lit(fact)).collect()
     }
 
     fn thread_steps(
@@ -200,7 +215,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The symbolic run of a step at `control`, from the table if it is there.
-    fn compiled(
+    pub(crate) fn compiled(
         &mut self,
         control: &Control,
         thread: usize,
@@ -272,7 +287,8 @@ impl<'a> Worker<'a> {
             });
         };
         let beyond = context.certificate.beyond.as_ref();
-        let own = (thread as u32, instance);
+        let numbered = is_numbered(context.program, context.certificate.kind, instance);
+        let own = (thread as u32, instance, numbered);
         let processes = Processes {
             instances: &context.instances,
             buffers: &control.buffers,
@@ -365,7 +381,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether every state after the effect is in the invariant.
-    fn leads_in(
+    pub(crate) fn leads_in(
         &mut self,
         cluster: Cluster,
         values: &[Option<i64>],
@@ -489,7 +505,7 @@ impl<'a> Worker<'a> {
         let buffers = vec![Buffer::default(); locs.len()];
         let successor = Successor { locs, buffers };
         let source = Source {
-            cubes: vec![Vec::new()],
+            cubes: vec![self.facts()],
             literals: Vec::new(),
         };
         let values = vec![None; self.context.explicit.len()];

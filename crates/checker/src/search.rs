@@ -81,6 +81,8 @@ pub enum Stop {
     States(usize),
     /// Something that cannot be executed symbolically.
     Unsupported(Unsupported),
+    /// The spaces of a search over views do not fit together, for this reason.
+    Mismatch(&'static str),
 }
 
 impl From<Reason> for Stop {
@@ -140,7 +142,7 @@ pub fn initial_data(space: &Space<'_>) -> Formula {
             (Init::Any, None) => vec![],
         }
     });
-    Formula::all(facts)
+    Formula::all(facts.chain(space.facts.iter().cloned()))
 }
 
 /// The search.

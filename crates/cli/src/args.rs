@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::{Domain, Model};
+use palisade_verify::Threads;
 
 pub(crate) use self::linearize::{FreeArg, LinearEmitArg, LinearizeArgs};
 use crate::buffers::BuffersArg;
@@ -291,8 +292,18 @@ pub(crate) struct VerifyArgs {
     /// Which stores abstract buffers know exactly
     #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
     pub(crate) keep: KeepArg,
-    /// Copies of each thread declared with [*]
-    #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
+    /// How many copies of each thread declared with [n] or [*] run: a number, or `any`
+    /// for a proof for every number
+    #[arg(long, value_name = "N|any", value_parser = threads, help_heading = "Method")]
+    #[arg(conflicts_with = "copies")]
+    pub(crate) threads: Option<Threads>,
+    /// Whether copies are interchangeable: with `off`, `[*]` is checked for --copies
+    /// only, and each copy of `[n]` is a thread of its own
+    #[arg(long, value_enum, value_name = "WHETHER", default_value_t = SymmetryArg::On)]
+    #[arg(help_heading = "Method")]
+    pub(crate) symmetry: SymmetryArg,
+    /// Copies of each thread declared with [*], in place of any number
+    #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
     /// Abstract states of one search at most
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -411,6 +422,26 @@ pub(crate) struct ReduceArgs {
     pub(crate) keep: KeepArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Whether copies of a template are interchangeable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SymmetryArg {
+    /// Where the program allows it
+    On,
+    /// Never
+    Off,
+}
+
+/// A number of copies, or `any`.
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "any" {
+        return Ok(Threads::Any);
+    }
+    match text.parse::<u32>() {
+        Ok(n) if n > 0 => Ok(Threads::Exactly(n)),
+        Ok(_) | Err(_) => Err("a number from 1, or `any`".to_owned()),
+    }
 }
 
 /// Which stores abstract buffers know exactly.

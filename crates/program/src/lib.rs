@@ -19,6 +19,7 @@
 //! | [`remote`] | remote atomic operations |
 //! | [`program`] | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
+//! | [`named`] | `self` as a local variable |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
 //! | [`verdict`] | verdicts, traces, names of the memory models |
@@ -29,6 +30,7 @@ pub mod gap;
 pub mod heap;
 pub mod ids;
 pub mod liveness;
+pub mod named;
 pub mod print;
 pub mod program;
 pub mod property;

@@ -8,13 +8,10 @@ use std::time::Instant;
 
 use palisade_abstraction::space::Space;
 use palisade_certify::Kind;
-use palisade_logic::{Formula, Purpose, SolverStats};
+use palisade_logic::{Formula, SolverStats};
 use palisade_machine::Witness;
-use palisade_memory::beyond::CLAIM;
-use palisade_memory::reduced::{OVERFLOW, Reduced};
-use palisade_program::{
-    AssertKind, Broken, Cell, Instance, Model, Program, Span, Step, Unknown, Verdict, Violation,
-};
+use palisade_memory::reduced::Reduced;
+use palisade_program::{Broken, Instance, Program, Unknown, Verdict, Violation};
 
 use crate::engine::{self, End, Engine};
 use crate::evidence;
@@ -22,16 +19,12 @@ use crate::hunt;
 use crate::invariant::Translator;
 use crate::knowledge::Knowledge;
 use crate::lift::{Plan, Pupil, Teacher};
-use crate::options::{Buffers, Options, Promote, Report, Stats};
+use crate::many;
+use crate::options::{Options, Promote, Report};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::seeds::{Seeding, seed_atoms};
-use crate::simulate::Run;
+use crate::threads::generalised;
 
-/// What is said of a bound on exact cells.
-pub const ABSTRACT: &str = "exact cells of abstract store buffers";
-/// What is said of sets that are too coarse.
-pub const SETS: &str =
-    "value sets of remote operations (they have a violation that the machine does not have)";
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
 
@@ -42,6 +35,22 @@ pub fn verify(program: &Program, options: &Options) -> Report {
 
 /// Verifies `program` with what earlier verifications of similar programs have left.
 pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    if program.has_unbounded_threads() && options.threads.is_none() && options.symmetry {
+        return many::verify_any(program, options, knowledge);
+    }
+    if options.symmetry
+        && let Some(any) = generalised(program)
+    {
+        let report = many::verify_any(&any, options, knowledge);
+        if matches!(report.verdict, Verdict::Holds)
+            || matches!(
+                report.verdict,
+                Verdict::Unknown(Unknown::Time | Unknown::Interrupted)
+            )
+        {
+            return report;
+        }
+    }
     let stats = Arc::clone(&knowledge.solver);
     let copies = options.copies();
     let instances = program.instances(copies);
@@ -58,15 +67,7 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
         solver: stats,
         teacher: Rc::new(teacher),
         hunted: Rc::default(),
-        report: Report {
-            verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
-            witness: None,
-            certified: false,
-            certificate: None,
-            predicates: Vec::new(),
-            notes: Vec::new(),
-            stats: Stats::default(),
-        },
+        report: Report::not_run(),
     };
     driver.report.verdict = driver.run();
     driver.finish()
@@ -104,7 +105,7 @@ impl Driver<'_> {
     }
 
     fn run(&mut self) -> Verdict {
-        let plan = match self.plan() {
+        let plan = match plan::searches(self.program, self.options) {
             Ok(plan) => plan,
             Err(unknown) => return Verdict::Unknown(unknown),
         };
@@ -135,38 +136,6 @@ impl Driver<'_> {
     /// predicates are asked about.
     fn wants_hunt(&self) -> bool {
         self.options.hunt && self.options.refine
-    }
-
-    /// What to search, one after another until there is a verdict.
-    fn plan(&self) -> Result<Vec<Planned>, Unknown> {
-        let model = self.options.model;
-        let refuse = |what: &str| Err(Unknown::Unsupported(what.to_owned(), Span::default()));
-        let one = |search| {
-            Ok(vec![Planned {
-                search,
-                rounds: usize::MAX,
-            }])
-        };
-        match model {
-            Model::Sc => return one(Search::Itself),
-            Model::Rma => {}
-            Model::Tso | Model::Pso if self.program.is_rma() => {
-                return refuse("an RMA program under TSO or PSO");
-            }
-            Model::Tso | Model::Pso => {}
-        }
-        match &self.options.buffers {
-            Buffers::Bounded(sizes) if model == Model::Rma => one(Search::Slots(sizes.default)),
-            Buffers::Abstract(slots) if model == Model::Rma => one(Search::Sets(*slots)),
-            Buffers::Auto if model == Model::Rma => Ok(plan::remote(self.program)),
-            Buffers::Bounded(sizes) => {
-                let cells = (0..self.program.cell_count()).map(Cell::from);
-                let sizes = cells.map(|cell| sizes.of(self.program, cell));
-                one(Search::Bounded(sizes.collect()))
-            }
-            Buffers::Abstract(cells) => one(Search::Abstract(*cells)),
-            Buffers::Auto => Ok(plan::automatic(self.program, model)),
-        }
     }
 
     /// Does one search of the plan, anew as long as claims turn out to be wrong.
@@ -333,14 +302,20 @@ impl Driver<'_> {
                 let (program, model) = (self.program, self.options.model);
                 let reduced = task.reduced.as_ref();
                 if matches!(task.search, Search::Sets(_)) {
-                    return Verdict::Unknown(Unknown::Bound(vec![SETS.to_owned()]));
+                    return Verdict::Unknown(Unknown::Bound(vec![plan::SETS.to_owned()]));
                 }
                 match evidence::replay(program, reduced, &self.instances, model, copies, &run) {
                     Ok((violation, witness)) => {
                         self.report.witness = Some(witness);
                         Verdict::Violated(violation)
                     }
-                    Err(unknown) => Verdict::Unknown(self.no_bug(task, &run, unknown)),
+                    Err(failed) => {
+                        let search = (task.search, task.reduced.as_ref());
+                        let (why, dropped) =
+                            self.reducer.no_bug(search, &self.instances, &run, failed);
+                        self.dropped = dropped;
+                        Verdict::Unknown(why)
+                    }
                 }
             }
             End::Proved(_)
@@ -389,61 +364,9 @@ impl Driver<'_> {
         }
     }
 
-    /// What it means that the machine has no such run.
-    fn no_bug(&mut self, task: &Task<'_>, run: &Run, failed: Unknown) -> Unknown {
-        let words = task
-            .reduced
-            .as_ref()
-            .and_then(|r| self.last_assertion(r, run));
-        if words == Some(OVERFLOW) {
-            return Unknown::Bound(vec![OVERFLOW.to_owned()]);
-        }
-        if let (Some(name), Some(last)) =
-            (words.and_then(|w| w.strip_prefix(CLAIM)), run.steps.last())
-        {
-            let template = self.instances[last.thread].template.index();
-            self.dropped = self.reducer.drop_claim(template, name);
-            return Unknown::Bound(vec![format!(
-                "a claim about buffered stores to {name}, which is wrong"
-            )]);
-        }
-        match task.search {
-            // Seed 002, section 7, case 3: a larger k is next in the plan.
-            Search::Abstract(k) | Search::Otherwise(k) => Unknown::Bound(vec![format!(
-                "{k} {ABSTRACT} (they have a violation that the machine does not have)"
-            )]),
-            Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
-            Search::Slots(_) | Search::HuntingSlots(_) => failed,
-            Search::Sets(_) => Unknown::Bound(vec![SETS.to_owned()]),
-        }
-    }
-
-    /// The words of the assertion inside a block that a run of a reduced program
-    /// ends with.
-    fn last_assertion<'r>(&self, reduced: &'r Reduced, run: &Run) -> Option<&'r str> {
-        let last = run.steps.last()?;
-        let template = self.instances[last.thread].template;
-        let edge = reduced.program.template(template).cfg.edge(last.edge);
-        let Step::Atomic(atomic) = &edge.step else {
-            return None;
-        };
-        match &atomic.body.edge(*last.path.last()?).step {
-            Step::Assert {
-                kind: AssertKind::Other(words),
-                ..
-            } => Some(words),
-            _ => None,
-        }
-    }
-
     fn finish(mut self) -> Report {
-        let stats = &mut self.report.stats;
-        stats.solver_calls = Purpose::ALL
-            .iter()
-            .zip(&self.counted.0)
-            .map(|(p, before)| (p.name(), self.solver.solver_calls(*p) - before))
-            .collect();
-        stats.cache_hits = self.solver.total_hits() - self.counted.1;
+        self.knowledge
+            .count_since(&self.counted, &mut self.report.stats);
         if let Verdict::Violated(violation) = &self.report.verdict {
             debug_assert!(
                 violation.broken != Broken::Deadlock,

@@ -456,11 +456,12 @@ fn transformer<'p>(
     }
 }
 
-fn unknown_of(stop: Stop) -> Unknown {
+pub(crate) fn unknown_of(stop: Stop) -> Unknown {
     match stop {
         Stop::Limit(reason) => unknown_reason(reason),
         Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
         Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
+        Stop::Mismatch(why) => Unknown::GaveUp(why.to_owned()),
     }
 }
 

@@ -470,6 +470,7 @@ impl<'a> Given<'a> {
             Stop::Limit(reason) => unknown_reason(reason),
             Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
             Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
+            Stop::Mismatch(why) => Unknown::GaveUp(why.to_owned()),
         })
     }
 

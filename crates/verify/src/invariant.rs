@@ -21,7 +21,7 @@ use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::rma;
 use palisade_memory::value_sets::{SetCell, SetPart};
-use palisade_program::{Cell, LocId, Model, Program};
+use palisade_program::{Cell, LocId, LocalId, Model, Program};
 
 /// What a slot of the searched space is in the original program.
 #[derive(Clone, Copy, Debug)]
@@ -84,10 +84,7 @@ impl<'a> Translator<'a> {
             SlotKind::Cell(cell) => return self.cell(cell),
             SlotKind::Local(thread, local) => (thread, local),
         };
-        let own = StateVar::Local {
-            thread: thread as u32,
-            local,
-        };
+        let own = self.own(thread, local);
         let Some(part) = self.part(thread, local.index()) else {
             return Slot::State(own);
         };
@@ -238,6 +235,17 @@ impl<'a> Translator<'a> {
             slot,
             read,
         }
+    }
+
+    /// A local of the original, or what it has in place of one.
+    fn own(&self, thread: usize, local: LocalId) -> StateVar {
+        let template = self.space.threads[thread].template;
+        let thread = thread as u32;
+        // Any number of copies: one more local is their number.
+        if local.index() >= self.original.template(template).locals.len() {
+            return StateVar::Number { thread };
+        }
+        StateVar::Local { thread, local }
     }
 
     fn part(&self, thread: usize, local: usize) -> Option<Part> {

@@ -18,6 +18,8 @@ use palisade_logic::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::options::Stats;
+
 /// A predicate with the names of its variables.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Named {
@@ -50,6 +52,11 @@ impl Knowledge {
             prover.set_limits(limits);
             return prover;
         }
+        self.new_prover(limits)
+    }
+
+    /// A prover whose queries are counted here.
+    pub(crate) fn new_prover(&self, limits: Limits) -> Prover {
         Prover::new(palisade_logic::Options {
             limits,
             stats: Arc::clone(&self.solver),
@@ -95,6 +102,16 @@ impl Knowledge {
     pub(crate) fn counts(&self) -> (Vec<u64>, u64) {
         let calls = Purpose::ALL.iter().map(|p| self.solver.solver_calls(*p));
         (calls.collect(), self.solver.total_hits())
+    }
+
+    /// Puts the queries since `before` down in `stats`.
+    pub(crate) fn count_since(&self, before: &(Vec<u64>, u64), stats: &mut Stats) {
+        stats.solver_calls = Purpose::ALL
+            .iter()
+            .zip(&before.0)
+            .map(|(p, before)| (p.name(), self.solver.solver_calls(*p) - before))
+            .collect();
+        stats.cache_hits = self.solver.total_hits() - before.1;
     }
 }
 

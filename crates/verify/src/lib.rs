@@ -6,8 +6,11 @@
 //! |---|---|
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
+//! | [`many`] | any number of threads |
+//! | `pool` | predicates of templates |
 //! | `plan` | the searches of a verification, one after another |
 //! | [`given`] | one search with exactly the given predicates |
+//! | [`threads`] | numbers of copies |
 //! | [`timed`] | what a strategy's work takes |
 //! | [`seeds`] | predicates to start with |
 //! | [`lift`] | a proof under SC, lifted to TSO and PSO |
@@ -34,20 +37,24 @@ pub mod hunt;
 pub mod invariant;
 pub mod knowledge;
 pub mod lift;
+pub mod many;
 pub mod options;
 pub mod parameterised;
 mod plan;
+mod pool;
 pub mod refine;
 pub mod seeds;
 pub mod simulate;
 pub mod strengthen;
+pub mod threads;
 pub mod timed;
 pub mod transitions;
 
-pub use driver::{ABSTRACT, verify, verify_with};
+pub use driver::{verify, verify_with};
 pub use given::check_given;
 pub use knowledge::Knowledge;
 pub use options::{
     Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
 };
-pub use plan::{cell_values, stored_values};
+pub use plan::{ABSTRACT, SETS, cell_values, stored_values};
+pub use threads::{Threads, with_threads};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 pub use palisade_memory::beyond::Keep;
-use palisade_program::{Cell, Model, Program, Verdict};
+use palisade_program::{Cell, Model, Program, Unknown, Verdict};
 
 /// How abstract transformers are built (DESIGN idea 4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -95,6 +95,8 @@ pub struct Options {
     pub model: Model,
     /// Copies of `[*]` templates; then the proof is for that many only.
     pub threads: Option<u32>,
+    /// Prove programs with `[*]` for every number of copies.
+    pub symmetry: bool,
     /// How transformers are built.
     pub strategy: Strategy,
     /// Largest cube of `enumerate`.
@@ -146,6 +148,7 @@ impl Default for Options {
         Self {
             model: Model::Sc,
             threads: None,
+            symmetry: true,
             strategy: Strategy::default(),
             cube_size: 3,
             buffers: Buffers::default(),
@@ -268,4 +271,19 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Counters.
     pub stats: Stats,
+}
+
+impl Report {
+    /// Of a verification that has not begun.
+    pub(crate) fn not_run() -> Self {
+        Self {
+            verdict: Verdict::Unknown(Unknown::GaveUp("not run".into())),
+            witness: None,
+            certified: false,
+            certificate: None,
+            predicates: Vec::new(),
+            notes: Vec::new(),
+            stats: Stats::default(),
+        }
+    }
 }

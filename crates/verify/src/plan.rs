@@ -15,16 +15,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_abstraction::finite::{Finite, Values};
-use palisade_memory::beyond::{Abstract, Claim, Keep};
+use palisade_memory::beyond::{Abstract, CLAIM, Claim, Keep};
 use palisade_memory::blocks::written_cells;
-use palisade_memory::reduced::{Full, Reduced};
+use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
 use palisade_memory::value_sets::Wanted;
 use palisade_memory::{need, pso, rma, tso};
 use palisade_program::cfg::Step;
-use palisade_program::{Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program};
+use palisade_program::{
+    AssertKind, Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program, Span, Unknown,
+};
 
-use crate::options::Options;
+use crate::options::{Buffers, Options};
+use crate::simulate::Run;
 
+/// What is said of a bound on exact cells.
+pub const ABSTRACT: &str = "exact cells of abstract store buffers";
+/// What is said of sets that are too coarse.
+pub const SETS: &str =
+    "value sets of remote operations (they have a violation that the machine does not have)";
 /// Buffers up to this size are modelled at their full need at once.
 const EXACT_CELLS: u32 = 6;
 /// Remote operations get as many slots as they can need at once, up to this many.
@@ -148,6 +156,38 @@ pub(crate) fn remote(program: &Program) -> Vec<Planned> {
     ]
 }
 
+/// What to search, one after another until there is a verdict.
+pub(crate) fn searches(program: &Program, options: &Options) -> Result<Vec<Planned>, Unknown> {
+    let model = options.model;
+    let refuse = |what: &str| Err(Unknown::Unsupported(what.to_owned(), Span::default()));
+    let one = |search| {
+        Ok(vec![Planned {
+            search,
+            rounds: usize::MAX,
+        }])
+    };
+    match model {
+        Model::Sc => return one(Search::Itself),
+        Model::Rma => {}
+        Model::Tso | Model::Pso if program.is_rma() => {
+            return refuse("an RMA program under TSO or PSO");
+        }
+        Model::Tso | Model::Pso => {}
+    }
+    match &options.buffers {
+        Buffers::Bounded(sizes) if model == Model::Rma => one(Search::Slots(sizes.default)),
+        Buffers::Abstract(slots) if model == Model::Rma => one(Search::Sets(*slots)),
+        Buffers::Auto if model == Model::Rma => Ok(remote(program)),
+        Buffers::Bounded(sizes) => {
+            let cells = (0..program.cell_count()).map(Cell::from);
+            let sizes = cells.map(|cell| sizes.of(program, cell));
+            one(Search::Bounded(sizes.collect()))
+        }
+        Buffers::Abstract(cells) => one(Search::Abstract(*cells)),
+        Buffers::Auto => Ok(automatic(program, model)),
+    }
+}
+
 /// Reduces programs for the searches of a plan.
 pub(crate) struct Reducer<'a> {
     program: &'a Program,
@@ -231,9 +271,41 @@ impl<'a> Reducer<'a> {
         rma::reduce_sets(self.program, slots, &wanted)
     }
 
+    /// What it means that the machine has no such run, and whether a claim was
+    /// dropped because of it.
+    pub(crate) fn no_bug(
+        &mut self,
+        (search, reduced): (&Search, Option<&Reduced>),
+        instances: &[Instance],
+        run: &Run,
+        failed: Unknown,
+    ) -> (Unknown, bool) {
+        let words = reduced.and_then(|r| last_assertion(r, instances, run));
+        if words == Some(OVERFLOW) {
+            return (Unknown::Bound(vec![OVERFLOW.to_owned()]), false);
+        }
+        if let (Some(name), Some(last)) =
+            (words.and_then(|w| w.strip_prefix(CLAIM)), run.steps.last())
+        {
+            let template = instances[last.thread].template.index();
+            let why = format!("a claim about buffered stores to {name}, which is wrong");
+            return (Unknown::Bound(vec![why]), self.drop_claim(template, name));
+        }
+        let why = match search {
+            // Seed 002, section 7, case 3: a larger k is next in the plan.
+            Search::Abstract(k) | Search::Otherwise(k) => Unknown::Bound(vec![format!(
+                "{k} {ABSTRACT} (they have a violation that the machine does not have)"
+            )]),
+            Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
+            Search::Slots(_) | Search::HuntingSlots(_) => failed,
+            Search::Sets(_) => Unknown::Bound(vec![SETS.to_owned()]),
+        };
+        (why, false)
+    }
+
     /// Drops the claim about a template's stores to the cell of this name; tells
     /// whether there was one.
-    pub(crate) fn drop_claim(&mut self, template: usize, name: &str) -> bool {
+    fn drop_claim(&mut self, template: usize, name: &str) -> bool {
         let Some(claims) = &mut self.claims else {
             return false;
         };
@@ -241,6 +313,24 @@ impl<'a> Reducer<'a> {
         let is_it = |(t, cell): &(usize, Cell)| *t == template && program.cell_name(*cell) == name;
         let key = claims.keys().copied().find(is_it);
         key.is_some_and(|key| claims.remove(&key).is_some())
+    }
+}
+
+/// The words of the assertion inside a block that a run of a reduced program ends
+/// with.
+fn last_assertion<'r>(reduced: &'r Reduced, instances: &[Instance], run: &Run) -> Option<&'r str> {
+    let last = run.steps.last()?;
+    let template = instances[last.thread].template;
+    let edge = reduced.program.template(template).cfg.edge(last.edge);
+    let Step::Atomic(atomic) = &edge.step else {
+        return None;
+    };
+    match &atomic.body.edge(*last.path.last()?).step {
+        Step::Assert {
+            kind: AssertKind::Other(words),
+            ..
+        } => Some(words),
+        _ => None,
     }
 }
 

@@ -100,7 +100,7 @@ impl State {
         let mut state = Self {
             values: Substitution::default(),
             sets: BTreeMap::new(),
-            facts: Vec::new(),
+            facts: space.facts.clone(),
             // Inputs: slot i's initial value is Var(i); choices follow, beyond
             // the numbers that branches use for theirs.
             next: space.first_fresh() + (1 << 20),

@@ -98,6 +98,7 @@ pub(crate) fn exact_live(
         StateVar::Cell(_) | StateVar::Slot { .. } | StateVar::CellSlot { .. } => false,
         StateVar::Last { .. } | StateVar::Low { .. } => false,
         StateVar::Carried { .. } | StateVar::Element { .. } => false,
+        StateVar::Number { .. } => false,
     };
     let mut explicit: Vec<StateVar> = states
         .iter()

@@ -1,7 +1,7 @@
 //! `palisade certify`: checks a certificate that `verify --certificate` has
 //! written, by the separate checker alone.
 
-use palisade_certify::{Certificate, Checked, Options, check, parse};
+use palisade_certify::{Certificate, Checked, Kind, Options, check, parse};
 use palisade_logic::Limits;
 use palisade_program::{Unknown, Verdict};
 use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
@@ -39,7 +39,7 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     drop(progress);
     let (verdict, text) = match &checked {
         // What was checked is a proof for that many copies only.
-        Ok(checked) if program.has_unbounded_threads() => {
+        Ok(checked) if program.has_unbounded_threads() && certificate.kind != Kind::Views => {
             let bound = format!(
                 "{} copies of templates declared with [*]",
                 certificate.threads

@@ -5,14 +5,19 @@ use std::fmt::{Display, Write};
 use std::fs;
 
 use anyhow::Context as _;
+use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_memory::reduced::OVERFLOW;
-use palisade_program::{Program, Unknown, Verdict};
+use palisade_program::symmetry::Asymmetry;
+use palisade_program::{Program, Source, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::{ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Strategy, verify};
+use palisade_verify::{
+    ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Strategy, Threads, many, verify,
+    with_threads,
+};
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
-use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, VerifyArgs};
+use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs};
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
@@ -30,6 +35,17 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
+    let program = match asked_for(args, &options, program) {
+        Ok(program) => program,
+        Err((source, problem)) => {
+            let help = "--copies N looks at N copies, without a proof for all";
+            let item = Diagnostic::error(problem.span, problem.reason).help(help);
+            return Ok(input::refuse(
+                context,
+                &Diagnostics::new(source, vec![item]),
+            ));
+        }
+    };
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
         return Ok(outcome);
     }
@@ -61,6 +77,28 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     Ok(Outcome::from(&report.verdict))
 }
 
+/// The program with the number of threads that is asked for; or why it has no proof
+/// for every number of threads.
+fn asked_for(
+    args: &VerifyArgs,
+    options: &Options,
+    program: Program,
+) -> Result<Program, (Source, Asymmetry)> {
+    let program = match args.threads {
+        Some(threads) => {
+            with_threads(&program, threads).map_err(|why| (program.source.clone(), why))?
+        }
+        None => program,
+    };
+    let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
+    match many::refusal(&program) {
+        Some(Unknown::Unsupported(reason, span)) if proved => {
+            Err((program.source.clone(), Asymmetry { reason, span }))
+        }
+        Some(_) | None => Ok(program),
+    }
+}
+
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
     if args.check.contains(&CheckArg::Deadlock) {
@@ -86,6 +124,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
     Options {
         model: args.model.into(),
         threads: args.copies,
+        symmetry: args.symmetry == SymmetryArg::On,
         strategy: match args.strategy {
             StrategyArg::Lazy => Strategy::Lazy,
             StrategyArg::Enumerate => Strategy::Enumerate,
@@ -134,6 +173,11 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
     json!({
         "strategy": strategy_name(options.strategy),
         "copies": options.threads,
+        "threads": args.threads.map(|threads| match threads {
+            Threads::Exactly(n) => json!(n),
+            Threads::Any => json!("any"),
+        }),
+        "symmetry": options.symmetry,
         "cube_size": options.cube_size,
         "buffers": args.buffers.to_string(),
         "extrapolate": extrapolate_name(options.extrapolate),
