@@ -472,13 +472,17 @@ pub(crate) struct ShapeArgs {
     /// Define a macro of the preprocessor; without a value it is 1
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]", value_parser = parse_define)]
     pub(crate) defines: Vec<(String, String)>,
-    /// Settings in TVLA's form; those that a program asks for by @properties are read first,
-    /// options of this command win over both
+    /// Settings in TVLA's form; those beside the program (PROGRAM.properties) and those that it asks
+    /// for by @properties are read first, options of this command win over all
     #[arg(long, value_name = "FILE")]
     pub(crate) properties: Option<PathBuf>,
     /// Which structures are merged [default: part]
     #[arg(long, value_enum)]
     pub(crate) join: Option<JoinArg>,
+    /// Let a thread that an update makes ready wait for one more step, as TVLA does; runs in which
+    /// it starts at once are then not looked at
+    #[arg(long)]
+    pub(crate) delayed_start: bool,
     /// Draw the structures of every location
     #[arg(
         long,
@@ -505,8 +509,8 @@ pub(crate) struct ShapeArgs {
     /// Messages to give at most
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_messages: Option<usize>,
-    /// Small concrete worlds to look at for a run that violates, and to confirm that the
-    /// result holds [default: 500]
+    /// Small concrete worlds to look at to confirm that the result holds, and (forty times as
+    /// many) for a run that violates [default: 80, and more after a long analysis]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) visits: Option<usize>,
     /// Threads that analyse [default: the machine's]

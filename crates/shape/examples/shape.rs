@@ -26,6 +26,7 @@ fn main() -> std::process::ExitCode {
             "-ms" => options.limits.structures = value.parse().ok(),
             "-mm" => options.limits.messages = value.parse().ok(),
             "-visits" => options.bounds.visits = value.parse().expect("a number"),
+            "-delayed" => options.delayed_start = value == "1",
             "-dump" => dump = Some(value),
             "-D" => {
                 let (n, v) = value.split_once('=').unwrap_or((&value, "1"));

@@ -3,6 +3,7 @@
 //! Place: made by the front end, applied by [`crate::transfer`]. Paper: seed
 //! `001_9f3334838971d197`, section 2 and its tool TVLA.
 
+use crate::bindings::Bindings;
 use crate::eval::{Plan, Table};
 use crate::focus::FocusPlan;
 use crate::formula::{Formula, Var};
@@ -83,6 +84,8 @@ pub struct Action {
     /// The precondition.
     pub precondition: Option<Formula>,
     pub(crate) precondition_plan: Option<Plan>,
+    /// The faster way to the bindings, where the precondition fits.
+    pub(crate) binder: Option<Bindings>,
     /// Messages before the update.
     pub messages: Vec<Message>,
     /// Created objects.

@@ -7,10 +7,12 @@ use crate::explore::{Bounds, find_run};
 use crate::model::Model;
 use crate::states;
 use crate::structure::Structure;
+use crate::syntax::elaborate::{BUILT_IN, Reading, elaborate};
+use crate::syntax::lexer::{Token, lex};
 use crate::syntax::parser::Parser;
 use crate::syntax::preprocess::{Loader, preprocess};
 use crate::syntax::program::{Language, program};
-use crate::syntax::{Diagnostics, Span, elaborate, lexer, tvs};
+use crate::syntax::{Diagnostics, Span, tvs};
 use crate::verdict::{Means, Verdict, decide};
 use std::cell::RefCell;
 use std::path::Path;
@@ -33,6 +35,9 @@ pub struct Options<'a> {
     pub bounds: Bounds,
     /// Macros, as (name, value).
     pub defines: Vec<(String, String)>,
+    /// Whether a thread that an update makes `ready` has to wait until another has taken a step,
+    /// as in TVLA. That hides the runs in which it starts at once.
+    pub delayed_start: bool,
     /// How included files are found.
     pub loader: &'a Loader<'a>,
     /// Set to stop early.
@@ -49,6 +54,7 @@ impl Default for Options<'_> {
             limits: Limits::default(),
             bounds: Bounds::default(),
             defines: Vec::new(),
+            delayed_start: false,
             loader: &no_files,
             cancel: None,
         }
@@ -76,6 +82,16 @@ pub fn read_program(
     options: &Options<'_>,
     errors: &mut Diagnostics,
 ) -> Option<Model> {
+    read_using(input, &[], options, errors)
+}
+
+/// Reads a program whose structures use these built-in predicates.
+fn read_using(
+    input: Input<'_>,
+    used: &[&'static str],
+    options: &Options<'_>,
+    errors: &mut Diagnostics,
+) -> Option<Model> {
     let language = if Path::new(input.name)
         .extension()
         .is_some_and(|e| e == "tvm")
@@ -84,6 +100,21 @@ pub fn read_program(
     } else {
         Language::Tvp
     };
+    let tokens = tokens(input, options, errors);
+    let ast = program(&mut Parser::new(&tokens, errors), language).ok()?;
+    if !errors.is_empty() {
+        return None;
+    }
+    let reading = Reading {
+        concurrent: language == Language::Tvm,
+        used,
+        delayed: options.delayed_start,
+    };
+    elaborate(&ast, reading, errors)
+}
+
+/// The words of a text.
+fn tokens(input: Input<'_>, options: &Options<'_>, errors: &mut Diagnostics) -> Vec<(Token, Span)> {
     let lines = preprocess(
         input.name,
         input.text,
@@ -91,12 +122,18 @@ pub fn read_program(
         options.loader,
         errors,
     );
-    let tokens = lexer::lex(&lines, errors);
-    let ast = program(&mut Parser::new(&tokens, errors), language).ok()?;
-    if !errors.is_empty() {
-        return None;
-    }
-    elaborate::elaborate(&ast, language == Language::Tvm, errors)
+    lex(&lines, errors)
+}
+
+/// The built-in predicates that structures use. Errors in them are told when they are read.
+fn built_in_used(structures: Input<'_>, options: &Options<'_>) -> Vec<&'static str> {
+    let words = tokens(structures, options, &mut Diagnostics::default());
+    let used = |name: &&str| {
+        words
+            .iter()
+            .any(|(t, _)| *t == Token::Ident((*name).into()))
+    };
+    BUILT_IN.into_iter().filter(used).collect()
 }
 
 /// Reads structures for a model.
@@ -116,14 +153,7 @@ fn read_located(
     options: &Options<'_>,
     errors: &mut Diagnostics,
 ) -> (Vec<Structure>, Vec<Span>) {
-    let lines = preprocess(
-        input.name,
-        input.text,
-        &options.defines,
-        options.loader,
-        errors,
-    );
-    let tokens = lexer::lex(&lines, errors);
+    let tokens = tokens(input, options, errors);
     let Ok(list) = tvs::structures(&mut Parser::new(&tokens, errors)) else {
         return (Vec::new(), Vec::new());
     };
@@ -138,7 +168,8 @@ pub fn analyse(
     options: &Options<'_>,
 ) -> Result<Analysis, Diagnostics> {
     let mut errors = Diagnostics::default();
-    let Some(model) = read_program(program, options, &mut errors) else {
+    let used = built_in_used(structures, options);
+    let Some(model) = read_using(program, &used, options, &mut errors) else {
         return Err(errors);
     };
     let beginning = Span {

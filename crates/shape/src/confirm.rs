@@ -7,14 +7,19 @@
 //!
 //! Which structures: for every edge the first that it took to another, so that every action that did
 //! anything is confirmed; then others at even distances, as many as the
-//! bounds allow. Structures are independent of each other and taken in parallel; the outcome is
+//! bounds allow. Of a structure that stands for an action, worlds in which the action can be taken
+//! come first: those of what focus makes of it. Focus only chooses; that they are worlds of
+//! the structure is checked like everything else. Structures are independent of each other and taken in parallel; the outcome is
 //! that of taking them in order.
 
 use crate::concrete::step;
 use crate::engine::Fixpoint;
 use crate::explore::{Bounds, Explored, Objection, Stored, largest, stopped};
+use crate::join::Join;
 use crate::model::Model;
 use crate::naive::World;
+use crate::structure::Structure;
+use crate::transfer::{Context, focused};
 use crate::worlds::each_world;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -44,7 +49,18 @@ pub fn confirm(
     parallel: bool,
     cancel: Option<&AtomicBool>,
 ) -> Explored {
-    let sample = sample(fixpoint, bounds.visits);
+    confirm_by(&Stored { model, fixpoint }, model, bounds, parallel, cancel)
+}
+
+/// The same, where worlds in which an action can be taken are chosen by the rules of another model.
+pub(crate) fn confirm_by(
+    stored: &Stored<'_>,
+    chooser: &Model,
+    bounds: &Bounds,
+    parallel: bool,
+    cancel: Option<&AtomicBool>,
+) -> Explored {
+    let sample = sample(stored.fixpoint, bounds.visits);
     let share = (bounds.visits / sample.len().max(1)).max(1);
     let few = Bounds {
         worlds: bounds.worlds.min(share),
@@ -56,10 +72,12 @@ pub fn confirm(
         decisions: bounds.decisions.min(600 * share),
         ..*bounds
     };
-    let stored = Stored { model, fixpoint };
     let check = |look: &Look| match look.until {
-        Some(_) => check(&stored, *look, &more, share, cancel),
-        None => check(&stored, *look, &few, share, cancel),
+        Some(edge) => {
+            let first = taking(chooser, edge, stored.structure(look.place));
+            check(stored, *look, &first, &more, share, cancel)
+        }
+        None => check(stored, *look, &[], &few, share, cancel),
     };
     let parts: Vec<Explored> = if parallel {
         sample.par_iter().map(check).collect()
@@ -102,27 +120,53 @@ fn sample(fixpoint: &Fixpoint, visits: usize) -> Vec<Look> {
     out
 }
 
+/// Looks at worlds of `first`, then at others of the structure.
 fn check(
     stored: &Stored<'_>,
     look: Look,
+    first: &[Structure],
     bounds: &Bounds,
     share: usize,
     cancel: Option<&AtomicBool>,
 ) -> Explored {
     let mut out = Explored::default();
-    let (location, index) = look.place;
-    let s = &stored.fixpoint.locations[location].set.structures()[index];
+    let (location, _) = look.place;
+    let s = stored.structure(look.place);
     if stopped(cancel) {
         out.bounded = true;
         return out;
     }
-    each_world(stored.model, s, bounds, &mut |w| {
+    let mut see = |w: World| {
         out.worlds += 1;
         out.objection = closed(stored, location, &w, bounds, &mut out);
         let seen = look.until.is_none_or(|edge| out.edges.contains(&edge));
         out.objection.is_none() && !(seen && out.worlds >= share)
-    });
+    };
+    let mut going = true;
+    let voc = &stored.model.vocabulary;
+    let whole = World::of(voc, s);
+    for focused in first {
+        each_world(stored.model, focused, bounds, &mut |w| {
+            going = !w.embeds_in(voc, &whole) || see(w);
+            going
+        });
+        if !going {
+            return out;
+        }
+    }
+    each_world(stored.model, s, bounds, &mut see);
     out
+}
+
+/// The structures that focus makes of one, in which an edge's action may be taken.
+fn taking(model: &Model, edge: usize, s: &Structure) -> Vec<Structure> {
+    let cx = Context {
+        vocabulary: &model.vocabulary,
+        rules: &model.rules,
+        instrumentation: &model.instrumentation,
+        join: Join::Part,
+    };
+    focused(&cx, &model.actions[model.edges[edge].action], s)
 }
 
 fn closed(

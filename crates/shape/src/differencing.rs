@@ -25,11 +25,13 @@
 //! Law (tested): on concrete structures the result equals evaluating the definition after the
 //! action; on abstract ones it covers it.
 
-use crate::eval::{Cx, Node, Op, Plan, Table, close, relation_at, table_rows};
+use crate::closure::{close, relation_at};
+use crate::eval::{Cx, Node, Op, Plan};
 use crate::formula::{Closure, Formula};
 use crate::kleene::Kleene;
 use crate::rows::Rows;
 use crate::structure::{Structure, bits};
+use crate::table::{Table, table_rows};
 use crate::vocabulary::{PredId, Vocabulary};
 
 /// The four structures that differencing reads, over one universe.

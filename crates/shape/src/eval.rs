@@ -17,71 +17,9 @@ use crate::kleene::Kleene;
 use crate::rows::Rows;
 use crate::scope::scope;
 use crate::structure::{Structure, bits, mask};
+pub use crate::table::Table;
+use crate::table::table_rows;
 use crate::vocabulary::{MAX_WORDS, PredId, Vocabulary};
-
-/// Values for all assignments of some slots (in increasing order); see the module header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// Not 0.
-    pub may: Rows,
-    /// Is 1.
-    pub must: Rows,
-}
-
-impl Table {
-    pub(crate) fn constant(k: Kleene, rows: usize, full: u64) -> Self {
-        let word = |b: bool| if b { full } else { 0 };
-        Self {
-            may: Rows::filled(word(k.may()), rows),
-            must: Rows::filled(word(k.must()), rows),
-        }
-    }
-
-    /// The value of a table without variables.
-    pub fn value(&self) -> Kleene {
-        Kleene::from_bits(self.may[0] & 1 == 1, self.must[0] & 1 == 1)
-    }
-
-    pub(crate) fn not(mut self, full: u64) -> Self {
-        for row in 0..self.may.len() {
-            let may = self.may[row];
-            self.may[row] = !self.must[row] & full;
-            self.must[row] = !may & full;
-        }
-        self
-    }
-
-    pub(crate) fn and(mut self, other: &Self) -> Self {
-        for row in 0..self.may.len() {
-            self.may[row] &= other.may[row];
-            self.must[row] &= other.must[row];
-        }
-        self
-    }
-
-    pub(crate) fn or(mut self, other: &Self) -> Self {
-        for row in 0..self.may.len() {
-            self.may[row] |= other.may[row];
-            self.must[row] |= other.must[row];
-        }
-        self
-    }
-
-    /// `(c ? a : b)`: may where a branch that may be taken may hold; must where every branch
-    /// that may be taken must hold.
-    pub(crate) fn ite(c: &Self, a: &Self, b: &Self) -> Self {
-        let rows = a.may.len();
-        let mut out = Self {
-            may: Rows::filled(0, rows),
-            must: Rows::filled(0, rows),
-        };
-        for r in 0..rows {
-            out.may[r] = c.may[r] & a.may[r] | !c.must[r] & b.may[r];
-            out.must[r] = (!c.may[r] | a.must[r]) & (c.must[r] | b.must[r]);
-        }
-        out
-    }
-}
 
 /// An argument of a compiled atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,18 +137,13 @@ impl Plan {
 pub(crate) struct Cx<'a> {
     pub(crate) voc: &'a Vocabulary,
     pub(crate) s: &'a Structure,
-    fixed: &'a [usize],
+    pub(crate) fixed: &'a [usize],
     pub(crate) n: usize,
     /// Objects that certainly exist.
     pub(crate) active: u64,
     /// Objects that may exist.
     pub(crate) existing: u64,
     pub(crate) all: u64,
-}
-
-/// Rows of a table over `k` variables.
-pub(crate) fn table_rows(k: usize, n: usize) -> usize {
-    if k <= 1 { 1 } else { n.pow(k as u32 - 1) }
 }
 
 impl<'a> Cx<'a> {
@@ -549,149 +482,6 @@ impl<'a> Cx<'a> {
         }
         out
     }
-
-    /// Transitive closure: for every assignment of the step's other free variables close the
-    /// relation, then read it at (from, to).
-    fn closure(&self, from: Arg, to: Arg, step: (u8, u8), f: &Node, slots: &[u8]) -> Table {
-        let n = self.n;
-        let params: Vec<u8> = f
-            .slots
-            .iter()
-            .copied()
-            .filter(|s| *s != step.0 && *s != step.1)
-            .collect();
-        // Order the step's table as (params..., a, b): a and b have the two lowest slots of
-        // any variable in scope, so expand and then move the digits.
-        let mut wanted = vec![step.1, step.0];
-        wanted.extend(&params);
-        let t = self.expand(self.eval(f), &f.slots, &wanted);
-        let k = slots.len();
-        let rows = table_rows(k, n);
-        let mut out = Table {
-            may: Rows::filled(0, rows),
-            must: Rows::filled(0, rows),
-        };
-        let combos = n.pow(params.len() as u32);
-        for combo in 0..combos {
-            let mut values = vec![0; params.len()];
-            let mut rest = combo;
-            for d in (0..params.len()).rev() {
-                values[d] = rest % n;
-                rest /= n;
-            }
-            let relation = |plane: &[u64]| -> Vec<u64> { relation_at(plane, n, &values) };
-            let may = close(relation(&t.may), self.existing);
-            let must = close(relation(&t.must), self.active);
-            self.scatter(&mut out, (&may, &must), (from, to), &params, &values, slots);
-        }
-        out
-    }
-
-    /// A closure node's table from a relation given for its (from, to).
-    pub(crate) fn read_relation(&self, node: &Node, may: &[u64], must: &[u64]) -> Table {
-        let rows = table_rows(node.slots.len(), self.n);
-        let mut out = Table {
-            may: Rows::filled(0, rows),
-            must: Rows::filled(0, rows),
-        };
-        if let Op::Tc(from, to, ..) = &node.op {
-            self.scatter(&mut out, (may, must), (*from, *to), &[], &[], &node.slots);
-        }
-        out
-    }
-
-    /// Writes the closed relation for one assignment of the parameters into the result.
-    fn scatter(
-        &self,
-        out: &mut Table,
-        closed: (&[u64], &[u64]),
-        ends: (Arg, Arg),
-        params: &[u8],
-        values: &[usize],
-        slots: &[u8],
-    ) {
-        let n = self.n;
-        if let (Arg::Slot(from), Arg::Slot(to), [first, second]) = (ends.0, ends.1, slots)
-            && params.is_empty()
-            && from != to
-        {
-            // The common case: the whole relation, perhaps the other way round.
-            debug_assert!([from, to].contains(first) && [from, to].contains(second));
-            let read = |rows: &[u64]| {
-                if from == *first {
-                    rows.into()
-                } else {
-                    transpose(rows)
-                }
-            };
-            out.may = read(closed.0);
-            out.must = read(closed.1);
-            return;
-        }
-        let all: Vec<usize> = (0..n).collect();
-        let choices = |a: Arg| -> Vec<usize> {
-            match a {
-                Arg::Fixed(x) => vec![self.fixed[x as usize]],
-                Arg::Slot(s) => match params.iter().position(|p| *p == s) {
-                    Some(i) => vec![values[i]],
-                    None => all.clone(),
-                },
-            }
-        };
-        for u in choices(ends.0) {
-            for w in choices(ends.1) {
-                if ends.0 == ends.1 && u != w {
-                    continue;
-                }
-                let value_of = |slot: u8| {
-                    if ends.0 == Arg::Slot(slot) {
-                        u
-                    } else if ends.1 == Arg::Slot(slot) {
-                        w
-                    } else {
-                        values[params.iter().position(|p| *p == slot).expect("a parameter")]
-                    }
-                };
-                let (row, bit) = match slots {
-                    [] => (0, 0),
-                    [prefix @ .., last] => (
-                        prefix.iter().fold(0, |acc, s| acc * n + value_of(*s)),
-                        value_of(*last),
-                    ),
-                };
-                out.may[row] |= (closed.0[u] >> w & 1) << bit;
-                out.must[row] |= (closed.1[u] >> w & 1) << bit;
-            }
-        }
-    }
-}
-
-/// The relation (a, b) for one assignment of the parameters, from a plane over (b, a, params).
-pub(crate) fn relation_at(plane: &[u64], n: usize, values: &[usize]) -> Vec<u64> {
-    let [prefix @ .., last] = values else {
-        return transpose(&plane[..n]).to_vec();
-    };
-    let mut out = vec![0; n];
-    for b in 0..n {
-        for (a, row) in out.iter_mut().enumerate() {
-            let at = prefix.iter().fold(b * n + a, |acc, v| acc * n + v);
-            *row |= (plane[at] >> last & 1) << b;
-        }
-    }
-    out
-}
-
-/// Warshall's closure of a relation, going through the objects of `through` only.
-pub(crate) fn close(mut rows: Vec<u64>, through: u64) -> Vec<u64> {
-    for k in bits(through & mask(rows.len())) {
-        let via = rows[k];
-        for row in &mut rows {
-            if *row >> k & 1 == 1 {
-                *row |= via;
-            }
-        }
-    }
-    rows
 }
 
 fn diagonal(rows: &[u64]) -> u64 {

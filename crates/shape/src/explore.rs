@@ -33,7 +33,9 @@ const MOST_MESSAGES: usize = 16;
 pub struct Bounds {
     /// Most objects in a world (more only where the structure itself has more).
     pub objects: usize,
-    /// Most copies of a summary object.
+    /// Least and most copies of a summary object.
+    pub least: usize,
+    /// See `least`.
     pub copies: usize,
     /// Most worlds taken of one structure.
     pub worlds: usize,
@@ -59,6 +61,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             objects: 6,
+            least: 1,
             copies: 3,
             worlds: 16,
             visits: 80,
@@ -147,6 +150,11 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
+    /// The structure at a location and index.
+    pub(crate) fn structure(&self, (location, index): (usize, usize)) -> &Structure {
+        &self.fixpoint.locations[location].set.structures()[index]
+    }
+
     /// Whether a world embeds in a structure stored at the location. The engine's own
     /// abstraction of the world says which to try first; the embedding is the naive
     /// evaluator's.

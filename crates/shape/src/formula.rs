@@ -188,6 +188,18 @@ impl Formula {
         }
     }
 
+    /// How deep quantifiers nest; a closure is not counted.
+    pub(crate) fn nesting(&self) -> usize {
+        match self {
+            Self::Value(_) | Self::Eq(..) | Self::Atom(..) => 0,
+            Self::Not(f) => f.nesting(),
+            Self::And(fs) | Self::Or(fs) => fs.iter().map(Self::nesting).max().unwrap_or(0),
+            Self::Ite(c, a, b) => c.nesting().max(a.nesting()).max(b.nesting()),
+            Self::Exists(_, f) | Self::Forall(_, f) => 1 + f.nesting(),
+            Self::Tc(tc) => tc.body.nesting(),
+        }
+    }
+
     /// Calls `see` on every predicate that occurs.
     pub fn each_predicate(&self, see: &mut impl FnMut(PredId)) {
         match self {

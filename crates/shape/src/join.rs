@@ -39,7 +39,8 @@ impl std::str::FromStr for Join {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "rel" | "relational" => Ok(Self::Rel),
-            "part" | "partial" => Ok(Self::Part),
+            // TVLA's `part_embedding` also drops structures that others cover: `part` is finer.
+            "part" | "partial" | "part_embedding" => Ok(Self::Part),
             "ind" | "independent" | "independent_attributes" => Ok(Self::Ind),
             "conc" | "concrete" => Ok(Self::Conc),
             _ => Err(format!("unknown join `{text}`: use rel, part, ind or conc")),

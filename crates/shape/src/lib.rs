@@ -15,7 +15,9 @@
 
 pub mod action;
 pub mod analysis;
+mod bindings;
 pub mod blur;
+mod closure;
 pub mod coerce;
 mod compile;
 pub mod concrete;
@@ -42,6 +44,7 @@ mod scope;
 pub mod states;
 pub mod structure;
 pub mod syntax;
+pub mod table;
 pub mod transfer;
 pub mod update;
 pub mod verdict;

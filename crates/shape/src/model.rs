@@ -7,7 +7,8 @@
 
 use crate::action::Action;
 use crate::coerce::RuleSet;
-use crate::rules::Axiom;
+use crate::formula::Formula;
+use crate::rules::{Axiom, rules};
 use crate::update::Instrumentation;
 use crate::vocabulary::Vocabulary;
 
@@ -56,6 +57,46 @@ impl Model {
             .iter()
             .enumerate()
             .filter(move |(_, e)| e.source == location)
+    }
+
+    /// Most variables that a formula of the model has a value for at once, those of closures
+    /// aside.
+    pub(crate) fn nesting(&self) -> usize {
+        let definitions = self.vocabulary.ids().filter_map(|p| {
+            let definition = self.vocabulary.get(p).definition.as_ref()?;
+            Some(definition.args.len() + definition.formula.nesting())
+        });
+        let axioms = self
+            .axioms
+            .iter()
+            .map(|a| a.vars.len() + a.formula.nesting());
+        // Only the precondition is evaluated for all bindings; the rest where it may hold.
+        let actions = self.actions.iter().map(|a| {
+            let messages = a.messages.iter().chain(&a.post_messages);
+            let conditions = messages.map(|m| m.formula.nesting());
+            let updates = a.updates.iter().map(|u| u.args.len() + u.formula.nesting());
+            let precondition = a.precondition.iter().map(Formula::nesting);
+            let precondition = precondition.map(|depth| a.bindings.len() + depth);
+            let all = conditions.chain(updates).chain(precondition);
+            all.max().unwrap_or(0)
+        });
+        let all = definitions.chain(axioms).chain(actions);
+        all.max().unwrap_or(0)
+    }
+
+    /// The model without some of its axioms, given by index.
+    #[must_use]
+    pub(crate) fn without(&self, axioms: &[usize]) -> Self {
+        let kept = self.axioms.iter().enumerate();
+        let kept: Vec<Axiom> = kept
+            .filter(|(i, _)| !axioms.contains(i))
+            .map(|(_, axiom)| axiom.clone())
+            .collect();
+        Self {
+            rules: RuleSet::new(rules(&kept)),
+            axioms: kept,
+            ..self.clone()
+        }
     }
 
     /// Locations in reverse post-order from the entry, then the unreachable ones.

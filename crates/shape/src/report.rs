@@ -82,6 +82,15 @@ pub fn notes(a: &Analysis) -> Vec<String> {
     if f.focus_gave_up {
         out.push("focus left some values unknown".to_owned());
     }
+    if let Verdict::Holds { relaxed, .. } = &a.verdict
+        && !relaxed.is_empty()
+    {
+        let rules = relaxed.iter().map(|i| a.model.axioms[*i].origin.as_str());
+        out.push(format!(
+            "no small world satisfies {}: the worlds of the confirmation need not",
+            rules.collect::<Vec<_>>().join(", ")
+        ));
+    }
     out
 }
 
@@ -110,6 +119,7 @@ pub fn text(a: &Analysis) -> String {
             steps,
             edges,
             fired,
+            ..
         } => {
             let _ = writeln!(
                 out,

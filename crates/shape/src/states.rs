@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::structure::{MAX_OBJECTS, Structure};
 use crate::syntax::Diagnostics;
 use crate::syntax::ast::StructureAst;
+use crate::syntax::elaborate::BUILT_IN;
 use crate::vocabulary::PredId;
 
 /// Builds the structures; errors go to `errors`.
@@ -78,10 +79,7 @@ fn structure(model: &Model, ast: &StructureAst, errors: &mut Diagnostics) -> Opt
             n => n,
         };
         let Some(p) = voc.find(&full) else {
-            if [
-                "isthread", "ready", "runnable", "isNew", "instance", "outside",
-            ]
-            .contains(&full.as_str())
+            if BUILT_IN.contains(&full.as_str())
                 && v.entries.iter().all(|(_, k, _)| *k == Kleene::False)
             {
                 continue;

@@ -8,11 +8,12 @@
 //! or a rule of the model was assumed.
 
 use crate::action::{Action, Message};
+use crate::bindings::TooMany;
 use crate::blur::blur;
 use crate::coerce::{Breach, Dirty, RuleSet, tuple_at};
 use crate::join::Join;
 use crate::kleene::Kleene;
-use crate::structure::{MAX_OBJECTS, Structure, bits};
+use crate::structure::{Structure, bits};
 use crate::update::{Instrumentation, update};
 use crate::vocabulary::{PredId, Vocabulary};
 
@@ -64,20 +65,17 @@ pub struct Post {
 pub fn apply(cx: &Context<'_>, action: &Action, s: &Structure) -> Post {
     let voc = cx.vocabulary;
     let mut post = Post::default();
-    let most = (2 * s.len() + 8).min(MAX_OBJECTS);
-    if let Some(plan) = &action.precondition_plan
-        && plan.result_too_wide(most)
-    {
-        // Too many bindings to try: the results would be incomplete.
-        post.too_large = true;
-        return post;
-    }
     // What is 0 here is 0 on every focused structure (Embedding Theorem): nothing to do.
-    if enabled(voc, action, s).is_empty() {
-        return post;
+    match enabled(voc, action, s) {
+        Ok(bindings) if bindings.is_empty() => return post,
+        Ok(_) | Err(TooMany) => {}
     }
     for focused in focus_and_coerce(cx, action, s, &mut post) {
-        let bindings = enabled(voc, action, &focused);
+        let Ok(bindings) = enabled(voc, action, &focused) else {
+            // Too many bindings to try: the results would be incomplete.
+            post.too_large = true;
+            return post;
+        };
         for binding in bindings {
             let mut bound = focused.clone();
             for u in &binding {
@@ -91,6 +89,14 @@ pub fn apply(cx: &Context<'_>, action: &Action, s: &Structure) -> Post {
         }
     }
     post
+}
+
+/// What focus makes of a structure, where the action may then be taken.
+pub(crate) fn focused(cx: &Context<'_>, action: &Action, s: &Structure) -> Vec<Structure> {
+    let may_be_taken =
+        |f: &Structure| enabled(cx.vocabulary, action, f).is_ok_and(|b| !b.is_empty());
+    let all = focus_and_coerce(cx, action, s, &mut Post::default());
+    all.into_iter().filter(may_be_taken).collect()
 }
 
 fn focus_and_coerce(
@@ -120,10 +126,16 @@ fn focus_and_coerce(
 }
 
 /// The bindings of the precondition's variables for which it is 1 or 1/2.
-fn enabled(voc: &Vocabulary, action: &Action, s: &Structure) -> Vec<Vec<usize>> {
+fn enabled(voc: &Vocabulary, action: &Action, s: &Structure) -> Result<Vec<Vec<usize>>, TooMany> {
+    if let Some(binder) = &action.binder {
+        return binder.find(voc, s);
+    }
     let Some(plan) = &action.precondition_plan else {
-        return vec![vec![]];
+        return Ok(vec![vec![]]);
     };
+    if plan.result_too_wide(s.len()) {
+        return Err(TooMany);
+    }
     let k = action.bindings.len();
     let t = plan.eval(voc, s, &[]);
     let (existing, _) = s.word(voc, PredId::AC);
@@ -136,7 +148,7 @@ fn enabled(voc: &Vocabulary, action: &Action, s: &Structure) -> Vec<Vec<usize>> 
             }
         }
     }
-    out
+    Ok(out)
 }
 
 fn give(

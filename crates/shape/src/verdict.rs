@@ -4,11 +4,13 @@
 //! confirmation of [`crate::confirm`]; `violated` needs a concrete run; all else is `unknown`
 //! with a typed reason.
 
-use crate::confirm::{confirm, fired};
+use crate::confirm::{confirm, confirm_by, fired};
 use crate::engine::{Fixpoint, Stop};
-use crate::explore::{Bounds, Objection, Run, find_run, search, stopped};
+use crate::explore::{Bounds, Explored, Objection, Run, Stored, find_run, search, stopped};
 use crate::model::Model;
+use crate::rules::Source;
 use crate::structure::Structure;
+use crate::worlds::has_world;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
@@ -25,6 +27,8 @@ pub enum Verdict {
         edges: usize,
         /// Edges along which the analysis took a structure to another.
         fired: usize,
+        /// Axioms that no small world satisfies, by index: the worlds need not either.
+        relaxed: Vec<usize>,
     },
     /// A message can be given; this run does.
     Violated(Box<Run>),
@@ -116,16 +120,63 @@ pub fn decide(
         return Verdict::Unknown(Reason::Stopped(Stop::Cancelled));
     }
     if found.worlds + checked.worlds == 0 {
-        return Verdict::Unknown(Reason::Unconfirmed);
+        return without_worlds(model, initial, fixpoint, bounds, means);
     }
-    let edges: BTreeSet<usize> = found.edges.into_iter().chain(checked.edges).collect();
+    holds(fixpoint, &[found, checked], vec![])
+}
+
+fn holds(fixpoint: &Fixpoint, explored: &[Explored], relaxed: Vec<usize>) -> Verdict {
+    let sum = |count: fn(&Explored) -> usize| explored.iter().map(count).sum();
+    let edges: BTreeSet<usize> = explored.iter().flat_map(|e| e.edges.clone()).collect();
     let fired = fired(fixpoint);
     Verdict::Holds {
-        worlds: found.worlds + checked.worlds,
-        steps: found.steps + checked.steps,
+        worlds: sum(|e| e.worlds),
+        steps: sum(|e| e.steps),
         edges: fired.intersection(&edges).count(),
         fired: fired.len(),
+        relaxed,
     }
+}
+
+/// The verdict where nothing has a small world, as in a model whose numbers have no end: the
+/// confirmation is made on worlds that need not satisfy the rules which exclude them all. They are
+/// beginnings of real ones, with two objects at least for every summary object, so that one step
+/// does not come to their end; where the result is not closed on them, it is not confirmed.
+fn without_worlds(
+    model: &Model,
+    initial: &[Structure],
+    fixpoint: &Fixpoint,
+    bounds: &Bounds,
+    means: Means<'_>,
+) -> Verdict {
+    let unconfirmed = Verdict::Unknown(Reason::Unconfirmed);
+    let given = (0..model.axioms.len()).filter(|i| model.axioms[*i].source == Source::Given);
+    let given: Vec<usize> = given.collect();
+    let one = given.iter().map(|axiom| vec![*axiom]);
+    let bounds = &Bounds {
+        least: 2,
+        ..*bounds
+    };
+    for relaxed in one.chain([given.clone()]) {
+        if bounds.visits == 0 || stopped(means.cancel) {
+            break;
+        }
+        let weaker = model.without(&relaxed);
+        if !initial.iter().any(|s| has_world(&weaker, s, bounds)) {
+            continue;
+        }
+        let stored = Stored {
+            model: &weaker,
+            fixpoint,
+        };
+        let checked = confirm_by(&stored, model, bounds, means.parallel, means.cancel);
+        let confirmed = checked.objection.is_none() && checked.worlds > 0;
+        if !confirmed || stopped(means.cancel) {
+            break;
+        }
+        return holds(fixpoint, &[checked], relaxed);
+    }
+    unconfirmed
 }
 
 /// A reason as a sentence.

@@ -17,9 +17,18 @@ use crate::structure::Structure;
 use crate::vocabulary::PredId;
 use rustc_hash::FxHashSet;
 
-/// Worlds are never larger than this, whatever their structure: the naive evaluator is cubic and
-/// worse.
+/// Worlds are not larger than this, because the naive evaluator is cubic and worse, but where
+/// a structure has no smaller ones and the formulas are simple ([`affordable`]).
 pub(crate) const LARGEST: usize = 12;
+
+/// Assignments that one formula may have in a larger world.
+const MOST_ASSIGNMENTS: usize = 1 << 23;
+
+/// Whether the naive evaluator can look at worlds of `n` objects.
+fn affordable(model: &Model, n: usize) -> bool {
+    let assignments = n.checked_pow(u32::try_from(model.nesting()).unwrap_or(u32::MAX));
+    assignments.is_some_and(|a| a <= MOST_ASSIGNMENTS)
+}
 
 /// Small concrete worlds that embed in a structure.
 pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
@@ -29,6 +38,16 @@ pub fn worlds(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<World> {
         true
     });
     out
+}
+
+/// Whether a structure has a small world.
+pub(crate) fn has_world(model: &Model, s: &Structure, bounds: &Bounds) -> bool {
+    let mut found = false;
+    each_world(model, s, bounds, &mut |_| {
+        found = true;
+        false
+    });
+    found
 }
 
 /// Calls `see` with one world after another until it returns false.
@@ -87,14 +106,21 @@ fn copies(model: &Model, s: &Structure, bounds: &Bounds) -> Vec<Vec<usize>> {
     let voc = &model.vocabulary;
     let mut out: Vec<Vec<usize>> = vec![vec![]];
     // A structure with many objects still has worlds, if not small ones.
-    let room = bounds.objects.max(s.len() + 1).min(LARGEST);
+    let fewest = s.active(voc).count_ones() as usize;
+    let most = if fewest > LARGEST && affordable(model, fewest) {
+        fewest
+    } else {
+        LARGEST
+    };
+    let copied = s.summaries(voc).count_ones() as usize * (bounds.least.max(1) - 1);
+    let room = bounds.objects.max(s.len() + copied.max(1)).min(most);
     for u in 0..s.len() {
-        let least = usize::from(s.get(voc, PredId::AC, &[u]) == Kleene::True);
-        let most = if s.is_summary(voc, u) {
-            bounds.copies
-        } else {
-            1
+        let summary = s.is_summary(voc, u);
+        let least = match s.get(voc, PredId::AC, &[u]) == Kleene::True {
+            true if summary => bounds.least,
+            there => usize::from(there),
         };
+        let most = if summary { bounds.copies } else { 1 };
         out = out
             .iter()
             .flat_map(|list| (least..=most).map(move |k| [list.clone(), vec![u; k]].concat()))

@@ -142,6 +142,11 @@ fn inc_has_255_states_and_with_soft_invariants_one() {
     assert_eq!((soft.verdict.word(), soft.fixpoint.kept()), ("holds", 1));
     let noise = inc(&["COLLAPSE", "SOFT", "NOISE"]);
     assert_eq!((noise.verdict.word(), noise.fixpoint.kept()), ("holds", 1));
+    // Every action is confirmed, also where one structure stands for all states.
+    for a in [plain, soft, noise] {
+        let all = matches!(a.verdict, Verdict::Holds { edges, fired, .. } if edges == fired);
+        assert!(all, "{:?}", a.verdict);
+    }
 }
 
 #[test]

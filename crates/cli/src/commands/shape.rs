@@ -37,6 +37,7 @@ pub(super) fn run(args: &ShapeArgs, context: &Context) -> CommandResult {
             ..Bounds::default()
         },
         defines: args.defines.clone(),
+        delayed_start: args.delayed_start,
         loader: &load,
         cancel: Some(&context.limits.cancel),
         ..Options::default()
@@ -61,6 +62,13 @@ pub(super) fn run(args: &ShapeArgs, context: &Context) -> CommandResult {
     };
     name_the_limit(&mut analysis, context);
     let mut notes = settings.notes;
+    if args.delayed_start {
+        notes.push(
+            "a thread that an update makes ready waits for one more step: runs in which it starts at \
+             once were not looked at"
+                .to_owned(),
+        );
+    }
     if let (Some(format), Some(folder)) = (args.dump, &args.out) {
         let count = drawings::write(&analysis, format, folder)?;
         notes.push(format!("{count} drawings are in {}", folder.display()));
@@ -94,8 +102,8 @@ enum Refusal {
     Unreadable(anyhow::Error),
 }
 
-/// Property files that the program asks for, then the one of the command line,
-/// then the options: the later wins.
+/// The property file beside the program (as in TVLA, the one with its name), those that the program
+/// asks for, then the one of the command line, then the options: the later wins.
 fn settings(
     args: &ShapeArgs,
     texts: &Texts,
@@ -106,6 +114,10 @@ fn settings(
         limits: Limits::default(),
         notes: Vec::new(),
     };
+    let beside = args.program.with_extension("properties");
+    if beside.is_file() {
+        settings.apply(&texts.read(&beside).map_err(Refusal::Unreadable)?)?;
+    }
     for Requested { path, from, found } in properties::requested(text_of(program), options) {
         match found {
             Some((name, text)) => settings.apply(&Source::new(name, text))?,
@@ -191,6 +203,7 @@ fn options_value(options: &Options<'_>) -> Value {
     json!({
         "join": join_name(options.limits.join),
         "defines": defines,
+        "delayed_start": options.delayed_start,
         "max_structures": options.limits.structures,
         "max_messages": options.limits.messages,
         "visits": options.bounds.visits,
@@ -300,6 +313,7 @@ fn more_stats(analysis: &Analysis) -> Map<String, Value> {
         steps,
         edges,
         fired,
+        ..
     } = &analysis.verdict
     {
         more.insert("confirmed_worlds".into(), json!(worlds));

@@ -253,7 +253,7 @@ impl State<'_> {
                 self.macros.remove(split_word(rest).0);
             }
             "include" => self.include(rest, span, name, depth),
-            "" | "pragma" | "line" => {}
+            "" | "pragma" | "line" | "warning" => {}
             "error" => self.errors.error(
                 span,
                 format!("#error {rest}"),

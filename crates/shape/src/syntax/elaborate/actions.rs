@@ -5,6 +5,7 @@
 use super::threads::Schedule;
 use super::{Elaborator, Env};
 use crate::action::{Action, Creation, Message, Unary, Update};
+use crate::bindings::Bindings;
 use crate::eval::Plan;
 use crate::focus::FocusPlan;
 use crate::formula::{Formula, Var};
@@ -280,6 +281,9 @@ impl Elaborator<'_> {
             title: if title.is_empty() { extra.name } else { title },
             focus,
             focus_plans,
+            binder: precondition
+                .as_ref()
+                .and_then(|f| Bindings::new(f, &bindings)),
             bindings,
             precondition,
             precondition_plan,

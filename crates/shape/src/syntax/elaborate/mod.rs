@@ -36,11 +36,35 @@ pub(crate) struct Elaborator<'a> {
     global_focus: Vec<(FocusItem, Env)>,
     global_messages: Vec<(MessageAst, Env)>,
     expansions: usize,
+    /// See [`Reading::delayed`].
+    pub(super) delayed: bool,
     pub(crate) errors: &'a mut Diagnostics,
 }
 
+/// Predicates that exist without a declaration. Those that nothing mentions are left out of a
+/// sequential model: they would be 0 everywhere.
+pub const BUILT_IN: [&str; 6] = [
+    "isNew", "instance", "isthread", "ready", "runnable", "outside",
+];
+
+/// What a program is read as, beside its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading<'a> {
+    /// Whether it is a concurrent model.
+    pub concurrent: bool,
+    /// Predicates of [`BUILT_IN`] that the structures use.
+    pub used: &'a [&'static str],
+    /// Whether a thread that an update makes `ready` has to wait for one more step, as in TVLA.
+    pub delayed: bool,
+}
+
 /// Builds a model. Errors go to `errors`; the result is `None` when there are any.
-pub fn elaborate(ast: &ProgramAst, concurrent: bool, errors: &mut Diagnostics) -> Option<Model> {
+pub fn elaborate(
+    ast: &ProgramAst,
+    reading: Reading<'_>,
+    errors: &mut Diagnostics,
+) -> Option<Model> {
+    let concurrent = reading.concurrent;
     let before = errors.errors.len();
     let mut e = Elaborator {
         voc: Vocabulary::new(),
@@ -51,9 +75,10 @@ pub fn elaborate(ast: &ProgramAst, concurrent: bool, errors: &mut Diagnostics) -
         global_focus: Vec::new(),
         global_messages: Vec::new(),
         expansions: 0,
+        delayed: reading.delayed,
         errors,
     };
-    e.built_in(ast, concurrent);
+    e.built_in(ast, reading);
     e.decls(&ast.decls, &Env::new());
     if e.errors.errors.len() > before {
         return None;
@@ -72,28 +97,21 @@ fn mentions(ast: &ProgramAst, name: &str) -> bool {
 }
 
 impl Elaborator<'_> {
-    pub(super) fn built_in(&mut self, ast: &ProgramAst, concurrent: bool) {
-        let none = Properties::default();
-        if concurrent || mentions(ast, "isNew") {
-            self.voc.add("isNew", 1, false, none);
-        }
-        if mentions(ast, "instance") {
-            self.voc.add("instance", 2, false, none);
-        }
-        if concurrent || mentions(ast, "isthread") {
-            self.voc.add("isthread", 1, true, none);
-        }
-        if concurrent || mentions(ast, "ready") {
-            self.voc.add("ready", 1, true, none);
-        }
-        if concurrent || mentions(ast, "runnable") {
-            let unique = Properties {
-                unique: true,
-                ..none
+    pub(super) fn built_in(&mut self, ast: &ProgramAst, reading: Reading<'_>) {
+        for name in BUILT_IN {
+            let threads = reading.concurrent && name != "instance" && name != "outside";
+            if !threads && !reading.used.contains(&name) && !mentions(ast, name) {
+                continue;
+            }
+            let arity = if name == "instance" { 2 } else { 1 };
+            let abstraction = ["isthread", "ready", "outside"].contains(&name);
+            let properties = Properties {
+                unique: name == "runnable",
+                ..Properties::default()
             };
-            self.voc.add("runnable", 1, false, unique);
+            self.voc.add(name, arity, abstraction, properties);
         }
-        if !concurrent {
+        if !reading.concurrent {
             return;
         }
         let mut labels: Vec<Name> = Vec::new();
@@ -105,7 +123,8 @@ impl Elaborator<'_> {
             }
         }
         for l in &labels {
-            self.voc.add(&format!("at[{l}]"), 1, true, none);
+            self.voc
+                .add(&format!("at[{l}]"), 1, true, Properties::default());
         }
         self.sets.insert("Labels".to_owned(), labels);
     }
@@ -151,6 +170,8 @@ impl Elaborator<'_> {
     pub(super) fn set(&mut self, set: &SetExpr, env: &Env) -> Option<Vec<Name>> {
         let out = match set {
             SetExpr::Use(id, span) => {
+                // An argument of an action may be a set.
+                let id = &Self::resolve(&Name::plain(id), env).to_string();
                 if let Some(members) = self.sets.get(id) {
                     members.clone()
                 } else {

@@ -172,28 +172,33 @@ impl Schedule {
         let (ready, runnable) = (find(e, "ready"), find(e, "runnable"));
         let given = list.iter().find(|(q, ..)| *q == ready).cloned();
         let mut fresh = 1 << 29;
+        let before = Formula::Atom(ready, vec![v]);
         let mut value = match &given {
             Some((_, args, f, _)) => f.substitute(&[(args[0], v)], &mut fresh),
-            None => Formula::Atom(ready, vec![v]),
+            None => before.clone(),
         };
+        // Which threads may run next: as in TVLA, or those that are ready then.
+        let mut next = if e.delayed { before } else { value.clone() };
         let mut changed = given.is_some();
         for (f, starts) in [(&body.start, true), (&body.stop, false)] {
             let Some(f) = f else { continue };
             let u = e.unary(f, env, &[self.tr], "%start or %stop", self.span)?;
             let f = u.formula.substitute(&[(u.var, v)], &mut fresh);
-            value = if starts {
-                Formula::or([value, f])
-            } else {
-                Formula::and([value, f.not()])
-            };
+            for ready in [&mut value, &mut next] {
+                *ready = if starts {
+                    Formula::or([ready.clone(), f.clone()])
+                } else {
+                    Formula::and([ready.clone(), f.clone().not()])
+                };
+            }
             changed = true;
         }
         if changed {
             list.retain(|(q, ..)| *q != ready);
-            list.push((ready, vec![v], value.clone(), self.span));
+            list.push((ready, vec![v], value, self.span));
         }
         if !self.goes_on && !list.iter().any(|(q, ..)| *q == runnable) {
-            let may_run = Formula::ite(value, Formula::Value(Kleene::Half), Formula::FALSE);
+            let may_run = Formula::ite(next, Formula::Value(Kleene::Half), Formula::FALSE);
             list.push((runnable, vec![v], may_run, self.span));
         }
         Some(())
