@@ -200,6 +200,9 @@ pub(crate) struct CArgs {
     /// Widths of `long` and pointers [default: lp64, or what a task file says]
     #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
     pub(crate) data_model: Option<DataModelArg>,
+    /// Ranks of an MPI program
+    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    pub(crate) ranks: Option<u32>,
 }
 
 /// Integers of C programs.
@@ -371,6 +374,9 @@ pub(crate) struct FenceArgs {
     /// Copies of each thread declared with [*]
     #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
+    /// Ranks of an MPI program
+    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    pub(crate) ranks: Option<u32>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -685,6 +691,8 @@ pub(crate) enum SuiteArg {
     Cupex,
     /// The fewest fences of eight programs, under TSO and PSO
     Fences,
+    /// The fewest flushes of fifteen programs with remote memory access
+    Rma,
     /// SV-COMP tasks (.yml) below a folder
     Svcomp,
 }

@@ -54,6 +54,7 @@ pub(crate) struct Task {
     math: bool,
     check_overflow: bool,
     check_races: bool,
+    ranks: Option<u32>,
 }
 
 /// Whether a file is for this front end.
@@ -77,6 +78,7 @@ impl Task {
                 math: false,
                 check_overflow: false,
                 check_races: false,
+                ranks: None,
             }
         };
         if let Some(file) = &args.property {
@@ -86,6 +88,7 @@ impl Task {
             task.data_model = model.into();
         }
         task.math = args.ints == IntsArg::Math;
+        task.ranks = args.ranks;
         Ok(task)
     }
 
@@ -115,6 +118,7 @@ impl Task {
             math: false,
             check_overflow: false,
             check_races: false,
+            ranks: None,
         };
         if has_property {
             return Ok(task);
@@ -159,6 +163,7 @@ impl Task {
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
             check_races: self.check_races || self.property == Property::NoRace,
+            ranks: self.ranks,
             error_function: match &self.property {
                 Property::All => None,
                 Property::Unreachable(function) => Some(function.clone()),
@@ -371,6 +376,7 @@ mod tests {
             math: false,
             check_overflow: false,
             check_races: false,
+            ranks: None,
         };
         let violation = |message: &str| {
             Verdict::Violated(Box::new(Violation {

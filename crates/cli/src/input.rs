@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use palisade_frontend::{Diagnostic, Diagnostics, Severity, pal};
+use palisade_frontend::{Diagnostic, Diagnostics, Severity, c, pal};
 use palisade_program::{Model, Program, Source};
 use palisade_report::{Complaint, Document, Outcome};
 
@@ -98,11 +98,20 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
 /// Reads and parses a program. What is wrong with it has been printed when this
 /// returns an outcome.
 pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Outcome>> {
+    load_with(context, path, &c::Options::default())
+}
+
+/// As [`load`], with options for C.
+pub(crate) fn load_with(
+    context: &Context,
+    path: &Path,
+    options: &c::Options,
+) -> Result<Result<Program, Outcome>> {
     let source = read(path)?;
     let parsed = if path == Path::new("-") {
         pal::parse(source)
     } else {
-        palisade_frontend::load(path, source.text())
+        palisade_frontend::load_with(path, source.text(), options)
     };
     Ok(match parsed {
         Ok(parsed) => {

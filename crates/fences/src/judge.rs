@@ -1,15 +1,15 @@
 //! *Who decides* whether a placement is right: `palisade-verify`. Under RMA a program whose
 //! variables take few values is searched by the concrete machine first, with equal pending
-//! operations counted to two ([`palisade_machine::Options::saturate`]): that covers any
-//! number of them, and costs less than a proof. Such a report has no certificate; the
-//! caller proves the program that comes out in the end once more.
+//! operations counted to one, then to two ([`palisade_machine::Options::saturate`]): that
+//! covers any number of them, and costs less than a proof. Such a report has no
+//! certificate; the caller proves the program that comes out in the end once more.
 
 use palisade_machine::{Options as Search, explore};
 use palisade_program::{Model, Program, Unknown, Verdict};
 use palisade_verify::{Knowledge, Options, Report, Stats, verify_with};
 
-/// States of a search before a proof is tried.
-const SEARCHED: u64 = 1_000_000;
+/// How far equal operations are counted, and the states of each search.
+const SEARCHES: [(usize, u64); 2] = [(1, 2_000_000), (2, 1_000_000)];
 
 /// Whether the program satisfies its properties under the model of `options`.
 pub fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
@@ -36,12 +36,17 @@ pub fn certify(program: &Program, options: &Options, knowledge: &Knowledge) -> R
     }
 }
 
-/// What a search of all runs says; `None` if it comes to no verdict.
+/// What searches of all runs say; `None` if they come to no verdict.
 fn searched(program: &Program, options: &Options) -> Option<Report> {
+    let mut all = SEARCHES.iter();
+    all.find_map(|&(count, states)| counted(program, options, count, states))
+}
+
+fn counted(program: &Program, options: &Options, count: usize, states: u64) -> Option<Report> {
     let search = Search {
-        saturate: true,
+        saturate: Some(count),
         threads: options.copies(),
-        max_states: Some(SEARCHED),
+        max_states: Some(states),
         deadline: options.deadline,
         cancel: options.cancel.clone(),
         ..Search::new(options.model)

@@ -33,11 +33,16 @@ use palisade_program::{Gap, Source, Span};
 /// Reads a program in the language that the file's extension names. `path` is
 /// only looked at for its name and extension; `text` is the contents.
 pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
+    load_with(path, text, &c::Options::default())
+}
+
+/// As [`load`], with options for C.
+pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse(source),
         Some("rmm") => rmm::parse(source),
-        Some("c" | "i") => c::parse(path, &source, &c::Options::default()),
+        Some("c" | "i") => c::parse(path, &source, options),
         Some("litmus") => Err(unsupported(
             source,
             "a litmus test is not a program",
@@ -58,11 +63,21 @@ pub fn load_gapped(
     text: &str,
     wanted: &dyn Fn(&Gap) -> bool,
 ) -> Result<Gapped, Diagnostics> {
+    load_gapped_with(path, text, &c::Options::default(), wanted)
+}
+
+/// As [`load_gapped`], with options for C.
+pub fn load_gapped_with(
+    path: &Path,
+    text: &str,
+    options: &c::Options,
+    wanted: &dyn Fn(&Gap) -> bool,
+) -> Result<Gapped, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
         Some("pal") => pal::parse_gapped(source, wanted),
         Some("rmm") => rmm::parse_gapped(source, wanted),
-        Some("c") => c::parse_gapped(path, &source, &c::Options::default(), wanted),
+        Some("c") => c::parse_gapped(path, &source, options, wanted),
         Some(_) | None => Err(unsupported(
             source,
             "fences cannot be put into this kind of file",

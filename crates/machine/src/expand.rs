@@ -294,9 +294,8 @@ impl Machine<'_> {
                 outcome.steps += 1;
                 let kind = MoveKind::Network(index);
                 sink.next(&scratch.next, Move { thread: t, kind });
-                let again = queue.pending.get(index + 1);
-                if self.saturate && again.is_some_and(|p| p.same(&queue.pending[index])) {
-                    // Two or more: after one is done there may still be two.
+                if self.equal(&queue.pending, &queue.pending[index]) >= self.saturate {
+                    // So many or more: after one is done there may still be as many.
                     self.add_pending(&mut scratch.next, t, queue.pending[index]);
                     outcome.steps += 1;
                     sink.next(&scratch.next, Move { thread: t, kind });

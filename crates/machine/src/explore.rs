@@ -123,7 +123,7 @@ impl Evidence<'_, '_> {
         found.stats.seconds += start.elapsed().as_secs_f64();
         match violation {
             Some(violation) => Verdict::Violated(Box::new(violation)),
-            None if self.task.options.saturate => Verdict::Unknown(Unknown::GaveUp(
+            None if self.task.options.saturate.is_some() => Verdict::Unknown(Unknown::GaveUp(
                 "a violation with counted operations has no run of the machine".to_owned(),
             )),
             None => Verdict::Unknown(Unknown::ReplayFailed(
@@ -148,7 +148,7 @@ impl Evidence<'_, '_> {
     fn replayed<T>(&self, run: &Run, look: impl Fn(&Recorder<'_, '_>) -> Option<T>) -> Option<T> {
         let mut options = self.task.options.clone();
         options.buffer = None;
-        options.saturate = false;
+        options.saturate = None;
         let machine = Machine::new(self.program, &options, Keep::All).ok()?;
         let mut recorder = Recorder::new(&machine, self.start(&machine, &run.start));
         for action in &run.actions {

@@ -179,8 +179,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) cells: usize,
     pub(crate) slots: usize,
     pub(crate) buffer: usize,
-    /// Whether two equal pending operations mean two or more.
-    pub(crate) saturate: bool,
+    /// How many equal pending operations mean so many or more.
+    pub(crate) saturate: usize,
     pub(crate) range: Domain,
     pub(crate) checks: Checks,
     /// Whether some step is a remote atomic operation.
@@ -222,7 +222,7 @@ impl<'p> Machine<'p> {
             cells: program.cell_count(),
             slots: program.cell_count(),
             buffer: options.buffer.unwrap_or(usize::MAX),
-            saturate: options.saturate,
+            saturate: options.saturate.map_or(usize::MAX, |n| n.max(1)),
             range: options.range.unwrap_or(whole),
             checks: Checks::default(),
             has_atomics: false,

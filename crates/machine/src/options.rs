@@ -25,12 +25,12 @@ pub struct Options {
     /// Most stores in one buffer (TSO: of a thread; PSO: of a thread and cell;
     /// RMA: pending operations of a process). `None`: no bound.
     pub buffer: Option<usize>,
-    /// RMA: equal pending operations are counted to two, which then means two or more
-    ///. Programs that issue
-    /// operations without bound have finitely many states then. There are more runs than
-    /// those of the program: that nothing is violated is proved for all numbers of
-    /// operations, and a violation that cannot be replayed gives `unknown`.
-    pub saturate: bool,
+    /// RMA: equal pending operations are counted up to this number (1 at least), which then
+    /// means so many or more. Programs that issue operations without bound have finitely
+    /// many states then. There are more runs than those of the program: that nothing is
+    /// violated is proved for all numbers of operations, and a violation that cannot be
+    /// replayed gives `unknown`. `None`: they are counted exactly.
+    pub saturate: Option<usize>,
     /// Values that variables may take; a step to a value outside is cut off.
     /// `None`: what fits 64 bits.
     pub range: Option<Domain>,
@@ -66,7 +66,7 @@ impl Options {
         Self {
             model,
             buffer: Some(16),
-            saturate: false,
+            saturate: None,
             range: None,
             any: Domain { lo: -4, hi: 4 },
             threads: 2,

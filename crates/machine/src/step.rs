@@ -237,13 +237,21 @@ impl Machine<'_> {
         }
     }
 
-    /// Adds a pending operation; if two mean two or more, no third.
+    /// Adds a pending operation, unless there are as many as are counted.
     pub(crate) fn add_pending(&self, next: &mut State, t: usize, pending: Pending) {
         let queue = &mut next.queues[t];
-        if self.saturate && queue.pending.iter().filter(|p| p.same(&pending)).count() > 1 {
+        if self.equal(&queue.pending, &pending) >= self.saturate {
             return;
         }
         queue.add_pending(pending);
+    }
+
+    /// How many pending operations are equal to this one; 0 if that does not matter.
+    pub(crate) fn equal(&self, all: &[Pending], pending: &Pending) -> usize {
+        if self.saturate == usize::MAX {
+            return 0;
+        }
+        all.iter().filter(|p| p.same(pending)).count()
     }
 
     /// Whether all threads have ended.

@@ -13,7 +13,7 @@ use palisade_fences::{
     End, Level, Options, Outcome as Found, Placement, Plan, Repair, Rule, Search, diff, judge,
     sites, synthesize, useful,
 };
-use palisade_frontend::{Diagnostics, Gapped};
+use palisade_frontend::{Diagnostics, Gapped, c};
 use palisade_program::{Model, Program, Side, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::Report;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         bail!("--write needs a file: standard input cannot be written to; use --diff");
     }
     let rule = rule(args)?;
-    let program = match input::load(context, &args.file)? {
+    let program = match input::load_with(context, &args.file, &c_options(args))? {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
@@ -44,7 +44,12 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     }
     args.buffers.check(&program, model)?;
     let found = match model {
-        Model::Rma => flush_gaps(&args.file, program.source.text(), args.start),
+        Model::Rma => flush_gaps(
+            &args.file,
+            program.source.text(),
+            args.start,
+            &c_options(args),
+        ),
         Model::Sc | Model::Tso | Model::Pso => gapped(&args.file, program.source.text()),
     };
     let gapped = match found {
@@ -182,7 +187,12 @@ pub(super) fn gapped(file: &Path, text: &str) -> Result<Gapped, Diagnostics> {
 
 /// The program with a place for a flush after every remote operation, or with those that
 /// it has as places.
-pub(super) fn flush_gaps(file: &Path, text: &str, start: StartArg) -> Result<Gapped, Diagnostics> {
+pub(super) fn flush_gaps(
+    file: &Path,
+    text: &str,
+    start: StartArg,
+    options: &c::Options,
+) -> Result<Gapped, Diagnostics> {
     let path = if file == Path::new("-") {
         Path::new("<stdin>.pal")
     } else {
@@ -192,7 +202,17 @@ pub(super) fn flush_gaps(file: &Path, text: &str, start: StartArg) -> Result<Gap
         StartArg::All => Side::After,
         StartArg::Own => Side::At,
     };
-    palisade_frontend::load_gapped(path, text, &|gap| gap.flush.is_some() && gap.side == side)
+    palisade_frontend::load_gapped_with(path, text, options, &|gap| {
+        gap.flush.is_some() && gap.side == side
+    })
+}
+
+/// How C programs are read.
+fn c_options(args: &FenceArgs) -> c::Options {
+    c::Options {
+        ranks: args.ranks,
+        ..c::Options::default()
+    }
 }
 
 /// The words for one and for several of what is placed.
@@ -288,7 +308,7 @@ impl<'a, 'p> Answer<'a, 'p> {
         match answer.found.end.clone() {
             End::Repaired(repairs) => {
                 let spelling = spelling(args);
-                answer.repaired(&repairs, options, &args.file, &spelling);
+                answer.repaired(&repairs, options, args, &spelling);
             }
             End::WrongUnderSc(violation) => answer.verdict = wrong(violation),
             End::NoRepair(_) => {
@@ -320,9 +340,10 @@ impl<'a, 'p> Answer<'a, 'p> {
         &mut self,
         repairs: &[Repair],
         options: &Options,
-        file: &Path,
+        args: &FenceArgs,
         spelling: &Spelling,
     ) {
+        let file = args.file.as_path();
         let Some(first) = repairs.first() else {
             self.gave_up("nothing was found");
             return;
@@ -339,7 +360,8 @@ impl<'a, 'p> Answer<'a, 'p> {
         } else {
             file
         };
-        let Ok(parsed) = palisade_frontend::load(path, &self.patched) else {
+        let parsed = palisade_frontend::load_with(path, &self.patched, &c_options(args));
+        let Ok(parsed) = parsed else {
             self.placements.clear();
             self.gave_up("the patched program cannot be read (a bug in Palisade)");
             return;
@@ -371,7 +393,8 @@ impl<'a, 'p> Answer<'a, 'p> {
         }
         let certificate = self.report.as_ref().and_then(|r| r.certificate.as_ref());
         if let (Some(path), Some(certificate)) = (&args.certificate, certificate) {
-            let parsed = palisade_frontend::load(&args.file, &self.patched);
+            let options = c_options(args);
+            let parsed = palisade_frontend::load_with(&args.file, &self.patched, &options);
             let program = parsed.map(|p| p.program);
             let program = program.as_ref().unwrap_or(self.program);
             let text = palisade_certify::print(program, certificate);

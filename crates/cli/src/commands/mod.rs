@@ -3,6 +3,7 @@
 mod abstract_;
 mod bench;
 mod bench_fences;
+mod bench_rma;
 mod certify;
 mod check;
 mod completions;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Bench(args) => match args.suite {
             SuiteArg::Cupex => bench::run(&args, context),
             SuiteArg::Fences => bench_fences::run(&args, context),
+            SuiteArg::Rma => bench_rma::run(&args, context),
             SuiteArg::Svcomp => svcomp::run(&args, context),
         },
         Command::Completions(args) => Ok(completions::run(&args, context)),

@@ -122,6 +122,7 @@ fn task(
     start: Instant,
 ) -> Result<(Option<bool>, Verdict)> {
     let options = CArgs {
+        ranks: None,
         property: None,
         ints: IntsArg::C,
         data_model: None,

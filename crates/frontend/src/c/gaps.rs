@@ -1,11 +1,12 @@
 //! *Gaps* of a C file: after each statement, where one more statement can be
 //! written. Statements that come out of macros or headers have no text of their own
-//! and no gap.
+//! and no gap. The gap after a remote operation of MPI knows what a flush there waits
+//! for; a flush is a gap of its own.
 
 use palisade_program::gap::Side;
-use palisade_program::{Gap, Source, Span};
+use palisade_program::{FlushWords, Gap, Source, Span};
 
-use super::ast::{File, Item, Stmt, StmtKind};
+use super::ast::{Expr, ExprKind, File, Item, Stmt, StmtKind};
 
 /// Puts a gap after each statement whose gap is wanted; returns the gaps in the
 /// order of the text.
@@ -36,6 +37,7 @@ impl Filler<'_> {
         let mut filled = Vec::new();
         for mut s in std::mem::take(body) {
             self.inside(&mut s);
+            self.own_flush(&s);
             let gap = self.gap(&s, false);
             filled.push(s);
             filled.extend(gap);
@@ -84,6 +86,28 @@ impl Filler<'_> {
         }
     }
 
+    /// A flush that stands in the text is a gap of its own.
+    fn own_flush(&mut self, s: &Stmt) {
+        let Some(("MPI_Win_flush", args, at)) = call(s) else {
+            return;
+        };
+        let [target, window] = args else { return };
+        let gap = Gap {
+            at,
+            statement: s.span,
+            side: Side::At,
+            lonely: false,
+            head: None,
+            flush: Some(FlushWords {
+                target: target.span,
+                window: Some(window.span),
+            }),
+        };
+        if self.source.slice(s.span).ends_with(';') && (self.wanted)(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+
     fn gap(&mut self, s: &Stmt, lonely: bool) -> Option<Stmt> {
         let simple = match &s.kind {
             StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Block(_) | StmtKind::If(..) => {
@@ -109,7 +133,7 @@ impl Filler<'_> {
             side: Side::After,
             lonely,
             head: None,
-            flush: None,
+            flush: remote_side(s),
         };
         if !(self.wanted)(&gap) {
             return None;
@@ -120,4 +144,32 @@ impl Filler<'_> {
             span: at,
         })
     }
+}
+
+/// The function that a statement calls, its arguments, and the span of the call.
+fn call(s: &Stmt) -> Option<(&str, &[Expr], Span)> {
+    let StmtKind::Expr(e) = &s.kind else {
+        return None;
+    };
+    let ExprKind::Call(callee, args) = &e.kind else {
+        return None;
+    };
+    let ExprKind::Ident(name) = &callee.kind else {
+        return None;
+    };
+    Some((name, args, e.span))
+}
+
+/// What a flush after the statement would wait for: rank and window of a remote operation.
+fn remote_side(s: &Stmt) -> Option<FlushWords> {
+    let (name, args, _) = call(s)?;
+    let rank = match name {
+        "MPI_Put" | "MPI_Get" | "MPI_Accumulate" | "MPI_Fetch_and_op" => args.get(3)?,
+        "MPI_Compare_and_swap" => args.get(4)?,
+        _ => return None,
+    };
+    Some(FlushWords {
+        target: rank.span,
+        window: Some(args.last()?.span),
+    })
 }

@@ -56,6 +56,8 @@ pub struct Options {
     /// The function that must not be called (`--property`); then only its calls are
     /// violations, and a failing `assert` ends the program.
     pub error_function: Option<String>,
+    /// How many ranks run an MPI program.
+    pub ranks: Option<u32>,
 }
 
 /// Reads a C file; `.i` files are preprocessed already.

@@ -24,10 +24,11 @@ pub(super) struct Input {
 }
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 18] = [
+const HEADERS: [(&str, &str); 19] = [
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
+    ("mpi.h", include_str!("headers/mpi.h")),
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
     ("semaphore.h", include_str!("headers/semaphore.h")),

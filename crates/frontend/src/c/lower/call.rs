@@ -162,6 +162,9 @@ impl<'a> Code<'_, 'a> {
             return Ok(v);
         }
         self.want = None;
+        if let Some(v) = self.mpi_call(name, args, span)? {
+            return Ok(v);
+        }
         if let Some(v) = self.thread_call(name, args, span)? {
             return Ok(v);
         }

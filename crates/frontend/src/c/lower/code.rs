@@ -347,6 +347,7 @@ impl<'c, 'a> Code<'c, 'a> {
             on_stack: true,
             owner: None,
             poisoned: std::cell::Cell::new(false),
+            rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),
         }))
     }
 

@@ -91,6 +91,8 @@ pub(super) struct Object {
     pub(super) owner: Option<usize>,
     /// Whether it may hold [`UNINITIALISED`].
     pub(super) poisoned: std::cell::Cell<bool>,
+    /// The rank that it belongs to, in MPI programs.
+    pub(super) rank: Option<u32>,
 }
 
 impl Object {

@@ -16,6 +16,7 @@
 //! | `expr`, `stmt`, `call`, `init` | expressions, statements, calls, initialisers |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread` | atomics; threads, locks and their kin |
+//! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
 
 mod atomic;
@@ -25,6 +26,7 @@ mod expr;
 mod graph;
 mod init;
 mod layout;
+mod mpi;
 mod place;
 mod races;
 mod stmt;
@@ -38,7 +40,7 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Count, Global, GlobalId, Init, Program, Role, Source, Span, Step, Template, TemplateId,
+    Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template, TemplateId,
 };
 
 use super::Options;
@@ -76,6 +78,8 @@ pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Pr
 struct Found<'a> {
     objects: Vec<Rc<Object>>,
     plans: Vec<Plan<'a>>,
+    /// MPI: the windows of each rank.
+    windows: Vec<Vec<mpi::Window>>,
     complete: bool,
 }
 
@@ -84,6 +88,7 @@ impl Found<'_> {
         let objects = self.objects.iter().zip(&other.objects);
         let plans = self.plans.iter().zip(&other.plans);
         other.complete
+            && self.windows == other.windows
             && self.objects.len() == other.objects.len()
             && self.plans.len() == other.plans.len()
             && objects.into_iter().all(|(a, b)| {
@@ -129,6 +134,8 @@ struct Context<'a> {
     atomic_spans: HashSet<Span>,
     last_result: Option<Rc<Object>>,
     pending_type: Option<Type>,
+    /// MPI programs only.
+    mpi: Option<mpi::Mpi>,
 }
 
 impl<'a> Context<'a> {
@@ -170,6 +177,7 @@ impl<'a> Context<'a> {
             atomic_spans: HashSet::new(),
             last_result: None,
             pending_type: None,
+            mpi: None,
         }
     }
 
@@ -177,6 +185,10 @@ impl<'a> Context<'a> {
         Found {
             objects: self.objects.clone(),
             plans: self.plans.clone(),
+            windows: self
+                .mpi
+                .as_ref()
+                .map_or_else(Vec::new, |m| m.windows.clone()),
             complete: true,
         }
     }
@@ -192,7 +204,11 @@ impl<'a> Context<'a> {
     ) -> Lower<Rc<Object>> {
         let leaves = self.layouts.leaves(ty, span)?;
         let size = self.layouts.size(ty, span)?;
-        let name = unique(&mut self.names, name);
+        let name = match &self.mpi {
+            Some(mpi) => format!("rank{}.{name}", mpi.rank),
+            None => name.to_owned(),
+        };
+        let name = unique(&mut self.names, &name);
         let mut cells = Vec::new();
         for leaf in &leaves {
             let len = (!leaf.dims.is_empty()).then(|| leaf.count() as u32);
@@ -210,6 +226,9 @@ impl<'a> Context<'a> {
         if self.next_address >= FIRST_FUNCTION {
             return Err(Diagnostic::error(span, "unsupported: too much memory"));
         }
+        // The network may bring what is not initialised: an earlier pass knows where.
+        let earlier = self.previous.objects.get(self.objects.len());
+        let poisoned = self.mpi.is_some() && earlier.is_some_and(|o| o.poisoned.get());
         let object = Rc::new(Object {
             name,
             ty: ty.clone(),
@@ -220,7 +239,8 @@ impl<'a> Context<'a> {
             taken,
             on_stack,
             owner: None,
-            poisoned: std::cell::Cell::new(false),
+            poisoned: std::cell::Cell::new(poisoned),
+            rank: self.mpi.as_ref().map(|mpi| mpi.rank),
         });
         self.objects.push(object.clone());
         Ok(object)
@@ -246,7 +266,10 @@ impl<'a> Context<'a> {
             init: vec![Init::Value(0); len.unwrap_or(1) as usize],
             domain: None,
             role: Role::Data,
-            home: None,
+            home: self.mpi.as_ref().map(|mpi| Home {
+                template: TemplateId(mpi.rank),
+                per_copy: false,
+            }),
             span,
         });
         GlobalId::from(self.globals.len() - 1)
@@ -285,6 +308,7 @@ impl<'a> Context<'a> {
         (0..count)
             .filter_map(|k| self.object_number(k))
             .filter(|o| o.taken || o.owner == Some(thread))
+            .filter(|o| o.rank == self.mpi.as_ref().map(|mpi| mpi.rank))
             // Registers of an earlier pass are not those of this one.
             .filter(|o| o.owner.is_none() || self.objects.iter().any(|p| Rc::ptr_eq(o, p)))
             .collect()
@@ -351,11 +375,14 @@ impl<'a> Context<'a> {
     }
 
     fn templates(&mut self) -> Lower<Vec<Template>> {
-        self.declare_globals()?;
         let Some(main) = self.functions.get("main").copied() else {
             return Err(Diagnostic::error(Span::default(), "there is no `main`")
                 .help("a C program starts at main"));
         };
+        if mpi::is_used(self.file) {
+            return self.ranks_of(main);
+        }
+        self.declare_globals()?;
         let plan = Plan {
             function: main,
             name: "main".to_owned(),
@@ -378,10 +405,69 @@ impl<'a> Context<'a> {
         Ok(templates)
     }
 
+    /// The processes of an MPI program: main once for each rank, with variables of its own.
+    fn ranks_of(&mut self, main: &'a Function) -> Lower<Vec<Template>> {
+        let Some(ranks) = self.options.ranks else {
+            return Err(
+                Diagnostic::error(main.span, "how many ranks run this MPI program?")
+                    .help("say it with `-n 2`"),
+            );
+        };
+        if !(1..=mpi::MAX_RANKS).contains(&ranks) {
+            return Err(
+                Diagnostic::error(main.span, format!("unsupported: {ranks} ranks"))
+                    .help(format!("1 to {} are supported", mpi::MAX_RANKS)),
+            );
+        }
+        let arrived = self.global("barrier.arrived".to_owned(), None, main.span);
+        let sense = self.global("barrier.sense".to_owned(), None, main.span);
+        for var in [arrived, sense] {
+            self.globals[var.index()].home = Some(Home {
+                template: TemplateId(0),
+                per_copy: false,
+            });
+        }
+        let previous = self.previous.windows.clone();
+        self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
+        let mut templates = Vec::new();
+        for rank in 0..ranks {
+            if let Some(mpi) = &mut self.mpi {
+                mpi.rank = rank;
+            }
+            self.variables.clear();
+            self.thread_local.clear();
+            self.statics.clear();
+            self.declare_globals()?;
+            let plan = Plan {
+                function: main,
+                name: format!("rank{rank}"),
+                constant: None,
+                argument: None,
+                started: GlobalId(0),
+                ended: GlobalId(0),
+                result: None,
+                is_any: false,
+                span: main.span,
+            };
+            templates.push(self.template(rank as usize, &plan)?);
+        }
+        if let Some(plan) = self.plans.first() {
+            return Err(
+                Diagnostic::error(plan.span, "unsupported: threads in an MPI program")
+                    .help("use ranks only"),
+            );
+        }
+        if self.previous.complete {
+            templates.extend(self.window_processes(main.span)?);
+        }
+        Ok(templates)
+    }
+
     fn template(&mut self, number: usize, plan: &Plan<'a>) -> Lower<Template> {
+        let is_main = number == 0 || self.mpi.is_some();
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
-        if number == 0 {
+        if is_main {
             let mut arguments = Vec::new();
             for (_, ty) in &plan.function.params {
                 // The number of arguments is not known, their texts are not read.
@@ -415,7 +501,7 @@ impl<'a> Context<'a> {
         Ok(Template {
             name: plan.name.clone(),
             count: if plan.is_any { Count::Any } else { Count::Once },
-            is_process: false,
+            is_process: self.mpi.is_some(),
             locals,
             cfg,
             labels: Vec::new(),

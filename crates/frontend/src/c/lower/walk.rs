@@ -190,7 +190,8 @@ pub(super) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
 /// Functions that take places rather than pointers: `&x` in their arguments does
 /// not make `x` an object in memory.
 fn takes_places(name: &str) -> bool {
-    name.starts_with("atomic_")
+    super::mpi::takes_places(name)
+        || name.starts_with("atomic_")
         || name.starts_with("__atomic_")
         || name.starts_with("__sync_")
         || name.starts_with("pthread_create")
@@ -271,7 +272,11 @@ fn note_addresses(e: &Expr, all: &mut Addresses) {
                 note_addresses(callee, all);
             }
             for (k, a) in args.iter().enumerate() {
+                let is_buffer = matches!(&callee.kind,
+                    ExprKind::Ident(name) if super::mpi::is_buffer(name, k));
                 match address_operand(a) {
+                    // The network reads and writes it later: it has to be in memory.
+                    Some(_) if is_buffer => note_addresses(a, all),
                     Some(inner) if places && !(creates && k > 0) => note_path(inner, all),
                     Some(inner) if !creates => {
                         all.taken.extend(root(inner).map(str::to_owned));

@@ -1,0 +1,192 @@
+//! MPI programs in C: the examples have the verdicts that their second line says, the
+//! compiler accepts them, `fence` repairs the wrong ones, and what is not supported is an
+//! error with its place.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn examples() -> Vec<PathBuf> {
+    let files = fs::read_dir(repository().join("examples/mpi")).expect("the examples are there");
+    let mut files: Vec<PathBuf> = files.map(|f| f.expect("readable").path()).collect();
+    files.sort();
+    assert!(files.len() >= 6, "{} examples", files.len());
+    files
+}
+
+fn palisade(words: &[&str], file: &std::path::Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(words)
+        .arg(file)
+        .output()
+        .expect("palisade runs")
+}
+
+fn has_compiler() -> bool {
+    Command::new("cc").arg("--version").output().is_ok()
+}
+
+/// ` * verdicts with -n 2: sc holds, rma violated */`
+fn expected(text: &str) -> Vec<(String, String)> {
+    let line = text.lines().nth(1).unwrap_or_default();
+    let (_, verdicts) = line.split_once(':').expect("announced");
+    let verdicts = verdicts.trim_end_matches("*/").split(',');
+    let pairs = verdicts.filter_map(|p| p.trim().split_once(' '));
+    pairs.map(|(m, v)| (m.to_owned(), v.to_owned())).collect()
+}
+
+#[test]
+fn every_example_has_its_verdicts() {
+    if !has_compiler() {
+        return;
+    }
+    for file in examples() {
+        let pairs = expected(&fs::read_to_string(&file).expect("readable"));
+        assert_eq!(pairs.len(), 2, "{}", file.display());
+        for (model, verdict) in pairs {
+            let output = palisade(&["explore", "-n", "2", "--model", &model], &file);
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let found = text.split([':', ' ', '\n']).next().unwrap_or_default();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let name = file.display();
+            assert_eq!(found, verdict, "{name} under {model}\n{text}{errors}");
+        }
+    }
+}
+
+#[test]
+fn the_compiler_accepts_every_example() {
+    if !has_compiler() {
+        return;
+    }
+    let headers = repository().join("crates/frontend/src/c/headers/mpi.h");
+    let folder = std::env::temp_dir().join(format!("palisade-mpi-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    // Only this header: the others are the compiler's own.
+    fs::copy(headers, folder.join("mpi.h")).expect("the header");
+    let output = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+        .arg(&folder)
+        .args(examples())
+        .output()
+        .expect("the compiler runs");
+    fs::remove_dir_all(&folder).expect("made above");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}");
+}
+
+#[test]
+fn the_missing_flush_is_found() {
+    if !has_compiler() {
+        return;
+    }
+    for (name, flush) in [
+        ("message_passing", "+        MPI_Win_flush(1, win);"),
+        ("dekker", "+    MPI_Win_flush(1 - rank, win);"),
+        ("lock", "+    MPI_Win_flush(0, win);"),
+    ] {
+        let file = repository().join(format!("examples/mpi/{name}.c"));
+        let output = palisade(&["fence", "--model", "rma", "-n", "2", "--diff"], &file);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{name}: {text}");
+        assert!(text.starts_with("holds with 1 flush"), "{name}: {text}");
+        assert!(text.contains("minimum: proved"), "{name}: {text}");
+        let added = text.lines().filter(|l| l.starts_with("+ "));
+        assert_eq!(added.collect::<Vec<_>>(), [flush], "{name}: {text}");
+    }
+}
+
+/// Programs that are refused, with the line and a word of the message.
+const REFUSED: [(&str, &str, &str); 6] = [
+    ("", ":5:", "how many ranks"),
+    (
+        "MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);",
+        ":10:",
+        "unsupported",
+    ),
+    ("MPI_Win_flush_local(0, win);", ":10:", "unsupported"),
+    (
+        "MPI_Put(&x, 1, MPI_CHAR, 0, 0, 1, MPI_INT, win);",
+        ":10:",
+        "unsupported: a datatype",
+    ),
+    (
+        "MPI_Put(&x, 2, MPI_INT, 0, 0, 1, MPI_INT, win);",
+        ":10:",
+        "unsupported: an operation",
+    ),
+    (
+        "MPI_Accumulate(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_PROD, win);",
+        ":10:",
+        "unsupported: this operation",
+    ),
+];
+
+#[test]
+fn what_is_not_supported_is_told_with_its_place() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("palisade-mpi-refused-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("t.c");
+    for (statement, place, message) in REFUSED {
+        let text = format!(
+            "#include <mpi.h>\n\nint x;\n\nint main(int argc, char **argv) {{\n\
+             int *m;\nMPI_Win win;\nMPI_Init(&argc, &argv);\n\
+             MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &m, &win);\n\
+             {statement}\nMPI_Finalize();\nreturn 0;\n}}\n"
+        );
+        fs::write(&file, text).expect("written");
+        let words: &[&str] = if statement.is_empty() {
+            &["explore", "--model", "rma"]
+        } else {
+            &["explore", "--model", "rma", "-n", "2"]
+        };
+        let output = palisade(words, &file);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{statement}: {errors}");
+        assert!(errors.contains(message), "{statement}: {errors}");
+        assert!(
+            errors.contains(&format!("t.c{place}")),
+            "{statement}: {errors}"
+        );
+    }
+    fs::remove_dir_all(&folder).expect("made above");
+}
+
+/// Two windows: a flush of one does not complete operations on the other.
+#[test]
+fn flushes_are_for_one_window() {
+    if !has_compiler() {
+        return;
+    }
+    let text = |flushed: &str| {
+        format!(
+            "#include <assert.h>\n#include <mpi.h>\nint a, b;\n\
+             int main(int argc, char **argv) {{\n\
+             int rank, one = 1;\nMPI_Win first, second;\n\
+             MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+             MPI_Win_create(&a, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &first);\n\
+             MPI_Win_create(&b, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &second);\n\
+             MPI_Barrier(MPI_COMM_WORLD);\n\
+             if (rank == 0) MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, first);\n\
+             MPI_Win_flush_all({flushed});\nMPI_Barrier(MPI_COMM_WORLD);\n\
+             if (rank == 1) assert(a == 1);\nMPI_Finalize();\nreturn 0;\n}}\n"
+        )
+    };
+    let folder = std::env::temp_dir().join(format!("palisade-mpi-windows-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("t.c");
+    for (flushed, code) in [("first", 0), ("second", 1)] {
+        fs::write(&file, text(flushed)).expect("written");
+        let output = palisade(&["explore", "--model", "rma", "-n", "2"], &file);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{flushed}: {words}");
+    }
+    fs::remove_dir_all(&folder).expect("made above");
+}

@@ -1,0 +1,70 @@
+/* What Palisade reads of MPI-3's one-sided communication. Handles are numbers. */
+#ifndef PALISADE_MPI_H
+#define PALISADE_MPI_H
+
+typedef int MPI_Comm;
+typedef int MPI_Datatype;
+typedef int MPI_Info;
+typedef int MPI_Op;
+typedef int MPI_Win;
+typedef long MPI_Aint;
+
+enum { MPI_SUCCESS = 0, MPI_COMM_WORLD = 1, MPI_INFO_NULL = 0 };
+
+/* Datatypes: the width, and 1000 if there is no sign. */
+enum {
+  MPI_CHAR = 8, MPI_SIGNED_CHAR = 8, MPI_INT8_T = 8,
+  MPI_UNSIGNED_CHAR = 1008, MPI_UINT8_T = 1008,
+  MPI_SHORT = 16, MPI_INT16_T = 16, MPI_UNSIGNED_SHORT = 1016, MPI_UINT16_T = 1016,
+  MPI_INT = 32, MPI_INT32_T = 32, MPI_UNSIGNED = 1032, MPI_UINT32_T = 1032,
+  MPI_LONG_LONG = 64, MPI_LONG_LONG_INT = 64, MPI_INT64_T = 64,
+  MPI_UNSIGNED_LONG_LONG = 1064, MPI_UINT64_T = 1064
+};
+#define MPI_LONG ((MPI_Datatype)(8 * sizeof(long)))
+#define MPI_AINT ((MPI_Datatype)(8 * sizeof(long)))
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)(1000 + 8 * sizeof(long)))
+
+enum {
+  MPI_REPLACE = 1, MPI_NO_OP, MPI_SUM, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_PROD
+};
+
+enum {
+  MPI_MODE_NOCHECK = 1, MPI_MODE_NOSTORE = 2, MPI_MODE_NOPUT = 4, MPI_MODE_NOPRECEDE = 8,
+  MPI_MODE_NOSUCCEED = 16, MPI_LOCK_EXCLUSIVE = 1, MPI_LOCK_SHARED = 2
+};
+
+int MPI_Init(int *argc, char ***argv);
+int MPI_Finalize(void);
+int MPI_Abort(MPI_Comm comm, int code);
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Comm_size(MPI_Comm comm, int *size);
+int MPI_Barrier(MPI_Comm comm);
+
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
+                     MPI_Win *win);
+int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win *win);
+int MPI_Win_free(MPI_Win *win);
+int MPI_Win_fence(int assertion, MPI_Win win);
+int MPI_Win_lock(int type, int rank, int assertion, MPI_Win win);
+int MPI_Win_unlock(int rank, MPI_Win win);
+int MPI_Win_lock_all(int assertion, MPI_Win win);
+int MPI_Win_unlock_all(MPI_Win win);
+int MPI_Win_flush(int rank, MPI_Win win);
+int MPI_Win_flush_all(MPI_Win win);
+int MPI_Win_flush_local(int rank, MPI_Win win);
+int MPI_Win_flush_local_all(MPI_Win win);
+int MPI_Win_sync(MPI_Win win);
+
+int MPI_Put(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint at,
+            int target_count, MPI_Datatype target_type, MPI_Win win);
+int MPI_Get(void *origin, int count, MPI_Datatype type, int rank, MPI_Aint at, int target_count,
+            MPI_Datatype target_type, MPI_Win win);
+int MPI_Accumulate(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint at,
+                   int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+int MPI_Fetch_and_op(const void *origin, void *result, MPI_Datatype type, int rank, MPI_Aint at,
+                     MPI_Op op, MPI_Win win);
+int MPI_Compare_and_swap(const void *origin, const void *compare, void *result,
+                         MPI_Datatype type, int rank, MPI_Aint at, MPI_Win win);
+
+#endif
