@@ -21,8 +21,8 @@
 //! Buffers of operations are in memory, since the network reads and writes them later. A
 //! window that is allocated is not initialised, and what it holds may come to other
 //! buffers: reads of all of them are checked ([`UNINITIALISED`](super::layout::UNINITIALISED)).
-//! The network computes with mathematical integers; a sum that leaves its type is not
-//! noticed before the value is read, where it is an obligation.
+//! The network computes with mathematical integers; that a sum fits its type is an
+//! obligation where it is read.
 
 use palisade_program::{
     AtomicKind, BinOp, Cfg, CfgBuilder, Change, Count, Expr as Ir, FlushTarget, GlobalId, Home,
@@ -35,7 +35,7 @@ use super::expr::unsupported;
 use super::layout::Cells;
 use super::place::{CellRef, Place};
 use super::value::Val;
-use crate::c::ast::{Expr, ExprKind};
+use crate::c::ast::Expr;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -257,11 +257,10 @@ impl Code<'_, '_> {
                 self.mpi_barrier(span)
             }
             ("MPI_Win_free", [win]) => {
-                let win = Expr {
-                    kind: ExprKind::Unary(crate::c::ast::Unary::Deref, Box::new(win.clone())),
-                    span,
-                };
-                self.flush_window(&win, span)?;
+                let place = self.target_of(win)?;
+                let handle = self.load(&place, span)?;
+                let number = self.window_named(&handle, span)?;
+                self.flush_number(number, span);
                 self.mpi_barrier(span)
             }
             ("MPI_Put" | "MPI_Get", [origin, count, ty, rank, at, far_count, far_ty, window]) => {
@@ -475,7 +474,12 @@ impl Code<'_, '_> {
 
     /// The number of the window that a handle names.
     fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
-        let handle = self.value(win)?.as_constant();
+        let handle = self.value(win)?;
+        self.window_named(&handle, span)
+    }
+
+    fn window_named(&mut self, handle: &Val, span: Span) -> Lower<usize> {
+        let handle = handle.as_constant();
         let handle = handle.and_then(|h| usize::try_from(h - 1).ok());
         match (handle, self.mpi().count()) {
             (Some(number), count) if number < count => Ok(number),
@@ -590,14 +594,18 @@ impl Code<'_, '_> {
 
     fn flush_window(&mut self, win: &Expr, span: Span) -> Lower<()> {
         let number = self.window_number(win, span)?;
+        self.flush_number(number, span);
+        Ok(())
+    }
+
+    fn flush_number(&mut self, number: usize, span: Span) {
         if self.mpi().count() <= 1 {
             self.emit(Step::Flush(FlushTarget::All), span);
-            return Ok(());
+            return;
         }
         for rank in 0..self.mpi().ranks {
             self.flush_home(rank, number, span);
         }
-        Ok(())
     }
 
     /// Element `k` of a window of a rank, from displacement `at`; `None` in the first

@@ -351,11 +351,25 @@ impl Code<'_, '_> {
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
                     self.require(written, "a read of memory that is not initialised", span);
+                    self.check_network(&e, &case.ty, span);
                 }
                 e
             }
         };
         self.held(e, &case.ty)
+    }
+
+    /// MPI: the network computes without widths, so what it wrote has to fit its type.
+    fn check_network(&mut self, e: &LocalExpr, ty: &Type, span: Span) {
+        let held = self.held(e.clone(), ty);
+        let (Ok(lo), Ok(hi)) = (i64::try_from(held.lo), i64::try_from(held.hi)) else {
+            return;
+        };
+        if self.cx.mpi.is_some() && (lo, hi) != (i64::MIN, i64::MAX) {
+            let low = LocalExpr::binary(BinOp::Ge, e.clone(), Ir::Const(lo));
+            let high = LocalExpr::binary(BinOp::Le, e.clone(), Ir::Const(hi));
+            self.require(low.and(high), "a sum of the network beyond its type", span);
+        }
     }
 
     /// Writes a scalar, without fences.
