@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use palisade_frontend::c::{self, DataModel};
-use palisade_program::{Program, Unknown, Verdict, Violation};
+use palisade_frontend::c::{self, DataModel, Races};
+use palisade_program::{AssertKind, Cfg, Program, Step, Unknown, Verdict, Violation};
 use palisade_report::Outcome;
 
 use crate::args::{CArgs, IntsArg};
@@ -123,24 +123,42 @@ impl Task {
         if has_property {
             return Ok(task);
         }
-        let known = yaml.properties.iter().find_map(|(file, expected)| {
-            let stem = Path::new(file).file_stem()?.to_str()?;
-            let property = match stem {
+        // A task may ask several questions; the first of this list is answered.
+        for stem in ["unreach-call", "no-overflow", "no-data-race"] {
+            let asked = yaml.properties.iter().find(|(file, _)| {
+                let file = Path::new(file).file_stem();
+                file.is_some_and(|f| f == stem)
+            });
+            let Some((file, expected)) = asked else {
+                continue;
+            };
+            task.property = match stem {
                 "unreach-call" => read_property(&folder.join(file))
                     .unwrap_or_else(|_| Property::Unreachable("reach_error".to_owned())),
                 "no-overflow" => Property::NoOverflow,
-                "no-data-race" => Property::NoRace,
-                _ => return None,
+                _ => Property::NoRace,
             };
-            Some((property, *expected))
-        });
-        let Some((property, expected)) = known else {
-            bail!(
-                "{name}: unsupported: none of its properties is known (unreach-call, no-overflow, no-data-race)"
-            );
+            task.expected = *expected;
+            return Ok(task);
+        }
+        bail!(
+            "{name}: unsupported: none of its properties is known (unreach-call, no-overflow, no-data-race)"
+        )
+    }
+
+    /// Whether a task file asks about calls of an error function.
+    pub(crate) fn asks_for_calls(path: &Path) -> Result<bool> {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let is_calls = |file: &str| {
+            Path::new(file)
+                .file_stem()
+                .is_some_and(|f| f == "unreach-call")
         };
-        (task.property, task.expected) = (property, expected);
-        Ok(task)
+        Ok(Yaml::parse(&text)
+            .properties
+            .iter()
+            .any(|(file, _)| is_calls(file)))
     }
 
     /// Reads the program. What is wrong with it has been printed when this returns an
@@ -162,7 +180,11 @@ impl Task {
             data_model: self.data_model,
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
-            check_races: self.check_races || self.property == Property::NoRace,
+            races: if self.check_races || self.property == Property::NoRace {
+                Races::Check
+            } else {
+                Races::Ignore
+            },
             ranks: self.ranks,
             error_function: match &self.property {
                 Property::All => None,
@@ -192,6 +214,62 @@ impl Task {
             violation.message,
             program.source.position(violation.span.start).line
         )))
+    }
+
+    /// The same program, asked about races only.
+    pub(crate) fn about_races(&self) -> Self {
+        Self {
+            property: Property::NoRace,
+            ..self.clone()
+        }
+    }
+
+    /// Whether a violation is not the one that is asked for, or none at all.
+    pub(crate) fn is_beside_the_point(&self, program: &Program, verdict: &Verdict) -> bool {
+        match verdict {
+            Verdict::Violated(v) => {
+                v.message.starts_with(c::UNSUPPORTED) || !self.is_asked_for(program, v)
+            }
+            Verdict::Holds | Verdict::Unknown(_) => false,
+        }
+    }
+
+    /// The program with only those assertions that are asked for; the others become
+    /// assumptions. A run of it into a violation is one of the program itself, which
+    /// meets nothing unsupported and no other error on its way.
+    pub(crate) fn narrowed(&self, program: &Program) -> Program {
+        let mut program = program.clone();
+        for template in &mut program.templates {
+            self.narrow(&mut template.cfg);
+        }
+        program
+    }
+
+    fn narrow(&self, cfg: &mut Cfg) {
+        for edge in &mut cfg.edges {
+            match &mut edge.step {
+                Step::Assert { cond, kind } if !self.asks_about(kind) => {
+                    edge.step = Step::Assume(cond.clone());
+                }
+                Step::Atomic(block) => self.narrow(&mut block.body),
+                Step::Assert { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+                Step::Havoc { .. } | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
+                Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+            }
+        }
+    }
+
+    fn asks_about(&self, kind: &AssertKind) -> bool {
+        let words = match kind {
+            AssertKind::Other(words) => Some(words.as_str()),
+            AssertKind::User | AssertKind::Index | AssertKind::Domain => None,
+        };
+        match &self.property {
+            Property::All => !words.is_some_and(|w| w.starts_with(c::UNSUPPORTED)),
+            Property::Unreachable(f) => words.is_some_and(|w| w == c::call_of_error(f)),
+            Property::NoOverflow => words == Some(OVERFLOW),
+            Property::NoRace => false,
+        }
     }
 
     fn is_asked_for(&self, program: &Program, violation: &Violation) -> bool {
@@ -262,7 +340,7 @@ fn named(program: &Program, mut verdict: Verdict) -> Verdict {
 
 /// Whether a program has such an assertion.
 #[cfg(test)]
-fn has_kind(program: &Program, kind: &palisade_program::AssertKind) -> bool {
+fn has_kind(program: &Program, kind: &AssertKind) -> bool {
     program.templates.iter().any(|t| {
         t.cfg
             .edges
@@ -344,7 +422,6 @@ fn unquoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_program::AssertKind;
 
     #[test]
     fn task_files() {

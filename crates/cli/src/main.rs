@@ -4,6 +4,7 @@
 
 mod args;
 mod buffers;
+mod c_races;
 mod c_task;
 mod commands;
 mod context;

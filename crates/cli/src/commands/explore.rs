@@ -12,9 +12,9 @@ use crate::CommandResult;
 use crate::args::{CheckArg, ExploreArgs};
 use crate::c_task::{self, Task};
 use crate::context::Context;
-use crate::input;
 use crate::progress::Progress;
 use crate::shown::shown_trace;
+use crate::{c_races, input};
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -38,7 +38,15 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("exploring");
-    let explored = explore(&program, &options);
+    let mut explored = explore(&program, &options);
+    if let (Some(task), Ok(first)) = (&task, &explored)
+        && task.is_beside_the_point(&program, &first.verdict)
+    {
+        let second = explore(&task.narrowed(&program), &options);
+        if matches!(&second, Ok(result) if matches!(result.verdict, Verdict::Violated(_))) {
+            explored = second;
+        }
+    }
     drop(progress);
     let mut result = match explored {
         Ok(result) => result,
@@ -61,7 +69,9 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let mut text = text(args, context, &program, &options, &result, finals.as_ref());
     let mut document = document(heading, &program, &result, finals.as_ref());
     if let Some(task) = &task {
-        for note in task.notes(&program, &result.verdict) {
+        let mut notes = task.notes(&program, &result.verdict);
+        notes.extend(c_races::notes(task, context));
+        for note in notes {
             // Writing to a string does not fail.
             let _ = writeln!(text, "note: {note}");
             document.notes.push(note);

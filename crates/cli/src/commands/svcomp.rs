@@ -23,7 +23,8 @@ use crate::input;
 struct Row {
     name: String,
     expected: Option<bool>,
-    /// `true`, `false`, `unknown`, or `error` for tasks that could not be read.
+    /// `true`, `false`, `unknown`, `error` for tasks that could not be read, or
+    /// `skipped` for those that ask something else than unreach-call.
     found: &'static str,
     note: String,
     seconds: f64,
@@ -97,6 +98,15 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 
 fn row(file: &Path, args: &BenchArgs, context: &Context) -> Row {
     let start = Instant::now();
+    if matches!(Task::asks_for_calls(file), Ok(false)) {
+        return Row {
+            name: file.display().to_string(),
+            expected: None,
+            found: "skipped",
+            note: "does not ask for unreach-call".to_owned(),
+            seconds: 0.0,
+        };
+    }
     let done = task(file, args, context, start);
     let (expected, found, note) = match done {
         Ok((expected, verdict)) => match verdict {
@@ -137,23 +147,28 @@ fn task(
     })?;
     let row_end = start + args.row_timeout;
     let deadline = context.limits.deadline.map_or(row_end, |d| d.min(row_end));
-    let report = verify(
-        &parsed.program,
-        &Options {
-            model: model(args),
-            deadline: Some(deadline),
-            cancel: context.limits.cancel.clone(),
-            ..Options::default()
-        },
-    );
-    let verdict = task.settle(&parsed.program, report.verdict);
-    Ok((task.expected, verdict))
+    let options = Options {
+        model: model(args),
+        deadline: Some(deadline),
+        cancel: context.limits.cancel.clone(),
+        ..Options::default()
+    };
+    let program = &parsed.program;
+    let mut verdict = verify(program, &options).verdict;
+    if task.is_beside_the_point(program, &verdict) {
+        let second = verify(&task.narrowed(program), &options).verdict;
+        if matches!(second, Verdict::Violated(_)) {
+            verdict = second;
+        }
+    }
+    Ok((task.expected, task.settle(program, verdict)))
 }
 
 fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|r| r.name.len()).max().unwrap_or(4);
     let mut text = format!("{:width$}  expected  found    seconds\n", "task");
     let (mut right, mut wrong) = (0, 0);
+    let count = |found: &str| rows.iter().filter(|r| r.found == found).count();
     for row in rows {
         let expected = row.expected.map_or("-".to_owned(), |e| e.to_string());
         let mark = if row.is_wrong() { "  WRONG" } else { "" };
@@ -167,7 +182,14 @@ fn table(rows: &[Row]) -> String {
             row.name, row.found, row.seconds, row.note
         );
     }
-    let _ = writeln!(text, "{} tasks, {right} right, {wrong} wrong", rows.len());
+    let _ = writeln!(
+        text,
+        "{} tasks: {right} right, {wrong} wrong, {} unknown, {} not read, {} skipped",
+        rows.len(),
+        count("unknown"),
+        count("error"),
+        count("skipped")
+    );
     text
 }
 

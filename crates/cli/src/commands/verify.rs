@@ -22,7 +22,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
-use crate::{context, input, predicates};
+use crate::{c_races, context, input, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -59,11 +59,20 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("verifying");
     let mut report = verify(&program, &options);
+    if let Some(task) = &task
+        && task.is_beside_the_point(&program, &report.verdict)
+    {
+        let second = verify(&task.narrowed(&program), &options);
+        if matches!(second.verdict, Verdict::Violated(_)) {
+            report = second;
+        }
+    }
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
     if let Some(task) = &task {
         report.verdict = task.settle(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
+        report.notes.extend(c_races::notes(task, context));
     }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let text = palisade_certify::print(&program, certificate);

@@ -44,6 +44,8 @@ pub(super) enum Storage {
 pub(super) struct Declaration {
     pub(super) name: String,
     pub(super) ty: Type,
+    /// The length of an array, where it is no constant.
+    pub(super) length: Option<Box<Expr>>,
     pub(super) storage: Storage,
     pub(super) thread_local: bool,
     pub(super) init: Option<Initializer>,

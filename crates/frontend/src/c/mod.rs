@@ -42,6 +42,19 @@ pub fn call_of_error(function: &str) -> String {
     format!("{function} is called")
 }
 
+/// What to do about data races: a `never` for each pair of threads and variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Races {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// Properties are added. Accesses that cannot be judged are left out: some races
+    /// are missed then, and none is wrong.
+    Note,
+    /// Properties are added; a program whose accesses cannot all be judged is refused.
+    Check,
+}
+
 /// How C programs are read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -51,8 +64,8 @@ pub struct Options {
     pub math: bool,
     /// Whether signed overflow is a violation.
     pub check_overflow: bool,
-    /// Whether data races are violations: a `never` for each variable is added.
-    pub check_races: bool,
+    /// What to do about data races.
+    pub races: Races,
     /// The function that must not be called (`--property`); then only its calls are
     /// violations, and a failing `assert` ends the program.
     pub error_function: Option<String>,

@@ -1,6 +1,6 @@
 //! *Calls*: functions are inlined, each call with locals of its own; functions of the
-//! libraries and of SV-COMP's conventions are built in. A call of anything else is
-//! refused: what it does is not known.
+//! libraries (`library`, `atomic`, `thread`) and of SV-COMP's conventions are built in.
+//! A call of anything else is refused: what it does is not known.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -15,42 +15,6 @@ use super::value::Val;
 use crate::c::ast::{Expr, ExprKind, Function};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
-
-/// Functions without effect on what is checked; their arguments are evaluated.
-const SILENT: [&str; 32] = [
-    "printf",
-    "fprintf",
-    "puts",
-    "putchar",
-    "fputs",
-    "fflush",
-    "perror",
-    "putc",
-    "fputc",
-    "srand",
-    "sched_yield",
-    "pthread_yield",
-    "usleep",
-    "sleep",
-    "nanosleep",
-    "free",
-    "pthread_detach",
-    "pthread_attr_init",
-    "pthread_attr_destroy",
-    "pthread_attr_setdetachstate",
-    "pthread_mutexattr_init",
-    "pthread_mutexattr_destroy",
-    "pthread_condattr_init",
-    "pthread_condattr_destroy",
-    "pthread_setconcurrency",
-    "pthread_mutexattr_setpshared",
-    "__builtin_unreachable_hint",
-    "thrd_yield",
-    "pthread_rwlockattr_init",
-    "pthread_rwlockattr_destroy",
-    "pthread_barrierattr_init",
-    "setvbuf",
-];
 
 impl<'a> Code<'_, 'a> {
     /// A call and its value.
@@ -302,57 +266,6 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// Functions of C's library.
-    fn library_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
-        if SILENT.contains(&name) {
-            for a in args {
-                if !matches!(a.kind, ExprKind::Str(_) | ExprKind::Float) && !is_stream(a) {
-                    self.discard(a)?;
-                }
-            }
-            if name == "pthread_detach" || name.contains("attr") || name.starts_with("pthread_") {
-                return Ok(Some(Val::constant(0, &Type::INT)));
-            }
-            let dst = self.temporary(span);
-            self.havoc(dst, &Type::INT, span);
-            let e = self.read(dst);
-            return Ok(Some(self.held(e, &Type::INT)));
-        }
-        match (name, args) {
-            ("__builtin_expect", [e, _]) => {
-                let v = self.value(e)?;
-                let long = Type::Int {
-                    bits: self.cx.options.data_model.word(),
-                    signed: true,
-                };
-                Ok(Some(self.convert(v, &long, span)?))
-            }
-            ("rand" | "random", []) => {
-                let dst = self.temporary(span);
-                self.havoc(dst, &Type::INT, span);
-                let e = self.read(dst);
-                let v = self.held(e, &Type::INT);
-                let nonneg =
-                    LocalExpr::binary(palisade_program::BinOp::Ge, v.e.clone(), Ir::Const(0));
-                self.emit(Step::Assume(nonneg), span);
-                Ok(Some(Val { lo: 0, ..v }))
-            }
-            ("malloc", [size]) => self.allocate(size, false, span).map(Some),
-            ("calloc", [count, size]) => {
-                let product = Expr {
-                    kind: ExprKind::Binary(
-                        crate::c::ast::Binary::Mul,
-                        Box::new(count.clone()),
-                        Box::new(size.clone()),
-                    ),
-                    span,
-                };
-                self.allocate(&product, true, span).map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// Inlines a call.
     pub(super) fn inline(&mut self, f: &'a Function, args: &[Expr], span: Span) -> Lower<Val> {
         if args.len() < f.params.len() {
@@ -413,6 +326,8 @@ impl<'a> Code<'_, 'a> {
             exit,
             labels: HashMap::new(),
             defined: HashSet::new(),
+            loop_labels: super::walk::loop_labels(&f.body),
+            loop_depth: self.loop_depth,
             breaks: Vec::new(),
             continues: Vec::new(),
             switches: Vec::new(),
@@ -437,6 +352,7 @@ impl<'a> Code<'_, 'a> {
             self.jump(span, |code| Some(&mut code.frame().exit));
         }
         let frame = self.frames.pop().expect("pushed above");
+        self.loop_depth = frame.loop_depth;
         let undefined = frame
             .labels
             .iter()
@@ -458,63 +374,6 @@ impl<'a> Code<'_, 'a> {
             Some(_) | None => Ok(Val::void()),
         }
     }
-
-    /// `malloc`: an object of the type that the size is a multiple of.
-    fn allocate(&mut self, size: &Expr, is_zero: bool, span: Span) -> Lower<Val> {
-        if self.loop_depth > 0 || self.is_any {
-            return unsupported(
-                span,
-                "allocation in a loop of unknown length",
-                "allocate a fixed number of objects",
-            );
-        }
-        let ty = self.cx.pending_type.take();
-        let of = ty.as_ref().and_then(Type::pointee).cloned();
-        // The size of an opaque type is not known; `malloc(sizeof(T))` makes one.
-        let bytes = match size.kind {
-            ExprKind::UnknownSize => Some(1),
-            _ => self.value(size)?.as_constant(),
-        };
-        let (Some(bytes), Some(of)) = (bytes, of) else {
-            return unsupported(
-                span,
-                "this allocation",
-                "assign malloc of a constant size to a pointer: `T *p = malloc(sizeof(T));`",
-            );
-        };
-        let one = of
-            .size(self.cx.layouts.structs, self.cx.options.data_model)
-            .unwrap_or(1);
-        let count = u64::try_from(bytes)
-            .unwrap_or(0)
-            .checked_div(one)
-            .unwrap_or(0);
-        if count == 0 || of == Type::Void {
-            return unsupported(
-                span,
-                "an allocation of this size",
-                "sizeof(T) times a number",
-            );
-        }
-        let whole = if count == 1 {
-            of.clone()
-        } else {
-            Type::Array(Rc::new(of.clone()), Some(count))
-        };
-        let object = self.cx.object("heap", &whole, true, false, span)?;
-        if !is_zero {
-            self.cx.forget_initial(&object);
-        }
-        let v = self.address_of(&Self::whole(&object), span)?;
-        Ok(Val {
-            ty: Type::pointer(of),
-            ..v
-        })
-    }
-}
-
-fn is_stream(e: &Expr) -> bool {
-    matches!(&e.kind, ExprKind::Ident(name) if matches!(name.as_str(), "stdout" | "stderr" | "stdin"))
 }
 
 /// An argument that is evaluated.

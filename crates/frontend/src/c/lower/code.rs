@@ -37,7 +37,8 @@ pub(super) struct Target {
 pub(super) struct Switch {
     pub(super) cases: Vec<((i128, i128), LocId)>,
     pub(super) default: Option<LocId>,
-    pub(super) known: Known,
+    /// What is known before it, and the loops around it.
+    before: (Known, usize),
     next: usize,
 }
 
@@ -45,14 +46,19 @@ impl Switch {
     pub(super) fn new(
         cases: Vec<((i128, i128), LocId)>,
         default: Option<LocId>,
-        known: Known,
+        before: (Known, usize),
     ) -> Self {
         Self {
             cases,
             default,
-            known,
+            before,
             next: 0,
         }
+    }
+
+    /// What is known before the switch, and how many loops are around it.
+    pub(super) fn before(&self) -> (Known, usize) {
+        self.before.clone()
     }
 
     /// The place of the next case label, in the order of the text.
@@ -73,6 +79,10 @@ pub(super) struct Frame {
     /// Labels, with where each was first mentioned.
     pub(super) labels: HashMap<String, (LocId, Span)>,
     pub(super) defined: std::collections::HashSet<String>,
+    /// Labels that a jump leads back to.
+    pub(super) loop_labels: std::collections::HashSet<String>,
+    /// The caller's [`Code::loop_depth`].
+    pub(super) loop_depth: usize,
     pub(super) breaks: Vec<Target>,
     pub(super) continues: Vec<Target>,
     pub(super) switches: Vec<Switch>,
@@ -91,7 +101,8 @@ pub(super) struct Code<'c, 'a> {
     temporaries_used: usize,
     pub(super) known: Known,
     pub(super) frames: Vec<Frame>,
-    /// Loops around this place that were not unrolled.
+    /// Loops around this place that were not unrolled, and labels before it that a
+    /// jump leads back to.
     pub(super) loop_depth: usize,
     /// The thread's number among the plans; 0 is `main`.
     pub(super) thread: usize,

@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use palisade_program::{Init, Span};
 
+use super::assign::part_at;
 use super::code::{Code, Lower};
-use super::expr::{part_at, unsupported};
+use super::expr::unsupported;
 use super::layout::{Cells, Layouts, Object};
 use super::place::Place;
 use super::value::Val;
@@ -265,7 +266,7 @@ impl<'a> Code<'_, 'a> {
 
     /// The copy of a `__thread` variable that this thread has.
     pub(super) fn thread_local(&mut self, d: &'a Declaration) -> Lower<Rc<Object>> {
-        if self.cx.taken.contains(&d.name) && self.cx.is_address_taken(&d.name) {
+        if self.cx.names_used.mentioned.contains(&d.name) && self.cx.is_address_taken(&d.name) {
             return unsupported(
                 d.span,
                 &format!("the address of the thread-local variable `{}`", d.name),
@@ -288,6 +289,6 @@ impl<'a> Code<'_, 'a> {
     }
 }
 
-fn cell_of(path: &super::expr::Path) -> u64 {
+fn cell_of(path: &super::assign::Path) -> u64 {
     path.0 + path.1.iter().map(|(i, stride)| i * stride).sum::<u64>()
 }

@@ -150,6 +150,20 @@ impl Layouts<'_> {
         }
     }
 
+    /// Whether a type is or holds an array.
+    pub(super) fn has_array(&self, ty: &Type) -> bool {
+        match ty.plain() {
+            Type::Array(..) | Type::VariableArray(_) => true,
+            Type::Struct(id) => self.structs[*id]
+                .fields
+                .iter()
+                .flatten()
+                .any(|f| self.has_array(&f.ty)),
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) => false,
+            Type::Other(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => false,
+        }
+    }
+
     /// Size in cells.
     pub(super) fn size(&self, ty: &Type, span: Span) -> Result<u64, Diagnostic> {
         Ok(match ty.plain() {

@@ -5,6 +5,11 @@
 //! started from: a pointer in a thread that is lowered early may point to what a later
 //! one allocates.
 //!
+//! Globals that no pass has found a store to are read as their initial value, so that
+//! lengths and loop bounds in variables are known. That justifies itself: as long as a
+//! run has met no store to them they have that value, and the program that is lowered
+//! so has no such store.
+//!
 //! | file | term |
 //! |---|---|
 //! | `walk` | questions about the tree |
@@ -13,19 +18,24 @@
 //! | `place` | what stands on the left of an assignment, pointers |
 //! | `graph` | control flow under construction, atomic regions |
 //! | `code` | one thread under construction |
-//! | `expr`, `stmt`, `call`, `init` | expressions, statements, calls, initialisers |
+//! | `expr`, `choice`, `assign` | expressions |
+//! | `stmt`, `call`, `init` | statements, calls, initialisers |
+//! | `library` | functions of C's library |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread` | atomics; threads, locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
 
+mod assign;
 mod atomic;
 mod call;
+mod choice;
 mod code;
 mod expr;
 mod graph;
 mod init;
 mod layout;
+mod library;
 mod mpi;
 mod place;
 mod races;
@@ -35,24 +45,25 @@ mod thread;
 mod value;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template, TemplateId,
+    Cfg, Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template,
+    TemplateId,
 };
 
-use super::Options;
 use super::ast::{Declaration, File, Function, Item, Storage};
 use super::types::Type;
+use super::{Options, Races};
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
 /// Passes at most until objects and threads are known.
-const MAX_PASSES: usize = 6;
+const MAX_PASSES: usize = 10;
 
 /// Lowers a file.
 pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Program> {
@@ -60,7 +71,7 @@ pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Pr
     for _ in 0..MAX_PASSES {
         let mut context = Context::new(file, options, before);
         let templates = context.templates()?;
-        let found = context.found();
+        let found = context.found(&templates);
         if found.same(&context.previous) {
             return context.program(source, templates);
         }
@@ -80,6 +91,8 @@ struct Found<'a> {
     plans: Vec<Plan<'a>>,
     /// MPI: the windows of each rank.
     windows: Vec<Vec<mpi::Window>>,
+    /// The declared variables that some pass has found a store to.
+    stored: BTreeSet<GlobalId>,
     complete: bool,
 }
 
@@ -89,6 +102,7 @@ impl Found<'_> {
         let plans = self.plans.iter().zip(&other.plans);
         other.complete
             && self.windows == other.windows
+            && self.stored == other.stored
             && self.objects.len() == other.objects.len()
             && self.plans.len() == other.plans.len()
             && objects.into_iter().all(|(a, b)| {
@@ -115,13 +129,15 @@ struct Context<'a> {
     taken_functions: HashSet<String>,
     /// Functions that start or await threads.
     thread_functions: HashSet<String>,
-    /// Names whose address is taken somewhere.
-    taken: HashSet<String>,
+    /// The names of the file.
+    names_used: walk::Names,
     variables: HashMap<String, Rc<Object>>,
     thread_local: HashMap<String, &'a Declaration>,
     statics: HashMap<(String, Span), Rc<Object>>,
     addresses: HashMap<String, Rc<walk::Addresses>>,
     globals: Vec<Global>,
+    /// How many of them are declared at the top level: these come first.
+    declared: usize,
     names: HashMap<String, u32>,
     objects: Vec<Rc<Object>>,
     next_address: i64,
@@ -148,25 +164,26 @@ impl<'a> Context<'a> {
                 function_list.push(f);
             }
         }
-        let (taken, used_members) = walk::file_names(file);
+        let names_used = walk::file_names(file);
         let thread_functions = walk::thread_functions(&functions);
         Self {
             options: options.clone(),
             layouts: Layouts {
                 structs: &file.structs,
-                used_members,
+                used_members: names_used.members.clone(),
             },
             file,
-            taken_functions: taken.clone(),
+            taken_functions: names_used.values.clone(),
             functions,
             function_list,
             thread_functions,
-            taken,
+            names_used,
             variables: HashMap::new(),
             thread_local: HashMap::new(),
             statics: HashMap::new(),
             addresses: HashMap::new(),
             globals: Vec::new(),
+            declared: 0,
             names: HashMap::new(),
             objects: Vec::new(),
             next_address: FIRST_ADDRESS,
@@ -181,7 +198,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn found(&self) -> Found<'a> {
+    fn found(&self, templates: &[Template]) -> Found<'a> {
+        let mut stored = self.previous.stored.clone();
+        for template in templates {
+            stores(&template.cfg, &mut stored);
+        }
+        stored.retain(|var| var.index() < self.declared);
         Found {
             objects: self.objects.clone(),
             plans: self.plans.clone(),
@@ -189,8 +211,26 @@ impl<'a> Context<'a> {
                 .mpi
                 .as_ref()
                 .map_or_else(Vec::new, |m| m.windows.clone()),
+            stored,
             complete: true,
         }
+    }
+
+    /// The value of a variable that nothing is ever stored to. Variables of MPI's ranks
+    /// are left alone: the network writes them.
+    fn constant(&self, var: GlobalId) -> Option<i64> {
+        let never = self.previous.complete
+            && self.mpi.is_none()
+            && var.index() < self.declared
+            && !self.previous.stored.contains(&var);
+        let global = self
+            .globals
+            .get(var.index())
+            .filter(|g| never && g.len.is_none());
+        global.and_then(|g| match g.init.first() {
+            Some(Init::Value(value)) => Some(*value),
+            Some(Init::Any) | None => None,
+        })
     }
 
     /// A new object in memory.
@@ -533,10 +573,13 @@ impl<'a> Context<'a> {
                 continue;
             }
             // Headers declare what nobody uses.
-            if !self.is_supported(&d.ty) && !self.taken.contains(&d.name) {
+            let mentioned = self.names_used.mentioned.contains(&d.name);
+            if !self.is_supported(&d.ty) && !mentioned {
                 continue;
             }
-            let taken = self.taken.contains(&d.name);
+            // An array becomes a pointer where it is mentioned.
+            let decays = mentioned && self.layouts.has_array(&d.ty);
+            let taken = decays || self.names_used.addressed.contains(&d.name);
             let object = self.object(&d.name, &d.ty, taken, false, d.span)?;
             self.variables.insert(d.name.clone(), object.clone());
             made.push((d, object));
@@ -544,6 +587,7 @@ impl<'a> Context<'a> {
         for (d, object) in made {
             self.set_initial(d, &object)?;
         }
+        self.declared = self.globals.len();
         Ok(())
     }
 
@@ -600,7 +644,7 @@ impl<'a> Context<'a> {
 
     fn program(self, source: &Source, templates: Vec<Template>) -> Lower<Program> {
         let variables = self.plain_variables();
-        let check_races = self.options.check_races;
+        let races = self.options.races;
         let mut program = Program {
             source: source.clone(),
             globals: self.globals,
@@ -615,17 +659,37 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
-        if check_races {
+        if races != Races::Ignore {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
             let known = races::Known {
                 variables: renumbered.collect(),
                 atomic: self.atomic_spans,
+                lenient: races == Races::Note,
             };
             races::add(&mut program, &known)?;
         }
         Ok(program)
+    }
+}
+
+/// The variables that a graph stores to.
+fn stores(cfg: &Cfg, stored: &mut BTreeSet<GlobalId>) {
+    for edge in &cfg.edges {
+        match &edge.step {
+            Step::Store { dst, .. } => {
+                stored.insert(dst.var);
+            }
+            Step::Atomic(block) => stores(&block.body, stored),
+            Step::Put { remote, local } | Step::Get { local, remote } => {
+                stored.extend([remote.var, local.var]);
+            }
+            Step::RemoteAtomic(atomic) => stored.extend(atomic.places().map(|p| p.var)),
+            Step::Flush(_) | Step::Load { .. } => {}
+            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+            Step::Fence(_) | Step::Assert { .. } => {}
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Mpi {
 
 /// Whether some function of the file calls MPI.
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
-    let (names, _) = super::walk::file_names(file);
+    let names = super::walk::file_names(file).mentioned;
     names.iter().any(|name| name.starts_with("MPI_Init"))
 }
 

@@ -342,6 +342,10 @@ impl Code<'_, '_> {
     fn load_cell(&mut self, case: &Case, want: Option<LocalId>, span: Span) -> Val {
         let e = match &case.cell {
             CellRef::Local(local) => self.read(*local),
+            CellRef::Shared(src) if src.index.is_none() && self.reads_constant(case, src.var) => {
+                let value = self.cx.constant(src.var).unwrap_or(0);
+                Ir::Const(value)
+            }
             CellRef::Shared(src) => {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
@@ -370,6 +374,19 @@ impl Code<'_, '_> {
             let high = LocalExpr::binary(BinOp::Le, e.clone(), Ir::Const(hi));
             self.require(low.and(high), "a sum of the network beyond its type", span);
         }
+    }
+
+    /// Whether a variable is read as its initial value, without any step.
+    pub(super) fn never_changes(&self, object: &Object) -> bool {
+        match object.cells.as_slice() {
+            [Cells::Shared(var)] => self.cx.constant(*var).is_some() && !object.poisoned.get(),
+            _ => false,
+        }
+    }
+
+    /// Whether a variable is a number that never changes.
+    fn reads_constant(&self, case: &Case, var: GlobalId) -> bool {
+        case.ty.is_scalar() && self.cx.constant(var).is_some()
     }
 
     /// Writes a scalar, without fences.

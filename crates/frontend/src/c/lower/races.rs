@@ -18,6 +18,8 @@ pub(super) struct Known {
     pub(super) variables: BTreeMap<GlobalId, bool>,
     /// Where operations stand that are atomic by their name.
     pub(super) atomic: std::collections::HashSet<Span>,
+    /// Leave out accesses that cannot be judged instead of refusing the program.
+    pub(super) lenient: bool,
 }
 
 /// An access that a thread can do next.
@@ -106,7 +108,11 @@ fn accesses_of(
                 }
                 // A block of the user's may wait, or change the index on its way.
                 let is_users = block.kind == palisade_program::AtomicKind::Block;
-                if is_users && touches && (waits || computes) {
+                if is_users && touches && (waits || computes) && known.lenient {
+                    for accesses in all.values_mut() {
+                        accesses.retain(|a| a.at != edge.from);
+                    }
+                } else if is_users && touches && (waits || computes) {
                     return Err(Diagnostic::error(
                         edge.span,
                         "unsupported: a search for races with an atomic block that may wait",

@@ -30,7 +30,7 @@ struct Loop<'s> {
 impl Code<'_, '_> {
     pub(super) fn statement(&mut self, s: &Stmt) -> Lower<()> {
         // What cannot be reached is not looked at, unless a jump leads into it.
-        if !self.live && !walk::has_entry(s) {
+        if !self.live && !walk::is_entered(s) {
             return Ok(());
         }
         self.check_size(s.span)?;
@@ -81,8 +81,7 @@ impl Code<'_, '_> {
             StmtKind::Switch(on, body) => self.switch(on, body, s.span),
             StmtKind::Case(lo, hi, inner) => {
                 let switch = self.frame().switches.last_mut();
-                let Some((loc, known)) =
-                    switch.and_then(|sw| Some((sw.next_case()?, sw.known.clone())))
+                let Some((loc, known)) = switch.and_then(|sw| Some((sw.next_case()?, sw.before())))
                 else {
                     return Err(Diagnostic::error(
                         s.span,
@@ -94,8 +93,7 @@ impl Code<'_, '_> {
             }
             StmtKind::Default(inner) => {
                 let switch = self.frame().switches.last();
-                let Some((loc, known)) =
-                    switch.and_then(|sw| Some((sw.default?, sw.known.clone())))
+                let Some((loc, known)) = switch.and_then(|sw| Some((sw.default?, sw.before())))
                 else {
                     return Err(Diagnostic::error(s.span, "`default` outside of a switch"));
                 };
@@ -115,6 +113,9 @@ impl Code<'_, '_> {
             StmtKind::Label(name, inner) => {
                 let loc = self.label(name, s.span);
                 self.frame().defined.insert(name.clone());
+                if self.frame().loop_labels.contains(name) {
+                    self.loop_depth += 1;
+                }
                 if self.live {
                     self.go(loc, s.span);
                 }
@@ -145,13 +146,22 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Joins the way from above with the jump to a case.
-    fn enter(&mut self, loc: LocId, known: super::code::Known, span: Span) {
-        if self.live {
+    /// Joins the way from above with the jump to a case, and what is known on both:
+    /// before the switch, and at the end of the case above. Within a loop inside of the
+    /// switch nothing is known: other rounds come by as well.
+    fn enter(&mut self, loc: LocId, before: (super::code::Known, usize), span: Span) {
+        let (known, depth) = before;
+        let known = if self.live {
             self.go(loc, span);
-        }
+            meet(known, &self.known)
+        } else {
+            known
+        };
         self.at(loc);
         self.known = known;
+        if self.loop_depth > depth {
+            self.known.clear();
+        }
     }
 
     fn label(&mut self, name: &str, span: Span) -> LocId {
@@ -198,6 +208,8 @@ impl Code<'_, '_> {
                 "declare it at the top level",
             );
         }
+        let fixed = self.fixed_length(d)?;
+        let d = fixed.as_ref().unwrap_or(d);
         if d.storage == Storage::Static {
             let function = self.frame().function.clone();
             let object = self.cx.static_local(&function, d)?;
@@ -212,6 +224,28 @@ impl Code<'_, '_> {
             return self.initialise(&place, d.init.as_ref(), d.span);
         }
         self.undefine(&object, assigned, d.span)
+    }
+
+    /// An array whose length is a constant here after all. Where it is none the run
+    /// is unsupported; what follows is lowered all the same, for the next pass.
+    fn fixed_length(&mut self, d: &Declaration) -> Lower<Option<Declaration>> {
+        let (Type::VariableArray(of), Some(length)) = (&d.ty, &d.length) else {
+            return Ok(None);
+        };
+        let value = self.value(length)?.as_constant();
+        let length = match value.and_then(|v| u64::try_from(v).ok()) {
+            Some(length) if length > 0 => length,
+            Some(_) | None => {
+                let why = "an array whose length is no constant";
+                self.require(Ir::FALSE, why, d.span);
+                1
+            }
+        };
+        Ok(Some(Declaration {
+            ty: Type::Array(of.clone(), Some(length)),
+            length: None,
+            ..d.clone()
+        }))
     }
 
     /// A variable without initialiser holds anything, except for the parts that are
@@ -302,7 +336,7 @@ impl Code<'_, '_> {
         let finite = l.cond.is_some_and(walk::has_name);
         let exit = self.target();
         self.frame().breaks.push(exit);
-        if with_threads && finite && !walk::has_label(l.body) && self.live {
+        if with_threads && finite && !walk::is_entered(l.body) && self.live {
             self.unrolled(l)?;
         } else {
             self.general_loop(l)?;
@@ -371,10 +405,16 @@ impl Code<'_, '_> {
         let exprs: Vec<&Expr> = l.cond.iter().chain(&l.step).copied().collect();
         let assigned: HashSet<String> = walk::assigned(&[l.body], &exprs);
         self.forget(&assigned);
+        let entered = walk::is_entered(l.body);
+        if entered {
+            // Jumps from outside come with other values.
+            self.known.clear();
+        }
         let invariant = self.known.clone();
         self.loop_depth += 1;
         let (head, body, exit) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
-        let was_live = self.live;
+        // A jump into the loop comes round to its start.
+        let was_live = self.live || entered;
         let next = self.target();
         self.frame().continues.push(next);
         let mut can_exit = false;
@@ -447,7 +487,15 @@ impl Code<'_, '_> {
         let mut cases = Vec::new();
         let start = self.here;
         let mut none = Ir::TRUE;
+        // Labels are converted to the type of what they are compared with.
+        let converted = |v: i128| match ty {
+            Type::Int { bits, signed } => {
+                i128::from(palisade_program::expr::wrap(v, bits, signed || bits == 64))
+            }
+            _ => v,
+        };
         for (lo, hi) in values {
+            let (lo, hi) = (converted(lo), converted(hi));
             let loc = self.graph.loc();
             cases.push(((lo, hi), loc));
             let when = if lo == hi {
@@ -479,9 +527,10 @@ impl Code<'_, '_> {
             exit.known = Some(known.clone());
         }
         self.frame().breaks.push(exit);
+        let depth = self.loop_depth;
         self.frame()
             .switches
-            .push(Switch::new(cases, default, known));
+            .push(Switch::new(cases, default, (known, depth)));
         self.stop();
         self.statement(body)?;
         self.frame().switches.pop();

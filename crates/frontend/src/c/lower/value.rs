@@ -58,6 +58,18 @@ impl Val {
         Self::constant(0, &Type::Void)
     }
 
+    /// With the bounds of a constant, if it is one.
+    fn exactly(self) -> Self {
+        match self.as_constant() {
+            Some(c) => Self {
+                lo: c,
+                hi: c,
+                ..self
+            },
+            None => self,
+        }
+    }
+
     pub(super) fn as_constant(&self) -> Option<i128> {
         match self.e {
             Ir::Const(c) => Some(i128::from(c)),
@@ -138,6 +150,9 @@ impl Code<'_, '_> {
         };
         if least <= lo && hi <= most {
             return exact(e, lo, hi);
+        }
+        if self.cx.options.math && !matches!(ty, Type::Bool) {
+            return exact(e, least, most);
         }
         let Type::Int { bits, signed } = *ty else {
             return exact(e, lo, hi);
@@ -261,13 +276,14 @@ impl Code<'_, '_> {
             _ => -1,
         };
         let e = LocalExpr::binary(BinOp::Sub, int(all), v.e);
-        Ok(Val {
+        let complement = Val {
             e,
             ty,
             lo: all - v.hi,
             hi: all - v.lo,
             object: None,
-        })
+        };
+        Ok(complement.exactly())
     }
 
     /// A binary operator other than `&&` and `||`.
@@ -413,7 +429,8 @@ impl Code<'_, '_> {
         if b.lo < 0 || b.hi >= bits {
             self.demand(low.and(high), "shift by more than the width", span);
         }
-        (b.lo.clamp(0, bits - 1), b.hi.clamp(0, bits - 1))
+        let (lo, hi) = b.as_constant().map_or((b.lo, b.hi), |c| (c, c));
+        (lo.clamp(0, bits - 1), hi.clamp(0, bits - 1))
     }
 
     fn shift_left(&mut self, a: Val, b: Val, ty: &Type, span: Span) -> Val {
@@ -444,13 +461,14 @@ impl Code<'_, '_> {
         let all = [a.lo >> least, a.lo >> most, a.hi >> least, a.hi >> most];
         let lo = all.iter().copied().min().unwrap_or(0);
         let hi = all.iter().copied().max().unwrap_or(0);
-        Val {
+        let shifted = Val {
             e,
             ty: ty.clone(),
             lo,
             hi,
             object: None,
-        }
+        };
+        shifted.exactly()
     }
 
     /// Bit operations stay within their type: two's complement is closed under them.
@@ -473,13 +491,14 @@ impl Code<'_, '_> {
         } else {
             self.range(ty)
         };
-        Val {
+        let all = Val {
             e: LocalExpr::binary(ir, a.e, b.e),
             ty: ty.clone(),
             lo,
             hi,
             object: None,
-        }
+        };
+        all.exactly()
     }
 
     fn order(&self, op: Binary, a: Val, b: Val, ty: &Type) -> Val {

@@ -58,8 +58,10 @@ pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
             cond.iter().chain(step).for_each(|e| each_expr(e, f));
         }
         StmtKind::Declare(all) => {
-            let inits = all.iter().filter_map(|d| d.init.as_ref());
-            inits.for_each(|i| each_in_init(i, f));
+            for d in all {
+                d.length.iter().for_each(|e| each_expr(e, f));
+                d.init.iter().for_each(|i| each_in_init(i, f));
+            }
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
@@ -92,25 +94,15 @@ fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     }
 }
 
-/// Whether control can get into the statement other than through its start.
-pub(super) fn has_entry(s: &Stmt) -> bool {
-    let mut found = false;
-    each_stmt(s, &mut |s| {
-        found |= matches!(
-            s.kind,
-            StmtKind::Label(..) | StmtKind::Case(..) | StmtKind::Default(_)
-        );
-    });
-    found
-}
-
-/// The labels of a statement, but not the cases of a switch around it.
-pub(super) fn has_label(s: &Stmt) -> bool {
+/// Whether jumps from outside may lead into a statement: it has a label, or a case of
+/// a switch around it.
+pub(super) fn is_entered(s: &Stmt) -> bool {
     let mut found = false;
     each_stmt(s, &mut |s| {
         found |= matches!(s.kind, StmtKind::Label(..));
     });
-    found
+    let (values, default) = cases(s);
+    found || !values.is_empty() || default
 }
 
 /// The case labels of a `switch` body, not those of switches inside.
@@ -198,17 +190,6 @@ fn takes_places(name: &str) -> bool {
         || name.starts_with("pthread_join")
 }
 
-/// The names whose address an expression takes. Arrays used as pointers count.
-fn taken_in(e: &Expr, taken: &mut HashSet<String>, bare: &mut HashSet<String>) {
-    each_expr(e, &mut |e| match &e.kind {
-        ExprKind::Unary(Unary::Address, a) => taken.extend(root(a).map(str::to_owned)),
-        ExprKind::Ident(name) => {
-            bare.insert(name.clone());
-        }
-        _ => {}
-    });
-}
-
 /// What a function does with the addresses of its variables.
 #[derive(Default)]
 pub(super) struct Addresses {
@@ -237,8 +218,10 @@ fn each_top_expr<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
         StmtKind::Return(Some(e)) => f(e),
         StmtKind::For(_, cond, step, _) => cond.iter().chain(step).for_each(&mut *f),
         StmtKind::Declare(all) => {
-            let inits = all.iter().filter_map(|d| d.init.as_ref());
-            inits.for_each(|i| top_of_init(i, f));
+            for d in all {
+                d.length.iter().for_each(|e| f(e));
+                d.init.iter().for_each(|i| top_of_init(i, f));
+            }
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
@@ -333,16 +316,44 @@ fn note_path(e: &Expr, all: &mut Addresses) {
     }
 }
 
-/// Names whose address is taken somewhere in the file, and names of members.
-pub(super) fn file_names(file: &File) -> (HashSet<String>, HashSet<String>) {
-    let (mut taken, mut bare, mut members) = (HashSet::new(), HashSet::new(), HashSet::new());
-    let mut look = |e: &Expr| {
-        taken_in(e, &mut taken, &mut bare);
-        each_expr(e, &mut |e| {
-            if let ExprKind::Member(_, name) | ExprKind::Arrow(_, name) = &e.kind {
-                members.insert(name.clone());
+/// Names that occur in a file.
+#[derive(Default)]
+pub(super) struct Names {
+    /// Variables under `&`.
+    pub(super) addressed: HashSet<String>,
+    /// All names that stand in expressions.
+    pub(super) mentioned: HashSet<String>,
+    /// Those that stand elsewhere than as the function of a call.
+    pub(super) values: HashSet<String>,
+    /// Members behind `.` and `->`.
+    pub(super) members: HashSet<String>,
+}
+
+/// The names that occur in the expressions of a file.
+pub(super) fn file_names(file: &File) -> Names {
+    let mut names = Names::default();
+    // Mentions that are calls are taken away from all mentions.
+    let mut counts: HashMap<String, i64> = HashMap::new();
+    let mut look = |e: &Expr| match &e.kind {
+        ExprKind::Member(_, name) | ExprKind::Arrow(_, name) => {
+            names.members.insert(name.clone());
+        }
+        ExprKind::Unary(Unary::Address, a) => {
+            names.addressed.extend(root(a).map(str::to_owned));
+        }
+        ExprKind::Ident(name) => {
+            names.mentioned.insert(name.clone());
+            *counts.entry(name.clone()).or_default() += 1;
+        }
+        ExprKind::Call(callee, _) => {
+            if let ExprKind::Ident(name) = &callee.kind {
+                *counts.entry(name.clone()).or_default() -= 1;
             }
-        });
+        }
+        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Unary(..) => {}
+        ExprKind::Binary(..) | ExprKind::Assign(..) | ExprKind::Cond(..) => {}
+        ExprKind::Index(..) | ExprKind::Cast(..) | ExprKind::Comma(..) => {}
+        ExprKind::Statements(_) | ExprKind::Compound(..) | ExprKind::UnknownSize => {}
     };
     for item in &file.items {
         match item {
@@ -353,8 +364,48 @@ pub(super) fn file_names(file: &File) -> (HashSet<String>, HashSet<String>) {
             Item::Variable(_) => {}
         }
     }
-    taken.extend(bare);
-    (taken, members)
+    let values = counts.into_iter().filter(|(_, n)| *n > 0);
+    names.values = values.map(|(name, _)| name).collect();
+    names
+}
+
+/// The labels of a function that a jump further down leads back to: what stands
+/// behind them may run more than once.
+pub(super) fn loop_labels(body: &[Stmt]) -> HashSet<String> {
+    let (mut passed, mut loops) = (HashSet::new(), HashSet::new());
+    for s in body {
+        follow_jumps(s, &mut passed, &mut loops);
+    }
+    loops
+}
+
+/// Notes labels and jumps in the order of the text. Statement expressions are
+/// looked at too, perhaps more than once: that finds more loops, never fewer.
+fn follow_jumps(s: &Stmt, passed: &mut HashSet<String>, loops: &mut HashSet<String>) {
+    each_stmt(s, &mut |s| {
+        match &s.kind {
+            StmtKind::Label(name, _) => {
+                passed.insert(name.clone());
+            }
+            StmtKind::Goto(name) if passed.contains(name) => {
+                loops.insert(name.clone());
+            }
+            StmtKind::Goto(_) | StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) => {}
+            StmtKind::Block(_) | StmtKind::If(..) | StmtKind::While(..) => {}
+            StmtKind::DoWhile(..) | StmtKind::For(..) | StmtKind::Switch(..) => {}
+            StmtKind::Case(..) | StmtKind::Default(_) | StmtKind::Break => {}
+            StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) | StmtKind::Gap => {}
+        }
+        each_top_expr(s, &mut |e| {
+            each_expr(e, &mut |e| {
+                if let ExprKind::Statements(inner) = &e.kind {
+                    for s in inner {
+                        follow_jumps(s, passed, loops);
+                    }
+                }
+            });
+        });
+    });
 }
 
 /// The functions that may start or await threads, themselves or through calls.
@@ -416,7 +467,7 @@ pub(super) fn assigned_first(name: &str, rest: &[Stmt]) -> HashSet<String> {
                 return parts;
             }
         } else {
-            let mut found = has_entry(s);
+            let mut found = is_entered(s);
             each_in_stmt(s, &mut |e| {
                 found |= matches!(&e.kind, ExprKind::Ident(n) if n == name);
             });

@@ -1,446 +1,17 @@
-//! *Declarations*: specifiers (what type, how stored) and declarators (pointers,
-//! arrays, functions around a name), structs, unions and enums, initialisers.
+//! *Declarators* (pointers, arrays, functions around a name) and initialisers.
 
 use std::rc::Rc;
 
 use palisade_program::Span;
 
-use super::{Meaning, Parse, Parser, Tag, constant};
+use super::spec::{QUALIFIERS, STORAGE_WORDS, Specifiers, TYPE_WORDS};
+use super::{Meaning, Parse, Parser, constant};
 use crate::c::ast::{Declaration, Designator, Initializer, Storage};
 use crate::c::lexer::Kind;
-use crate::c::types::{Field, Signature, StructDef, Type, library_type};
+use crate::c::types::{Signature, Type, library_type};
 use crate::diagnostic::Diagnostic;
 
-/// The specifiers of a declaration.
-pub(super) struct Specifiers {
-    pub(super) ty: Type,
-    pub(super) storage: Storage,
-    pub(super) thread_local: bool,
-    /// `__auto_type`: the type is the initialiser's.
-    pub(super) auto_type: bool,
-}
-
-/// How often each type word stood there.
-#[derive(Default)]
-#[allow(clippy::struct_excessive_bools)] // one for each word
-struct Words {
-    void: bool,
-    boolean: bool,
-    char: bool,
-    short: bool,
-    int: bool,
-    long: u8,
-    signed: bool,
-    unsigned: bool,
-    other: Option<&'static str>,
-    named: Option<Type>,
-    atomic: bool,
-    auto_type: bool,
-}
-
-const QUALIFIERS: [&str; 19] = [
-    "const",
-    "__const",
-    "__const__",
-    "volatile",
-    "__volatile",
-    "__volatile__",
-    "restrict",
-    "__restrict",
-    "__restrict__",
-    "inline",
-    "__inline",
-    "__inline__",
-    "_Noreturn",
-    "__noreturn__",
-    "__extension__",
-    "register",
-    "auto",
-    "_Nonnull",
-    "_Nullable",
-];
-
-const TYPE_WORDS: [&str; 38] = [
-    "void",
-    "_Bool",
-    "bool",
-    "char",
-    "short",
-    "int",
-    "long",
-    "signed",
-    "__signed",
-    "__signed__",
-    "unsigned",
-    "float",
-    "double",
-    "_Complex",
-    "__int128",
-    "__int128_t",
-    "__uint128_t",
-    "struct",
-    "union",
-    "enum",
-    "typeof",
-    "__typeof",
-    "__typeof__",
-    "__auto_type",
-    "_Atomic",
-    "_Float128",
-    "_Float64",
-    "_Float32",
-    "_Float32x",
-    "_Float64x",
-    "__float128",
-    "__builtin_va_list",
-    "_Float16",
-    "__bf16",
-    "__float80",
-    "_Decimal32",
-    "_Decimal64",
-    "_Decimal128",
-];
-
-const STORAGE_WORDS: [&str; 9] = [
-    "typedef",
-    "extern",
-    "static",
-    "_Thread_local",
-    "__thread",
-    "thread_local",
-    "__attribute__",
-    "__attribute",
-    "_Alignas",
-];
-
 impl Parser {
-    /// Whether a declaration (or a type name) starts here.
-    pub(super) fn starts_type(&self) -> bool {
-        let Some(word) = self.word() else {
-            return false;
-        };
-        match self.lookup(word) {
-            Some(Meaning::Typedef(_)) => return true,
-            Some(Meaning::Enumerator(_) | Meaning::Variable(_)) => return false,
-            None => {}
-        }
-        QUALIFIERS.contains(&word) || TYPE_WORDS.contains(&word) || STORAGE_WORDS.contains(&word)
-    }
-
-    /// `__attribute__((...))`, `__asm__("name")` behind declarators.
-    pub(super) fn attributes(&mut self) -> Parse<()> {
-        loop {
-            if self.eat_word(&["__attribute__", "__attribute", "_Alignas", "__declspec"])
-                || (self.word().is_some_and(is_asm) && self.eat_word(&["asm", "__asm", "__asm__"]))
-            {
-                self.parenthesised()?;
-            } else if !self.eat_word(&["__extension__"]) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Skips a balanced pair of parentheses.
-    fn parenthesised(&mut self) -> Parse<()> {
-        self.expect("(")?;
-        let mut depth = 1;
-        while depth > 0 {
-            if self.is_end() {
-                return Err(self.unexpected("`)`"));
-            }
-            depth += i32::from(self.is("(")) - i32::from(self.is(")"));
-            self.at += 1;
-        }
-        Ok(())
-    }
-
-    pub(super) fn specifiers(&mut self) -> Parse<Specifiers> {
-        let start = self.span();
-        let mut words = Words::default();
-        let mut storage = Storage::default();
-        let mut thread_local = false;
-        let mut any = false;
-        while let Some(word) = self.word() {
-            let word = word.to_owned();
-            if self.type_word(&word, &mut words)? {
-                any = true;
-                continue;
-            }
-            match word.as_str() {
-                "typedef" => storage = Storage::Typedef,
-                "extern" => storage = Storage::Extern,
-                "static" => storage = Storage::Static,
-                "_Thread_local" | "__thread" | "thread_local" => thread_local = true,
-                "__attribute__" | "__attribute" | "_Alignas" => {
-                    self.attributes()?;
-                    continue;
-                }
-                w if QUALIFIERS.contains(&w) => {}
-                _ => break,
-            }
-            any = true;
-            self.at += 1;
-        }
-        if !any {
-            return Err(self.unexpected("a declaration"));
-        }
-        let auto_type = words.auto_type;
-        let ty = self.type_of_words(&words, self.from(start))?;
-        Ok(Specifiers {
-            ty,
-            storage,
-            thread_local,
-            auto_type,
-        })
-    }
-
-    /// Takes one word of a type; tells whether it was one.
-    fn type_word(&mut self, word: &str, words: &mut Words) -> Parse<bool> {
-        match word {
-            "void" => words.void = true,
-            "_Bool" => words.boolean = true,
-            "bool" if self.lookup("bool").is_none() => words.boolean = true,
-            "char" => words.char = true,
-            "short" => words.short = true,
-            "int" => words.int = true,
-            "long" => words.long += 1,
-            "signed" | "__signed" | "__signed__" => words.signed = true,
-            "unsigned" => words.unsigned = true,
-            "float" | "_Float32" => words.other = Some("float"),
-            "double" | "_Float64" | "_Float32x" => words.other = Some("double"),
-            "_Complex" | "_Float128" | "_Float64x" | "__float128" | "__float80" | "_Float16"
-            | "__bf16" | "_Decimal32" | "_Decimal64" | "_Decimal128" => {
-                words.other = Some("floating point");
-            }
-            "__int128" | "__int128_t" | "__uint128_t" => words.other = Some("__int128"),
-            "__builtin_va_list" => words.other = Some("va_list"),
-            "__auto_type" => words.auto_type = true,
-            "struct" | "union" => {
-                words.named = Some(self.structure()?);
-                return Ok(true);
-            }
-            "enum" => {
-                words.named = Some(self.enumeration()?);
-                return Ok(true);
-            }
-            "typeof" | "__typeof" | "__typeof__" => {
-                self.at += 1;
-                words.named = Some(self.type_operand()?);
-                return Ok(true);
-            }
-            "_Atomic" => {
-                self.at += 1;
-                words.atomic = true;
-                if self.is("(") {
-                    self.at += 1;
-                    words.named = Some(self.type_name()?);
-                    self.expect(")")?;
-                }
-                return Ok(true);
-            }
-            _ => return Ok(self.typedef_word(word, words)),
-        }
-        self.at += 1;
-        Ok(true)
-    }
-
-    fn typedef_word(&mut self, word: &str, words: &mut Words) -> bool {
-        let taken = words.named.is_some() || words.has_arithmetic();
-        match self.lookup(word) {
-            Some(Meaning::Typedef(ty)) if !taken => {
-                words.named = Some(ty.clone());
-                self.at += 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// `(type)` or `(expression)` of `typeof`.
-    fn type_operand(&mut self) -> Parse<Type> {
-        self.expect("(")?;
-        let ty = if self.starts_type() {
-            self.type_name()?
-        } else {
-            let e = self.expression()?;
-            self.type_of(&e).ok_or_else(|| {
-                Diagnostic::error(
-                    e.span,
-                    "unsupported: the type of this expression is not known",
-                )
-            })?
-        };
-        self.expect(")")?;
-        Ok(ty)
-    }
-
-    fn type_of_words(&self, words: &Words, span: Span) -> Parse<Type> {
-        let signed = !words.unsigned;
-        let ty = if let Some(ty) = words.named.clone() {
-            ty
-        } else if let Some(other) = words.other {
-            Type::Other(other)
-        } else if words.void {
-            Type::Void
-        } else if words.boolean {
-            Type::Bool
-        } else if words.char {
-            Type::Int { bits: 8, signed }
-        } else if words.short {
-            Type::Int { bits: 16, signed }
-        } else if words.long > 0 {
-            let bits = if words.long > 1 {
-                64
-            } else {
-                self.model.word()
-            };
-            Type::Int { bits, signed }
-        } else if words.has_arithmetic() || words.auto_type || words.atomic {
-            Type::Int { bits: 32, signed }
-        } else if self.peek().own {
-            return Err(
-                Diagnostic::error(span, "expected a type").help("C11 has no implicit `int`")
-            );
-        } else {
-            Type::INT
-        };
-        Ok(if words.atomic {
-            Type::Atomic(Rc::new(ty))
-        } else {
-            ty
-        })
-    }
-
-    fn structure(&mut self) -> Parse<Type> {
-        let is_union = self.bump().kind == Kind::Ident("union".to_owned());
-        self.attributes()?;
-        let tag = match self.word() {
-            Some(_) => Some(self.identifier()?.0),
-            None => None,
-        };
-        self.attributes()?;
-        let defines = self.is("{");
-        let known = tag.as_ref().and_then(|tag| {
-            let find = |s: &super::Scope| s.tags.get(tag).cloned();
-            if defines {
-                self.scopes.last().and_then(find)
-            } else {
-                self.scopes.iter().rev().find_map(find)
-            }
-        });
-        let id = if let Some(Tag::Struct(id)) = known {
-            id
-        } else {
-            self.file.structs.push(StructDef {
-                tag: tag.clone().unwrap_or_default(),
-                is_union,
-                fields: None,
-            });
-            let id = self.file.structs.len() - 1;
-            if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
-                scope.tags.insert(tag, Tag::Struct(id));
-            }
-            id
-        };
-        if self.eat("{") {
-            let fields = self.nested(Self::fields)?;
-            self.file.structs[id].fields = Some(fields);
-            self.attributes()?;
-        }
-        Ok(Type::Struct(id))
-    }
-
-    fn fields(&mut self) -> Parse<Vec<Field>> {
-        let mut fields = Vec::new();
-        while !self.eat("}") {
-            if self.eat(";") {
-                continue;
-            }
-            if self.is_word("_Static_assert") {
-                self.static_assert()?;
-                continue;
-            }
-            let specifiers = self.specifiers()?;
-            if self.eat(";") {
-                // Anonymous members count as their owner's.
-                if matches!(specifiers.ty, Type::Struct(_)) {
-                    fields.push(Field {
-                        name: None,
-                        ty: specifiers.ty,
-                        width: None,
-                    });
-                }
-                continue;
-            }
-            loop {
-                let (name, ty) = if self.is(":") {
-                    (None, specifiers.ty.clone())
-                } else {
-                    let (name, ty, _) = self.declarator(specifiers.ty.clone())?;
-                    (name, ty)
-                };
-                let width = if self.eat(":") {
-                    let e = self.conditional()?;
-                    Some(positive(&e)?)
-                } else {
-                    None
-                };
-                self.attributes()?;
-                if name.is_some() {
-                    fields.push(Field { name, ty, width });
-                }
-                if !self.eat(",") {
-                    break;
-                }
-            }
-            self.expect(";")?;
-        }
-        Ok(fields)
-    }
-
-    fn enumeration(&mut self) -> Parse<Type> {
-        self.at += 1;
-        self.attributes()?;
-        let tag = match self.word() {
-            Some(_) => Some(self.identifier()?.0),
-            None => None,
-        };
-        if !self.eat("{") {
-            let tag = tag.unwrap_or_default();
-            let known = self.scopes.iter().rev().find_map(|s| s.tags.get(&tag));
-            return Ok(match known {
-                Some(Tag::Enum(ty)) => ty.clone(),
-                _ => Type::UINT,
-            });
-        }
-        let (mut next, mut negative, mut wide) = (0_i128, false, false);
-        while !self.eat("}") {
-            let (name, _) = self.identifier()?;
-            self.attributes()?;
-            if self.eat("=") {
-                let e = self.conditional()?;
-                next = constant(&e).ok_or_else(|| not_constant(e.span))?;
-            }
-            self.bind(&name, Meaning::Enumerator(next));
-            negative |= next < 0;
-            wide |= !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(&next);
-            next += 1;
-            if !self.eat(",") && !self.is("}") {
-                return Err(self.unexpected("`,` or `}`"));
-            }
-        }
-        // As gcc does: unsigned unless some constant is negative.
-        let ty = Type::Int {
-            bits: if wide { 64 } else { 32 },
-            signed: negative,
-        };
-        self.attributes()?;
-        if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
-            scope.tags.insert(tag, Tag::Enum(ty.clone()));
-        }
-        Ok(ty)
-    }
-
     /// A declarator around `base`: the name (none in abstract ones), the whole type,
     /// and the name's span.
     pub(super) fn declarator(&mut self, base: Type) -> Parse<(Option<String>, Type, Span)> {
@@ -525,10 +96,14 @@ impl Parser {
         let element = self.suffixes(base)?;
         Ok(match length {
             None => Type::Array(Rc::new(element), None),
-            Some(e) => match constant(&e).and_then(|n| u64::try_from(n).ok()) {
-                Some(n) => Type::Array(Rc::new(element), Some(n)),
-                None => Type::VariableArray(Rc::new(element)),
-            },
+            Some(e) => {
+                if let Some(n) = constant(&e).and_then(|n| u64::try_from(n).ok()) {
+                    Type::Array(Rc::new(element), Some(n))
+                } else {
+                    self.length = Some(Box::new(e));
+                    Type::VariableArray(Rc::new(element))
+                }
+            }
         })
     }
 
@@ -614,6 +189,8 @@ impl Parser {
             return Ok(None);
         }
         self.bind(&name, Meaning::Variable(ty.clone()));
+        let length = self.length.take();
+        let length = length.filter(|_| matches!(ty, Type::VariableArray(_)));
         let init = if self.eat("=") {
             Some(self.initializer()?)
         } else {
@@ -636,6 +213,7 @@ impl Parser {
         let declaration = Declaration {
             name,
             ty,
+            length,
             storage: specifiers.storage,
             thread_local: specifiers.thread_local,
             init,
@@ -705,25 +283,11 @@ impl Parser {
     }
 }
 
-impl Words {
-    const fn has_arithmetic(&self) -> bool {
-        self.void
-            || self.boolean
-            || self.char
-            || self.short
-            || self.int
-            || self.long > 0
-            || self.signed
-            || self.unsigned
-            || self.other.is_some()
-    }
-}
-
 pub(super) fn is_asm(word: &str) -> bool {
     matches!(word, "asm" | "__asm" | "__asm__")
 }
 
-fn positive(e: &crate::c::ast::Expr) -> Parse<u64> {
+pub(super) fn positive(e: &crate::c::ast::Expr) -> Parse<u64> {
     constant(e)
         .and_then(|v| u64::try_from(v).ok())
         .ok_or_else(|| not_constant(e.span))

@@ -71,11 +71,18 @@ impl Parser {
             let then = if p.is(":") {
                 None
             } else {
-                Some(Box::new(p.expression()?))
+                Some(p.expression()?)
             };
             p.expect(":")?;
             let otherwise = p.conditional()?;
             let span = cond.span.to(otherwise.span);
+            let (cond, then, otherwise) = if let Some(then) = then {
+                let (then, otherwise) = p.same_type(then, otherwise);
+                (cond, Some(Box::new(then)), otherwise)
+            } else {
+                let (cond, otherwise) = p.same_type(cond, otherwise);
+                (cond, None, otherwise)
+            };
             let kind = ExprKind::Cond(Box::new(cond), then, Box::new(otherwise));
             Ok(Expr { kind, span })
         })

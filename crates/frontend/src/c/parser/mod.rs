@@ -8,13 +8,15 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | `decl` | declarations: specifiers and declarators |
+//! | `spec` | specifiers: types, storage, structs, enums |
+//! | `decl` | declarators and initialisers |
 //! | `stmt` | statements and functions |
 //! | `expr` | expressions |
 //! | `typing` | types and constant values of expressions |
 
 mod decl;
 mod expr;
+mod spec;
 mod stmt;
 mod typing;
 
@@ -65,6 +67,7 @@ pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Parse<File> {
         model,
         file: File::default(),
         scopes: vec![Scope::default()],
+        length: None,
     };
     while !parser.is_end() {
         parser.external()?;
@@ -79,6 +82,8 @@ struct Parser {
     model: DataModel,
     file: File,
     scopes: Vec<Scope>,
+    /// The length of the array declarator at hand, where it is no constant.
+    length: Option<Box<super::ast::Expr>>,
 }
 
 impl Parser {

@@ -1,6 +1,7 @@
 //! *Statements*, functions, and what stands at the top level of a file.
 
-use super::decl::{Specifiers, is_asm, not_constant};
+use super::decl::{is_asm, not_constant};
+use super::spec::Specifiers;
 use super::{Meaning, Parse, Parser, constant};
 use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
 use crate::c::lexer::Kind;

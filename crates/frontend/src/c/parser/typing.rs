@@ -55,6 +55,24 @@ impl Parser {
         })
     }
 
+    /// The arms of `c ? a : b` in their common type, so that the one that is not taken
+    /// counts as well.
+    pub(super) fn same_type(&self, a: Expr, b: Expr) -> (Expr, Expr) {
+        let types = (self.type_of(&a), self.type_of(&b));
+        let (Some(m), Some(n)) = types else {
+            return (a, b);
+        };
+        if m == n || !m.is_integer() || !n.is_integer() {
+            return (a, b);
+        }
+        let ty = m.common(&n);
+        let cast = |e: Expr| Expr {
+            span: e.span,
+            kind: ExprKind::Cast(ty.clone(), Box::new(e)),
+        };
+        (cast(a), cast(b))
+    }
+
     /// `size_t`.
     pub(super) fn size_type(&self) -> Type {
         Type::Int {
@@ -112,40 +130,44 @@ impl Parser {
     }
 }
 
-/// The value of a constant expression. Results are as C computes them for values
-/// that fit their types; others are left to the lowering, which wraps.
+/// The value of a constant expression, as C computes it.
 pub(in crate::c) fn constant(e: &Expr) -> Option<i128> {
+    typed_constant(e).map(|(v, _)| v)
+}
+
+/// A constant with its type; unsigned numbers are not negative here, whatever their
+/// width.
+fn typed_constant(e: &Expr) -> Option<(i128, Type)> {
     match &e.kind {
-        ExprKind::Int(v, _) => Some(*v),
+        ExprKind::Int(v, ty) => Some((*v, ty.clone())),
         ExprKind::Unary(op, e) => {
-            let v = constant(e)?;
+            let (v, ty) = typed_constant(e)?;
+            let promoted = ty.promoted();
             match op {
-                Unary::Plus => Some(v),
-                Unary::Minus => Some(-v),
-                Unary::Not => Some(i128::from(v == 0)),
-                Unary::BitNot => Some(!v),
+                Unary::Plus => Some((v, promoted)),
+                Unary::Minus => Some((within(-v, &promoted), promoted)),
+                Unary::Not => Some((i128::from(v == 0), Type::INT)),
+                Unary::BitNot => Some((within(!v, &promoted), promoted)),
                 Unary::Deref | Unary::Address => None,
                 Unary::PreIncrement | Unary::PreDecrement => None,
                 Unary::PostIncrement | Unary::PostDecrement => None,
             }
         }
-        ExprKind::Binary(op, a, b) => constant_binary(*op, constant(a)?, constant(b)?),
-        ExprKind::Cond(c, a, b) => match (constant(c)?, a) {
-            (0, _) => constant(b),
-            (_, Some(a)) => constant(a),
+        ExprKind::Binary(op, a, b) => {
+            constant_binary(*op, &typed_constant(a)?, &typed_constant(b)?)
+        }
+        ExprKind::Cond(c, a, b) => match (typed_constant(c)?, a) {
+            ((0, _), _) => typed_constant(b),
+            (_, Some(a)) => typed_constant(a),
             (v, None) => Some(v),
         },
         ExprKind::Cast(ty, e) => {
-            let v = constant(e)?;
-            let (lo, hi) = ty.range();
-            match ty.plain() {
-                Type::Bool => Some(i128::from(v != 0)),
-                Type::Int { .. } if lo <= v && v <= hi => Some(v),
-                Type::Int { bits, signed } => {
-                    let wrapped = palisade_program::expr::wrap(v, *bits, *signed);
-                    Some(i128::from(wrapped))
-                }
-                Type::Pointer(_) => Some(v),
+            let (v, _) = typed_constant(e)?;
+            let ty = ty.plain().clone();
+            match ty {
+                Type::Bool => Some((i128::from(v != 0), ty)),
+                Type::Int { .. } => Some((within(v, &ty), ty)),
+                Type::Pointer(_) => Some((v, ty)),
                 _ => None,
             }
         }
@@ -153,25 +175,47 @@ pub(in crate::c) fn constant(e: &Expr) -> Option<i128> {
     }
 }
 
-fn constant_binary(op: Binary, a: i128, b: i128) -> Option<i128> {
-    let truth = |t: bool| Some(i128::from(t));
+/// A number brought into the range of an integer type.
+fn within(v: i128, ty: &Type) -> i128 {
+    match ty {
+        Type::Int {
+            bits: 64,
+            signed: false,
+        } => v & i128::from(u64::MAX),
+        Type::Int { bits, signed } => i128::from(palisade_program::expr::wrap(v, *bits, *signed)),
+        _ => v,
+    }
+}
+
+fn constant_binary(op: Binary, a: &(i128, Type), b: &(i128, Type)) -> Option<(i128, Type)> {
+    let ty = match op {
+        Binary::Shl | Binary::Shr => a.1.promoted(),
+        _ => a.1.common(&b.1),
+    };
+    let shift = u32::try_from(b.0).ok().filter(|b| *b < 64);
+    let (a, b) = match op {
+        Binary::And | Binary::Or | Binary::Shl | Binary::Shr => (a.0, b.0),
+        _ => (within(a.0, &ty), within(b.0, &ty)),
+    };
+    let truth = |t: bool| Some((i128::from(t), Type::INT));
+    let number = |v: Option<i128>| v.map(|v| (within(v, &ty), ty.clone()));
     match op {
-        Binary::Add => a.checked_add(b),
-        Binary::Sub => a.checked_sub(b),
-        Binary::Mul => a.checked_mul(b),
-        Binary::Div => a.checked_div(b),
-        Binary::Rem => a.checked_rem(b),
-        Binary::Shl => u32::try_from(b).ok().filter(|b| *b < 64).map(|b| a << b),
-        Binary::Shr => u32::try_from(b).ok().filter(|b| *b < 64).map(|b| a >> b),
+        Binary::Add => number(a.checked_add(b)),
+        Binary::Sub => number(a.checked_sub(b)),
+        Binary::Mul => number(a.checked_mul(b)),
+        Binary::Div => number(a.checked_div(b)),
+        Binary::Rem => number(a.checked_rem(b)),
+        Binary::Shl => number(shift.map(|b| a << b)),
+        Binary::Shr => number(shift.map(|b| a >> b)),
         Binary::Lt => truth(a < b),
         Binary::Gt => truth(a > b),
         Binary::Le => truth(a <= b),
         Binary::Ge => truth(a >= b),
         Binary::Eq => truth(a == b),
         Binary::Ne => truth(a != b),
-        Binary::BitAnd => Some(a & b),
-        Binary::BitOr => Some(a | b),
-        Binary::BitXor => Some(a ^ b),
+        Binary::BitAnd => number(Some(a & b)),
+        Binary::BitOr => number(Some(a | b)),
+        Binary::BitXor => number(Some(a ^ b)),
         Binary::And => truth(a != 0 && b != 0),
         Binary::Or => truth(a != 0 || b != 0),
     }

@@ -175,8 +175,8 @@ impl Pass<'_> {
         row
     }
 
-    /// A thread that is made for one creation cannot be started twice: lowering sees
-    /// loops, but not those that `goto` makes.
+    /// A thread that is made for one creation cannot be started twice. Lowering sees
+    /// loops, also those that `goto` makes; this looks again at what it made.
     fn refuse_loops(&self) -> Lower<()> {
         for thread in self.threads() {
             let Some(at) = self.start_of(thread) else {

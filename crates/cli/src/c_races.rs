@@ -1,0 +1,143 @@
+//! *Notes about data races*: what is said with every verdict about a C program. The
+//! concrete machine searches runs under SC, up to a small number of states, for two
+//! threads that are about to access the same plain variable, at least one of them to
+//! write. A race that it finds is a race under every model; that it finds none is no
+//! proof (`--check races` asks for one).
+
+use std::time::{Duration, Instant};
+
+use palisade_frontend::c::{self, Races};
+use palisade_machine::{Options, explore};
+use palisade_program::{
+    Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Step, TemplateId, Verdict,
+};
+
+use crate::c_task::Task;
+use crate::context::Context;
+use crate::input;
+
+/// States of one search at most.
+const STATES: u64 = 4_000;
+/// Time for all searches together.
+const TIME: Duration = Duration::from_secs(2);
+/// Races that are reported at most.
+const MOST: usize = 4;
+
+/// The notes about a task's races. None where races are what is asked for, and none
+/// where there is nothing to say.
+pub(crate) fn notes(task: &Task, context: &Context) -> Vec<String> {
+    let asked = task.options();
+    if asked.races == Races::Check {
+        return Vec::new();
+    }
+    let options = c::Options {
+        races: Races::Note,
+        ..asked
+    };
+    let Ok(source) = input::read(&task.file) else {
+        return Vec::new();
+    };
+    let Ok(parsed) = c::parse(&task.file, &source, &options) else {
+        return Vec::new();
+    };
+    // Ranks of MPI share no plain variables.
+    if parsed.program.templates.iter().any(|t| t.is_process) {
+        return Vec::new();
+    }
+    let mut program = task.about_races().narrowed(&parsed.program);
+    let start = Instant::now();
+    let deadline = context.limits.deadline;
+    let end = deadline.map_or(start + TIME, |d| d.min(start + TIME));
+    let mut notes = Vec::new();
+    while !program.properties.is_empty() && notes.len() < MOST {
+        let limits = Options {
+            max_states: Some(STATES),
+            deadline: Some(end),
+            cancel: context.limits.cancel.clone(),
+            workers: 1,
+            ..Options::new(Model::Sc)
+        };
+        let Ok(result) = explore(&program, &limits) else {
+            break;
+        };
+        let Verdict::Violated(violation) = &result.verdict else {
+            if notes.is_empty() && result.verdict != Verdict::Holds {
+                notes.push(
+                    "no data race found, but not all runs were searched (--check races asks for all)"
+                        .to_owned(),
+                );
+            }
+            break;
+        };
+        let Broken::Property(k) = violation.broken else {
+            break;
+        };
+        let Some(name) = program.properties.get(k).and_then(|p| raced(&program, p)) else {
+            break;
+        };
+        notes.push(note(&program, &program.properties[k], &name));
+        let all = std::mem::take(&mut program.properties);
+        let about = |p: &Property| raced(&program, p).as_ref() == Some(&name);
+        program.properties = all.into_iter().filter(|p| !about(p)).collect();
+    }
+    notes
+}
+
+fn note(program: &Program, property: &Property, name: &str) -> String {
+    let threads: Vec<&str> = property
+        .threads
+        .iter()
+        .map(|t| program.template(t.template).name.as_str())
+        .collect();
+    let who = match threads.as_slice() {
+        [a, b] if a == b => format!("two threads `{a}`"),
+        [a, b] => format!("`{a}` and `{b}`"),
+        _ => "threads".to_owned(),
+    };
+    let line = program.source.position(property.span.start).line;
+    format!(
+        "data race on `{name}`: {who}, see line {line} (a run under SC; not a violation without --check races)"
+    )
+}
+
+/// The variable that a property is about: the one that both threads access at the
+/// first pair of locations that it names.
+fn raced(program: &Program, property: &Property) -> Option<String> {
+    let mut locations = Vec::new();
+    property.cond.for_each_atom(&mut |atom| {
+        if let PropAtom::At(thread, at) = atom {
+            locations.push((thread.index(), *at));
+        }
+    });
+    let mut accessed = locations.iter().map(|(thread, at)| {
+        let template = property.threads.get(*thread).map(|t| t.template);
+        template.map_or_else(Vec::new, |t| variables_at(program, t, *at))
+    });
+    let (first, second) = (accessed.next()?, accessed.next()?);
+    let var = first.into_iter().find(|var| second.contains(var))?;
+    Some(program.globals[var.index()].name.clone())
+}
+
+/// The variables that the steps from a location access.
+fn variables_at(program: &Program, template: TemplateId, at: LocId) -> Vec<GlobalId> {
+    let mut all = Vec::new();
+    let edges = &program.template(template).cfg.edges;
+    for edge in edges.iter().filter(|e| e.from == at) {
+        accessed(&edge.step, &mut all);
+    }
+    all
+}
+
+fn accessed(step: &Step, all: &mut Vec<GlobalId>) {
+    match step {
+        Step::Load { src, .. } => all.push(src.var),
+        Step::Store { dst, .. } => all.push(dst.var),
+        Step::Atomic(block) => {
+            let inside = block.body.edges.iter();
+            inside.for_each(|e| accessed(&e.step, all));
+        }
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+        Step::Fence(_) | Step::Assert { .. } => {}
+        Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+    }
+}

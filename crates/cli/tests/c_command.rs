@@ -1,0 +1,202 @@
+//! The command on C programs: SV-COMP tasks, properties, notes, patches.
+
+mod c_support;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn palisade(args: &[&str], file: &Path) -> (Option<i32>, String) {
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(args)
+        .arg(file)
+        .output()
+        .expect("palisade runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), text + &errors)
+}
+
+const HEAD: &str =
+    "extern void abort(void);\nvoid reach_error() { abort(); }\ntypedef unsigned long pthread_t;\n";
+
+/// A task with its program and the verdicts that it expects.
+fn task(folder: &Path, name: &str, program: &str, properties: &[(&str, bool)]) {
+    fs::write(folder.join(format!("{name}.i")), format!("{HEAD}{program}")).expect("written");
+    let mut text = format!("format_version: '2.0'\ninput_files: '{name}.i'\nproperties:\n");
+    for (property, expected) in properties {
+        let _ = writeln!(
+            text,
+            "  - property_file: {property}.prp\n    expected_verdict: {expected}"
+        );
+    }
+    text += "options:\n  language: C\n  data_model: ILP32\n";
+    fs::write(folder.join(format!("{name}.yml")), text).expect("written");
+}
+
+const SAFE: &str = "int x; void *f(void *a) { x = 1; return 0; }
+int main() { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); if (x != 1) reach_error(); }\n";
+const UNSAFE: &str = "int x; void *f(void *a) { x = 1; return 0; }
+int main() { pthread_t t; pthread_create(&t, 0, f, 0); if (x != 1) reach_error(); }\n";
+const REFUSED: &str = "int main() { double d = 1; return d > 2; }\n";
+
+#[test]
+fn a_folder_of_tasks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let calls = "CHECK( init(main()), LTL(G ! call(reach_error())) )\n";
+    fs::write(at.join("unreach-call.prp"), calls).expect("written");
+    task(
+        at,
+        "a_safe",
+        SAFE,
+        &[("no-data-race", false), ("unreach-call", true)],
+    );
+    task(at, "b_unsafe", UNSAFE, &[("unreach-call", false)]);
+    task(at, "c_mistaken", UNSAFE, &[("unreach-call", true)]);
+    task(at, "d_other", SAFE, &[("termination", true)]);
+    let (code, text) = palisade(&["bench", "svcomp", "--model", "sc"], at);
+    assert_eq!(code, Some(0), "{text}");
+    let row = |name: &str| {
+        let line = text.lines().find(|l| l.contains(name));
+        line.unwrap_or_default().to_owned()
+    };
+    let words = |name: &str| {
+        let line = row(name);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[1..3].join(" ")
+    };
+    assert_eq!(words("a_safe"), "true true", "{text}");
+    assert_eq!(words("b_unsafe"), "false false", "{text}");
+    assert_eq!(words("c_mistaken"), "true false", "{text}");
+    assert!(row("c_mistaken").contains("WRONG"), "{text}");
+    assert_eq!(words("d_other"), "- skipped", "{text}");
+    assert!(
+        text.contains("4 tasks: 2 right, 1 wrong, 0 unknown, 0 not read, 1 skipped"),
+        "{text}"
+    );
+
+    // One task by itself; what it expects is compared.
+    let (code, text) = palisade(&["verify"], &at.join("b_unsafe.yml"));
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("note: as expected (false)"), "{text}");
+    assert!(text.contains("VERDICT: false(unreach-call)\n"), "{text}");
+    let (_, text) = palisade(&["verify"], &at.join("c_mistaken.yml"));
+    assert!(text.contains("note: NOT as expected (true)"), "{text}");
+
+    // A task that cannot be read is an error at its place.
+    task(at, "e_refused", REFUSED, &[("unreach-call", true)]);
+    let (code, text) = palisade(&["bench", "svcomp", "--program", "e_refused"], at);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("line 4: unsupported: "), "{text}");
+}
+
+#[test]
+fn properties_by_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("p.c");
+    let text = "void bad(void) {}\nvoid __palisade_assert(int);\nint g;\nint main(void) { g = 2147483647; g = g + 1; if (g < 0) bad(); __palisade_assert(g > 0); }\n";
+    fs::write(&program, text).expect("written");
+    let ask = |name: &str, property: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, property).expect("written");
+        let file = file.to_str().expect("text").to_owned();
+        palisade(&["verify", "--property", &file], &program)
+    };
+    let (code, text) = ask("a.prp", "CHECK( init(main()), LTL(G ! call(bad())) )");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("VERDICT: false(unreach-call)\n"), "{text}");
+    let (code, text) = ask("b.prp", "CHECK( init(main()), LTL(G ! overflow) )");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("VERDICT: false(no-overflow)\n"), "{text}");
+    let (code, text) = ask("c.prp", "CHECK( init(main()), LTL(G ! call(worse())) )");
+    assert_eq!(
+        code,
+        Some(0),
+        "a failing assertion ends the program\n{text}"
+    );
+    let (code, text) = ask("d.prp", "CHECK( init(main()), LTL(F end) )");
+    assert_eq!(code, Some(2), "{text}");
+}
+
+/// Something unsupported on one way does not hide a violation on another, and never
+/// becomes `holds`.
+#[test]
+fn unsupported_on_some_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    let text = |then: &str| {
+        format!(
+            "extern void reach_error(void);\nint scanf(const char *, ...);\nextern int __VERIFIER_nondet_int(void);\nint x;\nint main(void) {{ if (__VERIFIER_nondet_int()) scanf(\"%d\", &x); {then} }}\n"
+        )
+    };
+    for command in ["verify", "explore"] {
+        fs::write(&file, text("x = 2; x++; if (x == 3) reach_error();")).expect("written");
+        let (code, found) = palisade(&[command], &file);
+        assert_eq!(code, Some(1), "{found}");
+        fs::write(&file, text("x = 2; if (x == 3) reach_error();")).expect("written");
+        let (code, found) = palisade(&[command], &file);
+        assert_eq!(code, Some(3), "{found}");
+        assert!(
+            found.contains("unsupported") && found.contains(":5:"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn races_are_notes_or_violations() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    let program = "typedef unsigned long pthread_t; typedef struct { int x; } pthread_mutex_t;\nint racy, locked; pthread_mutex_t m;\nvoid *f(void *a) { racy = 1; pthread_mutex_lock(&m); locked++; pthread_mutex_unlock(&m); return 0; }\nint main(void) { pthread_t t; pthread_create(&t, 0, f, 0); racy = 2; pthread_mutex_lock(&m); locked++; pthread_mutex_unlock(&m); pthread_join(t, 0); return 0; }\n";
+    fs::write(&file, program).expect("written");
+    for command in ["verify", "explore"] {
+        let (code, text) = palisade(&[command], &file);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(
+            text.contains("note: data race on `racy`: `main` and `f`"),
+            "{text}"
+        );
+        assert!(!text.contains("data race on `locked`"), "{text}");
+        let (code, text) = palisade(&[command, "--check", "races"], &file);
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("VERDICT: false(no-data-race)\n"), "{text}");
+    }
+    fs::write(&file, program.replace("racy = 2;", "")).expect("written");
+    let (code, text) = palisade(&["verify", "--check", "races"], &file);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// The fences that `fence` writes stand on lines of their own with the right
+/// indentation, the compiler accepts the file, and the proof of it is repeated.
+#[test]
+fn patched_files_compile_and_verify() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    for (name, model) in [("dekker", "tso"), ("latch", "pso")] {
+        let file = folder.path().join(format!("{name}.c"));
+        fs::copy(examples.join(format!("{name}.c")), &file).expect("copied");
+        let before = fs::read_to_string(&file).expect("readable");
+        let (code, diff) = palisade(&["fence", "--diff", "--model", model], &file);
+        assert_eq!(code, Some(0), "{diff}");
+        assert!(
+            diff.contains("atomic_thread_fence(memory_order_seq_cst);"),
+            "{diff}"
+        );
+        assert_eq!(fs::read_to_string(&file).expect("readable"), before);
+        let (code, text) = palisade(&["fence", "--write", "--model", model], &file);
+        assert_eq!(code, Some(0), "{text}");
+        let after = fs::read_to_string(&file).expect("readable");
+        assert_ne!(before, after);
+        let built = c_support::compiler()
+            .args(["-Wall", "-Wextra", "-Werror", "-pthread", "-fsyntax-only"])
+            .arg(&file)
+            .output()
+            .expect("the compiler runs");
+        let words = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "{words}\n{after}");
+        let (code, text) = palisade(&["verify", "--model", model], &file);
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
