@@ -152,10 +152,12 @@ fn results(
         for (i, (p, tuple)) in choices.iter().enumerate() {
             world.set(*p, tuple, (mask >> i & 1 == 1).into());
         }
+        let same_objects = before.n == w.n && kept.len() == before.n;
         finish(
             model,
             action,
             &restricted(voc, &world, &kept),
+            same_objects.then_some(w),
             &given,
             &kept,
             &choices,
@@ -176,10 +178,14 @@ fn objects_excludes(
     w.eval(f, &at) == Kleene::False
 }
 
+/// Evaluates what follows from the core predicates. Where the objects are still those of `before`,
+/// a formula all of whose predicates have kept their values has kept its own.
+#[allow(clippy::too_many_arguments)] // all of them are parts of one step
 fn finish(
     model: &Model,
     action: &Action,
     world: &World,
+    before: Option<&World>,
     given: &[(PredId, Vec<usize>, Kleene)],
     kept: &[usize],
     choices: &[(PredId, Vec<usize>)],
@@ -187,7 +193,7 @@ fn finish(
 ) {
     let voc = &model.vocabulary;
     let mut world = world.clone();
-    define(voc, &mut world);
+    define_from(voc, &mut world, before);
     for (p, tuple, value) in given {
         let moved: Option<Vec<usize>> = tuple
             .iter()
@@ -200,10 +206,11 @@ fn finish(
         }
     }
     // What follows from definitions holds by construction.
-    let broken = model
-        .axioms
-        .iter()
-        .position(|a| a.source != Source::Definition && !world.satisfies_for(&a.vars, &a.formula));
+    let broken = model.axioms.iter().position(|a| {
+        a.source != Source::Definition
+            && !unchanged(voc, &world, before, &a.formula)
+            && !world.satisfies_for(&a.vars, &a.formula)
+    });
     if let Some(i) = broken {
         let mut chosen = false;
         model.axioms[i]
@@ -228,12 +235,30 @@ fn finish(
     });
 }
 
+/// Whether all predicates of a formula have the values that they had before.
+fn unchanged(voc: &Vocabulary, w: &World, before: Option<&World>, f: &Formula) -> bool {
+    let Some(before) = before else {
+        return false;
+    };
+    let mut same = true;
+    f.each_predicate(&mut |p| same = same && w.same(voc, before, p));
+    same
+}
+
 /// Evaluates all definitions, in order of dependency.
 pub fn define(voc: &Vocabulary, w: &mut World) {
+    define_from(voc, w, None);
+}
+
+/// The same after a step from a world that is as its definitions say.
+fn define_from(voc: &Vocabulary, w: &mut World, before: Option<&World>) {
     for p in voc.ids() {
         let Some(def) = &voc.get(p).definition else {
             continue;
         };
+        if unchanged(voc, w, before, &def.formula) {
+            continue;
+        }
         let mut tuples = Tuples::new(w.n, def.args.len());
         let mut at: Assignment = Vec::new();
         while let Some(tuple) = tuples.next() {

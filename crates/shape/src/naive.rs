@@ -119,6 +119,13 @@ impl World {
         self.values[at] = value;
     }
 
+    /// Whether a predicate has the values that it has in a world of as many objects.
+    pub(crate) fn same(&self, voc: &Vocabulary, other: &Self, p: PredId) -> bool {
+        let start = self.starts[p.index()];
+        let end = start + self.n.pow(voc.get(p).arity as u32);
+        self.values[start..end] == other.values[start..end]
+    }
+
     /// All tuples of a length.
     pub fn tuples(&self, arity: usize) -> Vec<Vec<usize>> {
         let mut out = Vec::new();
