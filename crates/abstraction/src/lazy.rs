@@ -13,7 +13,11 @@
 //!
 //! Of the cube only the cone of influence is given to the solver. Leaving out
 //! literals is sound, it only loses precision.
+//!
+//! Posts are remembered by branch and state as long as the predicates stay, and by
+//! the literals that they ask about for as long as the prover lives ([`posts`](crate::posts)).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -22,6 +26,7 @@ use palisade_logic::{Answer, Cluster, Formula, Lit, Prover, Purpose, Reason, Ter
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::command::{Branch, BranchId, End};
+use crate::posts::{Answers, Asked, Posts, Question};
 use crate::predicates::Predicates;
 use crate::transformer::{Transformer, Work};
 use crate::valuation::{PredId, PredSet, Valuation};
@@ -65,6 +70,8 @@ struct Plan {
     relevant: PredSet,
     /// Elements taken from sets.
     picks: Vec<(Var, Var)>,
+    /// The number of all this in [`Posts`]; none where sets change or are taken from.
+    question: Option<u32>,
 }
 
 /// The lazy strategy.
@@ -77,6 +84,7 @@ pub struct Lazy<'a> {
     posts: FxHashMap<(BranchId, Valuation), Rc<[Valuation]>>,
     questions: FxHashMap<(Formula, Valuation), bool>,
     literals: Vec<Lit>,
+    kept: Rc<RefCell<Posts>>,
     /// Counters.
     pub stats: LazyStats,
 }
@@ -84,8 +92,14 @@ pub struct Lazy<'a> {
 impl<'a> Lazy<'a> {
     /// Uses `prover`, whose memo outlives this.
     pub fn new(prover: &'a mut Prover) -> Self {
+        Self::sharing(prover, Rc::default())
+    }
+
+    /// Uses `prover` and the posts that were computed with it before.
+    pub fn sharing(prover: &'a mut Prover, kept: Rc<RefCell<Posts>>) -> Self {
         Self {
             prover,
+            kept,
             depth: 1,
             sharp: FxHashSet::default(),
             plans: FxHashMap::default(),
@@ -209,7 +223,7 @@ impl<'a> Lazy<'a> {
             .map(|f| self.prover.literal(f))
             .collect();
         let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
-        Plan {
+        let mut plan = Plan {
             cluster,
             guard,
             guard_cone,
@@ -217,7 +231,36 @@ impl<'a> Lazy<'a> {
             cleared,
             relevant,
             picks: branch.picks.clone(),
+            question: None,
+        };
+        let question = self.question(predicates, &plan, depth);
+        plan.question = question.map(|q| self.kept.borrow_mut().number(q));
+        plan
+    }
+
+    /// The plan in literals. What is taken from sets is not said by literals.
+    fn question(&mut self, predicates: &Predicates, plan: &Plan, depth: usize) -> Option<Question> {
+        if !plan.picks.is_empty() {
+            return None;
         }
+        let asked = plan.targets.iter().map(|target| {
+            let [wp] = target.wps[..] else {
+                return None;
+            };
+            Some(Asked {
+                pred: self.literal(predicates, target.pred, true),
+                wp,
+                written: target.written,
+                splits: target.splits && predicates.is_split(target.pred),
+            })
+        });
+        let asked: Option<Vec<Asked>> = asked.collect();
+        let guard = plan.guard.clone();
+        asked.map(|asked| Question {
+            guard,
+            depth,
+            asked,
+        })
     }
 
     fn unsat(&mut self, cluster: Cluster, lits: &[Lit], purpose: Purpose) -> Result<bool, Reason> {
@@ -234,6 +277,35 @@ impl<'a> Lazy<'a> {
                 | Reason::ModelRejected,
             ) => Ok(false),
         }
+    }
+
+    /// The post of a state that knows nothing but what is relevant: recalled, or
+    /// computed and kept.
+    fn recall(
+        &mut self,
+        predicates: &Predicates,
+        plan: &Plan,
+        state: &Valuation,
+    ) -> Result<Rc<[Valuation]>, Reason> {
+        let Some(question) = plan.question else {
+            return self.compute(predicates, plan, state);
+        };
+        if plan.guard.is_empty() && plan.targets.is_empty() {
+            return self.compute(predicates, plan, state);
+        }
+        let mut lits = self.cube(predicates, state, &plan.relevant, &[]);
+        lits.sort_unstable();
+        let key = (question, lits.into_boxed_slice());
+        let known = self.kept.borrow_mut().get(&key);
+        if let Some(known) = known {
+            self.stats.hits += 1;
+            return Ok(rebuilt(plan, state, &known));
+        }
+        let results = self.compute(predicates, plan, state)?;
+        let values = |after: &Valuation| plan.targets.iter().map(|t| after.get(t.pred)).collect();
+        let answers: Answers = results.iter().map(values).collect();
+        self.kept.borrow_mut().keep(key, answers);
+        Ok(results)
     }
 
     fn compute(
@@ -353,6 +425,21 @@ impl<'a> Lazy<'a> {
     }
 }
 
+/// The results of a post from the values of what was asked about.
+fn rebuilt(plan: &Plan, state: &Valuation, answers: &Answers) -> Rc<[Valuation]> {
+    let kept = state.without(&plan.cleared);
+    let result = |values: &[Option<bool>]| {
+        let mut after = kept.clone();
+        for (target, value) in plan.targets.iter().zip(values) {
+            after.set(target.pred, *value);
+        }
+        after
+    };
+    let mut results: Vec<Valuation> = answers.iter().map(|values| result(values)).collect();
+    results.sort();
+    results.into()
+}
+
 /// The variables that predicates over what the branch overwrites or forgets relate
 /// it to. What such predicates say together about these variables would be lost
 /// with it: `a <= m` and `m <= b`, say, when `m` is overwritten. So predicates over
@@ -384,7 +471,7 @@ impl Transformer for Lazy<'_> {
             self.stats.hits += 1;
             Rc::clone(known)
         } else {
-            let result = self.compute(predicates, &plan, &key.1)?;
+            let result = self.recall(predicates, &plan, &key.1)?;
             self.posts.insert(key, Rc::clone(&result));
             result
         };

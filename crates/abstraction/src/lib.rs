@@ -14,6 +14,7 @@
 //! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
 //! | [`lazy`] | the strategy that asks only about what the search meets |
+//! | [`posts`] | what it remembers beyond one search |
 //! | [`affected`] | which predicates a branch affects |
 //! | [`cubes`] | cubes, covers, what is asked about them |
 //! | [`enumerate`], [`cores`] | two ways to find cubes |
@@ -33,6 +34,7 @@ pub mod finite;
 pub mod hints;
 pub mod interior;
 pub mod lazy;
+pub mod posts;
 pub mod predicates;
 pub mod renaming;
 pub mod space;

@@ -106,7 +106,7 @@ impl Driver<'_> {
 
     fn run(&mut self) -> Verdict {
         let plan = match plan::searches(self.program, self.options) {
-            Ok(plan) => plan,
+            Ok(plan) => self.knowledge.in_order(plan),
             Err(unknown) => return Verdict::Unknown(unknown),
         };
         if self.wants_hunt()
@@ -120,7 +120,11 @@ impl Driver<'_> {
         for planned in &plan {
             verdict = self.planned(planned);
             match &verdict {
-                Verdict::Holds | Verdict::Violated(_) => break,
+                Verdict::Holds => {
+                    self.knowledge.proved_by(&planned.search);
+                    break;
+                }
+                Verdict::Violated(_) => break,
                 Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => break,
                 Verdict::Unknown(_) => {}
             }
@@ -247,7 +251,7 @@ impl Driver<'_> {
         plan: Plan<'_>,
         max_states: usize,
     ) -> Verdict {
-        let mut prover = self.knowledge.take_prover(engine::limits(self.options));
+        let (mut prover, posts) = self.knowledge.take_prover(engine::limits(self.options));
         let seeding = Seeding {
             original: self.program,
             reduced: task.reduced.as_ref(),
@@ -263,6 +267,7 @@ impl Driver<'_> {
         };
         let mut engine = Engine::new(space, &options, atoms);
         engine.advisor = plan.advisor;
+        engine.posts = Rc::clone(&posts);
         engine.cubes = plan.cubes;
         engine.facts = plan.facts;
         if self.wants_hunt() && !self.hunted.get() {
@@ -275,7 +280,7 @@ impl Driver<'_> {
             engine.hunter = Some(Box::new(hunter));
         }
         let end = engine.run(&mut prover, max_states);
-        self.knowledge.keep_prover(prover);
+        self.knowledge.keep_prover(prover, posts);
         let Engine {
             predicates,
             stats,

@@ -11,13 +11,16 @@
 //! 4. atoms that were held back because their sum gets ever new bounds;
 //! 5. nothing left: give up, saying where.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
 use palisade_abstraction::extrapolate::{Extrapolated, Listed, Literals};
 use palisade_abstraction::lazy::Lazy;
+use palisade_abstraction::posts::Posts;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
 use palisade_abstraction::tables::Tables;
@@ -108,6 +111,8 @@ pub struct Engine<'a> {
     pub cubes: BTreeSet<Literals>,
     /// The facts of [`Strategy::Program`].
     pub facts: Extrapolated,
+    /// Posts computed with the prover that [`Self::run`] gets, and with no other.
+    pub posts: Rc<RefCell<Posts>>,
     bounds: divergence::Bounds,
     times: [Duration; 3],
 }
@@ -132,6 +137,7 @@ impl<'a> Engine<'a> {
             hunter: None,
             cubes: BTreeSet::new(),
             facts: Extrapolated::default(),
+            posts: Rc::default(),
             bounds: divergence::Bounds::of(space.program),
             times: [Duration::ZERO; 3],
         }
@@ -154,6 +160,7 @@ impl<'a> Engine<'a> {
         let mut transformer = transformer(
             self.options,
             prover,
+            Rc::clone(&self.posts),
             &self.predicates,
             &self.cubes,
             &self.facts,
@@ -436,13 +443,14 @@ impl<'a> Engine<'a> {
 fn transformer<'p>(
     options: &Options,
     prover: &'p mut Prover,
+    kept: Rc<RefCell<Posts>>,
     predicates: &Predicates,
     cubes: &BTreeSet<Literals>,
     facts: &Extrapolated,
 ) -> Box<dyn Transformer + 'p> {
     let largest = Some(options.cube_size);
     match options.strategy {
-        Strategy::Lazy => Box::new(Lazy::new(prover)),
+        Strategy::Lazy => Box::new(Lazy::sharing(prover, kept)),
         Strategy::Enumerate => Box::new(Tables::enumerate(prover, largest)),
         Strategy::Cubes if options.model != Model::Sc => {
             Box::new(Tables::listed(prover, Listed::new(predicates, cubes)))

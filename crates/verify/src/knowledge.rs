@@ -1,8 +1,10 @@
 //! *Knowledge*: what one verification leaves for the next of a similar program,
 //! such as the same program with another fence. Predicates are kept with the names
 //! of their variables and taken up where variables of these names are data; the
-//! prover is kept with its sessions and with all answers that it remembers. Both
-//! are about numbers, not about programs: they save work and prove nothing.
+//! prover is kept with its sessions and with all answers that it remembers, and so are
+//! the posts computed with it. All
+//! are about numbers, not about programs: they save work and prove nothing. The search
+//! that proved the last program is the first that is tried for the next.
 //!
 //! Predicates are kept only from searches that came to an end: those of a search
 //! that gave up did not help.
@@ -10,8 +12,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use palisade_abstraction::posts::Posts;
 use palisade_abstraction::space::Space;
 use palisade_logic::{
     Atom, Formula, Limits, Names, Prover, Purpose, SolverStats, Substitution, Term, Var,
@@ -19,6 +23,7 @@ use palisade_logic::{
 use rustc_hash::FxHashMap;
 
 use crate::options::Stats;
+use crate::plan::{Planned, Search};
 
 /// A predicate with the names of its variables.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,7 +36,10 @@ struct Named {
 #[derive(Default)]
 pub struct Knowledge {
     atoms: RefCell<BTreeSet<Named>>,
-    prover: RefCell<Option<Prover>>,
+    /// The prover with the posts that were computed with it.
+    prover: RefCell<Option<(Prover, Rc<RefCell<Posts>>)>>,
+    /// The search that proved the last program.
+    proved_by: RefCell<Option<Search>>,
     /// Counts the queries of the prover.
     pub(crate) solver: Arc<SolverStats>,
 }
@@ -46,13 +54,13 @@ impl fmt::Debug for Knowledge {
 }
 
 impl Knowledge {
-    /// The prover, or a new one; it should be given back.
-    pub(crate) fn take_prover(&self, limits: Limits) -> Prover {
-        if let Some(mut prover) = self.prover.borrow_mut().take() {
+    /// The prover and its posts, or new ones; they should be given back.
+    pub(crate) fn take_prover(&self, limits: Limits) -> (Prover, Rc<RefCell<Posts>>) {
+        if let Some((mut prover, posts)) = self.prover.borrow_mut().take() {
             prover.set_limits(limits);
-            return prover;
+            return (prover, posts);
         }
-        self.new_prover(limits)
+        (self.new_prover(limits), Rc::default())
     }
 
     /// A prover whose queries are counted here.
@@ -64,9 +72,33 @@ impl Knowledge {
         })
     }
 
-    /// Gives the prover back.
-    pub(crate) fn keep_prover(&self, prover: Prover) {
-        *self.prover.borrow_mut() = Some(prover);
+    /// Gives the prover back, with its posts.
+    pub(crate) fn keep_prover(&self, prover: Prover, posts: Rc<RefCell<Posts>>) {
+        *self.prover.borrow_mut() = Some((prover, posts));
+    }
+
+    /// Remembers the search that proved a program.
+    pub(crate) fn proved_by(&self, search: &Search) {
+        *self.proved_by.borrow_mut() = Some(search.clone());
+    }
+
+    /// The searches with the one in front that proved the last program, if it is
+    /// among them.
+    pub(crate) fn in_order(&self, mut plan: Vec<Planned>) -> Vec<Planned> {
+        let last = self.proved_by.borrow();
+        if let Some(at) = plan.iter().position(|p| Some(&p.search) == last.as_ref()) {
+            plan[..=at].rotate_right(1);
+        }
+        plan
+    }
+
+    /// Posts that were not computed anew because an earlier search had computed them,
+    /// of this program or of another.
+    pub fn recalled_posts(&self) -> u64 {
+        let prover = self.prover.borrow();
+        prover
+            .as_ref()
+            .map_or(0, |(_, posts)| posts.borrow().recalled())
     }
 
     /// Remembers the predicates of a search over `space`.

@@ -417,9 +417,9 @@ impl Many<'_> {
                 engine.predicates.mark_split(own);
             }
         }
-        let mut prover = self.knowledge.take_prover(limits(self.options));
+        let (mut prover, posts) = self.knowledge.take_prover(limits(self.options));
         let end = engine.run(&mut prover, self.options.max_states.min(STATES));
-        self.knowledge.keep_prover(prover);
+        self.knowledge.keep_prover(prover, posts);
         let stats = std::mem::take(&mut engine.stats);
         self.report.stats = stats.following(&self.report.stats);
         match end {

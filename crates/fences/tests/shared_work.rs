@@ -1,0 +1,59 @@
+//! Work is shared between placements: what one verification has computed, the next
+//! one recalls, and comes to the verdict that it would have come to alone.
+
+mod common;
+
+use common::gapped;
+use palisade_fences::{Level, Plan, Rule, sites};
+use palisade_program::Model;
+use palisade_verify::{Knowledge, Options, verify_with};
+
+/// Two counters that must agree; the proof needs predicates.
+const TEXT: &str = "\
+shared turn = 0;
+shared n = 0;
+thread left {
+    local r = 0;
+    while (1) {
+        if (turn == 0) { r = n; assert(r >= 0); n = r + 1; fence; turn = 1; }
+    }
+}
+thread right {
+    local r = 0;
+    while (1) {
+        if (turn == 1) { r = n; assert(r >= 1); n = r - 1; fence; turn = 0; }
+    }
+}
+";
+
+#[test]
+fn posts_survive_another_fence() {
+    for model in [Model::Tso, Model::Pso] {
+        let gapped = gapped(TEXT);
+        let all = sites(&gapped.program, &gapped.gaps);
+        let plan = Plan::new(&gapped.program, model, all, &Rule::Count);
+        assert!(!plan.decisions.is_empty());
+        let options = Options {
+            model,
+            hunt: false,
+            ..Options::default()
+        };
+        let shared = Knowledge::default();
+        let first = verify_with(plan.program, &options, &shared);
+        assert!(first.certified && first.stats.predicates > 0, "{model}");
+        for decision in 0..plan.decisions.len() {
+            let placement = plan.nothing().with(decision, Level::Full);
+            let program = plan.switched(&placement);
+            let before = shared.recalled_posts();
+            let found = verify_with(&program, &options, &shared);
+            let recalled = shared.recalled_posts() - before;
+            let alone = verify_with(&program, &options, &Knowledge::default());
+            assert_eq!(found.verdict, alone.verdict, "{model}, {decision}");
+            let computed = found.stats.posts.0 - found.stats.posts.1;
+            assert!(
+                recalled > computed,
+                "{model}, {decision}: {recalled} recalled, {computed} computed"
+            );
+        }
+    }
+}
