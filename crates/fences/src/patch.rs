@@ -2,7 +2,8 @@
 //! if the statement beside it has one, else it goes on the same line; a statement
 //! that is the whole body of a branch or loop is put in braces together with its
 //! fence; a place that the user marked is written over; `while (c) { ... }` with a
-//! fence at its head becomes `while (1) { fence; if (!(c)) break; ... }`. Nothing
+//! fence at its head becomes `while (1) { fence; if (!(c)) break; ... }`, and so does the
+//! condition of a `for`. Nothing
 //! else of the text changes.
 
 use std::collections::BTreeMap;

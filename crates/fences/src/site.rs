@@ -10,8 +10,8 @@
 //! steps between them in a straight line the first is kept: fences there have
 //! the same effect. A gap behind a join of control flow is one place for all the
 //! stores before the join. The head of a loop counts as such a place only if it
-//! comes directly after stores both on entry and on repetition; else a fence beside
-//! the loop does the same.
+//! comes directly after stores both on entry and on repetition, or after a store in
+//! the parts of a `for`; else a fence beside the loop does the same.
 //!
 //! Places that the user marked are all kept.
 //!
@@ -117,7 +117,8 @@ pub fn useful(program: &Program, gaps: &[Gap]) -> BTreeSet<Span> {
         let matters = |(t, e): &(TemplateId, EdgeId)| surroundings[t.index()].matters[e.index()];
         let joins = |(t, e): &(TemplateId, EdgeId)| {
             let cfg = &program.template(*t).cfg;
-            surroundings[t.index()].joins_stores(cfg, cfg.edge(*e).from)
+            let (around, loc) = (&surroundings[t.index()], cfg.edge(*e).from);
+            around.joins_stores(cfg, loc) || around.follows_own_parts(cfg, loc, &site.gap)
         };
         match site.gap.side {
             Side::At => true,
@@ -171,7 +172,13 @@ impl Surroundings {
         for (index, edge) in cfg.edges.iter().enumerate() {
             incoming[edge.to.index()].push(EdgeId::from(index));
         }
-        let is_load = |step: &Step| matches!(step, Step::Load { .. });
+        let is_load = |step: &Step| match step {
+            Step::Load { .. } => true,
+            Step::Atomic(atomic) => !atomic.drains(),
+            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
+            Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } => false,
+            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
+        };
         let after_store = spread(cfg, Direction::Forward, &is_store, &Step::is_local);
         let before_load = spread(cfg, Direction::Backward, &is_load, &Step::is_local);
         let dirty = spread(cfg, Direction::Forward, &is_store, &keeps_buffers);
@@ -201,6 +208,33 @@ impl Surroundings {
         ways.filter(comes_from_store).count() > 1
     }
 
+    /// Whether a store in the parts of a `for` leads directly to the loop's head `loc`:
+    /// no other gap stands between.
+    fn follows_own_parts(&self, cfg: &Cfg, loc: LocId, gap: &Gap) -> bool {
+        let Some(head) = gap.head else {
+            return false;
+        };
+        let in_parts =
+            |span: Span| span.start >= gap.statement.start && span.end <= head.body.start;
+        let mut seen = vec![false; cfg.loc_count()];
+        let mut open = vec![loc];
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at.index()], true) {
+                continue;
+            }
+            for &id in &self.incoming[at.index()] {
+                let edge = cfg.edge(id);
+                if is_store(&edge.step) && in_parts(edge.span) {
+                    return true;
+                }
+                if edge.step.is_local() {
+                    open.push(edge.from);
+                }
+            }
+        }
+        false
+    }
+
     /// The edges before `edge` as long as there is one way only, by local steps.
     fn straight_line_before(&self, cfg: &Cfg, edge: EdgeId) -> Vec<EdgeId> {
         let mut line = Vec::new();
@@ -225,7 +259,8 @@ fn is_store(step: &Step) -> bool {
 /// Whether stores may still be buffered after the step if they were before.
 fn keeps_buffers(step: &Step) -> bool {
     match step {
-        Step::Fence(FenceKind::Full) | Step::Atomic(_) => false,
+        Step::Fence(FenceKind::Full) => false,
+        Step::Atomic(atomic) => !atomic.drains(),
         Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => true,
         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => true,
         Step::Load { .. } | Step::Store { .. } | Step::Assert { .. } => true,

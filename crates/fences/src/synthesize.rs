@@ -6,7 +6,8 @@
 //!   been run by the concrete machine, and so has its clause ([`crate::clause`]).
 //! - A placement is a repair only if `palisade-verify` proves it, with whatever
 //!   buffers it takes. One that it cannot decide is set aside like a refuted one,
-//!   and whatever costs more is then no longer known to be a minimum.
+//!   and whatever costs more is then no longer known to be a minimum. After several such
+//!   placements any repair will do: fences everywhere, less what a proof does without.
 //! - Verifications share their work: predicates and the solver's answers survive.
 //! - A bug with fences everywhere is looked for under SC; if it is there no fence
 //!   can repair it.
@@ -23,7 +24,7 @@ use crate::hitting_set::{Clause, exceeding, minimum};
 
 use crate::judge;
 use crate::paper;
-use crate::plan::{Placement, Plan};
+use crate::plan::{Level, Placement, Plan};
 use crate::removal;
 
 /// How placements are found.
@@ -51,7 +52,7 @@ pub struct Options {
     pub search: Search,
     /// States that a hunt for bugs looks at.
     pub hunt_states: u64,
-    /// Placements that may stay undecided before the search is given up.
+    /// Placements that may stay undecided before any repair will do.
     pub max_undecided: usize,
     /// Predicates and answers of the solver that one verification leaves for the
     /// next: placements are the same program with other switches.
@@ -234,14 +235,44 @@ impl<'p, 'a> Synthesis<'p, 'a> {
                         return end;
                     }
                 }
-                Judgement::Undecided(why) => {
-                    if let Some(end) = self.set_aside(placement, why) {
-                        return end;
+                Judgement::Undecided(why) => match self.set_aside(placement, why) {
+                    Some(End::Unknown(why)) if !ends_everything(&why) => {
+                        return self.settle().unwrap_or(End::Unknown(why));
                     }
-                }
+                    Some(end) => return end,
+                    None => {}
+                },
             }
         }
         self.concluded()
+    }
+
+    /// Some repair where the cheapest cannot be told: of fences everywhere those go,
+    /// one by one, without which there still is a proof.
+    fn settle(&mut self) -> Option<End> {
+        let mut placement = self.plan.everything();
+        let Judgement::Proved(report) = self.judge(&placement) else {
+            return None;
+        };
+        let mut report = *report;
+        let levels = self.plan.levels();
+        for decision in (0..placement.0.len()).rev() {
+            for level in [Level::None, Level::StoreStore] {
+                let fewer = placement.with(decision, level);
+                if level != Level::None && !levels.contains(&level) {
+                    continue;
+                }
+                if let Judgement::Proved(found) = self.judge(&fewer) {
+                    (placement, report) = (fewer, *found);
+                    break;
+                }
+            }
+        }
+        let most = self.options.max_fences.unwrap_or(usize::MAX);
+        if self.plan.fences(&placement).len() > most {
+            return None;
+        }
+        Some(self.repaired(Repair { placement, report }))
     }
 
     /// The cheapest placement that nothing is known against.
@@ -300,14 +331,8 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     /// Remembers that a placement could not be decided; the end, if it is time.
     pub(crate) fn set_aside(&mut self, placement: Placement, why: Unknown) -> Option<End> {
         self.clauses.push(exceeding(&placement, self.plan.levels()));
-        let stops = match &why {
-            Unknown::Time | Unknown::Memory | Unknown::Interrupted => true,
-            Unknown::Unsupported(..) => true,
-            Unknown::Bound(_) | Unknown::GaveUp(_) => false,
-            Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => false,
-        };
         self.undecided.push((placement, why.clone()));
-        if !stops && self.undecided.len() < self.options.max_undecided {
+        if !ends_everything(&why) && self.undecided.len() < self.options.max_undecided {
             return None;
         }
         self.is_complete = false;
@@ -400,6 +425,16 @@ impl<'p, 'a> Synthesis<'p, 'a> {
                 best: self.plan.describe(placement),
             });
         }
+    }
+}
+
+/// Whether what ran out for one placement has run out for all.
+fn ends_everything(why: &Unknown) -> bool {
+    match why {
+        Unknown::Time | Unknown::Memory | Unknown::Interrupted => true,
+        Unknown::Unsupported(..) => true,
+        Unknown::Bound(_) | Unknown::GaveUp(_) => false,
+        Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => false,
     }
 }
 

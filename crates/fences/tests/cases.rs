@@ -329,3 +329,68 @@ fn verifications_share_their_work() {
     };
     assert!(calls(&second) <= calls(&first));
 }
+
+/// A store in the parts of a `for` has a place behind it: the head of the loop.
+#[test]
+fn parts_of_a_for() {
+    let text = "shared x = 0, y = 0;\n\
+        thread t { local r = 0;\n\
+        for (x = 1; y == 0; r = 1) { in: return; } }\n\
+        thread u { y = 1; fence; if (x == 0) { cs: skip; } }\n\
+        never t@in && u@cs;\n";
+    for model in [Model::Tso, Model::Pso] {
+        let found = minimum(text, model);
+        assert_eq!(found.described, ["full before line 3"], "{model}");
+    }
+    let update = text.replace("x = 1; y == 0; r = 1", "r = 0; r == 0 || y == 0; x = 1");
+    let update = update.replace("in: return;", "if (r == 1) { in: return; } r = 1;");
+    for model in [Model::Tso, Model::Pso] {
+        let found = minimum(&update, model);
+        assert_eq!(counts(&found), (1, 0), "{model}: {:?}", found.described);
+    }
+}
+
+/// Two jumps to one label: one fence behind the label serves both stores.
+#[test]
+fn a_label_joins() {
+    let text = "shared x = 0, y = 0;\n\
+        thread t {\n\
+        if (*) { x = 1; goto out; }\n\
+        x = 2; goto out;\n\
+        out: if (y == 0) { in: skip; } }\n\
+        thread u { y = 1; fence; if (x == 0) { cs: skip; } }\n\
+        never t@in && u@cs;\n";
+    check(text, Model::Tso, &["full before line 5"]);
+    check(text, Model::Pso, &["full before line 5"]);
+}
+
+/// Buffers that are too small leave cheap placements undecided: what is found then is
+/// a repair, and is not called a minimum.
+#[test]
+fn undecided_placements_end_in_some_repair() {
+    let text = "shared x = 0, y = 0, z = 0, w = 0;\n\
+        thread t { x = 1; z = 1; z = 2; if (y == 0) { in: skip; } }\n\
+        thread u { y = 1; w = 1; w = 2; if (x == 0) { cs: skip; } }\n\
+        never t@in && u@cs;\n";
+    let options = Options {
+        max_undecided: 1,
+        verify: palisade_verify::Options {
+            buffers: palisade_verify::Buffers::Bounded(palisade_verify::Sizes {
+                default: 1,
+                named: std::collections::BTreeMap::new(),
+            }),
+            ..palisade_verify::Options::default()
+        },
+        ..Options::default()
+    };
+    let found = synthesized(text, Model::Tso, &Rule::Count, &options);
+    assert!(matches!(found.outcome.end, End::Repaired(_)));
+    assert!(!found.outcome.is_minimum && !found.outcome.undecided.is_empty());
+    assert_eq!(counts(&found), (4, 0), "{:?}", found.described);
+    let at_most = Options {
+        max_fences: Some(3),
+        ..options
+    };
+    let found = synthesized(text, Model::Tso, &Rule::Count, &at_most);
+    assert!(matches!(found.outcome.end, End::Unknown(_)));
+}

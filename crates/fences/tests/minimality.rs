@@ -5,9 +5,10 @@
 
 mod common;
 
-use common::{all_placements, explored, gapped, soak};
+use common::{all_placements, everywhere, explored, gapped, soak};
 use palisade_arbitrary::{Shape, generate};
-use palisade_fences::{End, Level, Options, Placement, Plan, Rule, sites, synthesize};
+use palisade_fences::{End, Level, Options, Placement, Plan, Rule, Site, sites, synthesize};
+use palisade_frontend::pal::Gapped;
 use palisade_program::Model;
 
 /// Most placements that are explored one by one.
@@ -172,4 +173,43 @@ fn fences_only_remove_runs() {
         }
     }
     assert!(violated > 20);
+}
+
+/// Places that are no candidates are not missed: with a candidate in every gap of the
+/// text the machine finds no cheaper repair.
+#[test]
+fn the_candidates_suffice() {
+    let (mut compared, mut repaired) = (0, 0);
+    let count = soak(250);
+    for seed in 0..count {
+        let shape = Shape {
+            statements: 2 + (seed % 2) as usize,
+            ..shape(seed)
+        };
+        let text = generate(seed, &shape);
+        let model = [Model::Tso, Model::Pso][seed as usize % 2];
+        let few = gapped(&text);
+        let all = everywhere(&text);
+        let of = |gapped: &Gapped| -> Vec<Site> { sites(&gapped.program, &gapped.gaps) };
+        let few_plan = Plan::new(&few.program, model, of(&few), &Rule::Count);
+        let all_plan = Plan::new(&all.program, model, of(&all), &Rule::Count);
+        let levels = all_plan.levels().len() + 1;
+        if levels.pow(all_plan.decisions.len().min(20) as u32) > 3 * MOST {
+            continue;
+        }
+        let needs = explored(&few.program, Model::Sc) == Some(true)
+            && explored(&few.program, model) == Some(false);
+        let (true, Some(best), Some(of_all)) =
+            (needs, exhaustive(&few_plan), exhaustive(&all_plan))
+        else {
+            continue;
+        };
+        compared += 1;
+        let cost = best.first().map(|p| few_plan.cost(p));
+        let least = of_all.first().map(|p| all_plan.cost(p));
+        assert_eq!(cost, least, "seed {seed} {model}\n{text}");
+        repaired += u64::from(cost.is_some());
+    }
+    println!("{compared} compared, {repaired} repaired");
+    assert!(repaired * 40 > count);
 }

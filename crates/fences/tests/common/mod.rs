@@ -24,6 +24,12 @@ pub(crate) fn gapped(text: &str) -> Gapped {
     read(&|gap| kept.contains(&gap.at))
 }
 
+/// The program with a candidate in every gap.
+pub(crate) fn everywhere(text: &str) -> Gapped {
+    pal::parse_gapped(Source::new("test.pal", text), &|_| true)
+        .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
 /// Synthesises fences, with all placements of minimum cost.
 pub(crate) fn synthesized(text: &str, model: Model, rule: &Rule, options: &Options) -> Found {
     let gapped = gapped(text);

@@ -1,12 +1,14 @@
 //! *Gaps* of a `.pal` program: between any two statements of a block, before its
 //! first and after its last one, around a statement that is the whole body of a
-//! branch or loop. There is none inside atomic blocks and in functions that
+//! branch or loop, and between a label and its statement (whoever jumps to the label
+//! gets there). There is none inside atomic blocks and in functions that
 //! atomic blocks call (their stores go straight to memory), after a jump (nothing
-//! gets there), in an empty block, and in the head of a `for`.
+//! gets there), and in an empty block.
 //!
-//! The head of a `while` is a gap too: a fence there is passed on entry and on each
-//! repetition, so that it serves a store before the loop and one at its end. It
-//! is written as `while (1) { fence; if (!(condition)) break; ... }`, and lowered so.
+//! The head of a `while` or `for` is a gap too: a fence there is passed on entry and on
+//! each repetition, so that it serves a store before the loop and one at its end (or in
+//! the parts of a `for`). It is written as
+//! `while (1) { fence; if (!(condition)) break; ... }`, and lowered so.
 //!
 //! If the user wrote `fence?`, these are the only gaps.
 //!
@@ -16,7 +18,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade_program::{FenceKind, FlushWords, Gap, Head, Side, Span, UnOp};
+use palisade_program::{AtomicKind, FenceKind, FlushWords, Gap, Head, Side, Span, UnOp};
 
 use super::ast::{Decl, DeclInit, Expr, ExprKind, File, Item, Place, Stmt, StmtKind};
 
@@ -80,6 +82,7 @@ impl Filler<'_> {
             before = Some((whole, ending(&stmt), remote_side(&stmt)));
             let is_label_at_end = index + 1 == count && matches!(stmt.kind, StmtKind::Empty);
             self.inside(&mut stmt);
+            body.extend(self.behind_labels(&mut stmt));
             body.push(stmt);
             if is_label_at_end {
                 before = None;
@@ -88,6 +91,20 @@ impl Filler<'_> {
         if let Some((last, Ending::Acts | Ending::Quiet, flush)) = before {
             body.extend(self.candidate(after(last, flush, false)));
         }
+    }
+
+    /// The gap between the labels of a statement and the statement: the labels go to
+    /// the candidate.
+    fn behind_labels(&mut self, stmt: &mut Stmt) -> Option<Stmt> {
+        if stmt.labels.is_empty() {
+            return None;
+        }
+        let candidate = self.candidate(beside(stmt.span, Side::Before, false))?;
+        let labels = std::mem::take(&mut stmt.labels);
+        Some(Stmt {
+            labels,
+            ..candidate
+        })
     }
 
     /// The statement that is a whole body.
@@ -143,7 +160,13 @@ impl Filler<'_> {
                 }
             }
             StmtKind::DoWhile { body, .. } => self.body(body),
-            StmtKind::For { body, .. } => self.body(body),
+            StmtKind::For { cond, body, .. } => {
+                let head = cond.as_ref().and_then(|cond| head(cond, body));
+                self.body(body);
+                if let Some(head) = head {
+                    self.loop_head(with_labels(stmt), head, stmt);
+                }
+            }
             StmtKind::Choose(branches) => branches.iter_mut().for_each(|b| self.list(b)),
             StmtKind::Fence(FenceKind::Candidate) => {
                 let gap = Gap {
@@ -160,7 +183,7 @@ impl Filler<'_> {
                     stmt.kind = StmtKind::Skip;
                 }
             }
-            StmtKind::Atomic(_) | StmtKind::Empty | StmtKind::Local(_) => {}
+            StmtKind::Atomic(..) | StmtKind::Empty | StmtKind::Local(_) => {}
             StmtKind::Shared(_) | StmtKind::Assign { .. } | StmtKind::Update { .. } => {}
             StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => {}
             StmtKind::Return(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => {}
@@ -183,7 +206,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Puts a candidate before the condition of a `while`.
+    /// Puts a candidate before the condition of a `while` or `for`.
     fn loop_head(&mut self, whole: Span, head: Head, stmt: &mut Stmt) {
         let start = head.condition.start;
         let gap = Gap {
@@ -194,7 +217,13 @@ impl Filler<'_> {
             head: Some(head),
             flush: None,
         };
-        let StmtKind::While { cond, body } = &mut stmt.kind else {
+        let (StmtKind::While { cond, body }
+        | StmtKind::For {
+            cond: Some(cond),
+            body,
+            ..
+        }) = &mut stmt.kind
+        else {
             return;
         };
         let Some(candidate) = self.candidate(gap) else {
@@ -302,7 +331,7 @@ fn with_labels(stmt: &Stmt) -> Span {
     }
 }
 
-/// The head of a `while` as a gap; none if its test costs no step.
+/// The head of a loop as a gap; none if its test costs no step.
 fn head(cond: &Expr, body: &Stmt) -> Option<Head> {
     if let ExprKind::Int(_) = cond.kind {
         return None;
@@ -332,9 +361,9 @@ fn ending(stmt: &Stmt) -> Ending {
         StmtKind::Empty | StmtKind::Local(_) | StmtKind::Shared(_) | StmtKind::Skip => {
             Ending::Quiet
         }
-        StmtKind::Fence(_) | StmtKind::Atomic(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
-            Ending::Quiet
-        }
+        StmtKind::Fence(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => Ending::Quiet,
+        StmtKind::Atomic(AtomicKind::Read, _) => Ending::Acts,
+        StmtKind::Atomic(_, _) => Ending::Quiet,
         StmtKind::Block(_) | StmtKind::If { .. } | StmtKind::While { .. } => Ending::Acts,
         StmtKind::DoWhile { .. } | StmtKind::For { .. } | StmtKind::Choose(_) => Ending::Acts,
         StmtKind::Assign { .. } | StmtKind::Update { .. } | StmtKind::Call(_) => Ending::Acts,
@@ -376,7 +405,7 @@ fn called_in_atomic(file: &File) -> BTreeSet<String> {
 }
 
 fn calls_in_atomic(stmt: &Stmt, found: &mut BTreeSet<String>) {
-    if let StmtKind::Atomic(body) = &stmt.kind {
+    if let StmtKind::Atomic(_, body) = &stmt.kind {
         for stmt in body {
             calls(stmt, found);
         }
@@ -405,7 +434,7 @@ fn calls(stmt: &Stmt, found: &mut BTreeSet<String>) {
         StmtKind::Lock(p) | StmtKind::Unlock(p) => place(p),
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Shared(_) | StmtKind::Break => {}
         StmtKind::Continue | StmtKind::Goto(_) | StmtKind::Choose(_) | StmtKind::Skip => {}
-        StmtKind::Atomic(_) | StmtKind::Fence(_) => {}
+        StmtKind::Atomic(..) | StmtKind::Fence(_) => {}
         // Remote operations do not stand in atomic blocks.
         StmtKind::Put { .. } | StmtKind::Get { .. } => {}
         StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
