@@ -21,7 +21,7 @@ pub struct Shape {
     pub fences: bool,
     /// `fence(ss)`.
     pub store_store: bool,
-    /// Atomic blocks, `cas`, `xchg`, `fetch_add`.
+    /// Atomic blocks, those that only read too, `cas`, `xchg`, `fetch_add`.
     pub atomics: bool,
     /// Loops.
     pub loops: bool,

@@ -299,7 +299,7 @@ impl Generator<'_> {
 
     fn atomic(&mut self, template: &mut Template) {
         let (v, l, c) = (self.var(), self.local(), self.value());
-        match self.rng.below(5) {
+        match self.rng.below(7) {
             0 => self.out.line(&format!(
                 "{l} = cas({v}, {c}, {});",
                 self.shape.modulus - 1 - c
@@ -314,6 +314,7 @@ impl Generator<'_> {
                 self.out.line("owner = self;");
                 self.out.close();
             }
+            3 | 4 => self.snapshot(template),
             _ => {
                 self.out.open("atomic");
                 if self.rng.chance(25) {
@@ -326,6 +327,23 @@ impl Generator<'_> {
                 self.out.close();
             }
         }
+    }
+
+    /// A block that only reads: two values at one moment, and sometimes more.
+    fn snapshot(&mut self, template: &mut Template) {
+        self.out.open("atomic(read)");
+        for local in LOCALS {
+            let place = self.place(template);
+            self.out.line(&format!("{local} = {place};"));
+        }
+        if self.rng.chance(30) {
+            let condition = self.condition(template);
+            self.out.line(&format!("assume({condition});"));
+        }
+        if self.rng.chance(30) {
+            self.block(template, 0, Place::Endless);
+        }
+        self.out.close();
     }
 
     fn properties(&mut self, templates: &[Template]) {
@@ -396,6 +414,6 @@ pub(crate) enum Place {
     Plain,
     /// In an atomic block: no fences.
     Atomic,
-    /// In a loop that may run for ever: no stores.
+    /// In a loop that may run for ever, or in a block that only reads: no stores.
     Endless,
 }

@@ -182,7 +182,7 @@ impl Hash {
                 });
             }
             Step::Atomic(atomic) => {
-                self.tag(7);
+                self.tag(if atomic.drains() { 7 } else { 13 });
                 self.cfg(&atomic.body);
             }
             Step::Assert { cond, kind: _ } => {

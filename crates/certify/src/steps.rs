@@ -16,6 +16,7 @@
 //! | fence | nothing (RMA as well) | only with empty own buffers |
 //! | fence(ss) | nothing | TSO nothing; PSO a fence in the shape |
 //! | atomic block | all runs from entry to exit, on memory | the same, only with empty own buffers |
+//! | atomic block that only reads | the same | all runs from entry to exit, with loads as above |
 //! | put, get, flush | at once | unsupported; RMA: `remote.rs` |
 //!
 //! The memory system's own steps under TSO and PSO are departures ([`departed`]).
@@ -188,8 +189,11 @@ impl<'a> Runner<'a> {
             let edge = cfg.edge(id);
             self.count_frame(&frame, edge.span)?;
             let frames = match &edge.step {
+                Step::Atomic(atomic) if !atomic.drains() => {
+                    self.block(frame, atomic, edge.span, Memory::of(self.model))?
+                }
                 Step::Atomic(atomic) if buffer.has_no_store() => {
-                    self.block(frame, atomic, edge.span)?
+                    self.block(frame, atomic, edge.span, Memory::Direct)?
                 }
                 Step::Atomic(_) => Vec::new(),
                 Step::Put { remote, local } if self.model == Model::Rma => {
@@ -224,7 +228,13 @@ impl<'a> Runner<'a> {
 
     /// All runs of an atomic block from its entry to its exit. Runs that meet
     /// in the same symbolic state are followed once.
-    fn block(&mut self, start: Frame, atomic: &Atomic, span: Span) -> Result<Vec<Frame>, Trouble> {
+    fn block(
+        &mut self,
+        start: Frame,
+        atomic: &Atomic,
+        span: Span,
+        memory: Memory,
+    ) -> Result<Vec<Frame>, Trouble> {
         let body = &atomic.body;
         let cyclic = body.has_cycle();
         let mut done = Vec::new();
@@ -240,8 +250,10 @@ impl<'a> Runner<'a> {
                 continue;
             }
             for (_, edge) in body.outgoing(loc) {
-                let after =
-                    self.step(frame.clone(), &edge.step, edge.span, Memory::Direct, cyclic)?;
+                if !atomic.drains() && matches!(edge.step, Step::Store { .. }) {
+                    return Err(unsupported("a store in a block that only reads", edge.span));
+                }
+                let after = self.step(frame.clone(), &edge.step, edge.span, memory, cyclic)?;
                 open.extend(after.into_iter().map(|frame| (edge.to, frame)));
             }
         }

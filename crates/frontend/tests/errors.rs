@@ -128,6 +128,8 @@ fn control_flow() {
         "shared x; thread t { while (1) { atomic { break; } } }",
         "shared x; thread t { atomic { goto out; in_there: skip; } out: goto in_there; }",
         "thread t { atomic { return; } }",
+        "shared x; thread t { atomic(read) { x = 1; atomic { x = 2; } } }",
+        "thread t { atomic(write) { } }",
         "thread t { atomic { fence; fence(ss); fence?; } }",
     ]));
 }

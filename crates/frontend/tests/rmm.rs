@@ -97,6 +97,39 @@ fn weaker_steps_do_not() {
     check(&store_buffering(plain, two), "hvv");
 }
 
+/// Locked blocks that write nothing: all reads at one moment, own buffered writes
+/// first, without waiting for the buffers.
+#[test]
+fn locked_reads_happen_at_one_moment_and_do_not_wait() {
+    let plain = "write: f[my] := 1";
+    for read in [
+        "locked { read: f[my] = 1; read: f[0] = 0 }",
+        "locked { read: $r := f[0]; read: $s := f[my]; assume: $r = 0 && $s = 1 }; assume: $r = 0",
+        "locked { read: f[my] = 0; read: f[0] = 0 or read: f[my] = 1; read: f[0] = 0 }",
+        "locked { locked { read: f[my] = 1 }; { read: f[0] = 0; nop } }",
+    ] {
+        check(&store_buffering(plain, read), "hvv");
+        check(&store_buffering("write: f[my] := 1; fence", read), "hhh");
+    }
+    // The own buffered write hides what is in memory.
+    let stale = "locked { read: f[my] = 0; read: f[0] = 0 }";
+    check(&store_buffering(plain, stale), "hhh");
+    let moment = |reads: &str| {
+        format!(
+            "forbidden END * data x = 0 y = 0
+             process text {reads}; END: nop
+             process text write: x := 1; write: y := 1"
+        )
+    };
+    check(&moment("read: x = 0; read: y = 1"), "vvv");
+    check(&moment("locked { read: x = 0; read: y = 1 }"), "hhv");
+    check(&moment("locked { read: y = 1; read: x = 0 }"), "hhv");
+    check(
+        &moment("locked { read: x = 0; read: x = 1 or nop; read: y = 1; read: x = 0 }"),
+        "hhv",
+    );
+}
+
 #[test]
 fn store_fences_order_writes_under_pso() {
     let passing = |between: &str| {

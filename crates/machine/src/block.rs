@@ -1,5 +1,6 @@
 //! Atomic blocks. A block's successors are its complete runs from entry to exit;
 //! a false `assume` ends a run without trace; a failing `assert` is a violation.
+//! Loads look into the own buffer first: it is empty where the block waits for that.
 //!
 //! A run that comes back to a place inside the block with the same values adds
 //! nothing, so blocks with loops (or with many branches) remember where they
@@ -12,7 +13,7 @@ use palisade_program::EdgeId;
 
 use crate::machine::{Act, Graph, Machine};
 use crate::options::Bound;
-use crate::state::State;
+use crate::state::{Queue, State};
 
 /// Most places with values inside one block run.
 const MOST_PLACES: usize = 20_000;
@@ -69,6 +70,7 @@ impl Machine<'_> {
         mut end: impl FnMut(BlockEnd, &[i64], &[BlockStep]),
     ) {
         let graph = &self.threads[t].blocks[block as usize];
+        let queue = &state.queues[t];
         let BlockScratch { frames, path, seen } = scratch;
         seen.clear();
         path.clear();
@@ -109,7 +111,12 @@ impl Machine<'_> {
             let (before, after) = frames.split_at_mut(depth + 1);
             let (frame, child) = (&before[depth], &mut after[0]);
             child.slots.clone_from(&frame.slots);
-            match self.inside(graph.arcs[arc].act, choice.unwrap_or(0), &mut child.slots) {
+            match self.inside(
+                graph.arcs[arc].act,
+                choice.unwrap_or(0),
+                queue,
+                &mut child.slots,
+            ) {
                 Inside::Disabled => {}
                 Inside::Fails => end(BlockEnd::Fails, &frame.slots, path),
                 Inside::Cut(bound) => end(BlockEnd::Cut(bound), &frame.slots, path),
@@ -131,15 +138,21 @@ impl Machine<'_> {
         }
     }
 
-    /// One step inside a block, on `slots`.
-    pub(crate) fn inside(&self, act: Act, choice: i64, slots: &mut [i64]) -> Inside {
-        match self.try_inside(act, choice, slots) {
+    /// One step inside a block, on `slots`; `queue` has the thread's buffered stores.
+    pub(crate) fn inside(&self, act: Act, choice: i64, queue: &Queue, slots: &mut [i64]) -> Inside {
+        match self.try_inside(act, choice, queue, slots) {
             Ok(inside) => inside,
             Err(bound) => Inside::Cut(bound),
         }
     }
 
-    fn try_inside(&self, act: Act, choice: i64, slots: &mut [i64]) -> Result<Inside, Bound> {
+    fn try_inside(
+        &self,
+        act: Act,
+        choice: i64,
+        queue: &Queue,
+        slots: &mut [i64],
+    ) -> Result<Inside, Bound> {
         match act {
             Act::Skip => {}
             Act::Assume(cond) => {
@@ -155,7 +168,8 @@ impl Machine<'_> {
             Act::Assign { dst, value } => slots[dst as usize] = self.kept(value, slots)?,
             Act::Havoc { dst, .. } => slots[dst as usize] = choice,
             Act::Load { dst, src } => {
-                slots[dst as usize] = slots[self.cell_of(src, slots)? as usize];
+                let cell = self.cell_of(src, slots)?;
+                slots[dst as usize] = queue.newest(cell).unwrap_or(slots[cell as usize]);
             }
             Act::Store { dst, value } => {
                 let cell = self.cell_of(dst, slots)?;

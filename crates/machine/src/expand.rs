@@ -238,7 +238,8 @@ impl Machine<'_> {
         sink: &mut impl Sink,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if !state.queues[t].stores.is_empty() {
+        let waits = self.threads[t].blocks[block as usize].drains;
+        if waits && !state.queues[t].stores.is_empty() {
             outcome.waits = true;
             return outcome;
         }

@@ -14,8 +14,8 @@
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Cfg, Count, Domain, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, LocalId,
-    Model, Origin, Place, Program, Step, TemplateId,
+    Atomic, Cfg, Count, Domain, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr,
+    LocalId, Model, Origin, Place, Program, Step, TemplateId,
 };
 
 use crate::code::{Atom, Code, Table};
@@ -139,6 +139,8 @@ pub(crate) struct Graph {
     /// Whether a run inside may come back to where it was, or branches so often
     /// that remembering where it was pays.
     pub(crate) remember: bool,
+    /// An atomic block that waits for the own buffers to be empty.
+    pub(crate) drains: bool,
 }
 
 impl Graph {
@@ -413,6 +415,7 @@ impl Compiler<'_, '_> {
             arcs,
             first,
             remember: cfg.has_cycle() || branching > 6 || choosing,
+            drains: false,
         })
     }
 
@@ -469,7 +472,7 @@ impl Compiler<'_, '_> {
             Step::Fence(FenceKind::Full | FenceKind::StoreStore | FenceKind::Candidate) => {
                 Act::Skip
             }
-            Step::Atomic(atomic) => Act::Block(self.block(&atomic.body)?),
+            Step::Atomic(atomic) => Act::Block(self.block(atomic)?),
             Step::Assert { cond, .. } => Act::Assert(self.code(cond)),
             Step::Put { remote, local } => {
                 let (dst, src) = (self.spot(remote), self.spot(local));
@@ -494,9 +497,12 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Inside a block stores go straight to memory, under every model.
-    fn block(&mut self, body: &Cfg) -> Result<u32, Unsupported> {
+    /// Inside a block stores go straight to memory, under every model; one that does
+    /// not wait has none.
+    fn block(&mut self, atomic: &Atomic) -> Result<u32, Unsupported> {
+        let body = &atomic.body;
         let mut graph = self.graph(body)?;
+        graph.drains = atomic.drains();
         for (arc, edge) in graph.arcs.iter_mut().zip(&body.edges) {
             if let Act::Buffer { dst, value } = arc.act {
                 arc.act = Act::Store { dst, value };
@@ -507,7 +513,8 @@ impl Compiler<'_, '_> {
                 Step::Put { .. } | Step::Get { .. } => true,
                 Step::RemoteAtomic(_) | Step::Flush(_) => true,
                 Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
-                Step::Load { .. } | Step::Store { .. } | Step::Assert { .. } => false,
+                Step::Store { .. } => !atomic.drains(),
+                Step::Load { .. } | Step::Assert { .. } => false,
             };
             if refused {
                 return Err(Unsupported {

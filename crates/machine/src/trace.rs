@@ -147,10 +147,10 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let (Act::Block(block), Step::Atomic(atomic)) = (arc.act, &edge.step) else {
             return Err(Refused::NotThere);
         };
-        if !self.state.queues[t].stores.is_empty() {
+        let graph = &machine.threads[t].blocks[block as usize];
+        if graph.drains && !self.state.queues[t].stores.is_empty() {
             return Err(Refused::Waits);
         }
-        let graph = &machine.threads[t].blocks[block as usize];
         let mut slots = self.state.slots.clone();
         let mut words = Vec::new();
         let mut loc = graph.entry;
@@ -165,7 +165,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 _ => 0,
             };
             let before = slots.clone();
-            match machine.inside(act, value, &mut slots) {
+            match machine.inside(act, value, &self.state.queues[t], &mut slots) {
                 Inside::Done => {}
                 Inside::Disabled => return Err(Refused::Disabled),
                 Inside::Cut(bound) => return Err(Refused::Bound(bound)),

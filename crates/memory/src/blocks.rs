@@ -119,6 +119,37 @@ pub fn guarded(condition: LocalExpr, kind: AtomicKind, body: &Cfg, span: Span) -
     Step::Atomic(Box::new(Atomic { kind, body }))
 }
 
+/// A block that only reads: `body` with the ways of `loads` in place of each load.
+/// Edges of the body keep their numbers; a load's is a `skip` to where its ways
+/// start, and the edges of these come behind all others.
+pub fn snapshot(body: &Cfg, loads: &dyn Fn(LocalId, &Place) -> Vec<Vec<Step>>) -> Step {
+    let mut builder = CfgBuilder::new();
+    for _ in body.locs() {
+        builder.loc();
+    }
+    for edge in &body.edges {
+        let Step::Load { dst, src } = &edge.step else {
+            builder.edge(edge.from, edge.step.clone(), edge.to, edge.span);
+            continue;
+        };
+        let start = builder.loc();
+        builder.edge(edge.from, Step::Skip, start, edge.span);
+        for steps in loads(*dst, src) {
+            let mut at = start;
+            for step in steps {
+                let next = builder.loc();
+                builder.edge(at, step, next, edge.span);
+                at = next;
+            }
+            builder.edge(at, Step::Skip, edge.to, edge.span);
+        }
+    }
+    // No location is lost, and edges are sorted by their source: see above.
+    let body = builder.finish_whole(body.entry, body.exit);
+    let kind = AtomicKind::Block;
+    Step::Atomic(Box::new(Atomic { kind, body }))
+}
+
 /// The cells that a place may name, each with the conditions under which it does.
 pub fn cells(program: &Program, place: &Place) -> Vec<(Vec<Step>, Cell)> {
     match &place.index {

@@ -1,6 +1,6 @@
 //! How many cells a buffer can *need*: the most stores that a thread can issue
 //! between two points where its buffers are empty (full fences and atomic
-//! blocks), by its control flow alone. A cycle that stores without emptying the
+//! blocks that wait), by its control flow alone. A cycle that stores without emptying the
 //! buffers needs more than any bound.
 
 use palisade_program::cfg::{Cfg, FenceKind, Step};
@@ -23,7 +23,9 @@ pub fn most_buffered(program: &Program, cell: Option<Cell>) -> Option<u32> {
 /// Stores added by a step, or `None` where the buffers are empty.
 fn weight(program: &Program, step: &Step, cell: Option<Cell>) -> Option<u32> {
     match step {
-        Step::Fence(FenceKind::Full) | Step::Atomic(_) => None,
+        Step::Fence(FenceKind::Full) => None,
+        Step::Atomic(atomic) if atomic.drains() => None,
+        Step::Atomic(_) => Some(0),
         Step::Store { dst, .. } => {
             let counted = cell.is_none_or(|c| cells(program, dst).iter().any(|(_, x)| *x == c));
             Some(u32::from(counted))

@@ -9,6 +9,7 @@
 //! | update of `x` (memory, any time) | `assume count_x > 0`; `x = value_x_0`; cells move down; `count_x = count_x - 1` |
 //! | fence | `assume` all counts are 0 |
 //! | atomic block | `assume` all counts are 0, then the block on memory |
+//! | atomic block that only reads | the block, each load in it by the rule for loads |
 //! | end of the thread | `assume` all counts are 0 |
 //!
 //! *Store-store fences.* DESIGN: a store issued after `fence(ss)` may leave its
@@ -34,7 +35,9 @@ use palisade_program::cfg::{AssertKind, Edge, FenceKind, Place, Step, local};
 use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
 
 use crate::beyond::{Abstract, Beyond, Keep};
-use crate::blocks::{assign, cells, either, equals, guarded, place_of, range, set, written_cells};
+use crate::blocks::{
+    assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
+};
 use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
@@ -195,9 +198,10 @@ impl Buffers<'_> {
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
             Step::Fence(FenceKind::StoreStore) => self.store_store(span),
             Step::Fence(FenceKind::Candidate) => step.clone(),
-            Step::Atomic(atomic) => {
+            Step::Atomic(atomic) if atomic.drains() => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }
+            Step::Atomic(atomic) => snapshot(&atomic.body, &|dst, src| self.loads(dst, src)),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => step.clone(),
             // RMA programs are not run under PSO; the caller refuses them.
             Step::Assert { .. } | Step::Put { .. } | Step::Get { .. } => step.clone(),
@@ -334,6 +338,11 @@ impl Buffers<'_> {
     }
 
     fn load(&self, dst: LocalId, src: &Place, span: Span) -> Step {
+        either(self.loads(dst, src), span)
+    }
+
+    /// The ways in which a load can happen.
+    fn loads(&self, dst: LocalId, src: &Place) -> Vec<Vec<Step>> {
         let mut alternatives = Vec::new();
         for (conditions, cell) in cells(self.program, src) {
             let plain = Step::Load {
@@ -371,7 +380,7 @@ impl Buffers<'_> {
                 }
             }
         }
-        either(alternatives, span)
+        alternatives
     }
 
     /// A store-store fence: a new epoch, if the current one was used.

@@ -29,7 +29,8 @@ pub enum Full {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Meaning {
     /// The thread takes this edge of its template. The body of an atomic block
-    /// keeps its edges in order, after `skip` edges of the reduction's own.
+    /// keeps its edges in order, after `skip` edges of the reduction's own; in blocks
+    /// that only read, more edges of the reduction come behind them.
     Step {
         /// The original edge.
         edge: EdgeId,

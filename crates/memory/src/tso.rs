@@ -11,6 +11,7 @@
 //! | update (memory, any time) | `assume count > 0`; the variable `target_0` gets `value_0`; every cell moves down by one; `count = count - 1` |
 //! | fence | `assume count = 0` |
 //! | atomic block | `assume count = 0`, then the block on memory |
+//! | atomic block that only reads | the block, each load in it by the rule for loads |
 //! | end of the thread | `assume count = 0`: it has ended when it has drained |
 //!
 //! `fence(ss)` has no effect under TSO. Unused cells are kept at 0, so that equal
@@ -40,7 +41,9 @@ use palisade_program::cfg::{AssertKind, Edge, FenceKind, Place, Step, local};
 use palisade_program::{Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
 
 use crate::beyond::{Abstract, Beyond, Keep};
-use crate::blocks::{assign, cells, either, equals, guarded, place_of, range, set, written_cells};
+use crate::blocks::{
+    assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
+};
 use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
 
 /// The program under TSO with buffers of `k` cells.
@@ -156,9 +159,10 @@ impl Buffer<'_> {
             Step::Load { dst, src } => self.load(*dst, src, span),
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
             Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => step.clone(),
-            Step::Atomic(atomic) => {
+            Step::Atomic(atomic) if atomic.drains() => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }
+            Step::Atomic(atomic) => snapshot(&atomic.body, &|dst, src| self.loads(dst, src)),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => step.clone(),
             // RMA programs are not run under TSO; the caller refuses them.
             Step::Assert { .. } | Step::Put { .. } | Step::Get { .. } => step.clone(),
@@ -257,6 +261,11 @@ impl Buffer<'_> {
     }
 
     fn load(&self, dst: LocalId, src: &Place, span: Span) -> Step {
+        either(self.loads(dst, src), span)
+    }
+
+    /// The ways in which a load can happen.
+    fn loads(&self, dst: LocalId, src: &Place) -> Vec<Vec<Step>> {
         let mut alternatives = Vec::new();
         for (conditions, cell) in cells(self.program, src) {
             let plain = Step::Load {
@@ -296,7 +305,7 @@ impl Buffer<'_> {
                 alternatives.extend(fallback.iter().map(|f| [&prefix[..], f].concat()));
             }
         }
-        either(alternatives, span)
+        alternatives
     }
 
     /// A store to `cell` reaches memory: the oldest, or one of the abstract part.

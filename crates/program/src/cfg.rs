@@ -8,6 +8,10 @@
 //! without buffer steps, its stores go straight to memory, and it happens as a
 //! whole: a run that cannot get from its entry to its exit (a false `assume`)
 //! does not happen at all. A failing `assert` inside it is a violation.
+//!
+//! A block of kind [`AtomicKind::Read`] stores nothing and does not wait: it leaves
+//! the buffers alone, and its loads read what loads outside would read there, the
+//! own buffered stores first.
 
 use crate::expr::Expr;
 use crate::ids::{EdgeId, GlobalId, LocId, LocalId, TemplateId};
@@ -63,6 +67,8 @@ pub enum AssertKind {
 pub enum AtomicKind {
     /// `atomic { ... }`
     Block,
+    /// `atomic(read) { ... }`: does not wait for the own buffers, has no store.
+    Read,
     /// `cas(x, old, new)`
     Cas,
     /// `xchg(x, v)`
@@ -83,6 +89,18 @@ pub struct Atomic {
     /// The block; it holds no fence, atomic, remote or flush step. Its exit
     /// has no outgoing edge.
     pub body: Cfg,
+}
+
+impl Atomic {
+    /// Whether the block waits for the thread's own buffers to be empty, and leaves
+    /// them empty.
+    pub const fn drains(&self) -> bool {
+        match self.kind {
+            AtomicKind::Read => false,
+            AtomicKind::Block | AtomicKind::Cas | AtomicKind::Xchg => true,
+            AtomicKind::FetchAdd | AtomicKind::Lock | AtomicKind::Unlock => true,
+        }
+    }
 }
 
 /// Whose operations a flush waits for (RMA).

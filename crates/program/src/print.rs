@@ -184,6 +184,7 @@ impl Program {
             Step::Atomic(atomic) => {
                 let word = match atomic.kind {
                     AtomicKind::Block => "atomic",
+                    AtomicKind::Read => "atomic(read)",
                     AtomicKind::Cas => "cas",
                     AtomicKind::Xchg => "xchg",
                     AtomicKind::FetchAdd => "fetch_add",

@@ -119,7 +119,8 @@ fn thread_step(
                 .path
                 .iter()
                 .filter(|e| e.0 >= skip)
-                .map(|e| EdgeId(e.0 - skip));
+                .map(|e| EdgeId(e.0 - skip))
+                .filter(|e| e.index() < atomic.body.edges.len());
             let path: Vec<BlockStep> = own
                 .map(|inner| {
                     let is_choice = matches!(atomic.body.edge(inner).step, Step::Havoc { .. });

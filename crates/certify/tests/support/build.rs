@@ -122,7 +122,10 @@ pub(crate) fn assign(dst: u32, value: LocalExpr) -> Step {
 }
 
 pub(crate) fn atomic(locs: u32, code: Vec<(u32, Step, u32)>) -> Step {
-    let kind = AtomicKind::Block;
+    block(AtomicKind::Block, locs, code)
+}
+
+pub(crate) fn block(kind: AtomicKind, locs: u32, code: Vec<(u32, Step, u32)>) -> Step {
     let body = graph(locs, code);
     Step::Atomic(Box::new(Atomic { kind, body }))
 }

@@ -139,6 +139,11 @@ impl<'a> Interpreter<'a> {
         for (_, edge) in cfg.outgoing(state.locs[thread]) {
             let buffered = self.model != Model::Sc;
             let next = match &edge.step {
+                Step::Atomic(atomic)
+                    if atomic.kind != AtomicKind::Read && !state.buffers[thread].is_empty() =>
+                {
+                    Ok(Vec::new())
+                }
                 Step::Atomic(atomic) => self.block(state, thread, &atomic.body),
                 step => self.step(state, thread, step, buffered),
             };
@@ -154,9 +159,6 @@ impl<'a> Interpreter<'a> {
     }
 
     fn block(&mut self, state: &State, thread: usize, body: &Cfg) -> Result<Vec<State>, Out> {
-        if !state.buffers[thread].is_empty() {
-            return Ok(Vec::new());
-        }
         let mut seen = BTreeSet::new();
         let mut open = vec![(body.entry, state.clone())];
         let mut done = Vec::new();

@@ -102,7 +102,8 @@ fn random_step(rng: &mut Rng) -> Step {
         13 => assign(rng.below(3) as u32, random_value(rng)),
         14 => Step::Fence(FenceKind::Full),
         15 | 16 => Step::Fence(FenceKind::StoreStore),
-        17 | 18 => random_block(rng),
+        17 => random_block(rng),
+        18 => random_snapshot(rng),
         19 => Step::Havoc {
             dst: LocalId(rng.below(2) as u32),
             domain: Some(Domain { lo: 0, hi: 1 }),
@@ -111,6 +112,25 @@ fn random_step(rng: &mut Rng) -> Step {
         21..=23 => assign(2, random_value(rng)),
         _ => Step::Skip,
     }
+}
+
+/// A block that only reads.
+fn random_snapshot(rng: &mut Rng) -> Step {
+    let load = |rng: &mut Rng, dst: u32| Step::Load {
+        dst: LocalId(dst),
+        src: random_place(rng),
+    };
+    let mut code = vec![(0, load(rng, 0), 1), (1, load(rng, 1), 2)];
+    match rng.below(3) {
+        0 => code.push((2, assume(random_cond(rng)), 3)),
+        1 => {
+            let cond = random_cond(rng);
+            code.push((2, assume(cond.clone()), 3));
+            code.push((2, assume(cond.negate()), 1));
+        }
+        _ => code.push((2, load(rng, 0), 3)),
+    }
+    block(AtomicKind::Read, 4, code)
 }
 
 fn random_block(rng: &mut Rng) -> Step {

@@ -2,7 +2,7 @@
 //! name is resolved. Its depth is bounded by the parser, so recursive walks over
 //! it are safe.
 
-use palisade_program::{BinOp, FenceKind, PropertyKind, RemoteOp, Span, UnOp};
+use palisade_program::{AtomicKind, BinOp, FenceKind, PropertyKind, RemoteOp, Span, UnOp};
 
 /// A name where it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -137,7 +137,8 @@ pub(crate) enum StmtKind {
     Assume(Expr),
     Assert(Expr),
     Skip,
-    Atomic(Vec<Stmt>),
+    /// An atomic block of kind `Block` or `Read`.
+    Atomic(AtomicKind, Vec<Stmt>),
     Lock(Place),
     Unlock(Place),
     Fence(FenceKind),

@@ -298,7 +298,7 @@ impl Writer {
             ";" | "," | ")" | "]" | "." | ".." | "@" | "#" => true,
             "++" | "--" | "[" => self.operand,
             "(" => {
-                let call = matches!(before, "assume" | "assert" | "choose" | "fence");
+                let call = matches!(before, "assume" | "assert" | "atomic" | "choose" | "fence");
                 call || (previous.kind == Kind::Word && self.operand)
             }
             "?" => before == "fence",

@@ -294,7 +294,7 @@ fn remote_side(stmt: &Stmt) -> Option<FlushWords> {
         StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => return None,
         StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) => return None,
         StmtKind::Choose(_) | StmtKind::Assume(_) | StmtKind::Assert(_) => return None,
-        StmtKind::Skip | StmtKind::Atomic(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
+        StmtKind::Skip | StmtKind::Atomic(..) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
             return None;
         }
         StmtKind::Fence(_) | StmtKind::Return(_) | StmtKind::Call(_) | StmtKind::Flush(_) => {

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Operand, Pick, Place,
-    Program, PropAtom, Property, PropertyKind, RemoteAtomic, RemoteOp, Step,
+    AtomicKind, Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Operand,
+    Pick, Place, Program, PropAtom, Property, PropertyKind, RemoteAtomic, RemoteOp, Step,
 };
 
 /// A buffered store.
@@ -337,7 +337,12 @@ impl Reference<'_> {
                 }
             }
             Step::Fence(FenceKind::Candidate) => {}
-            Step::Atomic(atomic) => return self.block(state, t, &atomic.body, failing),
+            Step::Atomic(atomic) => {
+                if atomic.kind != AtomicKind::Read && !state.threads[t].buffer.is_empty() {
+                    return Vec::new();
+                }
+                return self.block(state, t, &atomic.body, failing);
+            }
             Step::Put { remote, local } => {
                 let (from, to) = (self.cell(state, t, local), self.cell(state, t, remote));
                 self.issue(&mut next, t, from, to, to);
@@ -461,9 +466,6 @@ impl Reference<'_> {
 
     /// All complete runs of a block.
     fn block(&self, state: &State, t: usize, body: &Cfg, failing: &mut bool) -> Vec<State> {
-        if !state.threads[t].buffer.is_empty() {
-            return Vec::new();
-        }
         let mut ends = Vec::new();
         let mut seen = BTreeSet::new();
         let mut stack = vec![(body.entry, state.clone())];

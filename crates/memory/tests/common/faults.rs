@@ -1,7 +1,7 @@
 //! The faults that are seeded into reduced programs: each breaks one rule of a
 //! reduction in one way.
 
-use palisade_memory::blocks::{assign, equals, place_of};
+use palisade_memory::blocks::{assign, equals, guarded, place_of};
 use palisade_memory::reduced::{OVERFLOW, Part};
 use palisade_program::cfg::{AssertKind, FenceKind, Step, local};
 use palisade_program::{BinOp, Expr, LocalAtom, Model};
@@ -305,6 +305,38 @@ pub(crate) const FAULTS: &[Fault] = &[
         Rule::Atomic,
         |site, steps| {
             *steps = vec![site.first_empty()];
+        },
+    ),
+    fault(
+        "reading block: waits",
+        BOTH,
+        Rule::Snapshot,
+        |site, steps| {
+            if let [Step::Atomic(atomic)] = &steps[..] {
+                let span = palisade_program::Span::default();
+                *steps = vec![guarded(site.all_empty(), atomic.kind, &atomic.body, span)];
+            }
+        },
+    ),
+    fault(
+        "reading block: does not look into the buffer",
+        BOTH,
+        Rule::Snapshot,
+        |site, steps| {
+            *steps = site.original.cloned().into_iter().collect();
+        },
+    ),
+    fault(
+        "reading block: takes the oldest own store",
+        BOTH,
+        Rule::Snapshot,
+        |site, steps| {
+            if let [Step::Atomic(atomic)] = &mut steps[..] {
+                for edge in &mut atomic.body.edges {
+                    let step = std::slice::from_mut(&mut edge.step);
+                    forward(site, step, &|cell, _| Part::Value(cell, 0));
+                }
+            }
         },
     ),
     fault("end: does not wait", BOTH, Rule::End, no_wait),

@@ -452,6 +452,18 @@ pub(crate) const FAULTS: &[OverFault] = &[
         ),
     ),
     over(
+        KEEPS,
+        Claimed::Among,
+        fault(
+            "reading block: does not look into the set",
+            BOTH,
+            Rule::Snapshot,
+            |site, steps| {
+                *steps = site.original.cloned().into_iter().collect();
+            },
+        ),
+    ),
+    over(
         OLDEST,
         Claimed::Among,
         fault(

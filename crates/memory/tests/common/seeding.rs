@@ -17,6 +17,8 @@ pub(crate) enum Rule {
     Fence,
     StoreStore,
     Atomic,
+    /// Atomic blocks that only read.
+    Snapshot,
     Update,
     End,
 }
@@ -74,6 +76,13 @@ impl Fault {
             atomic.body.edges[0].step = front.pop().expect("one step stays one step");
             return;
         }
+        if self.rule == Rule::Snapshot {
+            // The block as one step, to be changed as a whole.
+            let mut whole = vec![edge.step.clone()];
+            (self.edit)(site, &mut whole);
+            edge.step = whole.pop().expect("one step stays one step");
+            return;
+        }
         let mut alternatives = match &edge.step {
             Step::Atomic(atomic) => paths(&atomic.body),
             step => vec![vec![step.clone()]],
@@ -119,7 +128,8 @@ fn rule_of(original: &Template, meaning: Meaning) -> Option<Rule> {
             Step::Load { .. } => Some(Rule::Load),
             Step::Fence(FenceKind::Full) => Some(Rule::Fence),
             Step::Fence(FenceKind::StoreStore) => Some(Rule::StoreStore),
-            Step::Atomic(_) => Some(Rule::Atomic),
+            Step::Atomic(atomic) if atomic.drains() => Some(Rule::Atomic),
+            Step::Atomic(_) => Some(Rule::Snapshot),
             Step::Fence(FenceKind::Candidate) | Step::Skip | Step::Assume(_) => None,
             Step::Assign { .. } | Step::Havoc { .. } | Step::Assert { .. } => None,
             Step::Put { .. } | Step::Get { .. } => None,
@@ -195,6 +205,13 @@ impl Site<'_> {
             }
             _ => false,
         })
+    }
+
+    /// The condition that all of the buffers are empty.
+    pub(crate) fn all_empty(&self) -> LocalExpr {
+        let parts = self.parts.locals.iter().enumerate();
+        let counts = parts.filter(|(_, p)| is_count(**p));
+        counts.fold(Expr::TRUE, |all, (id, _)| all.and(equals(id.into(), 0)))
     }
 
     /// The condition that only the first of the buffers is empty.

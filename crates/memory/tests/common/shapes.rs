@@ -335,6 +335,49 @@ pub(crate) const SHAPES: &[Shape] = &[
         "finally (t1.r == 1);",
         "hhv",
     ),
+    // Blocks that only read.
+    shape(
+        "SB with reading blocks: they do not wait",
+        &[
+            "x = 1; atomic(read) { r = y; s = z; }",
+            "y = 1; atomic(read) { r = x; s = z; }",
+        ],
+        "finally (t0.r == 1 || t1.r == 1);",
+        "hvv",
+    ),
+    shape(
+        "a reading block sees the newest own store",
+        &["x = 1; x = 2; atomic(read) { r = x; s = y; } assert(r == 2);"],
+        "",
+        "hhh",
+    ),
+    shape(
+        "a reading block reads at one moment",
+        &["atomic(read) { r = x; s = x; }", "x = 1; x = 2;"],
+        "finally (t0.r == t0.s);",
+        "hhh",
+    ),
+    shape(
+        "two loads do not",
+        &["r = x; s = x;", "x = 1; x = 2;"],
+        "finally (t0.r == t0.s);",
+        "vvv",
+    ),
+    shape(
+        "MP into a reading block",
+        &["x = 1; y = 1;", "atomic(read) { r = y; s = x; }"],
+        "finally (t1.r == 0 || t1.s == 1);",
+        "hhv",
+    ),
+    shape(
+        "own stores and others' in a reading block, computed index",
+        &[
+            "a[r] = 1; atomic(read) { r = a[0]; s = a[1 - s]; assume(r == 1); }",
+            "s = 1; a[s] = 1; atomic(read) { s = a[1]; r = a[1 - s]; }",
+        ],
+        "finally (t0.s == 1 || t1.r == 1);",
+        "hvv",
+    ),
     shape(
         "stores by a loop",
         &[

@@ -72,6 +72,8 @@ pub(super) struct Code<'c, 'a> {
     next_temporary: u32,
     /// How many atomic blocks we are inside of.
     pub(super) atomic_depth: u32,
+    /// The outermost of them is an `atomic(read)`.
+    pub(super) only_reads: bool,
     pub(super) labels: Vec<(Name, LocId)>,
     pub(super) hidden_labels: HashSet<String>,
     /// Assertions that have just been emitted, and the place behind them: the
@@ -103,6 +105,7 @@ impl<'c, 'a> Code<'c, 'a> {
             declarations: vec![0],
             next_temporary,
             atomic_depth: 0,
+            only_reads: false,
             labels: Vec::new(),
             hidden_labels: HashSet::new(),
             just_asserted: (here, Vec::new()),

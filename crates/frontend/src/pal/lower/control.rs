@@ -73,7 +73,7 @@ impl Code<'_, '_> {
             }
             StmtKind::Assume(e) | StmtKind::Assert(e) => !has_call(e),
             StmtKind::Skip | StmtKind::Fence(_) => true,
-            StmtKind::Atomic(_) => self.atomic_depth == 0,
+            StmtKind::Atomic(..) => self.atomic_depth == 0,
             StmtKind::Lock(place) | StmtKind::Unlock(place) => plain(place),
             StmtKind::Flush(None) => true,
             StmtKind::Put { .. } | StmtKind::Get { .. } => false,

@@ -64,7 +64,7 @@ impl Code<'_, '_> {
         }
         let region = match &stmt.kind {
             // The first statement of a file never is an atomic block: 0 is free.
-            StmtKind::Atomic(_) if region == 0 => stmt.span.start,
+            StmtKind::Atomic(..) if region == 0 => stmt.span.start,
             _ => region,
         };
         for_each_child(&stmt.kind, &mut |child| {

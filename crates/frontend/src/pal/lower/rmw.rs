@@ -4,8 +4,8 @@
 //! place are inside.
 
 use palisade_program::{
-    Atomic, AtomicKind, BinOp, Expr as Value, LocalAtom, LocalExpr, LocalId, Place as Memory, Span,
-    Step,
+    Atomic, AtomicKind, BinOp, Cfg, Expr as Value, LocalAtom, LocalExpr, LocalId, Place as Memory,
+    Span, Step,
 };
 
 use super::code::Code;
@@ -15,13 +15,13 @@ use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, Place, Stmt};
 
 impl Code<'_, '_> {
-    /// `atomic { ... }`
-    pub(super) fn atomic(&mut self, body: &[Stmt], span: Span) {
+    /// `atomic { ... }`, `atomic(read) { ... }`
+    pub(super) fn atomic(&mut self, kind: AtomicKind, body: &[Stmt], span: Span) {
         let region = self.frame().region;
         if region == 0 {
             self.frame().region = span.start;
         }
-        self.atomically(AtomicKind::Block, span, |code| code.block(body));
+        self.atomically(kind, span, |code| code.block(body));
         self.frame().region = region;
     }
 
@@ -30,6 +30,12 @@ impl Code<'_, '_> {
     fn atomically(&mut self, kind: AtomicKind, span: Span, f: impl FnOnce(&mut Self)) {
         self.atomic_depth += 1;
         if self.atomic_depth > 1 {
+            if self.only_reads && kind != AtomicKind::Read {
+                self.report(
+                    Diagnostic::error(span, "a block that waits inside one that only reads")
+                        .help("take it out of the `atomic(read)` block, or write `atomic`"),
+                );
+            }
             f(self);
             self.atomic_depth -= 1;
             return;
@@ -39,15 +45,32 @@ impl Code<'_, '_> {
         let outer = std::mem::replace(&mut self.graph, inner);
         let before = std::mem::replace(&mut self.here, entry);
         self.forget_assertions();
+        self.only_reads = kind == AtomicKind::Read;
         f(self);
+        self.only_reads = false;
         let inner = std::mem::replace(&mut self.graph, outer);
         let exit = std::mem::replace(&mut self.here, before);
         self.forget_assertions();
         self.atomic_depth -= 1;
         self.dead = false;
         let (body, _) = inner.finish(entry, exit);
+        if kind == AtomicKind::Read {
+            self.refuse_stores(&body);
+        }
         let atomic = Box::new(Atomic { kind, body });
         self.emit(Step::Atomic(atomic), span);
+    }
+
+    fn refuse_stores(&mut self, body: &Cfg) {
+        for edge in &body.edges {
+            if let Step::Store { .. } = edge.step {
+                self.report(
+                    Diagnostic::error(edge.span, "a store in an `atomic(read)` block").help(
+                        "write `atomic { ... }`: it waits until the own stores are in memory",
+                    ),
+                );
+            }
+        }
     }
 
     /// `lock(m)`: waits until `m` is 0 and makes it 1.

@@ -93,7 +93,7 @@ impl Code<'_, '_> {
                 self.emit_assert(cond, AssertKind::User, span);
             }
             StmtKind::Skip => self.emit(Step::Skip, span),
-            StmtKind::Atomic(body) => self.atomic(body, span),
+            StmtKind::Atomic(kind, body) => self.atomic(*kind, body, span),
             StmtKind::Lock(place) => self.lock(place, span),
             StmtKind::Unlock(place) => self.unlock(place, span),
             StmtKind::Fence(kind) => self.fence(*kind, span),

@@ -5,7 +5,7 @@ use crate::pal::ast::{DeclInit, Expr, ExprKind, Place, Stmt, StmtKind};
 /// Calls `f` on the statements directly inside.
 pub(in crate::pal) fn for_each_child(kind: &StmtKind, f: &mut dyn FnMut(&Stmt)) {
     match kind {
-        StmtKind::Block(body) | StmtKind::Atomic(body) => body.iter().for_each(f),
+        StmtKind::Block(body) | StmtKind::Atomic(_, body) => body.iter().for_each(f),
         StmtKind::If { arms, otherwise } => {
             for (_, body) in arms {
                 f(body);

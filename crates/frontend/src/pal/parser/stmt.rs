@@ -1,6 +1,6 @@
 //! Statements.
 
-use palisade_program::{BinOp, FenceKind, RemoteOp, Span};
+use palisade_program::{AtomicKind, BinOp, FenceKind, RemoteOp, Span};
 
 use super::item::ITEM_WORDS;
 use super::{Parse, Parser};
@@ -135,7 +135,8 @@ impl Parser<'_> {
             "choose" if self.sym_after(1, "{") => self.choose_block(),
             "atomic" => {
                 self.advance();
-                Ok(StmtKind::Atomic(self.block()?.0))
+                let kind = self.atomic_kind()?;
+                Ok(StmtKind::Atomic(kind, self.block()?.0))
             }
             "local" | "int" => Ok(StmtKind::Local(self.declarations("local variable")?)),
             "shared" => Ok(StmtKind::Shared(self.declarations("shared variable")?)),
@@ -193,6 +194,19 @@ impl Parser<'_> {
         };
         self.need_sym(";", SEMICOLON)?;
         Ok(kind)
+    }
+
+    /// Nothing, or `(read)`.
+    fn atomic_kind(&mut self) -> Parse<AtomicKind> {
+        if !self.eat_sym("(") {
+            return Ok(AtomicKind::Block);
+        }
+        if self.word() != "read" {
+            return Err(self.expected("`read`", "write `atomic { ... }` or `atomic(read) { ... }`"));
+        }
+        self.advance();
+        self.need_sym(")", "close with `)`")?;
+        Ok(AtomicKind::Read)
     }
 
     fn fence_kind(&mut self) -> Parse<FenceKind> {

@@ -155,7 +155,8 @@ impl Code<'_> {
     fn step(&mut self, edge: &Edge) {
         self.comment(edge.span);
         if let Step::Atomic(atomic) = &edge.step {
-            self.out.push_str("atomic {\n");
+            let kind = if atomic.drains() { "" } else { "(read)" };
+            let _ = writeln!(self.out, "atomic{kind} {{");
             let mut labels = Labels::Block(vec![None; atomic.body.loc_count()]);
             if is_chain(&atomic.body) && atomic.body.entry == atomic.body.exit {
                 // Nothing inside.

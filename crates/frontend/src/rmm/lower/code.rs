@@ -42,9 +42,6 @@ pub(super) struct Code<'a, 'c> {
     scratch: Option<LocalId>,
     labels: Vec<(Name, LocId)>,
     gotos: Vec<(LocId, Name, Span)>,
-    /// Locked blocks that only read, more than once: right only where the
-    /// process's buffers are empty.
-    pub(super) snapshots: Vec<Span>,
     steps: usize,
 }
 
@@ -66,7 +63,6 @@ pub(super) fn template(
         scratch: None,
         labels: Vec::new(),
         gotos: Vec::new(),
-        snapshots: Vec::new(),
         steps: 0,
     };
     for decl in &process.registers {
@@ -272,7 +268,6 @@ impl Code<'_, '_> {
 
     fn finish(self, process: &Process, entry: LocId, exit: LocId) -> Thread {
         let (cfg, renumbered) = self.graph.finish(entry, exit);
-        locked::check_snapshots(&cfg, &self.snapshots, self.complaints);
         let mut named = BTreeMap::new();
         let mut labels = Vec::new();
         for (name, loc) in self.labels {

@@ -6,14 +6,12 @@
 //! If no alternative reads memory twice, its one load happens at one moment
 //! anyway, and the block becomes plain steps: a run that waits at the load is one in
 //! which the block has not yet happened. If some alternative reads
-//! twice and writes nothing, an atomic block is right exactly where the process's
-//! buffers are certainly empty ([`check_snapshots`]); anywhere else it is refused.
+//! twice and none writes, it becomes an atomic block that only reads and does not wait.
 
-use palisade_program::cfg::{Cfg, FenceKind, Step};
-use palisade_program::{AtomicKind, LocId, Span};
+use palisade_program::{AtomicKind, LocId, Span, Step};
 
+use super::Lower;
 use super::code::Code;
-use super::{Complaints, Lower};
 use crate::rmm::ast::{Alternatives, Labelled, Stmt, StmtKind, Sync, WriteKind};
 
 /// What a block does to memory.
@@ -81,11 +79,13 @@ pub(super) fn block(
     if !effect.writes && effect.reads <= 1 {
         return inner(code, alternatives, between);
     }
-    if !effect.writes {
-        code.snapshots.push(span);
-    }
+    let kind = if effect.writes {
+        AtomicKind::Block
+    } else {
+        AtomicKind::Read
+    };
     let mut result = Ok(());
-    code.atomic(AtomicKind::Block, between, span, |code, between| {
+    code.atomic(kind, between, span, |code, between| {
         result = inner(code, alternatives, between);
     });
     result
@@ -168,49 +168,4 @@ fn stmt(code: &mut Code<'_, '_>, stmt: &Stmt, between: (LocId, LocId)) -> Lower<
     let message = format!("a locked block has no {what} inside");
     let help = "use reads, writes, cas, assignments and assumptions; `or` separates alternatives";
     Err(code.complaints.error(span, message, help))
-}
-
-/// Refuses blocks that only read, but more than once, where the process may have
-/// writes in its buffers: what they read there cannot be expressed.
-pub(super) fn check_snapshots(cfg: &Cfg, snapshots: &[Span], complaints: &mut Complaints<'_>) {
-    if snapshots.is_empty() {
-        return;
-    }
-    let buffered = may_have_buffered(cfg);
-    for edge in &cfg.edges {
-        let is_atomic = matches!(edge.step, Step::Atomic(_));
-        if is_atomic && snapshots.contains(&edge.span) && buffered[edge.from.index()] {
-            let message = "this locked block reads more than once while writes may be buffered";
-            let help = "put `fence` before it, or split it";
-            complaints.error(edge.span, message, help);
-        }
-    }
-}
-
-/// For each location whether the thread may have stores in its buffers there.
-fn may_have_buffered(cfg: &Cfg) -> Vec<bool> {
-    let mut buffered = vec![false; cfg.loc_count()];
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for edge in &cfg.edges {
-            let after = match &edge.step {
-                Step::Store { .. } => true,
-                Step::Fence(FenceKind::Full) | Step::Atomic(_) => false,
-                Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {
-                    buffered[edge.from.index()]
-                }
-                Step::Load { .. } | Step::Assert { .. } => buffered[edge.from.index()],
-                Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => {
-                    buffered[edge.from.index()]
-                }
-                Step::Put { .. } | Step::Get { .. } => buffered[edge.from.index()],
-                Step::RemoteAtomic(_) | Step::Flush(_) => buffered[edge.from.index()],
-            };
-            if after && !buffered[edge.to.index()] {
-                buffered[edge.to.index()] = true;
-                changed = true;
-            }
-        }
-    }
-    buffered
 }
