@@ -655,10 +655,6 @@ fn errors_are_located_and_come_with_help() {
             "no `while` inside",
         ),
         (
-            "forbidden A data x = 0 process registers $r = 0 text A: write: x := 1; «locked { read: $r := x; read: x = 0 }",
-            "reads more than once",
-        ),
-        (
             "forbidden A process text A: nop «/* no end",
             "unclosed comment",
         ),
