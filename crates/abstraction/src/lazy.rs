@@ -216,6 +216,8 @@ impl<'a> Lazy<'a> {
                 splits,
             });
         }
+        // An order that does not depend on how predicates are numbered here.
+        targets.sort_by_key(|t| self.literal(predicates, t.pred, true));
         let guard = branch
             .guard
             .conjuncts()

@@ -27,6 +27,9 @@ use crate::paper;
 use crate::plan::{Level, Placement, Plan};
 use crate::removal;
 
+/// How many times more states a hunt looks at with more than two threads.
+const LARGE: u64 = 30;
+
 /// How placements are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Search {
@@ -349,7 +352,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         self.tell(placement);
         let program = self.plan.switched(placement);
         let model = self.plan.model;
-        let states = self.options.hunt_states;
+        let states = self.hunt_states();
         if let Some(bug) = hunt(&program, model, states, &self.options.verify) {
             return self.buggy(placement, bug);
         }
@@ -374,6 +377,14 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             )),
             (Verdict::Unknown(why), _) => Judgement::Undecided(why.clone()),
         }
+    }
+
+    /// States of a hunt. Bugs of three threads lie deeper, and proofs that there is none
+    /// take much longer.
+    fn hunt_states(&self) -> u64 {
+        let copies = self.options.verify.copies();
+        let is_large = self.plan.program.instances(copies).len() > 2;
+        self.options.hunt_states * if is_large { LARGE } else { 1 }
     }
 
     /// A bug was found: the highest placement that still has one.

@@ -7,7 +7,7 @@ mod common;
 
 use common::{all_placements, everywhere, explored, gapped, soak};
 use palisade_arbitrary::{Shape, generate};
-use palisade_fences::{End, Level, Options, Placement, Plan, Rule, Site, sites, synthesize};
+use palisade_fences::{Cost, End, Level, Options, Placement, Plan, Rule, sites, synthesize};
 use palisade_frontend::pal::Gapped;
 use palisade_program::Model;
 
@@ -176,40 +176,42 @@ fn fences_only_remove_runs() {
 }
 
 /// Places that are no candidates are not missed: with a candidate in every gap of the
-/// text the machine finds no cheaper repair.
+/// text there is no cheaper repair.
 #[test]
 fn the_candidates_suffice() {
     let (mut compared, mut repaired) = (0, 0);
-    let count = soak(250);
+    let count = soak(200);
     for seed in 0..count {
-        let shape = Shape {
-            statements: 2 + (seed % 2) as usize,
-            ..shape(seed)
-        };
-        let text = generate(seed, &shape);
+        let text = generate(seed, &shape(seed));
         let model = [Model::Tso, Model::Pso][seed as usize % 2];
         let few = gapped(&text);
-        let all = everywhere(&text);
-        let of = |gapped: &Gapped| -> Vec<Site> { sites(&gapped.program, &gapped.gaps) };
-        let few_plan = Plan::new(&few.program, model, of(&few), &Rule::Count);
-        let all_plan = Plan::new(&all.program, model, of(&all), &Rule::Count);
-        let levels = all_plan.levels().len() + 1;
-        if levels.pow(all_plan.decisions.len().min(20) as u32) > 3 * MOST {
-            continue;
-        }
         let needs = explored(&few.program, Model::Sc) == Some(true)
             && explored(&few.program, model) == Some(false);
-        let (true, Some(best), Some(of_all)) =
-            (needs, exhaustive(&few_plan), exhaustive(&all_plan))
-        else {
+        if !needs {
             continue;
-        };
+        }
         compared += 1;
-        let cost = best.first().map(|p| few_plan.cost(p));
-        let least = of_all.first().map(|p| all_plan.cost(p));
-        assert_eq!(cost, least, "seed {seed} {model}\n{text}");
+        let least = |gapped: &Gapped| -> Option<Cost> {
+            let sites = sites(&gapped.program, &gapped.gaps);
+            let plan = Plan::new(&gapped.program, model, sites, &Rule::Count);
+            let mut options = Options::default();
+            options.verify.model = model;
+            let outcome = synthesize(&plan, &options);
+            match &outcome.end {
+                End::Repaired(repairs) if outcome.is_minimum => {
+                    Some(plan.cost(&repairs[0].placement))
+                }
+                _ => None,
+            }
+        };
+        let cost = least(&few);
+        assert_eq!(
+            cost,
+            least(&everywhere(&text)),
+            "seed {seed} {model}\n{text}"
+        );
         repaired += u64::from(cost.is_some());
     }
     println!("{compared} compared, {repaired} repaired");
-    assert!(repaired * 40 > count);
+    assert!(repaired * 20 > count);
 }

@@ -6,24 +6,22 @@ mod common;
 use common::gapped;
 use palisade_fences::{Level, Plan, Rule, sites};
 use palisade_program::Model;
-use palisade_verify::{Knowledge, Options, verify_with};
+use palisade_verify::{Buffers, Knowledge, Options, Sizes, verify_with};
 
-/// Two counters that must agree; the proof needs predicates.
+/// A ticket lock with unbounded tickets: the proof needs predicates.
 const TEXT: &str = "\
-shared turn = 0;
-shared n = 0;
-thread left {
-    local r = 0;
+shared next = 0;
+shared serving = 0;
+thread t[2] {
+    local mine = 0;
     while (1) {
-        if (turn == 0) { r = n; assert(r >= 0); n = r + 1; fence; turn = 1; }
+        mine = fetch_add(next, 1);
+        while (serving != mine) { }
+        cs: skip;
+        serving = mine + 1;
     }
 }
-thread right {
-    local r = 0;
-    while (1) {
-        if (turn == 1) { r = n; assert(r >= 1); n = r - 1; fence; turn = 0; }
-    }
-}
+never t#1@cs && t#2@cs;
 ";
 
 #[test]
@@ -36,6 +34,11 @@ fn posts_survive_another_fence() {
         let options = Options {
             model,
             hunt: false,
+            // Of the same size for all placements.
+            buffers: Buffers::Bounded(Sizes {
+                default: 2,
+                named: std::collections::BTreeMap::new(),
+            }),
             ..Options::default()
         };
         let shared = Knowledge::default();

@@ -96,7 +96,7 @@ impl Filler<'_> {
     /// The gap between the labels of a statement and the statement: the labels go to
     /// the candidate.
     fn behind_labels(&mut self, stmt: &mut Stmt) -> Option<Stmt> {
-        if stmt.labels.is_empty() {
+        if stmt.labels.is_empty() || matches!(stmt.kind, StmtKind::Empty) {
             return None;
         }
         let candidate = self.candidate(beside(stmt.span, Side::Before, false))?;
