@@ -177,7 +177,8 @@ impl Surroundings {
             Step::Atomic(atomic) => !atomic.drains(),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
             Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } => false,
-            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => false,
+            Step::Put { .. } | Step::Get { .. } => false,
+            Step::RemoteAtomic(_) | Step::Flush(_) => false,
         };
         let after_store = spread(cfg, Direction::Forward, &is_store, &Step::is_local);
         let before_load = spread(cfg, Direction::Backward, &is_load, &Step::is_local);

@@ -275,7 +275,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         if self.plan.fences(&placement).len() > most {
             return None;
         }
-        Some(self.repaired(Repair { placement, report }))
+        Some(self.repaired(vec![Repair { placement, report }]))
     }
 
     /// The cheapest placement that nothing is known against.
@@ -383,8 +383,12 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     /// take much longer.
     fn hunt_states(&self) -> u64 {
         let copies = self.options.verify.copies();
-        let is_large = self.plan.program.instances(copies).len() > 2;
-        self.options.hunt_states * if is_large { LARGE } else { 1 }
+        let has_many = self.plan.program.instances(copies).len() > 2;
+        let factor = match self.plan.model {
+            Model::Tso | Model::Pso if has_many => LARGE,
+            Model::Sc | Model::Tso | Model::Pso | Model::Rma => 1,
+        };
+        self.options.hunt_states * factor
     }
 
     /// A bug was found: the highest placement that still has one.
