@@ -34,10 +34,10 @@
 //!
 //! A property over `k` distinct copies needs `m >= k`. Views that are permutations
 //! of each other are one view: the least of them. For `m` = 1 this is thread-modular
-//! verification; the states of Boolean programs whose broadcasts depend on the
-//! active and one passive thread (seed 003, appendix A) are described exactly
-//! enough by any `m` as far as their views go, and predicates between copies, which
-//! are not monotone, do no harm: V speaks of all choices of copies, not of some.
+//! verification. Predicates between copies, as the ticket lock needs, break the
+//! monotonicity that coverability relies on; here they do no harm, since V speaks of
+//! all choices of copies. Views are always an over-approximation: a program may be
+//! right and have no such V, for a reason that needs more copies at once.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;

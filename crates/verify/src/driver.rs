@@ -23,7 +23,7 @@ use crate::many;
 use crate::options::{Options, Promote, Report};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::seeds::{Seeding, seed_atoms};
-use crate::threads::generalised;
+use crate::threads::{generalised, of_declared};
 
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
@@ -42,12 +42,7 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
         && let Some(any) = generalised(program)
     {
         let report = many::verify_any(&any, options, knowledge);
-        if matches!(report.verdict, Verdict::Holds)
-            || matches!(
-                report.verdict,
-                Verdict::Unknown(Unknown::Time | Unknown::Interrupted)
-            )
-        {
+        if let Some(report) = of_declared(program, &any, report) {
             return report;
         }
     }

@@ -31,7 +31,7 @@ use palisade_abstraction::transformer::Transformer;
 use palisade_abstraction::valuation::PredId;
 use palisade_certify::Kind;
 use palisade_checker::search;
-use palisade_checker::views::{self, Extension, Outcome, Room, Views};
+use palisade_checker::views::{self, Extension, Failure, Outcome, Room, Views};
 use palisade_logic::{Formula, Prover, Term, Var};
 use palisade_memory::reduced::Reduced;
 use palisade_program::named::Named;
@@ -81,6 +81,7 @@ pub(crate) fn verify_any(program: &Program, options: &Options, knowledge: &Knowl
         reducer: Reducer::new(&named.program, options, &instances),
         dropped: false,
         hunted: false,
+        stuck: String::new(),
         report: Report::not_run(),
     };
     many.report.verdict = many.run();
@@ -123,6 +124,8 @@ struct Many<'a> {
     dropped: bool,
     /// The machine has looked for bugs with more copies.
     hunted: bool,
+    /// Where views have failed last.
+    stuck: String,
     report: Report,
 }
 
@@ -302,7 +305,7 @@ impl Many<'_> {
         }
         let fewest = self.fewest();
         let mut searched = Few::default();
-        let mut why = Unknown::GaveUp("views of a few threads are too coarse".into());
+        let mut why = None;
         for seen in fewest..=MOST_SEEN.max(fewest) {
             if seen > 2
                 && !std::mem::replace(&mut self.hunted, true)
@@ -322,7 +325,7 @@ impl Many<'_> {
                     // More copies take more states.
                     Some(Err(bound @ Unknown::Bound(_))) => return self.out_of_states(bound),
                     Some(Err(other)) => {
-                        why = other;
+                        why = Some(other);
                         break;
                     }
                 }
@@ -347,10 +350,13 @@ impl Many<'_> {
                 depth += 1;
             }
         }
-        if let Some(other) = searched.unknown {
-            why = other;
-        }
-        Verdict::Unknown(why)
+        let coarse = || {
+            Unknown::GaveUp(format!(
+                "views of a few threads are too coarse{}",
+                self.stuck
+            ))
+        };
+        Verdict::Unknown(searched.unknown.or(why).unwrap_or_else(coarse))
     }
 
     /// Too many views for a proof: the machine may still find a bug.
@@ -523,7 +529,10 @@ impl Many<'_> {
         drop(search);
         self.count(&base, pool, &counts, started);
         match outcome.map_err(unknown_of)? {
-            Outcome::Failed(_) => Ok(Seen::Failed),
+            Outcome::Failed(failure) => {
+                self.stuck = stuck(&failure, seen, &halls);
+                Ok(Seen::Failed)
+            }
             Outcome::Safe(nodes) => {
                 let predicates = &halls[0].predicates;
                 Ok(Seen::Proof(
@@ -620,6 +629,28 @@ impl Many<'_> {
         self.report.stats.times.push(("certify", started.elapsed()));
         verdict
     }
+}
+
+/// Where a search over views ends that is no proof.
+fn stuck(failure: &Failure, seen: u32, halls: &[Hall<'_>]) -> String {
+    let Some((extension, branch)) = failure.steps.last() else {
+        return String::new();
+    };
+    let commands = &halls[extension.map_or(0, |number| number + 1)].commands;
+    let branch = commands.branch(*branch);
+    let space = commands.space();
+    let template = space
+        .program
+        .template(space.threads[branch.thread].template);
+    let at = template.cfg.edge(branch.edge).span.start;
+    let others = failure.steps.iter().filter(|(e, _)| e.is_some()).count();
+    format!(
+        "; stuck with views of {seen} after {} steps ({others} of threads that are not seen), \
+         last at line {} of {}",
+        failure.steps.len(),
+        space.program.source.position(at).line,
+        template.name
+    )
 }
 
 /// What the searches with a few copies have come to.

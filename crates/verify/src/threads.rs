@@ -1,9 +1,15 @@
 //! *Numbers of threads*: the program with another number of copies of its
 //! replicated templates (`--threads`), and when a proof for every number of copies
-//! is tried for a certain one.
+//! is tried for a certain one, and what it says of that one: a proof is a proof, and a
+//! run of fewer copies is a run of more of them, in which the others do not move.
 
+use palisade_machine::{Action, Witness};
 use palisade_program::symmetry::{Asymmetry, Symmetry};
-use palisade_program::{Count, Pick, Program, PropertyKind};
+use palisade_program::{
+    Count, Instance, Pick, Program, PropertyKind, Template, Unknown, Verdict, Violation,
+};
+
+use crate::options::Report;
 
 /// How many copies of each replicated template run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +43,13 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
     }
     let symmetry = Symmetry::of(&changed);
     for id in program.template_ids() {
+        let template = program.template(id);
+        if is_awaited(template) && changed.template(id).count != template.count {
+            return Err(Asymmetry {
+                reason: "the program waits for as many of these threads as it starts".to_owned(),
+                span: template.span,
+            });
+        }
         let grows = match (program.template(id).count, threads) {
             (Count::Once | Count::Any, _) => false,
             (Count::Fixed(before), Threads::Exactly(n)) => n > before,
@@ -50,6 +63,12 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
         named_copies(&changed, n)?;
     }
     Ok(changed)
+}
+
+/// Whether the end of each copy is counted, so that the program can wait for all: the
+/// front end for C calls what counts them so.
+fn is_awaited(template: &Template) -> bool {
+    template.locals.iter().any(|local| local.name == "$ended")
 }
 
 /// Properties must not name a copy that is not there.
@@ -83,4 +102,52 @@ pub(crate) fn generalised(program: &Program) -> Option<Program> {
         return None;
     }
     with_threads(program, Threads::Any).ok()
+}
+
+/// What the report on `any`, the program with any number of copies, says of `program`;
+/// `None` if that is nothing.
+pub(crate) fn of_declared(program: &Program, any: &Program, mut report: Report) -> Option<Report> {
+    match &report.verdict {
+        Verdict::Holds => Some(report),
+        Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => Some(report),
+        Verdict::Unknown(_) => None,
+        Verdict::Violated(_) => {
+            let (violation, witness) = with_declared(program, any, report.witness.as_ref()?)?;
+            report.verdict = Verdict::Violated(violation);
+            report.witness = Some(witness);
+            Some(report)
+        }
+    }
+}
+
+/// Runs the machine with the copies that `program` declares.
+fn with_declared(
+    program: &Program,
+    any: &Program,
+    witness: &Witness,
+) -> Option<(Box<Violation>, Witness)> {
+    let declared = program.instances(1);
+    let few = any.instances(witness.start.threads);
+    let thread = |t: usize| {
+        let instance: &Instance = few.get(t)?;
+        declared.iter().position(|other| other == instance)
+    };
+    let mut start = witness.start.clone();
+    start.locals.clear();
+    for ((t, local), value) in &witness.start.locals {
+        start.locals.insert((thread(*t)?, *local), *value);
+    }
+    let actions: Option<Vec<Action>> = witness
+        .actions
+        .iter()
+        .map(|action| {
+            Some(Action {
+                thread: thread(action.thread)?,
+                kind: action.kind.clone(),
+            })
+        })
+        .collect();
+    let replayed = palisade_machine::replay(program, &start, &actions?).ok()?;
+    let actions = replayed.actions;
+    Some((replayed.violation?, Witness { start, actions }))
 }

@@ -109,6 +109,36 @@ thread r[*] {
 never w#1@ws && w#2@ws;
 ";
 
+/// Every program of `examples/many` has the verdicts that it announces.
+#[test]
+fn examples() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/many");
+    let files = std::fs::read_dir(folder).expect("the examples are there");
+    let mut count = 0;
+    for file in files {
+        let file = file.expect("readable").path();
+        let text = std::fs::read_to_string(&file).expect("an example can be read");
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("// expect: "));
+        let line = line.unwrap_or_else(|| panic!("{} announces nothing", file.display()));
+        for word in line.split_whitespace() {
+            let (model, verdict) = word.split_once('=').expect("model=verdict");
+            let model = [Model::Sc, Model::Tso, Model::Pso]
+                .into_iter()
+                .find(|m| m.to_string() == model)
+                .expect("a model");
+            match verdict {
+                "holds" => drop(holds(&text, model)),
+                "violated" => violated(&text, model),
+                other => panic!("what is `{other}`?"),
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 30, "{count} verdicts");
+}
+
 #[test]
 fn locks_for_any_number_of_threads() {
     holds(TAS, Model::Sc);
@@ -214,6 +244,17 @@ fn many_copies_by_any_number() {
     let text = palisade_certify::print(&parse(&many), &certificate);
     let read = palisade_certify::parse(&parse(&many), &text).expect("it is well formed");
     assert_eq!(read, certificate);
+}
+
+/// A run of a few of many copies, replayed with all of them.
+#[test]
+fn many_copies_with_a_bug() {
+    let many = without(TAS, "assume(lock == 0); ").replace("[*]", "[40]");
+    let report = under(&many, Model::Sc);
+    let Verdict::Violated(violation) = report.verdict else {
+        panic!("{:?}", report.verdict);
+    };
+    assert_eq!(violation.trace.threads.len(), 40);
 }
 
 #[track_caller]
