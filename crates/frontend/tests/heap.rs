@@ -156,3 +156,18 @@ fn no_text_makes_the_reader_panic() {
         let _ = parse(Source::new("t.pal", rest.as_str()));
     }
 }
+
+#[test]
+fn the_examples_are_formatted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/linear");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the examples are there") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
+        let formatted = palisade_frontend::pal::format(&text);
+        let formatted = formatted.unwrap_or_else(|d| panic!("{}: {d}", path.display()));
+        assert_eq!(formatted, text, "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 15, "{count} examples");
+}

@@ -193,6 +193,17 @@ impl Cond {
         }
     }
 
+    /// Whether it compares two terms that are both `wanted`, or orders one that is.
+    fn compares(&self, wanted: &dyn Fn(Term) -> bool) -> bool {
+        match self {
+            Self::True | Self::Holds(_) => false,
+            Self::Eq(a, b) => wanted(*a) && wanted(*b),
+            Self::Less(a, b) => wanted(*a) || wanted(*b),
+            Self::Not(inner) => inner.compares(wanted),
+            Self::And(a, b) | Self::Or(a, b) => a.compares(wanted) || b.compares(wanted),
+        }
+    }
+
     /// Calls `f` on every term.
     pub fn for_each_term(&self, f: &mut dyn FnMut(Term)) {
         match self {
@@ -318,12 +329,12 @@ impl Step {
 
     /// The local that the step follows to a node, if any: it must not be null.
     pub const fn dereferences(&self) -> Option<LocalId> {
+        if let Self::Free(local) = self {
+            return Some(*local);
+        }
         match self.place() {
             Some(Place::Field { of, .. }) => Some(of),
-            Some(Place::Shared(_)) | None => match self {
-                Self::Free(local) => Some(*local),
-                _ => None,
-            },
+            Some(Place::Shared(_)) | None => None,
         }
     }
 
@@ -561,24 +572,19 @@ impl Program {
         edges.any(|edge| !edge.commits.is_empty())
     }
 
-    /// Whether methods compare data values, so that which values calls are given
-    /// matters. Without that, results are the same up to renaming of the values.
+    /// Whether methods compare data values with each other, so that which values calls are
+    /// given matters. Without that, results are the same up to renaming of the values.
     pub fn compares_data(&self) -> bool {
         self.methods.iter().any(|method| {
             let data = |term: Term| match term {
                 Term::Local(id) => method.body.locals[id.index()].ty == Type::Data,
                 Term::Shared(id) => self.shared[id.index()].ty == Type::Data,
-                Term::Empty => true,
-                Term::Null | Term::Undefined | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => {
-                    false
-                }
+                // No call is given these.
+                Term::Empty | Term::Undefined => false,
+                Term::Null | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => false,
             };
             method.body.edges.iter().any(|edge| match &edge.step {
-                Step::Assume(cond) => {
-                    let mut found = false;
-                    cond.for_each_term(&mut |term| found |= data(term));
-                    found
-                }
+                Step::Assume(cond) => cond.compares(&data),
                 Step::Cas { expect, .. } => data(*expect),
                 Step::Skip
                 | Step::Assign { .. }

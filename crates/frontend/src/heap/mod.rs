@@ -14,7 +14,8 @@ use palisade_program::Source;
 use palisade_program::heap::Program;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::pal::lexer;
+use crate::pal::lexer::{self, Lexed};
+use crate::pal::token::Tok;
 
 /// After so many errors no more are reported.
 const MAX_ERRORS: usize = 50;
@@ -49,4 +50,34 @@ pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
         }),
         Some(_) | None => Err(Diagnostics::new(source, items)),
     }
+}
+
+/// Whether a text is a heap program: it declares a specification, a struct or a method.
+pub(crate) fn is_heap(source: &Source, lexed: &Lexed) -> bool {
+    let mut depth = 0_u32;
+    let mut starts = true;
+    for token in &lexed.tokens {
+        match token.kind {
+            Tok::Name if depth == 0 && starts => {
+                if matches!(
+                    source.slice(token.span),
+                    "spec" | "struct" | "circular" | "method"
+                ) {
+                    return true;
+                }
+            }
+            Tok::Sym("{") => depth += 1,
+            Tok::Sym("}") => depth = depth.saturating_sub(1),
+            Tok::Name | Tok::Int(_) | Tok::Sym(_) | Tok::End => {}
+        }
+        starts = matches!(token.kind, Tok::Sym(";" | "}"));
+    }
+    false
+}
+
+/// What is wrong with the syntax of a heap program.
+pub(crate) fn syntax_errors(source: &Source, lexed: Lexed) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    parser::parse(source, lexed, &mut errors);
+    errors
 }

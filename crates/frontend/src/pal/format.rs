@@ -14,18 +14,23 @@ use super::lexer::{self, Lexed};
 use super::parser;
 use super::token::{Tok, is_reserved};
 use crate::diagnostic::Diagnostics;
+use crate::heap;
 
 /// A block on one line stays there up to this many characters.
 const SHORT_BLOCK: usize = 60;
 
-/// Formats a `.pal` program; syntax errors are returned instead.
+/// Formats a `.pal` program, also a data structure; syntax errors are returned instead.
 pub fn format(text: &str) -> Result<String, Diagnostics> {
     let source = Source::new("", text);
     let lexed = lexer::lex(&source);
     let pieces = pieces(&source, &lexed);
-    let parsed = parser::parse(&source, lexed);
-    if !parsed.errors.is_empty() {
-        return Err(Diagnostics::new(source, parsed.errors));
+    let errors = if heap::is_heap(&source, &lexed) {
+        heap::syntax_errors(&source, lexed)
+    } else {
+        parser::parse(&source, lexed).errors
+    };
+    if !errors.is_empty() {
+        return Err(Diagnostics::new(source, errors));
     }
     let mut writer = Writer::new();
     for at in 0..pieces.len() {

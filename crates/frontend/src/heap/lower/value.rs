@@ -220,9 +220,11 @@ impl Builder<'_> {
     fn sum(&mut self, left: &Expr, right: &Expr, minus: bool, span: Span) -> Option<Value> {
         let a = self.value_of(left, Ty::plain(Type::Int))?;
         let b = self.value_of(right, Ty::plain(Type::Int))?;
-        let constant = |term: Term| match term {
-            Term::Int(value) => Some(value),
-            _ => None,
+        let constant = |term: Term| {
+            if let Term::Int(value) = term {
+                return Some(value);
+            }
+            None
         };
         let (base, by) = match (a.term, constant(b.term), constant(a.term), minus) {
             (base, Some(by), _, true) => (base, by.checked_neg()),
