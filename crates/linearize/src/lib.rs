@@ -16,6 +16,7 @@
 //! | [`machine`] | moves of threads |
 //! | `canonical` | states up to renaming |
 //! | [`explore`](mod@explore) | the search |
+//! | [`stages`] | searches with more and more calls |
 //! | [`witness`], `history` | the run that was found, run again; its history, checked again |
 //! | [`timeline`] | a witness as text |
 //! | [`points`] | where calls can be said to take effect |
@@ -28,6 +29,7 @@ pub mod machine;
 pub mod options;
 pub mod points;
 mod spec;
+pub mod stages;
 mod state;
 pub mod step;
 pub mod timeline;

@@ -27,6 +27,10 @@ use crate::value::{Life, Memory, Value};
 /// Steps over locals in a row; more are taken for an endless loop.
 const MAX_LOCAL_STEPS: usize = 2_000;
 
+/// Steps over locals in all ways of going on from one place; free choices in a loop
+/// make many.
+const MAX_WAYS: usize = 20_000;
+
 /// What a run violates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
@@ -171,8 +175,10 @@ impl<'a> Machine<'a> {
         let code = Code::new(init);
         let mut ends = Vec::new();
         let mut open = vec![(init.entry, memory, code.defaults.clone(), 0)];
+        let mut ways = 0;
         while let Some((at, memory, locals, steps)) = open.pop() {
-            if steps > MAX_LOCAL_STEPS {
+            ways += 1;
+            if steps > MAX_LOCAL_STEPS || ways > MAX_WAYS {
                 self.touch(Bound::LocalSteps);
                 continue;
             }
@@ -286,6 +292,7 @@ impl<'a> Machine<'a> {
             passed: begins,
             steps: 0,
         }];
+        let mut ways = 0;
         while let Some(running) = open.pop() {
             let Some(frame) = &running.state.threads[thread] else {
                 continue;
@@ -304,7 +311,8 @@ impl<'a> Machine<'a> {
                 self.arrive(running, thread, edges[leaving[0]].span, moves);
                 continue;
             }
-            if running.steps > MAX_LOCAL_STEPS {
+            ways += 1;
+            if running.steps > MAX_LOCAL_STEPS || ways > MAX_WAYS {
                 self.touch(Bound::LocalSteps);
                 continue;
             }

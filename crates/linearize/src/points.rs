@@ -14,7 +14,7 @@ use palisade_program::{LocId, Span};
 use crate::explore::{Failure, Found, check_points};
 use crate::machine::Bound;
 use crate::options::Options;
-use crate::track::Points;
+use crate::track::Points as Allowed;
 
 /// Where the calls of a method that end at one `return` take effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,32 +32,61 @@ pub struct Suggestion {
 /// Calls in the runs by which points are chosen, before they are tried on longer ones.
 const FIRST_CALLS: u32 = 2;
 
-/// A point for each return, if there is one that explains all runs within bounds;
-/// `None` if there are none, or if time ran out.
-pub fn suggest(program: &Program, options: &Options) -> Result<Option<Vec<Suggestion>>, Failure> {
+/// What a search for points found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Points {
+    /// A point for each return that runs get to; they explain all runs within bounds.
+    Found(Vec<Suggestion>),
+    /// No choice of one point for each return explains them.
+    None,
+    /// The search was cut: by time, or by the number of states.
+    Cut,
+}
+
+/// The search was cut.
+struct Cut;
+
+/// Looks for a point for each return.
+pub fn suggest(program: &Program, options: &Options) -> Result<Points, Failure> {
     let short = Options {
         calls: options.calls.min(FIRST_CALLS),
         ..options.clone()
     };
     for bounds in [&short, options] {
-        let Some(points) = choose(program, bounds)? else {
-            return Ok(None);
-        };
-        if explains(program, options, &points)? {
-            return Ok(Some(shown(program, &points)));
+        match choose(program, bounds)? {
+            Err(Cut) => return Ok(Points::Cut),
+            Ok(None) => return Ok(Points::None),
+            Ok(Some(chosen)) => match explains(program, options, &chosen)? {
+                Err(Cut) => return Ok(Points::Cut),
+                Ok(true) => return Ok(Points::Found(shown(program, &chosen))),
+                Ok(false) => {}
+            },
         }
     }
-    Ok(None)
+    Ok(Points::None)
 }
 
 /// One edge for each return, one return after another.
-fn choose(program: &Program, options: &Options) -> Result<Option<Points>, Failure> {
+fn choose(program: &Program, options: &Options) -> Result<Result<Option<Allowed>, Cut>, Failure> {
     let mut points = candidates(program);
-    if !explains(program, options, &points)? {
-        return Ok(None);
+    match explains(program, options, &points)? {
+        Err(Cut) => return Ok(Err(Cut)),
+        Ok(false) => return Ok(Ok(None)),
+        Ok(true) => {}
     }
     let keys: Vec<(usize, usize)> = points.keys().copied().collect();
     for key in keys {
+        // No run gets to this return: any point would do, and none is worth saying.
+        let mut trial = points.clone();
+        trial.insert(key, BTreeSet::new());
+        match explains(program, options, &trial)? {
+            Err(Cut) => return Ok(Err(Cut)),
+            Ok(true) => {
+                points = trial;
+                continue;
+            }
+            Ok(false) => {}
+        }
         let body = &program.methods[key.0].body;
         let mut edges: Vec<usize> = points[&key].iter().copied().collect();
         edges.sort_by_key(|&index| rank(body, &body.edges[index]));
@@ -65,17 +94,21 @@ fn choose(program: &Program, options: &Options) -> Result<Option<Points>, Failur
         for edge in edges {
             let mut trial = points.clone();
             trial.insert(key, BTreeSet::from([edge]));
-            if explains(program, options, &trial)? {
-                chosen = Some(trial);
-                break;
+            match explains(program, options, &trial)? {
+                Err(Cut) => return Ok(Err(Cut)),
+                Ok(false) => {}
+                Ok(true) => {
+                    chosen = Some(trial);
+                    break;
+                }
             }
         }
         match chosen {
             Some(trial) => points = trial,
-            None => return Ok(None),
+            None => return Ok(Ok(None)),
         }
     }
-    Ok(Some(points))
+    Ok(Ok(Some(points)))
 }
 
 /// Where points mostly are: steps that write come first, then late ones. Accesses of a
@@ -88,14 +121,23 @@ fn rank(body: &Body, edge: &Edge) -> (bool, bool, Reverse<u32>) {
     (made, !edge.step.writes(), Reverse(edge.span.start))
 }
 
-fn explains(program: &Program, options: &Options, points: &Points) -> Result<bool, Failure> {
+/// Whether calls that take effect at `points` explain all runs within bounds.
+fn explains(
+    program: &Program,
+    options: &Options,
+    points: &Allowed,
+) -> Result<Result<bool, Cut>, Failure> {
     let search = check_points(program, options, points.clone())?;
-    let cut = search.bounds.contains(&Bound::States);
-    Ok(matches!(search.found, Found::Nothing) && !cut)
+    Ok(match search.found {
+        Found::Wrong(_) => Ok(false),
+        Found::Stopped(_) => Err(Cut),
+        Found::Nothing if search.bounds.contains(&Bound::States) => Err(Cut),
+        Found::Nothing => Ok(true),
+    })
 }
 
 /// All accesses from which a return can be reached, for each return.
-fn candidates(program: &Program) -> Points {
+fn candidates(program: &Program) -> Allowed {
     let mut points = BTreeMap::new();
     for (method, declared) in program.methods.iter().enumerate() {
         let body = &declared.body;
@@ -129,7 +171,7 @@ fn leading_to(body: &Body, at: LocId) -> Vec<bool> {
     seen
 }
 
-fn shown(program: &Program, points: &Points) -> Vec<Suggestion> {
+fn shown(program: &Program, points: &Allowed) -> Vec<Suggestion> {
     let mut all = Vec::new();
     for ((method, at_return), edges) in points {
         let declared = &program.methods[*method];

@@ -5,7 +5,7 @@
 
 use palisade_program::Span;
 use palisade_program::heap::print::Names;
-use palisade_program::heap::{Body, Step, Term};
+use palisade_program::heap::{Body, Role, Step, Term};
 
 use crate::canonical::canonical;
 use crate::explore::Failure;
@@ -192,11 +192,35 @@ fn shown(machine: &Machine<'_>, thread: usize, event: &Event) -> Happening {
                 shared: &program.shared,
                 body: Some(body),
             };
-            let text = names.step(&edge.step);
+            let text = spelled_out(names.step(&edge.step), &names, body);
             (Kind::Step(noted(text, &edge.step, body, locals)), edge.span)
         }
     };
     Happening { thread, kind, span }
+}
+
+/// A step in the words of the text: a temporary is the place that it was read from.
+fn spelled_out(mut text: String, names: &Names<'_>, body: &Body) -> String {
+    for (index, local) in body.locals.iter().enumerate().rev() {
+        // From the last on: `$1` is also the start of `$10`.
+        if local.role != Role::Temporary || !text.contains(&local.name) {
+            continue;
+        }
+        let reads = body.edges.iter().find_map(|edge| {
+            if let Step::Read { to, from, .. } = edge.step
+                && to.index() == index
+            {
+                return Some(names.place(from));
+            }
+            None
+        });
+        let Some(place) = reads else { continue };
+        text = match text.strip_prefix(&format!("{} = ", local.name)) {
+            Some(read) => format!("reads {read}"),
+            None => text.replace(&local.name, &place),
+        };
+    }
+    text
 }
 
 /// A step with the value that it is about.

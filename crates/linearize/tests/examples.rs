@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use palisade_linearize::{
-    Found, Options, Reclaim, Search, Wrong, check_commits, explore, points, timeline,
+    Found, Options, Reclaim, Search, Wrong, check_commits, explore, points, stages, timeline,
 };
 use palisade_program::Source;
 use palisade_program::heap::{Program, Specification};
@@ -108,11 +108,16 @@ fn verdicts_with_reclamation() {
             assert_eq!(words(&found), "use after free", "{name}");
         } else if expected.ends_with("violated with --free") {
             both.1 += 1;
-            let found = search(&program, 2, 6, Reclaim::Recycle);
-            assert!(
-                matches!(found.found, Found::Wrong(_)),
-                "{name}: {}",
-                words(&found)
+            let options = Options {
+                calls: 6,
+                reclaim: Reclaim::Recycle,
+                ..Options::default()
+            };
+            let found = stages::search(&program, &options).expect("a search");
+            assert_eq!(
+                words(&found),
+                timeline::words(&Wrong::NotLinearizable),
+                "{name}"
             );
         }
     }
@@ -294,7 +299,9 @@ fn wrong_commit_points_are_noticed_and_others_suggested() {
     }
     let bare = changed("treiber.pal", "commit when t == null;", "");
     let points = points::suggest(&bare, &options).expect("a search");
-    let points = points.expect("there are points");
+    let points::Points::Found(points) = points else {
+        panic!("{points:?}");
+    };
     let shown: Vec<String> = points
         .iter()
         .map(|p| format!("{} {}", p.method, p.step))
@@ -308,7 +315,7 @@ fn wrong_commit_points_are_noticed_and_others_suggested() {
         ]
     );
     let wrong = changed("treiber_store.pal", "commit;", "");
-    assert_eq!(points::suggest(&wrong, &options), Ok(None));
+    assert_eq!(points::suggest(&wrong, &options), Ok(points::Points::None));
 }
 
 #[test]
@@ -319,4 +326,71 @@ fn the_time_line_shows_calls_and_steps() {
         panic!("a history is found");
     };
     insta::assert_snapshot!(timeline::text(&witness, &program.source));
+}
+
+/// Programs of the examples, each with one line of a method left out, if it is still
+/// a program.
+fn mutants() -> Vec<(String, Program)> {
+    let mut all = Vec::new();
+    for (name, program, _) in examples() {
+        let lines: Vec<&str> = program.source.text().lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            if !line.starts_with("    ") || !line.ends_with(';') {
+                continue;
+            }
+            let mut rest = lines.clone();
+            rest.remove(index);
+            let text = rest.join("\n");
+            let name = format!("{name} without line {}", index + 1);
+            if let Ok(parsed) = palisade_frontend::heap::parse(Source::new(&name, text)) {
+                all.push((name, parsed.program));
+            }
+        }
+    }
+    all
+}
+
+/// A search that takes every step apart and keeps threads apart finds something exactly
+/// if the search that does not finds something; on right and on wrong programs.
+#[test]
+fn reductions_find_what_there_is() {
+    let all = std::env::var_os("PALISADE_SOAK").is_some();
+    let mutants = mutants();
+    let stride = if all { 1 } else { 9 };
+    let (mut wrong, mut right) = (0, 0);
+    for (name, program) in mutants.iter().step_by(stride) {
+        let reclaim = [Reclaim::Never, Reclaim::Recycle][wrong % 2];
+        let with = |reduce: bool| {
+            let options = Options {
+                threads: 2,
+                calls: 2,
+                nodes: 4,
+                reclaim,
+                reduce,
+                max_states: 30_000,
+                ..Options::default()
+            };
+            explore(program, &options)
+        };
+        let (Ok(full), Ok(reduced)) = (with(false), with(true)) else {
+            continue;
+        };
+        if full.bounds.contains(&palisade_linearize::Bound::States) {
+            continue;
+        }
+        let violated = |search: &Search| matches!(search.found, Found::Wrong(_));
+        assert_eq!(
+            violated(&full),
+            violated(&reduced),
+            "{name}: {} {}",
+            words(&full),
+            words(&reduced)
+        );
+        *(if violated(&full) {
+            &mut wrong
+        } else {
+            &mut right
+        }) += 1;
+    }
+    assert!(wrong >= 5 && right >= 5, "{wrong} wrong, {right} right");
 }

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use palisade_frontend::heap;
-use palisade_linearize::points::{Suggestion, suggest};
+use palisade_linearize::points::{Points, Suggestion, suggest};
 use palisade_linearize::witness::Kind;
 use palisade_linearize::{
-    Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, explore, timeline,
+    Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
 };
 use palisade_program::heap::{Program, Specification, print};
 use palisade_program::{Source, Unknown};
@@ -143,27 +143,10 @@ fn failed(failure: &Failure) -> Judgement {
     unknown(failure.to_string())
 }
 
-/// Searches runs with more and more calls, so that short histories are found first.
+/// Searches runs, and looks at the commit points if none is wrong.
 fn judge(program: &Program, options: &Options, context: &Context) -> Result<Judgement, Failure> {
-    let mut cost = (0, 0);
-    let mut last: Option<Search> = None;
-    for calls in options.calls.min(2)..=options.calls {
-        let stage = Options {
-            calls,
-            threads: options.threads.min(calls),
-            ..options.clone()
-        };
-        let search = explore(program, &stage)?;
-        cost = (cost.0 + search.states, cost.1 + search.transitions);
-        let ended = !matches!(search.found, Found::Nothing);
-        last = Some(search);
-        if ended {
-            break;
-        }
-    }
-    let Some(search) = last else {
-        return Ok(unknown("no run was searched".to_owned()));
-    };
+    let search = stages::search(program, options)?;
+    let cost = (search.states, search.transitions);
     let mut judgement = judged(program, options, context, search)?;
     (judgement.states, judgement.transitions) = cost;
     if options.reclaim != Reclaim::Never && !program.frees() {
@@ -265,12 +248,14 @@ fn about_commits(
         }
     }
     match suggest(program, &short)? {
-        Some(points) => {
-            for point in &points {
-                judgement.notes.push(suggestion(&program.source, point));
-            }
+        Points::Found(points) => {
+            let found = points.iter().map(|point| suggestion(&program.source, point));
+            judgement.notes.extend(found);
         }
-        None => judgement.notes.push(format!(
+        Points::Cut => judgement
+            .notes
+            .push("the search for commit points was cut".to_owned()),
+        Points::None => judgement.notes.push(format!(
             "no single access per `return` explains all runs of {threads} threads with {calls} calls"
         )),
     }
