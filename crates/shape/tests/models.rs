@@ -130,3 +130,35 @@ fn a_started_thread_may_run_at_once() {
     };
     assert_eq!((verdict(false), verdict(true)), ("violated", "holds"));
 }
+
+/// A functional dependency is a rule: two tuples that agree in the first arguments are one.
+#[test]
+fn functional_dependencies_are_rules() {
+    let program = |clause: &str| {
+        format!(
+            "%p at(t, x, y) {clause}\n%p a(v) unique\n%p b(v) unique\n%p c(v) unique\n%%\n\
+             %action check() {{ %message (E(t, x, y, z) a(t) & b(x) & at(t, x, y) & at(t, x, z) & \
+             y != z) -> \"two\" }}\n%%\nl check() m\n"
+        )
+    };
+    let states = "%n = {u, v, w} %p = { sm = {w:1/2} a = {u} b = {v} at = {(u, v, w):1/2} }";
+    let word = |clause| {
+        let program = program(clause);
+        run("p.tvp", &program, states, &Options::default())
+            .verdict
+            .word()
+    };
+    assert_eq!((word(""), word("[t, x] --> y")), ("violated", "unknown"));
+    let input = |name, text| Input { name, text };
+    let wrong = program("[t, q] --> y");
+    let refused = analyse(
+        input("p.tvp", &wrong),
+        input("s.tvs", states),
+        &Options::default(),
+    );
+    let errors = refused.expect_err("q is no argument").to_string();
+    assert!(
+        errors.contains("p.tvp:1:") && errors.contains("`q` is no argument"),
+        "{errors}"
+    );
+}

@@ -140,6 +140,8 @@ pub struct PredicateDecl {
     pub formula: Option<FormulaAst>,
     /// Property words.
     pub properties: Vec<(String, Span)>,
+    /// Functional dependencies `[x, y] --> z`: arguments that determine another.
+    pub dependencies: Vec<(Vec<String>, String, Span)>,
     /// The values shown in pictures.
     pub shown: Option<Vec<Kleene>>,
     /// Where.

@@ -151,6 +151,7 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
         None
     };
     let mut properties = Vec::new();
+    let mut dependencies = Vec::new();
     loop {
         let at = p.span();
         match p.peek() {
@@ -168,12 +169,12 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
                 }
             }
             Token::Sign("[") => {
-                p.errors.error(
-                    at,
-                    "functional dependencies are not supported",
-                    "write the rule with %r, or use `function`",
-                );
-                return Err(Failed);
+                p.advance();
+                let from = p.idents_until("]")?;
+                if !p.take("-->") && !p.take("->") {
+                    return p.expected("`-->`", "a dependency is [x, y] --> z");
+                }
+                dependencies.push((from, p.ident("an argument")?, at));
             }
             _ => break,
         }
@@ -198,6 +199,7 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
         args,
         formula,
         properties,
+        dependencies,
         shown,
         span,
     })

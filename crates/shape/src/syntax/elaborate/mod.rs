@@ -313,6 +313,7 @@ impl Elaborator<'_> {
             return;
         }
         let id = self.voc.add(&name, arity, abstraction, properties);
+        self.dependencies(p, id);
         if let Some(d) = definition {
             self.voc.define(id, d);
         }
@@ -321,6 +322,43 @@ impl Elaborator<'_> {
                 values.contains(&Kleene::True),
                 values.contains(&Kleene::Half),
             );
+        }
+    }
+
+    /// `[x] --> z`: two tuples that agree in x agree in z, whatever their other arguments.
+    fn dependencies(&mut self, p: &PredicateDecl, id: PredId) {
+        for (from, to, span) in &p.dependencies {
+            let mut named = from.iter().chain([to]);
+            if let Some(other) = named.find(|a| !p.args.contains(a)) {
+                self.errors.error(
+                    *span,
+                    format!("`{other}` is no argument of `{}`", self.voc.get(id).name),
+                    "a dependency is [x, y] --> z with arguments of the predicate",
+                );
+                return;
+            }
+            let tuple = |e: &mut Self, copy: &str| -> Vec<Var> {
+                let name = |a: &String| {
+                    let shared = from.contains(a);
+                    format!("{a}{}", if shared { "" } else { copy })
+                };
+                p.args.iter().map(|a| e.var(&name(a))).collect()
+            };
+            // A quote is not part of any name.
+            let (one, two) = (tuple(self, "'"), tuple(self, "''"));
+            let at = p.args.iter().position(|a| a == to).unwrap_or(0);
+            let formula = Formula::or([
+                Formula::Atom(id, one.clone()).not(),
+                Formula::Atom(id, two.clone()).not(),
+                Formula::Eq(one[at], two[at]),
+            ]);
+            let origin = format!(
+                "the dependency of {} at {}",
+                self.voc.get(id).name,
+                self.errors.place(*span)
+            );
+            self.axioms
+                .push(Axiom::new(formula, origin, Source::Property));
         }
     }
 
