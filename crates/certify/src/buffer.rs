@@ -19,6 +19,7 @@
 
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::remote::Pending;
+use crate::remote_atomic::PendingAtomic;
 use crate::state::StateVar;
 use palisade_program::{Cell, Model};
 
@@ -44,6 +45,8 @@ pub struct Buffer {
     pub pending: Vec<Pending>,
     /// RMA: the operations with instances beyond those of `pending`, in ascending order.
     pub sets: Vec<u32>,
+    /// RMA: pending remote atomic operations, in ascending order.
+    pub atomics: Vec<PendingAtomic>,
 }
 
 /// A buffered store that may go to memory now.
@@ -85,7 +88,11 @@ impl Buffer {
 
     /// Whether nothing waits: no store, no remote operation.
     pub fn is_empty(&self) -> bool {
-        self.has_no_store() && self.pending.is_empty() && self.sets.is_empty()
+        self.has_no_store() && self.has_no_remote()
+    }
+
+    fn has_no_remote(&self) -> bool {
+        self.pending.is_empty() && self.sets.is_empty() && self.atomics.is_empty()
     }
 
     /// Whether no store waits: what fences and atomic blocks wait for.
@@ -113,8 +120,8 @@ impl Buffer {
     pub fn is_canonical(&self, model: Model) -> bool {
         let ascending = self.many.windows(2).all(|pair| pair[0] < pair[1]);
         let pending = match model {
-            Model::Rma => self.pending_is_canonical(),
-            Model::Sc | Model::Tso | Model::Pso => self.pending.is_empty() && self.sets.is_empty(),
+            Model::Rma => self.pending_is_canonical() && self.atomics_are_canonical(),
+            Model::Sc | Model::Tso | Model::Pso => self.has_no_remote(),
         };
         ascending && pending && self.items_are_canonical(model)
     }
@@ -158,6 +165,7 @@ impl Buffer {
     ) -> Vec<StateVar> {
         let read = self.pending.iter().filter(|p| p.read);
         let mut slots: Vec<StateVar> = read.map(|p| StateVar::carried(thread, *p)).collect();
+        slots.extend(self.atomics.iter().flat_map(|p| p.vars(thread)));
         let element = |&operation: &u32| StateVar::Element { thread, operation };
         slots.extend(self.sets.iter().map(element));
         for &cell in &self.many {

@@ -6,6 +6,7 @@ use crate::certificate::{Certificate, Control, Kind};
 use crate::index::Index;
 use crate::names::StateNames;
 use crate::remote::operations;
+use crate::remote_atomic::atomic_operations;
 use crate::state::StateVar;
 use crate::steps::Explicit;
 use crate::stops::{stops_with, until_stop};
@@ -169,6 +170,14 @@ impl<'a> Context<'a> {
             let source = StateVar::Cell(operation.source);
             let explicit = &self.certificate.explicit;
             slots.extend((0..explicit.len()).filter(|i| explicit[*i] == source));
+        }
+        for operation in atomic_operations(self.program, template) {
+            let cells = operation.inputs.iter().copied().flatten();
+            for cell in cells.chain([operation.cell]) {
+                let explicit = &self.certificate.explicit;
+                let read = StateVar::Cell(cell);
+                slots.extend((0..explicit.len()).filter(|i| explicit[*i] == read));
+            }
         }
         slots.sort_unstable();
         slots.dedup();

@@ -13,7 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
-//! | [`remote`] | pending remote operations |
+//! | [`remote`], [`remote_atomic`] | pending remote operations |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
@@ -41,6 +41,7 @@ pub mod print;
 mod property;
 pub mod refusal;
 pub mod remote;
+pub mod remote_atomic;
 pub mod state;
 mod steps;
 pub mod stops;
@@ -58,4 +59,5 @@ pub use parse::{ParseError, parse};
 pub use print::print;
 pub use refusal::{Reason, Refusal, Site};
 pub use remote::{Operation, Pending, operations};
+pub use remote_atomic::{AtomicOperation, PendingAtomic, atomic_operations};
 pub use state::StateVar;

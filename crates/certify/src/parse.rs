@@ -9,6 +9,7 @@ use crate::certificate::{Certificate, Control, Cube, Entry, Kind};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
 use crate::remote::Pending;
+use crate::remote_atomic::PendingAtomic;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
 use crate::views::subject;
@@ -310,6 +311,7 @@ impl Reader {
         let mut many = Vec::new();
         let mut pending = Vec::new();
         let mut sets = Vec::new();
+        let mut atomics = Vec::new();
         while !line.sign(")") {
             if line.sign("|") {
                 items.push(Item::Fence);
@@ -319,6 +321,13 @@ impl Reader {
                 if line.is_word("more") {
                     line.name()?;
                     sets.push(line.number()?);
+                } else if line.is_word("atomic") || line.is_word("applied") {
+                    atomics.push(PendingAtomic {
+                        applied: line.name()? == "applied",
+                        operation: line.number()?,
+                        slot: line.number()?,
+                        got: line.number()?,
+                    });
                 } else {
                     pending.push(pending_operation(line)?);
                 }
@@ -338,6 +347,7 @@ impl Reader {
             many,
             pending,
             sets,
+            atomics,
         })
     }
 

@@ -20,7 +20,9 @@
 //! empty: first the cells of stores that are not known exactly, with `+`, then the
 //! others, oldest first, `|` being a store-store fence; under RMA the pending
 //! operations, `issued 2 0` or `read 2 0`, by number and slot, and `more 2` where there
-//! are instances beyond the slots, as many of which `beyond` allows. After the colon
+//! are instances beyond the slots, as many of which `beyond` allows; remote atomic
+//! operations are `atomic 1 0 3` or `applied 1 0 0`, by number, slot, and which operands
+//! have values. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
 //! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
@@ -155,7 +157,12 @@ fn write_buffer(
         format!("{phase} {} {}", p.operation, p.slot)
     });
     let sets = buffer.sets.iter().map(|o| format!("more {o}"));
-    let all: Vec<String> = many.chain(items).chain(pending).chain(sets).collect();
+    let atomics = buffer.atomics.iter().map(|p| {
+        let phase = if p.applied { "applied" } else { "atomic" };
+        format!("{phase} {} {} {}", p.operation, p.slot, p.got)
+    });
+    let remote = pending.chain(sets).chain(atomics);
+    let all: Vec<String> = many.chain(items).chain(remote).collect();
     write!(out, "{})", all.join(" "))?;
     Ok(())
 }

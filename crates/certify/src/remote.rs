@@ -82,7 +82,7 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
             Step::Get { local, remote } => (remote, local, remote),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => continue,
             Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => continue,
-            // Refused where they are stepped over.
+            // Have numbers of their own.
             Step::RemoteAtomic(_) => continue,
             Step::Assert { .. } | Step::Flush(_) => continue,
         };
@@ -112,7 +112,7 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
 }
 
 /// The cells that a place may name.
-fn named(program: &Program, place: &Place) -> Vec<Cell> {
+pub(crate) fn named(program: &Program, place: &Place) -> Vec<Cell> {
     let count = program.global(place.var).cell_count() as u32;
     let elements = match place.index {
         Some(Expr::Const(i)) if (0..i64::from(count)).contains(&i) => i as u32..i as u32 + 1,
@@ -132,17 +132,18 @@ pub(crate) enum Awaited<'a> {
     If(&'a LocalExpr, u32),
 }
 
-impl Operation {
-    /// Whether a flush waits for this operation.
-    pub(crate) fn awaited<'a>(&self, target: &'a FlushTarget) -> Awaited<'a> {
-        match target {
-            FlushTarget::All => Awaited::Always,
-            FlushTarget::Process { template, .. } if *template != self.remote => Awaited::Never,
-            FlushTarget::Process { copy, .. } => match (copy, self.copy) {
-                (Some(copy), Some(own)) => Awaited::If(copy, own),
-                (Some(_) | None, _) => Awaited::Always,
-            },
-        }
+/// Whether a flush waits for an operation whose remote side is this copy of a process.
+pub(crate) fn awaited(
+    target: &FlushTarget,
+    (remote, copy): (TemplateId, Option<u32>),
+) -> Awaited<'_> {
+    match target {
+        FlushTarget::All => Awaited::Always,
+        FlushTarget::Process { template, .. } if *template != remote => Awaited::Never,
+        FlushTarget::Process { copy: named, .. } => match (named, copy) {
+            (Some(named), Some(own)) => Awaited::If(named, own),
+            (Some(_) | None, _) => Awaited::Always,
+        },
     }
 }
 

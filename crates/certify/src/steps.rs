@@ -26,16 +26,18 @@
 //! [`MAX_FRAMES`] the step is unsupported. Front ends promise that indices are
 //! in range ([`palisade_program::Place`]); the promise is not trusted.
 
+mod remote;
+
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Departure, Joining};
 use crate::refusal::Reason;
-use crate::remote::{Awaited, Operation, Processes, operations};
+use crate::remote::Processes;
 use crate::state::{StateVar, fresh};
 use palisade_logic::lower::{formula_of, term_of};
 use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
 use palisade_program::{
-    Atomic, Cell, Cfg, Domain, EdgeId, FenceKind, FlushTarget, Instance, LocId, LocalAtom,
-    LocalExpr, LocalId, Model, Place, Program, Span, Step,
+    Atomic, Cell, Cfg, Domain, EdgeId, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId,
+    Model, Place, Program, Span, Step,
 };
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -202,6 +204,9 @@ impl<'a> Runner<'a> {
                 Step::Get { local, remote } if self.model == Model::Rma => {
                     self.issue(frame, id, (local, remote), edge.span)?
                 }
+                Step::RemoteAtomic(atomic) if self.model == Model::Rma => {
+                    self.issue_atomic(frame, id, atomic, edge.span)?
+                }
                 step => self.step(frame, step, edge.span, Memory::of(self.model), false)?,
             };
             for frame in frames {
@@ -323,116 +328,8 @@ impl<'a> Runner<'a> {
             Step::Put { remote, local } => self.copy(frame, remote, local, span),
             Step::Get { local, remote } => self.copy(frame, local, remote, span),
             Step::Flush(target) if self.model == Model::Rma => self.flush(frame, target, span),
-            Step::RemoteAtomic(_) => Err(unsupported("a remote atomic operation", span)),
+            Step::RemoteAtomic(atomic) => self.at_once(frame, atomic, span),
             Step::Flush(_) => self.only_sc(span).map(|()| vec![frame]),
-        }
-    }
-
-    /// RMA: a remote operation is issued; `places` are what it writes and reads.
-    fn issue(
-        &mut self,
-        frame: Frame,
-        edge: EdgeId,
-        (to, from): (&Place, &Place),
-        span: Span,
-    ) -> Result<Vec<Frame>, Trouble> {
-        let all = operations(self.program, self.instance.template);
-        let mut after = Vec::new();
-        for (frame, source) in self.cells(frame, from, span)? {
-            for (mut frame, target) in self.cells(frame, to, span)? {
-                let is_it =
-                    |o: &Operation| (o.edge, o.source, o.target) == (edge.0, source, target);
-                let Some(operation) = all.iter().position(is_it) else {
-                    let what = "a remote operation on a variable that lives in no process";
-                    return Err(unsupported(what, span));
-                };
-                self.issued(&mut frame, operation as u32, source, span)?;
-                after.push(frame);
-            }
-        }
-        Ok(after)
-    }
-
-    /// RMA: one more instance is pending, in a slot or beyond them.
-    fn issued(
-        &self,
-        frame: &mut Frame,
-        operation: u32,
-        source: Cell,
-        span: Span,
-    ) -> Result<(), Trouble> {
-        let in_slots = frame.buffer.pending.iter();
-        let in_slots = in_slots.filter(|p| p.operation == operation).count();
-        if self.beyond.is_none_or(|b| in_slots < b.cells as usize) {
-            frame.buffer = frame.buffer.with_issued(operation);
-            return Ok(());
-        }
-        let thread = self.thread;
-        let element = number(StateVar::Element { thread, operation }, span)?;
-        let value = self.value(frame, number(StateVar::Cell(source), span)?);
-        match frame.buffer.sets.binary_search(&operation) {
-            Ok(_) => frame.adds.push((element, value)),
-            Err(at) => {
-                frame.buffer.sets.insert(at, operation);
-                frame.values.insert(element, value);
-            }
-        }
-        Ok(())
-    }
-
-    /// RMA: no own operation with its remote side at the target is pending.
-    fn flush(
-        &mut self,
-        mut frame: Frame,
-        target: &FlushTarget,
-        span: Span,
-    ) -> Result<Vec<Frame>, Trouble> {
-        let all = operations(self.program, self.instance.template);
-        let slots = frame.buffer.pending.iter().map(|p| p.operation);
-        let pending: Vec<u32> = slots.chain(frame.buffer.sets.iter().copied()).collect();
-        for operation in pending {
-            match all[operation as usize].awaited(target) {
-                Awaited::Always => return Ok(Vec::new()),
-                Awaited::Never => {}
-                Awaited::If(copy, own) => {
-                    let copy = self.term(&frame, copy, span)?;
-                    let other = Formula::eq(&copy, &Term::constant(i64::from(own)));
-                    let other = other.map_err(|e| overflow(e, span))?.negated();
-                    let Some(passing) = frame.assuming(&other) else {
-                        return Ok(Vec::new());
-                    };
-                    frame = passing;
-                }
-            }
-        }
-        Ok(vec![frame])
-    }
-
-    /// A synchronous remote operation: `to` receives the value of `from`.
-    fn copy(
-        &mut self,
-        frame: Frame,
-        to: &Place,
-        from: &Place,
-        span: Span,
-    ) -> Result<Vec<Frame>, Trouble> {
-        self.only_sc(span)?;
-        let mut after = Vec::new();
-        for (frame, source) in self.cells(frame, from, span)? {
-            for (frame, target) in self.cells(frame, to, span)? {
-                let value = self.load(&frame, source, span, Memory::Direct)?;
-                after.push(self.store(frame, target, value, span, Memory::Direct)?);
-            }
-        }
-        Ok(after)
-    }
-
-    fn only_sc(&self, span: Span) -> Result<(), Trouble> {
-        match self.model {
-            Model::Sc => Ok(()),
-            Model::Tso | Model::Pso | Model::Rma => {
-                Err(unsupported("remote operations under this model", span))
-            }
         }
     }
 
@@ -754,13 +651,13 @@ pub(crate) fn number(state_var: StateVar, span: Span) -> Result<Var, Trouble> {
         .ok_or_else(|| unsupported("so large a program", span))
 }
 
-fn unsupported(what: &str, span: Span) -> Trouble {
+pub(crate) fn unsupported(what: &str, span: Span) -> Trouble {
     Trouble {
         reason: Reason::Unsupported(what.to_owned()),
         span,
     }
 }
 
-fn overflow(error: Overflow, span: Span) -> Trouble {
+pub(crate) fn overflow(error: Overflow, span: Span) -> Trouble {
     unsupported(&error.to_string(), span)
 }

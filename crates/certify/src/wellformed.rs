@@ -6,6 +6,7 @@ use crate::beyond::{Beyond, Claim};
 use crate::certificate::{Certificate, Control, Entry};
 use crate::refusal::Reason;
 use crate::remote::operations;
+use crate::remote_atomic::{atomic_number, atomic_operations};
 use crate::state::StateVar;
 use crate::views::is_numbered;
 use palisade_logic::Formula;
@@ -19,9 +20,11 @@ pub(crate) fn wellformed(
     certificate: &Certificate,
 ) -> Result<(), Reason> {
     let count = |i: &Instance| operations(program, i.template).len() as u32;
+    let atomics = |i: &Instance| atomic_operations(program, i.template).len() as u32;
     Form {
         program,
         operations: instances.iter().map(count).collect(),
+        atomics: instances.iter().map(atomics).collect(),
         instances,
         certificate,
     }
@@ -34,6 +37,8 @@ struct Form<'a> {
     certificate: &'a Certificate,
     /// How many remote operations each thread has.
     operations: Vec<u32>,
+    /// How many remote atomic operations each thread has.
+    atomics: Vec<u32>,
 }
 
 fn malformed<T>(what: impl Into<String>) -> Result<T, Reason> {
@@ -110,8 +115,11 @@ impl Form<'_> {
                 operation,
                 ..
             } => {
-                let known = |t: u32| self.operation_count(t as usize);
-                thread(t) && self.certificate.model == Model::Rma && operation < known(t)
+                let exists = match atomic_number(operation) {
+                    Some(atomic) => atomic < self.atomic_count(t as usize),
+                    None => operation < self.operation_count(t as usize),
+                };
+                thread(t) && self.certificate.model == Model::Rma && exists
             }
             StateVar::Element {
                 thread: t,
@@ -140,6 +148,11 @@ impl Form<'_> {
     /// How many remote operations a thread has.
     fn operation_count(&self, thread: usize) -> u32 {
         self.operations.get(thread).copied().unwrap_or(0)
+    }
+
+    /// How many remote atomic operations a thread has.
+    fn atomic_count(&self, thread: usize) -> u32 {
+        self.atomics.get(thread).copied().unwrap_or(0)
     }
 
     /// The buffer slots that an atom speaks of.
@@ -204,7 +217,10 @@ impl Form<'_> {
             let count = self.operation_count(thread);
             let pending = buffer.pending.iter().map(|p| p.operation);
             let operations = { pending.chain(buffer.sets.iter().copied()) }.all(|o| o < count);
-            let fits = operations && abstracted && buffer.is_canonical(self.certificate.model);
+            let known_atomics = self.atomic_count(thread);
+            let atomics = buffer.atomics.iter().all(|p| p.operation < known_atomics);
+            let fits =
+                operations && atomics && abstracted && buffer.is_canonical(self.certificate.model);
             if !fits || !{ cells }.all(known) {
                 return malformed(format!("entry {number} has an impossible buffer"));
             }

@@ -17,6 +17,7 @@ use crate::index::After;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::remote::{Processes, network};
+use crate::remote_atomic;
 use crate::state::StateVar;
 use crate::steps::{Effect, Fault, Outcome, Runner, Trouble, departed};
 use crate::views::is_numbered;
@@ -273,6 +274,9 @@ impl<'a> Worker<'a> {
                 buffers: &control.buffers,
             };
             let mut effects = network(context.program, own, processes, &at, template.span)?;
+            let span = template.span;
+            let atomics = remote_atomic::network(context.program, own, processes, &at, span)?;
+            effects.extend(atomics);
             for departure in buffer.departures(model, thread as u32, context.keep()) {
                 let claim = match &context.certificate.beyond {
                     Some(beyond) => beyond.claim(thread as u32, departure.cell),

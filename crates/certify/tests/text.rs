@@ -104,6 +104,12 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
                 Item::Store(Cell(rng.below(3) as u32))
             }
         };
+        let atomic = |rng: &mut Rng| PendingAtomic {
+            operation: rng.below(9) as u32,
+            slot: rng.below(3) as u32,
+            got: rng.below(4) as u32,
+            applied: rng.chance(50),
+        };
         let pending = |rng: &mut Rng| Pending {
             operation: rng.below(9) as u32,
             slot: rng.below(3) as u32,
@@ -116,6 +122,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
                     Model::Rma => Buffer {
                         pending: (0..rng.below(4)).map(|_| pending(rng)).collect(),
                         sets: (0..3).filter(|_| rng.chance(20)).collect(),
+                        atomics: (0..rng.below(3)).map(|_| atomic(rng)).collect(),
                         ..Buffer::default()
                     },
                     Model::Sc | Model::Tso | Model::Pso => Buffer {

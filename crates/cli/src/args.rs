@@ -289,7 +289,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) merge: bool,
     /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
     /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
-    /// of every size, K stores known exactly and the others as a set
+    /// of every size, K stores known exactly and the others as a set; under RMA slots of
+    /// remote operations
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
     /// Which stores abstract buffers know exactly

@@ -13,6 +13,7 @@
 //! | [`tso`] | one buffer per thread |
 //! | [`pso`] | one buffer per thread and variable |
 //! | [`rma`] | pending remote operations |
+//! | [`remote_atomics`] | pending compare-and-swap, fetch-and-op, accumulate |
 //! | [`value_sets`] | all values that pending operations may write |
 
 pub mod beyond;
@@ -20,6 +21,7 @@ pub mod blocks;
 pub mod need;
 pub mod pso;
 pub mod reduced;
+pub mod remote_atomics;
 pub mod rma;
 pub mod tso;
 pub mod value_sets;

@@ -9,6 +9,7 @@ use palisade_program::{
 };
 
 use crate::beyond::{Claim, Keep};
+use crate::remote_atomics::AtomicOperation;
 use crate::rma::Operation;
 use crate::value_sets::SetCell;
 
@@ -54,6 +55,15 @@ pub enum Meaning {
         /// The local that holds the value.
         value: LocalId,
     },
+    /// RMA: the network reads an operand of a remote atomic operation on this cell.
+    AtomicRead {
+        /// The cell that the operation will change.
+        target: Cell,
+        /// Which operand, from 0.
+        operand: u32,
+    },
+    /// RMA: a remote atomic operation changes this cell.
+    AtomicApply(Cell),
     /// RMA: the network writes some value of the set of an operation to this cell.
     Pick(Cell),
     /// Nothing: the thread has ended and its buffers are empty.
@@ -87,6 +97,14 @@ pub enum Part {
     Phase(u32, u32),
     /// RMA: what the network has read for a slot of the operation with this number.
     Carried(u32, u32),
+    /// RMA: the phase of a slot of the remote atomic operation with this number.
+    AtomicPhase(u32, u32),
+    /// RMA: whether the network has read an operand, by operation, slot and operand.
+    AtomicGot(u32, u32, u32),
+    /// RMA: an operand, by operation, slot and operand.
+    AtomicInput(u32, u32, u32),
+    /// RMA: what the cell held before it changed, by operation and slot.
+    AtomicOld(u32, u32),
     /// A temporary of the reduction.
     Scratch,
 }
@@ -106,6 +124,8 @@ pub struct ReducedTemplate {
     pub claims: Vec<(Cell, Claim)>,
     /// RMA: the remote operations, by number.
     pub operations: Vec<Operation>,
+    /// RMA: the remote atomic operations, by number.
+    pub atomics: Vec<AtomicOperation>,
 }
 
 /// A program whose memory model is part of it.
@@ -262,6 +282,7 @@ impl TemplateBuilder {
             locs,
             claims: self.claims,
             operations: Vec::new(),
+            atomics: Vec::new(),
         };
         (template, parts)
     }

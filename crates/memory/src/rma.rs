@@ -19,6 +19,7 @@
 //! | `flush(p)` | waits until all slots of own operations with remote side `p` have phase 0 |
 //! | end of a process | waits until all own slots have phase 0: `finally` speaks of drained states |
 //! | load, store, atomic block, fence | unchanged: they act on memory at once |
+//! | compare-and-swap, fetch-and-op, accumulate | `remote_atomics.rs` |
 //!
 //! **Exact.** What is pending is a multiset of operations, each unread or with a
 //! value. Slots of one operation are interchangeable, so taking the first free one
@@ -37,12 +38,13 @@ use palisade_program::cfg::{
     AssertKind, Atomic, CfgBuilder, Edge, FlushTarget, Place, Step, local,
 };
 use palisade_program::{
-    BinOp, Cell, EdgeId, Expr, LocalExpr, LocalId, Program, Span, Template, TemplateId,
+    BinOp, Cell, EdgeId, Expr, LocId, LocalExpr, LocalId, Program, Span, Template, TemplateId,
 };
 
 use crate::blocks::{Segment, assign, cells, chains, either, equals, place_of, range, set, splice};
 use crate::need;
 use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::remote_atomics::{self, AtomicOperation, AtomicSlot};
 use crate::value_sets::{Scratch, ValueSets, Wanted};
 
 /// The phase of a slot that no operation uses.
@@ -104,6 +106,19 @@ pub fn operations(program: &Program, template: &Template) -> Vec<Operation> {
     all
 }
 
+/// The remote atomic operations that a template can issue.
+pub fn atomic_operations(program: &Program, template: &Template) -> Vec<AtomicOperation> {
+    let edges = template.cfg.edges.iter().enumerate();
+    let all = edges.filter_map(|(index, edge)| match &edge.step {
+        Step::RemoteAtomic(atomic) => Some((EdgeId::from(index), atomic)),
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => None,
+        Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => None,
+        Step::Put { .. } | Step::Get { .. } | Step::Assert { .. } | Step::Flush(_) => None,
+    });
+    all.flat_map(|(edge, atomic)| remote_atomics::operations(program, edge, atomic))
+        .collect()
+}
+
 /// The process in which a remote cell lives. Front ends let remote places be
 /// variables of processes only.
 fn side_of(program: &Program, place: &Place, cell: Cell) -> Option<(TemplateId, Option<u32>)> {
@@ -112,13 +127,16 @@ fn side_of(program: &Program, place: &Place, cell: Cell) -> Option<(TemplateId, 
     Some((home.template, home.per_copy.then_some(element)))
 }
 
-/// Whether a flush waits for the operation: for certain, or where the expression is
+/// The process on the remote side, and which copy of it.
+type Side = (TemplateId, Option<u32>);
+
+/// Whether a flush waits for operations with this remote side: for certain, or where the expression is
 /// not 0.
-fn awaited(operation: &Operation, target: &FlushTarget) -> LocalExpr {
+fn awaited(side: Side, target: &FlushTarget) -> LocalExpr {
     match target {
         FlushTarget::All => Expr::TRUE,
-        FlushTarget::Process { template, .. } if *template != operation.remote => Expr::FALSE,
-        FlushTarget::Process { copy, .. } => match (copy, operation.copy) {
+        FlushTarget::Process { template, .. } if *template != side.0 => Expr::FALSE,
+        FlushTarget::Process { copy, .. } => match (copy, side.1) {
             (Some(copy), Some(own)) => {
                 Expr::binary(BinOp::Eq, copy.clone(), Expr::Const(i64::from(own)))
             }
@@ -130,13 +148,18 @@ fn awaited(operation: &Operation, target: &FlushTarget) -> LocalExpr {
 /// The most instances of an operation that can be pending at once, by the control
 /// flow alone; `None` if there is no bound.
 pub fn most_pending(template: &Template, operation: &Operation) -> Option<u32> {
+    most_issued(template, operation.edge, (operation.remote, operation.copy))
+}
+
+/// The most instances of what an edge issues that can be pending at once.
+fn most_issued(template: &Template, issued: EdgeId, side: Side) -> Option<u32> {
     need::longest(&template.cfg, &|edge| {
         if let Step::Flush(target) = &template.cfg.edge(edge).step
-            && awaited(operation, target) == Expr::TRUE
+            && awaited(side, target) == Expr::TRUE
         {
             return None;
         }
-        Some(u32::from(edge == operation.edge))
+        Some(u32::from(edge == issued))
     })
 }
 
@@ -147,6 +170,10 @@ pub fn slots_needed(program: &Program, most: u32) -> Option<u32> {
         for operation in operations(program, template) {
             let own = most_pending(template, &operation)?;
             needed = needed.max(own);
+        }
+        for operation in atomic_operations(program, template) {
+            let side = (operation.remote, operation.copy);
+            needed = needed.max(most_issued(template, operation.edge, side)?);
         }
     }
     (needed <= most).then_some(needed)
@@ -203,6 +230,7 @@ struct Network<'p> {
     template: usize,
     operations: Vec<Operation>,
     slots: Vec<Vec<Slot>>,
+    atomics: Vec<(AtomicOperation, Vec<AtomicSlot>)>,
     full: Full,
     sets: Option<(&'p ValueSets, Scratch)>,
 }
@@ -230,6 +258,17 @@ impl<'p> Network<'p> {
             };
             slots.push((0..own).map(slot).collect());
         }
+        let mut atomics = Vec::new();
+        let all = atomic_operations(program, original).into_iter();
+        for (number, operation) in all.enumerate() {
+            let side = (operation.remote, operation.copy);
+            // None of them joins a set.
+            let most = k.max(1);
+            let own = most_issued(original, operation.edge, side).map_or(most, |n| n.min(most));
+            let slot = |i| AtomicSlot::new(&mut builder, &operation, number as u32, i);
+            let own = (0..own).map(slot).collect();
+            atomics.push((operation, own));
+        }
         let sets = sets.map(|sets| {
             let value = builder.local("$moved".into(), Part::Scratch, None);
             let flag = builder.local("$flag".into(), Part::Scratch, range(1));
@@ -240,6 +279,7 @@ impl<'p> Network<'p> {
             template: number,
             operations,
             slots,
+            atomics,
             full,
             sets,
         };
@@ -248,10 +288,12 @@ impl<'p> Network<'p> {
         let drained = network.wait(&FlushTarget::All, original.span);
         let (template, parts) = builder.finish(drained, Vec::new());
         let operations = network.operations;
+        let atomics = network.atomics.into_iter().map(|(o, _)| o).collect();
         (
             template,
             ReducedTemplate {
                 operations,
+                atomics,
                 ..parts
             },
         )
@@ -269,8 +311,7 @@ impl<'p> Network<'p> {
                     edge.step.clone()
                 }
                 Step::Load { .. } | Step::Fence(_) | Step::Assert { .. } => edge.step.clone(),
-                // Stays, and the abstraction refuses it with its span.
-                Step::RemoteAtomic(_) => edge.step.clone(),
+                Step::RemoteAtomic(_) => self.issue_atomic(edge_id, edge.span),
             };
             let meaning = Meaning::Step {
                 edge: edge_id,
@@ -321,6 +362,17 @@ impl<'p> Network<'p> {
             }
         }
         chains(alternatives, span)
+    }
+
+    fn issue_atomic(&self, edge: EdgeId, span: Span) -> Step {
+        // Without a slot it may wait only where nothing is proved.
+        let full = match self.sets {
+            Some(_) => Full::Fails,
+            None => self.full,
+        };
+        let own = self.atomics.iter().filter(|(o, _)| o.edge == edge);
+        let ways = own.flat_map(|(o, slots)| remote_atomics::issue(o, slots, full));
+        chains(ways.collect(), span)
     }
 
     /// A store of the process: sets that read the cell hear of it.
@@ -415,7 +467,7 @@ impl<'p> Network<'p> {
         for (number, operation, _) in self.all() {
             let own = (self.template, number);
             let unused = sets.unused(self.program, own, scratch);
-            match awaited(operation, target) {
+            match awaited((operation.remote, operation.copy), target) {
                 Expr::TRUE => chain.push(vec![unused]),
                 Expr::FALSE => {}
                 sometimes => chain.push(vec![
@@ -435,12 +487,20 @@ impl<'p> Network<'p> {
             for (phase, _) in slots {
                 free = free.and(equals(*phase, FREE));
             }
-            let condition = match awaited(operation, target) {
-                Expr::TRUE => free,
-                Expr::FALSE => continue,
-                sometimes => sometimes.negate().or(free),
-            };
-            all = all.and(condition);
+            all = all.and(unless(
+                awaited((operation.remote, operation.copy), target),
+                free,
+            ));
+        }
+        for (operation, slots) in &self.atomics {
+            let mut free = Expr::TRUE;
+            for slot in slots {
+                free = free.and(equals(slot.phase, FREE));
+            }
+            all = all.and(unless(
+                awaited((operation.remote, operation.copy), target),
+                free,
+            ));
         }
         all
     }
@@ -448,6 +508,7 @@ impl<'p> Network<'p> {
     /// The network's halves, as self-loops at every location.
     fn network_steps(&self, builder: &mut TemplateBuilder, original: &Template) {
         for loc in original.cfg.locs() {
+            self.atomic_steps(builder, original, loc);
             for (number, operation, slots) in self.all() {
                 let span = original.cfg.edge(operation.edge).span;
                 let mut add = |step, meaning| {
@@ -482,6 +543,50 @@ impl<'p> Network<'p> {
         }
     }
 
+    /// The network's parts of remote atomic operations at `loc`.
+    fn atomic_steps(&self, builder: &mut TemplateBuilder, original: &Template, loc: LocId) {
+        for (operation, slots) in &self.atomics {
+            let span = original.cfg.edge(operation.edge).span;
+            let target = operation.cell;
+            let mut add = |ways, meaning| {
+                let step = chains(ways, span);
+                let edge = Edge {
+                    from: loc,
+                    to: loc,
+                    step,
+                    span,
+                };
+                builder.edge(edge, meaning);
+            };
+            for slot in slots {
+                for operand in 0..operation.inputs.len() {
+                    if let Some(chain) = slot.read(self.program, operation, operand) {
+                        let operand = operand as u32;
+                        add(vec![chain], Meaning::AtomicRead { target, operand });
+                    }
+                }
+                let ways = slot.apply(self.program, operation).into_iter();
+                let ways = ways.map(|(steps, value)| {
+                    let mut chain = vec![vec![steps]];
+                    chain.extend(self.stored(target, value));
+                    chain.push(vec![slot.applied(operation)]);
+                    chain
+                });
+                add(ways.collect(), Meaning::AtomicApply(target));
+                if let Some(result) = operation.result {
+                    let meaning = Meaning::Write {
+                        target: result,
+                        value: slot.old,
+                    };
+                    let mut chain = vec![vec![vec![Step::Assume(equals(slot.phase, READ))]]];
+                    chain.extend(self.stored(result, local(slot.old)));
+                    chain.push(vec![vec![set(slot.old, 0), set(slot.phase, FREE)]]);
+                    add(vec![chain], meaning);
+                }
+            }
+        }
+    }
+
     fn read(&self, operation: &Operation, (phase, value): Slot, span: Span) -> Step {
         let steps = vec![
             Step::Assume(equals(phase, ISSUED)),
@@ -499,5 +604,14 @@ impl<'p> Network<'p> {
         chain.extend(self.stored(operation.target, local(value)));
         chain.push(vec![vec![set(value, 0), set(phase, FREE)]]);
         chains(vec![chain], span)
+    }
+}
+
+/// `condition` wherever `when` holds.
+fn unless(when: LocalExpr, condition: LocalExpr) -> LocalExpr {
+    match when {
+        Expr::TRUE => condition,
+        Expr::FALSE => Expr::TRUE,
+        sometimes => sometimes.negate().or(condition),
     }
 }

@@ -96,6 +96,34 @@ fn sets_miss_no_violation() {
     assert!(same > 2 * more, "{same} as the machine, {more} too many");
 }
 
+/// Remote atomic operations: those on one cell happen in any order here, so that there
+/// may be more violations, but none is missed; neither in slots nor beside sets.
+#[test]
+fn atomics_miss_no_violation() {
+    let shape = Shape {
+        remote_atomics: true,
+        ..Shape::rma()
+    };
+    let (mut bad, mut same, mut more) = (0, 0, 0);
+    for seed in 0..count(100) {
+        let text = generate(5_000 + seed, &shape);
+        let program = parse(&text);
+        let reduced = rma::reduce(&program, 2, Full::Fails);
+        let both = (
+            violated(&program, Model::Rma),
+            violated(&reduced.program, Model::Sc),
+        );
+        match both {
+            (Some(true), Some(true)) => bad += 1,
+            (Some(false), Some(false)) => same += 1,
+            (Some(false), Some(true)) => more += 1,
+            (Some(true), Some(false)) => panic!("missed\n{text}"),
+            (None, _) | (_, None) => {}
+        }
+    }
+    assert!(bad > 5 && same > 5 * more, "{bad}, {same}, {more}");
+}
+
 /// The violation needs a remote write to be read by an operation that is pending: the
 /// put of `Z` was issued before `Y` could change.
 const CHAIN: &str = "

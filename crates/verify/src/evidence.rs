@@ -96,6 +96,13 @@ pub(crate) fn action(
             target,
             value: step.locals[value.index()],
         },
+        // Which of several on one cell is not in the run: the first is tried.
+        Meaning::AtomicRead { target, operand } => ActionKind::AtomicRead {
+            target,
+            position: 0,
+            operand: operand as usize,
+        },
+        Meaning::AtomicApply(target) => ActionKind::AtomicApply { target },
         // Runs through sets are not replayed: which operation it was is not in them.
         Meaning::End | Meaning::Pick(_) => return None,
     };

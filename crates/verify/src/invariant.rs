@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_certify::{
-    Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep, Kind, Operation,
-    Pending, StateVar,
+    AtomicOperation, Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep,
+    Kind, Operation, Pending, PendingAtomic, StateVar,
 };
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
@@ -19,6 +19,7 @@ use palisade_logic::term::Overflow;
 use palisade_logic::{Formula, Term};
 use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
+use palisade_memory::remote_atomics::Input;
 use palisade_memory::rma;
 use palisade_memory::value_sets::{SetCell, SetPart};
 use palisade_program::{Cell, LocId, LocalId, Model, Program};
@@ -37,6 +38,8 @@ enum Slot {
     /// What the network has read for a slot of an operation: it exists while the
     /// slot's phase says so.
     Carried(StateVar, usize, Part),
+    /// Of a slot of a remote atomic operation: an operand, or the value from before.
+    Atomic(StateVar, usize, u32, u32, Option<u32>),
     /// Any element of a value set: it exists while the control variable of this slot
     /// is 1.
     Element(StateVar, usize),
@@ -127,7 +130,15 @@ impl<'a> Translator<'a> {
                 let carried = StateVar::carried(thread_number, pending);
                 Slot::Carried(carried, thread, Part::Phase(number, slot))
             }
-            Part::Phase(..) => Slot::Shape,
+            Part::AtomicInput(number, slot, i) => {
+                let input = self.atomic(thread, number, slot).input(thread_number, i);
+                Slot::Atomic(input, thread, number, slot, Some(i))
+            }
+            Part::AtomicOld(number, slot) => {
+                let old = self.atomic(thread, number, slot).old(thread_number);
+                Slot::Atomic(old, thread, number, slot, None)
+            }
+            Part::Phase(..) | Part::AtomicPhase(..) | Part::AtomicGot(..) => Slot::Shape,
             Part::Count(_) | Part::Target(_) | Part::Epoch(..) | Part::More(_) => Slot::Shape,
             Part::CurrentEpoch | Part::Scratch => Slot::Shape,
         }
@@ -248,6 +259,63 @@ impl<'a> Translator<'a> {
         StateVar::Local { thread, local }
     }
 
+    /// A slot of the reduction's remote atomic operation with this number.
+    fn atomic(&self, thread: usize, number: u32, slot: u32) -> PendingAtomic {
+        let template = self.space.threads[thread].template;
+        let parts = self.reduced.map(|r| &r.templates[template.index()]);
+        let own = parts.and_then(|p| p.atomics.get(number as usize));
+        let cell_of = |input: &Input| match input {
+            Input::Value(_) => None,
+            Input::Cell(cell) => Some(*cell),
+        };
+        let is_it = |o: &AtomicOperation| {
+            own.is_some_and(|own| {
+                let inputs: Vec<Option<Cell>> = own.inputs.iter().map(cell_of).collect();
+                (own.edge.0, own.cell, own.result) == (o.edge, o.cell, o.result)
+                    && inputs == o.inputs
+            })
+        };
+        let known = palisade_certify::atomic_operations(self.original, template);
+        // One that is not there has a number that the checker refuses.
+        let operation = known.iter().position(is_it).unwrap_or(known.len());
+        PendingAtomic {
+            operation: operation as u32,
+            slot,
+            got: 0,
+            applied: false,
+        }
+    }
+
+    /// What a slot of a remote atomic operation holds; none if it is free.
+    fn pending_atomic(
+        &self,
+        control: &Control,
+        thread: usize,
+        number: u32,
+        slot: u32,
+    ) -> Option<PendingAtomic> {
+        let value = |part| self.control_value(control, thread, part);
+        let phase = value(Part::AtomicPhase(number, slot));
+        let applied = phase == rma::READ;
+        let template = self.space.threads[thread].template;
+        let operation = self.reduced?.templates[template.index()]
+            .atomics
+            .get(number as usize)?;
+        let mut got = 0;
+        for (i, input) in operation.inputs.iter().enumerate() {
+            let has = match input {
+                Input::Value(_) => true,
+                Input::Cell(_) => value(Part::AtomicGot(number, slot, i as u32)) == 1,
+            };
+            got |= u32::from(has && !applied) << i;
+        }
+        (phase != rma::FREE).then(|| PendingAtomic {
+            got,
+            applied,
+            ..self.atomic(thread, number, slot)
+        })
+    }
+
     fn part(&self, thread: usize, local: usize) -> Option<Part> {
         let template = self.space.threads[thread].template;
         self.reduced
@@ -340,9 +408,17 @@ impl<'a> Translator<'a> {
         let number = |c: &SetCell| self.pending(thread, c.operation, 0, false).operation;
         let mut sets: Vec<u32> = used.map(number).collect();
         sets.sort_unstable();
+        let mut atomics = Vec::new();
+        for part in parts {
+            if let Part::AtomicPhase(number, slot) = *part {
+                atomics.extend(self.pending_atomic(control, thread, number, slot));
+            }
+        }
+        atomics.sort_unstable();
         Buffer {
             pending,
             sets,
+            atomics,
             ..Buffer::default()
         }
     }
@@ -362,6 +438,14 @@ impl<'a> Translator<'a> {
             Slot::Carried(var, thread, phase) => {
                 let phase = self.control_value(control, thread, phase);
                 (phase == rma::READ).then_some(var)
+            }
+            Slot::Atomic(var, thread, number, slot, input) => {
+                let pending = self.pending_atomic(control, thread, number, slot)?;
+                let exists = match input {
+                    Some(i) => !pending.applied && pending.got >> i & 1 == 1,
+                    None => pending.applied,
+                };
+                exists.then_some(var)
             }
             Slot::Element(var, flag) => (self.explicit_value(control, flag) == 1).then_some(var),
             Slot::Shape => None,
@@ -476,7 +560,7 @@ impl<'a> Translator<'a> {
         }
         let name = |slot: &usize| match self.slots[*slot] {
             Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
-            Slot::Carried(var, ..) | Slot::Element(var, _) => Some(var),
+            Slot::Carried(var, ..) | Slot::Element(var, _) | Slot::Atomic(var, ..) => Some(var),
             Slot::Shape => None,
         };
         Ok(Certificate {

@@ -28,6 +28,7 @@ use palisade_logic::{Atom, Prover, SolverStats, Var};
 use palisade_machine::Witness;
 use palisade_memory::need;
 use palisade_memory::reduced::{Part, Reduced};
+use palisade_memory::remote_atomics::Input;
 use palisade_memory::value_sets::SetPart;
 use palisade_program::{Cell, Instance, Model, Program, Violation};
 
@@ -444,7 +445,19 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
                     let values = space.slots[slot].explicit.as_ref();
                     copies.generic_count += values.map_or(0, |e| e.values.len());
                 }
-                Part::Phase(..) => {
+                Part::AtomicInput(number, _, i) => {
+                    let inputs = &template.atomics[*number as usize].inputs;
+                    if let Input::Cell(source) = &inputs[*i as usize] {
+                        let places = thread.places.entry(var(sc.cell_slot(*source)));
+                        places.or_default().push(var(slot));
+                    }
+                }
+                Part::AtomicOld(number, _) => {
+                    let cell = template.atomics[*number as usize].cell;
+                    let places = thread.places.entry(var(sc.cell_slot(cell)));
+                    places.or_default().push(var(slot));
+                }
+                Part::AtomicPhase(..) | Part::AtomicGot(..) | Part::Phase(..) => {
                     let values = space.slots[slot].explicit.as_ref();
                     copies.generic_count += values.map_or(0, |e| e.values.len());
                 }

@@ -185,6 +185,49 @@ fn rma_sets() {
     assert!(tally.holds * 2 >= total, "{tally:?}");
 }
 
+/// Remote atomic operations: in slots, and beside value sets. The reduction lets those of
+/// one process on one cell happen in any order, so that a run may not be the machine's.
+#[test]
+fn remote_atomics() {
+    let mut tally = Tally::default();
+    let shape = Shape {
+        remote_atomics: true,
+        ..Shape::rma()
+    };
+    for seed in 0..count(60) {
+        let options = Options {
+            model: Model::Rma,
+            buffers: [Buffers::Auto, Buffers::Abstract(1)][seed as usize % 2].clone(),
+            max_rounds: 20,
+            deadline: Some(Instant::now() + Duration::from_secs(20)),
+            ..Options::default()
+        };
+        let text = generate(80_000 + seed, &shape);
+        let program = parse(&text);
+        let machine = palisade_machine::Options {
+            max_states: Some(200_000),
+            workers: 1,
+            ..palisade_machine::Options::new(Model::Rma)
+        };
+        let explored = explore(&program, &machine).expect("suits the model");
+        let report = verify(&program, &options);
+        match (&explored.verdict, &report.verdict) {
+            (Verdict::Unknown(_), _) => {}
+            (Verdict::Holds, Verdict::Holds) => {
+                assert!(report.certified, "{text}");
+                tally.holds += 1;
+            }
+            (Verdict::Violated(_), Verdict::Violated(_)) => tally.violated += 1,
+            (_, Verdict::Unknown(Unknown::CertificateRefused(why))) => panic!("{why}\n{text}"),
+            (_, Verdict::Unknown(_)) => tally.unknown += 1,
+            (explored, found) => panic!("{} {}\n{text}", name(explored), name(found)),
+        }
+    }
+    println!("remote atomics: {tally:?}");
+    let total = tally.holds + tally.violated + tally.unknown;
+    assert!(tally.holds * 3 >= total, "{tally:?}");
+}
+
 /// Remote operations that are issued without bound: only sets prove them.
 #[test]
 fn operations_without_bound() {
@@ -225,6 +268,61 @@ const UNBOUNDED_REMOTE: &[(&str, bool)] = &[
         true,
     ),
 ];
+
+/// Certificates under RMA are refused when a state is missing, or when one says less of
+/// what is pending than there is; and they survive printing.
+#[test]
+fn certificates_under_rma_are_tight() {
+    let holding = UNBOUNDED_REMOTE.iter().filter(|(_, holds)| *holds);
+    for (text, _) in holding {
+        let program = parse(text);
+        let options = Options {
+            model: Model::Rma,
+            buffers: Buffers::Abstract(0),
+            ..Options::default()
+        };
+        let certificate = verify(&program, &options).certificate.expect("it holds");
+        let printed = palisade_certify::print(&program, &certificate);
+        let read = palisade_certify::parse(&program, &printed).expect("as printed");
+        assert_eq!(read, certificate, "{printed}");
+        let check = |c: &palisade_certify::Certificate| {
+            palisade_certify::check(&program, c, &palisade_certify::Options::default())
+        };
+        assert!(check(&certificate).is_ok(), "{printed}");
+        // A few of them: each check is one of the whole certificate.
+        let step = certificate.entries.len().div_ceil(6);
+        for missing in (0..certificate.entries.len()).step_by(step) {
+            let mut less = certificate.clone();
+            less.entries.remove(missing);
+            assert!(check(&less).is_err(), "without entry {missing}:\n{printed}");
+        }
+        // An invariant that does not know that values in sets are bounded is too weak.
+        let of_sets = speak_of_sets(&certificate);
+        let mut weak = certificate.clone();
+        for entry in &mut weak.entries {
+            for cube in &mut entry.cubes {
+                cube.0.retain(|(atom, _)| !of_sets[*atom as usize]);
+            }
+        }
+        assert!(weak != certificate, "it speaks of sets:\n{printed}");
+        assert!(
+            check(&weak).is_err(),
+            "without what it says of sets:\n{printed}"
+        );
+    }
+}
+
+/// For each atom whether it speaks of a set.
+fn speak_of_sets(certificate: &palisade_certify::Certificate) -> Vec<bool> {
+    let of_set = |v: palisade_logic::Var| {
+        let var = palisade_certify::StateVar::of(v);
+        matches!(var, Some(palisade_certify::StateVar::Element { .. }))
+    };
+    let atoms = certificate.atoms.iter();
+    atoms
+        .map(|a| a.free_vars().into_iter().any(of_set))
+        .collect()
+}
 
 #[test]
 fn predicates_only() {

@@ -167,6 +167,10 @@ fn describe(text: &mut String, original: &Program, template: &Template, parts: &
         let (to, from) = (cell(operation.target), cell(operation.source));
         format!("{kind} of line {line}, {to} = {from}")
     };
+    let atomic = |number: u32| {
+        let on = cell(parts.atomics[number as usize].cell);
+        format!("atomic operation {number} on {on}")
+    };
     let locals = template.locals.iter().zip(&parts.locals);
     let named: Vec<(&str, String)> = locals
         .filter_map(|(local, part)| {
@@ -189,6 +193,10 @@ fn describe(text: &mut String, original: &Program, template: &Template, parts: &
                 Part::More(x) => format!("1: stores to {} are in the set", cell(x)),
                 Part::Last(x) => format!("value of the last store to {} in the set", cell(x)),
                 Part::Low(x) => format!("no store to {} in the set is below it", cell(x)),
+                Part::AtomicPhase(o, _) => format!("{}: 0 free, 1 issued, 2 applied", atomic(o)),
+                Part::AtomicGot(o, _, i) => format!("{}: operand {} was read", atomic(o), i + 1),
+                Part::AtomicInput(o, _, i) => format!("{}: operand {}", atomic(o), i + 1),
+                Part::AtomicOld(o, _) => format!("{}: the value from before", atomic(o)),
                 Part::Phase(o, _) => format!("{}: 0 free, 1 issued, 2 read", operation(o)),
                 Part::Carried(o, _) => format!("{}: the value read", operation(o)),
                 Part::Scratch => "a temporary".to_owned(),

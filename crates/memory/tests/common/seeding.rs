@@ -106,7 +106,7 @@ fn site<'a>(
         Meaning::Step { edge, .. } => (Some(&original.cfg.edge(edge).step), None),
         Meaning::Update(_) => (None, next(edge.from)),
         Meaning::End | Meaning::Read { .. } | Meaning::Write { .. } => (None, None),
-        Meaning::Pick(_) => (None, None),
+        Meaning::Pick(_) | Meaning::AtomicRead { .. } | Meaning::AtomicApply(_) => (None, None),
     };
     Site {
         program,
@@ -122,6 +122,7 @@ fn rule_of(original: &Template, meaning: Meaning) -> Option<Rule> {
         Meaning::Update(_) => Some(Rule::Update),
         // Remote operations have faults of their own.
         Meaning::Read { .. } | Meaning::Write { .. } | Meaning::Pick(_) => None,
+        Meaning::AtomicRead { .. } | Meaning::AtomicApply(_) => None,
         Meaning::End => Some(Rule::End),
         Meaning::Step { edge, .. } => match &original.cfg.edge(edge).step {
             Step::Store { .. } => Some(Rule::Store),
