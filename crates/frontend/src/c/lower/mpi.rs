@@ -655,14 +655,7 @@ impl Code<'_, '_> {
             ..buffer.clone()
         };
         let place: Place = self.pointed(pointer, ty);
-        if let Place::Address {
-            object: Some(number),
-            ..
-        } = &place
-            && let Some(object) = self.cx.object_number(*number)
-        {
-            object.poisoned.set(true);
-        }
+        self.poison(&place);
         let mut cells = Vec::new();
         for case in self.cases(&place, span)? {
             match case.cell {
@@ -677,6 +670,22 @@ impl Code<'_, '_> {
             }
         }
         Ok(cells)
+    }
+
+    /// The network may write what is not initialised there.
+    fn poison(&self, place: &Place) {
+        let known = match place {
+            Place::Address { object, .. } => object.and_then(|k| self.cx.object_number(k)),
+            Place::Variable { object, .. } => Some(object.clone()),
+        };
+        match known {
+            Some(object) => object.poisoned.set(true),
+            None => {
+                for object in self.cx.targets(self.thread) {
+                    object.poisoned.set(true);
+                }
+            }
+        }
     }
 
     /// Runs `f` once for each combination of cells that buffers may be.
