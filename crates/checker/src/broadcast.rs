@@ -23,6 +23,8 @@ use palisade_logic::{Limits, Reason};
 use palisade_program::Span;
 use rustc_hash::FxHashMap;
 
+use crate::boolean::{Closure, Eval, MAX_OPEN, Move, Set, bit, closure, set_bit, settled};
+
 /// How to search.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -96,119 +98,6 @@ struct Layout {
     threads: Vec<usize>,
     words: usize,
 }
-
-/// Bit `index` of the words from `base` on.
-fn bit(state: &State, base: usize, index: usize) -> bool {
-    state.0[base + index / 64] >> (index % 64) & 1 == 1
-}
-
-fn set_bit(state: &mut State, base: usize, index: usize, value: bool) {
-    let word = &mut state.0[base + index / 64];
-    *word = *word & !(1 << (index % 64)) | u64::from(value) << (index % 64);
-}
-
-/// A set of truth values: bit 0 for false, bit 1 for true.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Set(u8);
-
-impl Set {
-    const BOTH: Self = Self(3);
-
-    const fn of(value: bool) -> Self {
-        Self(1 << value as u8)
-    }
-
-    const fn has(self, value: bool) -> bool {
-        self.0 >> value as u8 & 1 == 1
-    }
-
-    fn values(self) -> impl Iterator<Item = bool> {
-        [false, true].into_iter().filter(move |v| self.has(*v))
-    }
-
-    /// All results of `f` on values of `a` and `b`.
-    fn map2(a: Self, b: Self, f: impl Fn(bool, bool) -> Self) -> Self {
-        let mut result = Self(0);
-        for x in a.values() {
-            for y in b.values() {
-                result.0 |= f(x, y).0;
-            }
-        }
-        result
-    }
-}
-
-/// What expressions are evaluated in.
-struct Eval<'e> {
-    state: &'e State,
-    /// The state after the assignment, in constraints.
-    next: &'e State,
-    layout: &'e Layout,
-    active: usize,
-    passive: usize,
-    /// The thread that runs each kind, for kinds that run once.
-    only: &'e [usize],
-}
-
-impl Eval<'_> {
-    fn local(&self, state: &State, thread: usize, index: usize) -> Set {
-        Set::of(bit(state, self.layout.threads[thread] + 1, index))
-    }
-
-    /// All values that an expression may have.
-    fn eval(&self, code: &Code) -> Set {
-        match code {
-            Code::Value(Value::False) => Set::of(false),
-            Code::Value(Value::True) => Set::of(true),
-            Code::Value(Value::Any) => Set::BOTH,
-            Code::Shared(i) => Set::of(bit(self.state, 0, *i)),
-            Code::Own(i) => self.local(self.state, self.active, *i),
-            Code::Passive(i) => self.local(self.state, self.passive, *i),
-            Code::NextShared(i) => Set::of(bit(self.next, 0, *i)),
-            Code::NextOwn(i) => self.local(self.next, self.active, *i),
-            Code::At(kind, position) => {
-                let thread = self.layout.threads[self.only[*kind]];
-                Set::of(self.state.0[thread] == *position as u64)
-            }
-            Code::Not(e) => {
-                let inner = self.eval(e).0;
-                Set(inner >> 1 & 1 | (inner & 1) << 1)
-            }
-            Code::Binary(op, parts) => {
-                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
-                Set::map2(a, b, |x, y| Set::of(op.apply(x, y)))
-            }
-            Code::Choose(parts) => {
-                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
-                Set::map2(a, b, |yes, no| match (yes, no) {
-                    (true, _) => Set::of(true),
-                    (false, true) => Set::of(false),
-                    (false, false) => Set::BOTH,
-                })
-            }
-            Code::Cond(parts) => {
-                let mut result = Set(0);
-                for choice in self.eval(&parts.0).values() {
-                    let part = if choice { &parts.1 } else { &parts.2 };
-                    result.0 |= self.eval(part).0;
-                }
-                result
-            }
-        }
-    }
-}
-
-/// What a thread can do next.
-#[derive(Clone, Copy)]
-enum Move {
-    /// Execute the statement at this position.
-    Execute(usize),
-    /// Get to this position, which a property speaks of, by the `goto` there.
-    Arrive(usize, Span),
-}
-
-/// The moves from each position, `goto` and `skip` passed over.
-type Closure = Vec<Vec<Move>>;
 
 /// Where a state came from: the state before, the thread, its statement.
 type Origin = (usize, usize, Span);
@@ -297,7 +186,7 @@ impl<'p> Checker<'p> {
     pub fn shared(&self, state: &State) -> Vec<(String, bool)> {
         let names = self.program.shared.iter().enumerate();
         names
-            .map(|(i, (name, _))| (name.clone(), bit(state, 0, i)))
+            .map(|(i, (name, _))| (name.clone(), bit(&state.0, i)))
             .collect()
     }
 
@@ -307,7 +196,7 @@ impl<'p> Checker<'p> {
         let base = self.layout.threads[thread] + 1;
         let names = locals.iter().enumerate();
         names
-            .map(|(i, (name, _))| (name.clone(), bit(state, base, i)))
+            .map(|(i, (name, _))| (name.clone(), bit(&state.0[base..], i)))
             .collect()
     }
 
@@ -347,7 +236,7 @@ impl<'p> Checker<'p> {
         let mut any = Vec::new();
         let mut set = |base: usize, index: usize, value: Value| match value {
             Value::False => {}
-            Value::True => set_bit(&mut first, base, index, true),
+            Value::True => set_bit(&mut first.0[base..], index, true),
             Value::Any => any.push((base, index, Set::BOTH)),
         };
         for (i, (_, value)) in program.shared.iter().enumerate() {
@@ -364,8 +253,7 @@ impl<'p> Checker<'p> {
         }
         let mut choices = Choices::new(first, any)?;
         while let Some(state) = choices.next() {
-            let eval = self.eval_in(&state, &state, 0, 0);
-            let holds = |code: &Code| eval.eval(code).has(true);
+            let holds = |code: &Code| self.values(code, (&state, &state), 0, 0).has(true);
             if program.initially.iter().all(holds)
                 && let Some(found) = self.reach(state, None)
             {
@@ -376,21 +264,29 @@ impl<'p> Checker<'p> {
         Ok(None)
     }
 
-    fn eval_in<'e>(
-        &'e self,
-        state: &'e State,
-        next: &'e State,
+    /// The values of `code` for an active and a passive thread.
+    #[allow(clippy::items_after_statements)] // a closure cannot say this lifetime
+    fn values(
+        &self,
+        code: &Code,
+        (state, next): (&State, &State),
         active: usize,
         passive: usize,
-    ) -> Eval<'e> {
-        Eval {
-            state,
-            next,
-            layout: &self.layout,
-            active,
-            passive,
-            only: &self.only,
+    ) -> Set {
+        let threads = &self.layout.threads;
+        fn locals<'s>(state: &'s State, threads: &[usize], thread: usize) -> &'s [u64] {
+            let base = threads.get(thread).map_or(state.0.len(), |t| t + 1);
+            &state.0[base..]
         }
+        let eval = Eval {
+            shared: &state.0,
+            own: locals(state, threads, active),
+            passive: locals(state, threads, passive),
+            next_shared: &next.0,
+            next_own: locals(next, threads, active),
+            at: &|kind, position| state.0[threads[self.only[kind]]] == position as u64,
+        };
+        eval.eval(code)
     }
 
     fn expand(&mut self, id: usize) -> Result<Option<Found>, Stop> {
@@ -440,7 +336,7 @@ impl<'p> Checker<'p> {
     fn condition(&mut self, from: Origin, statement: usize, code: &Code) -> (bool, Option<Found>) {
         let (id, thread, _) = from;
         let state = self.states[id].0.clone();
-        let values = self.eval_in(&state, &state, thread, thread).eval(code);
+        let values = self.values(code, (&state, &state), thread, thread);
         let found = if values.has(true) {
             self.step_to(state, from, statement)
         } else {
@@ -461,7 +357,7 @@ impl<'p> Checker<'p> {
         let state = self.states[id].0.clone();
         let mut choices = Vec::new();
         for (place, code) in parts {
-            let own = |passive| self.eval_in(&state, &state, active, passive).eval(code);
+            let own = |passive| self.values(code, (&state, &state), active, passive);
             match place {
                 Place::Shared(i) => choices.push((0, *i, own(active))),
                 Place::Own(i) => {
@@ -479,10 +375,8 @@ impl<'p> Checker<'p> {
         }
         let mut choices = Choices::new(state.clone(), choices)?;
         while let Some(next) = choices.next() {
-            let allowed = constrain.is_none_or(|code| {
-                let eval = self.eval_in(&state, &next, active, active);
-                eval.eval(code).has(true)
-            });
+            let allowed = constrain
+                .is_none_or(|code| self.values(code, (&state, &next), active, active).has(true));
             if allowed && let Some(found) = self.step_to(next, from, statement) {
                 return Ok(Some(found));
             }
@@ -505,9 +399,8 @@ impl<'p> Checker<'p> {
             return None;
         }
         let id = self.states.len();
-        let eval = self.eval_in(&state, &state, 0, 0);
         let mut never = self.program.never.iter();
-        let bad = never.position(|(code, _)| eval.eval(code).has(true));
+        let bad = never.position(|(code, _)| self.values(code, (&state, &state), 0, 0).has(true));
         self.known.insert(state.clone(), id);
         self.states.push((state, from));
         self.queue.push_back(id);
@@ -550,9 +443,6 @@ struct Choices {
     end: u64,
 }
 
-/// Most bits that one step may choose freely.
-const MAX_OPEN: usize = 30;
-
 impl Choices {
     fn new(mut state: State, bits: Vec<(usize, usize, Set)>) -> Result<Self, Stop> {
         let mut open = Vec::new();
@@ -560,7 +450,7 @@ impl Choices {
             if values == Set::BOTH {
                 open.push((base, index));
             } else {
-                set_bit(&mut state, base, index, values.has(true));
+                set_bit(&mut state.0[base..], index, values.has(true));
             }
         }
         if open.len() > MAX_OPEN {
@@ -580,58 +470,9 @@ impl Choices {
         }
         let mut state = self.state.clone();
         for (at, (base, index)) in self.open.iter().enumerate() {
-            set_bit(&mut state, *base, *index, self.number >> at & 1 == 1);
+            set_bit(&mut state.0[*base..], *index, self.number >> at & 1 == 1);
         }
         self.number += 1;
         Some(state)
     }
-}
-
-/// For each position of a kind of thread what can be next. Positions that a
-/// property speaks of are stops of their own: passing them would hide a state.
-fn closure(program: &Resolved, t: usize) -> Closure {
-    let code = &program.threads[t];
-    let from = |start: usize| {
-        let mut seen = vec![false; code.steps.len() + 1];
-        let mut stack = vec![(start, Span::default())];
-        let mut found = Vec::new();
-        while let Some((position, by)) = stack.pop() {
-            if std::mem::replace(&mut seen[position], true) {
-                continue;
-            }
-            if position != start && code.observed.contains(&position) {
-                found.push(Move::Arrive(position, by));
-                continue;
-            }
-            match code.steps.get(position) {
-                Some((Step::Goto(next), span)) => {
-                    stack.extend(next.iter().rev().map(|to| (*to, *span)));
-                }
-                Some(_) => found.push(Move::Execute(position)),
-                None => {}
-            }
-        }
-        found
-    };
-    (0..=code.steps.len()).map(from).collect()
-}
-
-/// For each position where a thread is that gets there: single `goto` and `skip`
-/// are followed at once, up to positions that a property speaks of.
-fn settled(program: &Resolved, t: usize) -> Vec<usize> {
-    let code = &program.threads[t];
-    let from = |start: usize| {
-        let mut position = start;
-        for _ in 0..=code.steps.len() {
-            if code.observed.contains(&position) {
-                break;
-            }
-            match code.steps.get(position) {
-                Some((Step::Goto(next), _)) if next.len() == 1 => position = next[0],
-                _ => break,
-            }
-        }
-        position
-    };
-    (0..=code.steps.len()).map(from).collect()
 }

@@ -12,6 +12,7 @@ use palisade_verify::Threads;
 
 pub(crate) use self::linearize::{FreeArg, LinearEmitArg, LinearizeArgs};
 use crate::buffers::BuffersArg;
+use crate::commands::check::Copies;
 
 /// What the program is, for `--help`.
 const ABOUT: &str = "Proves or refutes safety of concurrent programs on relaxed memory";
@@ -73,7 +74,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Write the Boolean program of a program and its predicates
     Abstract(AbstractArgs),
-    /// Check a Boolean program with a number of threads
+    /// Check a Boolean program with a number of threads, or with any number
     #[command(after_help = EXIT_CODES)]
     Check(CheckArgs),
     /// Run a suite of experiments beside the published figures
@@ -643,9 +644,10 @@ pub(crate) enum TableStrategy {
 pub(crate) struct CheckArgs {
     /// The Boolean program (.bp); `-` reads standard input
     pub(crate) file: PathBuf,
-    /// Copies of each thread that runs in any number
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<u32>,
+    /// Copies of each thread that runs in any number, or `any` for a proof for all
+    /// numbers
+    #[arg(long, value_name = "N|any", value_parser = crate::commands::check::copies)]
+    pub(crate) threads: Option<Copies>,
     /// States to store at most
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_states: Option<usize>,

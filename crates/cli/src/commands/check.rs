@@ -1,13 +1,15 @@
-//! `palisade check`: explicit search of a Boolean broadcast program with a given
-//! number of threads.
+//! `palisade check`: search of a Boolean broadcast program with a given number of
+//! threads, which are counted, or with any number.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use palisade_abstraction::bp::ast::Copies;
+use palisade_abstraction::bp::ast;
 use palisade_abstraction::bp::resolve::{Resolved, resolve};
 use palisade_abstraction::bp::{BpError, parse};
-use palisade_checker::broadcast::{self, Checker, Outcome as Found, State, Stop, Target};
+use palisade_checker::broadcast::{Options, Stop, Target};
+use palisade_checker::counted::{self, Checker, Run, RunStep};
+use palisade_checker::cover::{self, Any};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::{Limits, Reason};
 use palisade_program::{Broken, Source, Trace, TraceStep, Unknown, Verdict, Violation};
@@ -18,6 +20,32 @@ use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::input;
 
+/// How many copies run of threads that run in any number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Copies {
+    /// This many.
+    Exactly(u32),
+    /// Every number.
+    Any,
+}
+
+/// Reads a number of copies, or `any`.
+pub(crate) fn copies(text: &str) -> Result<Copies, String> {
+    match (text, text.parse::<u32>()) {
+        ("any", _) => Ok(Copies::Any),
+        (_, Ok(n)) if n > 0 => Ok(Copies::Exactly(n)),
+        (_, Ok(_) | Err(_)) => Err("a number from 1, or `any`".to_owned()),
+    }
+}
+
+/// What a search found.
+struct Found {
+    run: Result<Option<Box<Run>>, Stop>,
+    states: usize,
+    /// In words.
+    summary: String,
+}
+
 pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     let source = input::read(&args.file)?;
     let resolved = match parse(source.text()).and_then(|program| resolve(&program)) {
@@ -27,19 +55,23 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
             return Ok(input::refuse(context, &Diagnostics::new(source, items)));
         }
     };
-    let many = resolved.threads.iter().any(|t| t.copies == Copies::Any);
+    let mut threads = resolved.threads.iter();
+    let many = threads.any(|t| t.copies == ast::Copies::Any);
     let threads = match args.threads {
         Some(threads) => threads,
-        None if many => anyhow::bail!("how many threads? say --threads 2"),
-        None => 1,
+        None if many => anyhow::bail!("how many threads? say --threads 2, or --threads any"),
+        None => Copies::Exactly(1),
     };
     let heading = Document {
         input: Some(source.name().to_owned()),
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
-    let options = broadcast::Options {
-        threads,
+    let options = Options {
+        threads: match threads {
+            Copies::Exactly(n) => n,
+            Copies::Any => 1,
+        },
         max_states: args.max_states,
         limits: Limits {
             deadline: context.limits.deadline,
@@ -47,12 +79,13 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
             ..Limits::default()
         },
     };
-    let mut checker = Checker::new(&resolved, &options);
-    let found = checker.run();
+    let found = match threads {
+        Copies::Exactly(_) => with_number(&resolved, &options),
+        Copies::Any => with_any(&resolved, &options),
+    };
     let verdict = context
         .limits
-        .explain(judge(&checker, &resolved, &source, found));
-    let states = checker.state_count();
+        .explain(judge(&resolved, &source, &found.run));
     let mut text = verdict::line(&verdict, &source, context.style);
     if let Verdict::Violated(violation) = &verdict {
         let table = columns::render(&violation.trace, &source, context.style, context.width);
@@ -60,16 +93,18 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
         // Writing to a string does not fail.
         let _ = write!(text, "\n{table}\n{steps} steps\n");
     }
-    let running = checker.thread_names().len();
-    let summary = format!("{running} threads, {states} states");
-    text.push_str(&context.style.paint(Ink::Faint, &summary));
+    text.push_str(&context.style.paint(Ink::Faint, &found.summary));
     text.push('\n');
+    let asked = match threads {
+        Copies::Exactly(n) => serde_json::json!(n),
+        Copies::Any => serde_json::json!("any"),
+    };
     let document = Document {
         // The search itself is the machine here; nothing was replayed.
         replayed: None,
-        options: Some(serde_json::json!({ "threads": threads, "max_states": args.max_states })),
+        options: Some(serde_json::json!({ "threads": asked, "max_states": args.max_states })),
         stats: Some(Stats {
-            states: Some(states as u64),
+            states: Some(found.states as u64),
             ..crate::context::stats()
         }),
         ..heading.with_verdict(&verdict, &source)
@@ -78,20 +113,49 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     Ok(Outcome::from(&verdict))
 }
 
+fn with_number(program: &Resolved, options: &Options) -> Found {
+    let mut checker = Checker::new(program, options);
+    let run = checker.run().map(|outcome| match outcome {
+        counted::Outcome::Safe => None,
+        counted::Outcome::Violated(run) => Some(run),
+    });
+    let states = checker.state_count();
+    let running = checker.thread_names().len();
+    Found {
+        run,
+        states,
+        summary: format!("{running} threads, {states} states"),
+    }
+}
+
+fn with_any(program: &Resolved, options: &Options) -> Found {
+    let (outcome, effort) = cover::check(program, options);
+    let threads = match &outcome {
+        Ok(Any::Violated(n, _)) => format!("{n} threads"),
+        Ok(Any::Safe) | Err(_) => "any number of threads".to_owned(),
+    };
+    Found {
+        run: outcome.map(|outcome| match outcome {
+            Any::Safe => None,
+            Any::Violated(_, run) => Some(run),
+        }),
+        states: effort.pairs,
+        summary: format!(
+            "{threads}, {} pairs of shared and local state, a basis of {}",
+            effort.pairs, effort.basis
+        ),
+    }
+}
+
 fn diagnostic(error: BpError) -> Diagnostic {
     Diagnostic::error(error.span, error.message).help(error.help)
 }
 
-fn judge(
-    checker: &Checker<'_>,
-    program: &Resolved,
-    source: &Source,
-    found: Result<Found, Stop>,
-) -> Verdict {
+fn judge(program: &Resolved, source: &Source, found: &Result<Option<Box<Run>>, Stop>) -> Verdict {
     let trace = match found {
-        Ok(Found::Safe) => return Verdict::Holds,
-        Ok(Found::Violated(trace)) => trace,
-        Err(stop) => return Verdict::Unknown(unknown(&stop)),
+        Ok(None) => return Verdict::Holds,
+        Ok(Some(run)) => run,
+        Err(stop) => return Verdict::Unknown(unknown(stop)),
     };
     let (broken, span) = match trace.target {
         Target::Assert(span) => (Broken::Assert, span),
@@ -105,7 +169,7 @@ fn judge(
         broken,
         span,
         message,
-        trace: shown(checker, source, &trace),
+        trace: shown(source, trace),
     }))
 }
 
@@ -122,25 +186,23 @@ fn unknown(stop: &Stop) -> Unknown {
 }
 
 /// The trace as all engines show theirs: Booleans are 0 and 1.
-fn shown(checker: &Checker<'_>, source: &Source, trace: &broadcast::Trace) -> Trace {
-    let values = |list: Vec<(String, bool)>| -> BTreeMap<String, i64> {
-        list.into_iter().map(|(n, v)| (n, i64::from(v))).collect()
+fn shown(source: &Source, run: &Run) -> Trace {
+    let values = |list: &[(String, bool)]| -> BTreeMap<String, i64> {
+        let number = |(n, v): &(String, bool)| (n.clone(), i64::from(*v));
+        list.iter().map(number).collect()
     };
-    let step = |step: &broadcast::TraceStep| {
-        let after: &State = &step.after;
-        TraceStep {
-            thread: step.thread,
-            by_memory: false,
-            span: step.span,
-            text: source.slice(step.span).to_owned(),
-            memory: values(checker.shared(after)),
-            locals: values(checker.locals(after, step.thread)),
-            buffers: BTreeMap::new(),
-        }
+    let step = |step: &RunStep| TraceStep {
+        thread: step.thread,
+        by_memory: false,
+        span: step.span,
+        text: source.slice(step.span).to_owned(),
+        memory: values(&step.shared),
+        locals: values(&step.locals),
+        buffers: BTreeMap::new(),
     };
     Trace {
-        threads: checker.thread_names(),
-        initial: values(checker.shared(&trace.start)),
-        steps: trace.steps.iter().map(step).collect(),
+        threads: run.threads.clone(),
+        initial: values(&run.start),
+        steps: run.steps.iter().map(step).collect(),
     }
 }

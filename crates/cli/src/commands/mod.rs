@@ -5,7 +5,7 @@ mod bench;
 mod bench_fences;
 mod bench_rma;
 mod certify;
-mod check;
+pub(crate) mod check;
 mod completions;
 mod explore;
 mod fence;
