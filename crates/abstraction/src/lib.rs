@@ -10,6 +10,7 @@
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
 //! | [`hints`] | the predicates that the user gives |
+//! | [`rooms`] | shared, local and mixed predicates; which steps notify passive threads |
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
@@ -37,6 +38,7 @@ pub mod lazy;
 pub mod posts;
 pub mod predicates;
 pub mod renaming;
+pub mod rooms;
 pub mod space;
 pub mod tables;
 pub mod transformer;

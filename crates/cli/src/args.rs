@@ -616,9 +616,12 @@ pub(crate) struct AbstractArgs {
     /// Keep variables with few values exact: one Boolean for each value
     #[arg(long)]
     pub(crate) explicit: bool,
-    /// Copies of each thread declared with [*]
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) copies: u32,
+    /// Make each copy a thread of its own, with predicates of its own
+    #[arg(long)]
+    pub(crate) expand: bool,
+    /// Copies of each thread declared with [*], each a thread of its own
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<u32>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -679,6 +682,9 @@ pub(crate) struct BenchArgs {
     /// Read the suite from this folder instead of the built-in one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
+    /// Draw cost against the number of threads into this SVG file instead (`sapa`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
     /// A row that takes longer prints T/O
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60")]
     #[arg(help_heading = "Limits")]
@@ -696,6 +702,8 @@ pub(crate) enum SuiteArg {
     Fences,
     /// The fewest flushes of fifteen programs with remote memory access
     Rma,
+    /// Symmetry-aware predicate abstraction, tables 1 and 2
+    Sapa,
     /// SV-COMP tasks (.yml) below a folder
     Svcomp,
 }

@@ -55,7 +55,8 @@ fn the_documented_programs() {
             let made = palisade(&folder, &["abstract", "p.pal"]);
             assert_eq!(made.status.code(), Some(0), "{made:?}");
             fs::write(folder.join("p.bp"), &made.stdout).expect("written");
-            palisade(&folder, &["check", "p.bp"])
+            let threads = announced(prose, "threads").unwrap_or("1");
+            palisade(&folder, &["check", "p.bp", "--threads", threads])
         };
         assert!(stdout(&output).starts_with(expected), "{code}\n{output:?}");
         let exit = i32::from(expected != "holds");

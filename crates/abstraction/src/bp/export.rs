@@ -1,7 +1,11 @@
-//! The Boolean program of a program and its predicates: every predicate becomes a
-//! shared variable (all threads are instances here; seed 003, section 1.1 calls
-//! that symmetry-oblivious), program counters become labels, explicit control
-//! variables one Boolean for each value. A branch with guard `g` becomes
+//! The Boolean program of a program and its predicates: program counters become
+//! labels, explicit control variables one Boolean for each value. If all threads are
+//! instances, every predicate becomes a shared variable (seed 003, section 1.1 calls
+//! that symmetry-oblivious). With [`Rooms`] templates are kept (symmetry-aware,
+//! algorithm 1): shared predicates are shared variables, local and mixed ones are local
+//! variables, and a branch that must notify passive threads broadcasts
+//! `[b] = choose(F(wp([phi])), F(wp(![phi])))`, where F may use shared predicates, the
+//! active thread's and the passive one's (section 2.2). A branch with guard `g` becomes
 //!
 //! ```text
 //! b1, b2 = choose(F(wp1), F(!wp1)), choose(F(wp2), F(!wp2)) constrain !F(!g) && R
@@ -19,17 +23,18 @@
 use std::fmt::Write;
 
 use palisade_logic::{Cluster, Formula, Lit, Prover, Reason, Term, Var};
-use palisade_program::{EdgeId, LocId, Span};
+use palisade_program::{Count, EdgeId, LocId, Span};
 
 use super::ast::{
-    At, BooleanProgram, Copies, Expr, ExprKind, Label, Property, Statement, StatementKind, Target,
-    Thread, Value, Variable,
+    At, BooleanProgram, Copies, Expr, ExprKind, Label, Passive, Property, Statement, StatementKind,
+    Target, Thread, Value, Variable,
 };
 use crate::affected::{Effect, effect};
 use crate::command::{Branch, Commands, End, Unsupported};
 use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict};
 use crate::predicates::Predicates;
-use crate::space::{Control, Space};
+use crate::rooms::{Rooms, affects, must_notify};
+use crate::space::{Control, SlotKind, Space};
 use crate::valuation::{PredId, PredSet};
 
 /// The session for questions about states.
@@ -80,11 +85,39 @@ pub fn export(
     search: &dyn CubeSearch,
     options: Options,
 ) -> Result<BooleanProgram, ExportError> {
+    whole(space, (predicates, None), initial, prover, search, options)
+}
+
+/// The Boolean broadcast program of a program whose templates are kept.
+pub fn export_templates(
+    space: &Space<'_>,
+    (predicates, rooms): (&Predicates, &Rooms),
+    initial: &Formula,
+    prover: &mut Prover,
+    search: &dyn CubeSearch,
+    options: Options,
+) -> Result<BooleanProgram, ExportError> {
+    let kept = (predicates, Some(rooms));
+    whole(space, kept, initial, prover, search, options)
+}
+
+fn whole(
+    space: &Space<'_>,
+    (predicates, rooms): (&Predicates, Option<&Rooms>),
+    initial: &Formula,
+    prover: &mut Prover,
+    search: &dyn CubeSearch,
+    options: Options,
+) -> Result<BooleanProgram, ExportError> {
     let slots = (0..predicates.len()).map(|p| (p, prover.literal(&predicates.formula(p, true))));
     let slots = slots.collect();
     let mut exporter = Exporter {
         space,
         predicates,
+        rooms,
+        active: None,
+        passive: None,
+        locals: vec![Vec::new(); space.threads.len()],
         prover,
         search,
         options,
@@ -94,10 +127,14 @@ pub fn export(
     exporter.variables(&mut program, initial)?;
     let mut commands = Commands::new(space);
     for thread in 0..space.threads.len() {
-        program
-            .threads
-            .push(exporter.thread(&mut commands, thread)?);
+        if rooms.is_some_and(|r| r.is_twin(thread)) {
+            continue;
+        }
+        exporter.active = Some(thread);
+        let code = exporter.thread(&mut commands, thread)?;
+        program.threads.push(code);
     }
+    exporter.active = None;
     exporter.properties(&mut program)?;
     Ok(program)
 }
@@ -105,6 +142,12 @@ pub fn export(
 pub(super) struct Exporter<'e, 's> {
     pub(super) space: &'e Space<'s>,
     pub(super) predicates: &'e Predicates,
+    pub(super) rooms: Option<&'e Rooms>,
+    /// The thread whose code is written, and the one that it tells, if it tells one.
+    active: Option<usize>,
+    passive: Option<usize>,
+    /// The local variables of each thread.
+    locals: Vec<Vec<Variable>>,
     prover: &'e mut Prover,
     search: &'e dyn CubeSearch,
     options: Options,
@@ -148,15 +191,50 @@ pub(super) fn property(cond: Expr, note: Option<String>) -> Property {
 }
 
 impl<'e> Exporter<'e, '_> {
+    /// The replicated thread that a predicate belongs to.
+    fn owner(&self, p: PredId) -> Option<usize> {
+        self.rooms.and_then(|r| r.owner(p))
+    }
+
+    /// Whether expressions written now may speak of a predicate.
+    fn is_visible(&self, p: PredId) -> bool {
+        let owner = self.owner(p);
+        owner.is_none() || owner == self.active || owner == self.passive
+    }
+
+    /// The variable of a predicate: all copies of one have the same name.
+    fn name(&self, p: PredId) -> String {
+        variable(self.rooms.map_or(p, |r| r.origin(p)))
+    }
+
+    fn read(&self, p: PredId) -> Expr {
+        match self.owner(p) {
+            Some(thread) if self.active != Some(thread) => {
+                let passive = self.passive_kind(thread);
+                Expr::new(ExprKind::Passive(passive, self.name(p)))
+            }
+            Some(_) | None => Expr::name(self.name(p)),
+        }
+    }
+
+    /// How the active thread calls the passive threads that `thread` stands for.
+    fn passive_kind(&self, thread: usize) -> Passive {
+        let template = |t: usize| self.space.threads[t].template;
+        let own = self.active.is_some_and(|a| template(a) == template(thread));
+        Passive {
+            thread: (!own).then(|| self.thread_name(thread)),
+        }
+    }
+
     /// The literals of a cube; numbers from the count of predicates on are values
     /// after the step.
     fn cube(&self, cube: &Cube) -> Expr {
         let count = self.predicates.len();
         Expr::all(cube.known().map(|(slot, value)| {
             let name = if slot < count {
-                Expr::name(variable(slot))
+                self.read(slot)
             } else {
-                Expr::new(ExprKind::Next(variable(slot - count)))
+                Expr::new(ExprKind::Next(self.name(slot - count)))
             };
             if value { name } else { name.negated() }
         }))
@@ -176,7 +254,8 @@ impl<'e> Exporter<'e, '_> {
         cone: &PredSet,
         ignored: &[&Cover],
     ) -> Result<Cover, Reason> {
-        let slots: Vec<(usize, Lit)> = cone.iter().map(|p| self.slots[p]).collect();
+        let seen = cone.iter().filter(|p| self.is_visible(*p));
+        let slots: Vec<(usize, Lit)> = seen.map(|p| self.slots[p]).collect();
         let question = Question {
             cluster,
             base,
@@ -198,7 +277,27 @@ impl<'e> Exporter<'e, '_> {
     fn explicit_name(&self, position: usize, value: i64) -> String {
         let slot = &self.space.slots[self.space.explicit[position]];
         let sign = if value < 0 { "m" } else { "" };
-        format!("{}_is_{sign}{}", plain(&slot.name), value.unsigned_abs())
+        let name = match slot.kind {
+            SlotKind::Local(thread, local) if self.is_replicated(thread) => {
+                let template = self.space.threads[thread].template;
+                let local = self.space.program.template(template).local(local);
+                format!("own_{}", plain(&local.name))
+            }
+            SlotKind::Local(..) | SlotKind::Cell(_) => plain(&slot.name),
+        };
+        format!("{name}_is_{sign}{}", value.unsigned_abs())
+    }
+
+    fn is_replicated(&self, thread: usize) -> bool {
+        self.rooms.is_some_and(|r| r.is_replicated(thread))
+    }
+
+    /// Declares a variable: of this thread, or shared.
+    fn declare(&mut self, program: &mut BooleanProgram, owner: Option<usize>, variable: Variable) {
+        match owner {
+            Some(thread) => self.locals[thread].push(variable),
+            None => program.shared.push(variable),
+        }
     }
 
     fn explicit_values(&self, position: usize) -> &'e [i64] {
@@ -222,6 +321,7 @@ impl<'e> Exporter<'e, '_> {
         initial: &Formula,
     ) -> Result<(), ExportError> {
         let facts = self.literals(initial);
+        let mut open: Vec<PredId> = Vec::new();
         for p in 0..self.predicates.len() {
             let lit = self.slots[p].1;
             let mut known = |lit: Lit| {
@@ -237,18 +337,19 @@ impl<'e> Exporter<'e, '_> {
                 Value::Any
             };
             let predicate = self.predicates.formula(p, true);
-            program.shared.push(Variable {
-                name: variable(p),
+            let variable = Variable {
+                name: self.name(p),
                 init,
                 note: Some(predicate.display(self.space).to_string()),
                 at: At::default(),
-            });
+            };
+            // First states are conditions on shared variables only.
+            if init == Value::Any && self.owner(p).is_none() {
+                open.push(p);
+            }
+            self.declare(program, self.owner(p), variable);
         }
         self.explicit_variables(program);
-        let any = |v: &Variable| v.init == Value::Any;
-        let open: Vec<PredId> = (0..self.predicates.len())
-            .filter(|p| any(&program.shared[*p]))
-            .collect();
         if open.len() > 1 && !self.options.cartesian {
             let mut cone = PredSet::new(self.predicates.len());
             for p in &open {
@@ -265,10 +366,14 @@ impl<'e> Exporter<'e, '_> {
 
     /// One Boolean for each value; where several first values are possible, exactly
     /// one of them holds.
-    fn explicit_variables(&self, program: &mut BooleanProgram) {
+    fn explicit_variables(&mut self, program: &mut BooleanProgram) {
         let controls = self.space.initial_controls();
         for position in 0..self.space.explicit.len() {
             let slot = &self.space.slots[self.space.explicit[position]];
+            let owner = match slot.kind {
+                SlotKind::Local(thread, _) if self.is_replicated(thread) => Some(thread),
+                SlotKind::Local(..) | SlotKind::Cell(_) => None,
+            };
             let first = |v: i64| controls.iter().filter(|c| c.values[position] == v).count();
             let mut choices = Vec::new();
             for value in self.tracked_values(position) {
@@ -278,15 +383,16 @@ impl<'e> Exporter<'e, '_> {
                     _ => Value::Any,
                 };
                 let name = self.explicit_name(position, value);
-                if init == Value::Any {
+                if init == Value::Any && owner.is_none() {
                     choices.push(name.clone());
                 }
-                program.shared.push(Variable {
+                let variable = Variable {
                     name,
                     init,
                     note: Some(format!("{} = {value}", slot.name)),
                     at: At::default(),
-                });
+                };
+                self.declare(program, owner, variable);
             }
             if !choices.is_empty() {
                 let one = |chosen: &String| {
@@ -306,8 +412,11 @@ impl<'e> Exporter<'e, '_> {
     }
 
     pub(super) fn thread_name(&self, thread: usize) -> String {
-        let name = self.space.program.instance_name(self.space.threads[thread]);
-        plain(&name)
+        let instance = self.space.threads[thread];
+        if self.is_replicated(thread) {
+            return plain(&self.space.program.template(instance.template).name);
+        }
+        plain(&self.space.program.instance_name(instance))
     }
 
     /// A location's label: the user's if there is one.
@@ -332,8 +441,13 @@ impl<'e> Exporter<'e, '_> {
         let cfg = &self.space.program.template(template).cfg;
         let mut code = Thread {
             name: Some(self.thread_name(thread)),
-            copies: Copies::One,
-            locals: Vec::new(),
+            copies: match self.space.program.template(template).count {
+                _ if !self.is_replicated(thread) => Copies::One,
+                Count::Once => Copies::One,
+                Count::Fixed(n) => Copies::Fixed(n),
+                Count::Any => Copies::Any,
+            },
+            locals: std::mem::take(&mut self.locals[thread]),
             body: Vec::new(),
             end: Vec::new(),
             at: At::default(),
@@ -456,7 +570,7 @@ impl<'e> Exporter<'e, '_> {
             (true, true) => StatementKind::Skip,
             (true, false) => StatementKind::Assume(constrain),
             (false, _) => StatementKind::Assign {
-                targets: targets.into_iter().map(target).collect(),
+                targets,
                 values: values.into_iter().map(|(_, value)| value).collect(),
                 constrain: (!trivial).then_some(constrain),
             },
@@ -478,25 +592,35 @@ impl<'e> Exporter<'e, '_> {
         cluster: Cluster,
         guard: &[Lit],
         refused: &Cover,
-    ) -> Result<(Vec<String>, Vec<(Option<PredId>, Expr)>), ExportError> {
+    ) -> Result<(Vec<Target>, Vec<(Option<PredId>, Expr)>), ExportError> {
         let mut targets = Vec::new();
         let mut values = Vec::new();
         for affected in effect.affected.iter().filter(|a| a.written) {
+            let Some(place) = self.place(branch, affected.pred) else {
+                continue;
+            };
+            let told = place.passive.is_some();
+            self.passive = self.owner(affected.pred).filter(|_| told);
             let wp = self.prover.literal(&affected.wp);
             let base = |lit: Lit| guard.iter().copied().chain([lit]).collect::<Vec<Lit>>();
             let yes = self.contradictions(cluster, &base(!wp), &affected.cone, &[refused])?;
             let ignored = [refused, &yes];
             let no = self.contradictions(cluster, &base(wp), &affected.cone, &ignored)?;
-            targets.push(variable(affected.pred));
-            values.push((Some(affected.pred), self.choose(&yes, &no)));
+            targets.push(place);
+            let pred = (!told).then_some(affected.pred);
+            values.push((pred, self.choose(&yes, &no)));
+            self.passive = None;
         }
         for p in effect.lost.iter() {
-            targets.push(variable(p));
-            values.push((Some(p), Expr::value(Value::Any)));
+            if let Some(place) = self.place(branch, p) {
+                let pred = place.passive.is_none().then_some(p);
+                targets.push(place);
+                values.push((pred, Expr::value(Value::Any)));
+            }
         }
         for (position, new) in &branch.explicit {
             for value in self.tracked_values(*position) {
-                targets.push(self.explicit_name(*position, value));
+                targets.push(target(self.explicit_name(*position, value)));
                 let holds = if value == *new {
                     Value::True
                 } else {
@@ -506,6 +630,27 @@ impl<'e> Exporter<'e, '_> {
             }
         }
         Ok((targets, values))
+    }
+
+    /// Where a branch of the active thread puts the new value of a predicate: nowhere if
+    /// another thread stands for those that have it.
+    fn place(&self, branch: &Branch, p: PredId) -> Option<Target> {
+        let mut place = target(self.name(p));
+        let (Some(rooms), Some(owner)) = (self.rooms, self.owner(p)) else {
+            return Some(place);
+        };
+        if owner == branch.thread {
+            return Some(place);
+        }
+        let is_shared = |v: Var| rooms.owner_of(self.space, v).is_none();
+        let loc = self.predicates.vars(p);
+        debug_assert!(
+            affects(&branch.written, loc),
+            "only written predicates get values"
+        );
+        let notify = must_notify(&branch.written, loc, is_shared);
+        place.passive = Some(self.passive_kind(owner));
+        (notify && rooms.stands_for_passive(owner, branch.thread)).then_some(place)
     }
 
     /// `choose(F(wp), F(!wp))` in its simplest form.
@@ -555,7 +700,8 @@ impl<'e> Exporter<'e, '_> {
             cone.extend(&self.predicates.cone(wp.free_vars(), 1));
             slots.push((count + p, self.prover.literal(&wp)));
         }
-        slots.extend(cone.iter().map(|p| self.slots[p]));
+        let seen = cone.iter().filter(|p| self.is_visible(*p));
+        slots.extend(seen.map(|p| self.slots[p]));
         let wide = |cover: &Cover| -> Cover {
             let widen = |cube: &Cube| {
                 let mut wide = Cube::unknown(2 * count);

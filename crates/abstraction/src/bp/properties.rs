@@ -6,17 +6,19 @@
 use std::collections::BTreeMap;
 
 use palisade_logic::Formula;
-use palisade_program::{LocId, PropAtom, PropertyKind};
+use palisade_program::{Count, LocId, PropAtom, Property, PropertyKind, TemplateId};
 
 use super::ast::{BooleanProgram, Expr, ExprKind, Value};
 use super::export::{ExportError, Exporter, STATES, label, property};
 use crate::bad::BadStates;
+use crate::command::Unsupported;
 
 impl Exporter<'_, '_> {
     pub(super) fn properties(&mut self, program: &mut BooleanProgram) -> Result<(), ExportError> {
         let space = self.space;
         let bad = BadStates::new(space);
         for (index, item) in space.program.properties.iter().enumerate() {
+            self.refuse_copies(item)?;
             let places = self.mentioned(index);
             let note = space.program.show_property(item);
             let reads = &self.property_reads(index);
@@ -33,6 +35,21 @@ impl Exporter<'_, '_> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What a Boolean program with templates cannot say: something of their copies.
+    fn refuse_copies(&self, item: &Property) -> Result<(), Unsupported> {
+        let program = self.space.program;
+        let many = |t: TemplateId| program.template(t).count != Count::Once;
+        let named = item.threads.iter().any(|t| many(t.template));
+        let all_ended = item.kind == PropertyKind::Finally && program.template_ids().any(many);
+        if self.rooms.is_some() && (named || all_ended) {
+            return Err(Unsupported {
+                what: "a property over the copies of a template".to_owned(),
+                span: item.span,
+            });
         }
         Ok(())
     }

@@ -7,11 +7,12 @@ use palisade_abstraction::cubes::CubeSearch;
 use palisade_abstraction::enumerate::BySize;
 use palisade_abstraction::hints;
 use palisade_abstraction::predicates::Predicates;
+use palisade_abstraction::rooms::{self, Rooms};
 use palisade_abstraction::space::Space;
 use palisade_checker::search::initial_data;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::{Limits, Prover};
-use palisade_program::{Program, Unknown};
+use palisade_program::{Count, Program, Template, Unknown};
 use palisade_report::{Document, Outcome, Stats};
 
 use crate::CommandResult;
@@ -65,11 +66,17 @@ fn made(
     program: &Program,
     prover: &mut Prover,
 ) -> Result<(String, usize), ExportError> {
-    let space = Space::new(program, program.instances(args.copies), args.explicit);
-    let mut table = Predicates::default();
-    for atom in hints::atoms(&space)? {
-        table.add(atom);
-    }
+    let once = |t: &Template| t.count == Count::Once;
+    let expand = args.expand || args.copies.is_some() || program.templates.iter().all(once);
+    let threads = if expand {
+        program.instances(args.copies.unwrap_or(2))
+    } else if let Some(obstacle) = rooms::obstacle(program) {
+        return Err(obstacle.into());
+    } else {
+        Rooms::instances(program)
+    };
+    let space = Space::new(program, threads, args.explicit);
+    let atoms = hints::atoms(&space)?;
     let search: &dyn CubeSearch = match args.strategy {
         TableStrategy::Enumerate => &BySize,
         TableStrategy::Cores => &ByCores,
@@ -79,14 +86,27 @@ fn made(
         cartesian: args.cartesian,
     };
     let initial = initial_data(&space);
-    let made = export::export(&space, &table, &initial, prover, search, options)?;
     let heading = export::heading(program.source.name(), search.name(), options);
-    Ok((format!("{heading}{made}"), table.len()))
+    if expand {
+        let mut table = Predicates::default();
+        for atom in atoms {
+            table.add(atom);
+        }
+        let made = export::export(&space, &table, &initial, prover, search, options)?;
+        return Ok((format!("{heading}{made}"), table.len()));
+    }
+    let (table, rooms) = Rooms::new(&space, atoms)?;
+    let kept = (&table, &rooms);
+    let made = export::export_templates(&space, kept, &initial, prover, search, options)?;
+    let count = (0..table.len()).filter(|p| rooms.origin(*p) == *p).count();
+    Ok((format!("{heading}{made}"), count))
 }
 
 fn refuse(context: &Context, program: Program, unsupported: &Unsupported) -> Outcome {
-    let item = Diagnostic::error(unsupported.span, format!("unsupported: {unsupported}"))
-        .help("write it in simpler terms; docs/language.md says what is linear");
+    let help = "write it in simpler terms (docs/language.md says what is linear); \
+                --expand makes each copy of a template a thread of its own";
+    let item =
+        Diagnostic::error(unsupported.span, format!("unsupported: {unsupported}")).help(help);
     input::refuse(context, &Diagnostics::new(program.source, vec![item]))
 }
 

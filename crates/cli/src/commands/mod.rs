@@ -4,6 +4,7 @@ mod abstract_;
 mod bench;
 mod bench_fences;
 mod bench_rma;
+mod bench_sapa;
 mod certify;
 pub(crate) mod check;
 mod completions;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
             SuiteArg::Cupex => bench::run(&args, context),
             SuiteArg::Fences => bench_fences::run(&args, context),
             SuiteArg::Rma => bench_rma::run(&args, context),
+            SuiteArg::Sapa => bench_sapa::run(&args, context),
             SuiteArg::Svcomp => svcomp::run(&args, context),
         },
         Command::Completions(args) => Ok(completions::run(&args, context)),

@@ -1,0 +1,34 @@
+/* The greatest element, first of the own part, behind a lock. */
+#include <assert.h>
+#include <pthread.h>
+extern int __VERIFIER_nondet_int(void);
+
+int max = -1;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void offer(int element) {
+  pthread_mutex_lock(&lock);
+  if (element > max)
+    max = element;
+  pthread_mutex_unlock(&lock);
+}
+
+static void *worker(void *unused) {
+  int best = -1;
+  (void)unused;
+  for (int i = 0; i < 2; i++) {
+    int element = __VERIFIER_nondet_int();
+    if (element > best)
+      best = element;
+    assert(element <= best);
+  }
+  offer(best);
+  assert(best <= max);
+  return NULL;
+}
+
+int main(void) {
+  pthread_t t;
+  while (1)
+    pthread_create(&t, NULL, worker, NULL);
+}
