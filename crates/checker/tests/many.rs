@@ -6,6 +6,7 @@
 
 use palisade_abstraction::bp::parse;
 use palisade_abstraction::bp::resolve::{Resolved, resolve};
+use palisade_arbitrary::Rng;
 use palisade_checker::broadcast::{self, Options, Stop};
 use palisade_checker::counted;
 use palisade_checker::cover::{self, Any};
@@ -54,19 +55,15 @@ fn any(program: &Resolved) -> Option<Option<u32>> {
 }
 
 /// Random programs: small, with broadcasts, constraints and several kinds of threads.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        // xorshift64*
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
+    fn below(&mut self, n: usize) -> usize {
+        self.0.below(n)
     }
 
     fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len() as u64) as usize]
+        self.0.pick(list)
     }
 
     fn expr(&mut self, names: &[&str], depth: u32) -> String {
@@ -86,7 +83,7 @@ impl Random {
         }
     }
 
-    fn statement(&mut self, own: &[&str], labels: u64) -> String {
+    fn statement(&mut self, own: &[&str], labels: usize) -> String {
         match self.below(9) {
             0 => format!("assume {};", self.expr(own, 1)),
             1 => format!(
@@ -160,7 +157,7 @@ fn rounds() -> u64 {
 
 #[test]
 fn counted_threads_agree_with_named_ones_and_any_number_with_each() {
-    let mut random = Random(0x5a7a_0001);
+    let mut random = Random(Rng::new(0x5a7a));
     let (mut safe, mut bad, mut late) = (0, 0, 0);
     for _ in 0..rounds() {
         let text = random.program();

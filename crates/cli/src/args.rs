@@ -12,7 +12,6 @@ use palisade_verify::Threads;
 
 pub(crate) use self::linearize::{FreeArg, LinearEmitArg, LinearizeArgs};
 use crate::buffers::BuffersArg;
-use crate::commands::check::Copies;
 
 /// What the program is, for `--help`.
 const ABOUT: &str = "Proves or refutes safety of concurrent programs on relaxed memory";
@@ -649,8 +648,8 @@ pub(crate) struct CheckArgs {
     pub(crate) file: PathBuf,
     /// Copies of each thread that runs in any number, or `any` for a proof for all
     /// numbers
-    #[arg(long, value_name = "N|any", value_parser = crate::commands::check::copies)]
-    pub(crate) threads: Option<Copies>,
+    #[arg(long, value_name = "N|any", value_parser = threads)]
+    pub(crate) threads: Option<Threads>,
     /// States to store at most
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_states: Option<usize>,

@@ -14,29 +14,12 @@ use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::{Limits, Reason};
 use palisade_program::{Broken, Source, Trace, TraceStep, Unknown, Verdict, Violation};
 use palisade_report::{Document, Ink, Outcome, Stats, columns, verdict};
+use palisade_verify::Threads;
 
 use crate::CommandResult;
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::input;
-
-/// How many copies run of threads that run in any number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Copies {
-    /// This many.
-    Exactly(u32),
-    /// Every number.
-    Any,
-}
-
-/// Reads a number of copies, or `any`.
-pub(crate) fn copies(text: &str) -> Result<Copies, String> {
-    match (text, text.parse::<u32>()) {
-        ("any", _) => Ok(Copies::Any),
-        (_, Ok(n)) if n > 0 => Ok(Copies::Exactly(n)),
-        (_, Ok(_) | Err(_)) => Err("a number from 1, or `any`".to_owned()),
-    }
-}
 
 /// What a search found.
 struct Found {
@@ -60,7 +43,7 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     let threads = match args.threads {
         Some(threads) => threads,
         None if many => anyhow::bail!("how many threads? say --threads 2, or --threads any"),
-        None => Copies::Exactly(1),
+        None => Threads::Exactly(1),
     };
     let heading = Document {
         input: Some(source.name().to_owned()),
@@ -69,8 +52,8 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let options = Options {
         threads: match threads {
-            Copies::Exactly(n) => n,
-            Copies::Any => 1,
+            Threads::Exactly(n) => n,
+            Threads::Any => 1,
         },
         max_states: args.max_states,
         limits: Limits {
@@ -80,8 +63,8 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
         },
     };
     let found = match threads {
-        Copies::Exactly(_) => with_number(&resolved, &options),
-        Copies::Any => with_any(&resolved, &options),
+        Threads::Exactly(_) => with_number(&resolved, &options),
+        Threads::Any => with_any(&resolved, &options),
     };
     let verdict = context
         .limits
@@ -96,8 +79,8 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     text.push_str(&context.style.paint(Ink::Faint, &found.summary));
     text.push('\n');
     let asked = match threads {
-        Copies::Exactly(n) => serde_json::json!(n),
-        Copies::Any => serde_json::json!("any"),
+        Threads::Exactly(n) => serde_json::json!(n),
+        Threads::Any => serde_json::json!("any"),
     };
     let document = Document {
         // The search itself is the machine here; nothing was replayed.

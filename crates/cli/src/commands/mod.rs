@@ -6,7 +6,7 @@ mod bench_fences;
 mod bench_rma;
 mod bench_sapa;
 mod certify;
-pub(crate) mod check;
+mod check;
 mod completions;
 mod explore;
 mod fence;

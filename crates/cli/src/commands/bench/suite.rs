@@ -171,6 +171,7 @@ mod tests {
             program: None,
             strategy: None,
             folder: None,
+            plot: None,
             row_timeout: std::time::Duration::from_mins(1),
             common: crate::args::CommonArgs::default(),
         }

@@ -20,12 +20,11 @@ use anyhow::{Context as _, Result, anyhow};
 use palisade_frontend::c;
 use palisade_program::{Count, Model, Program, Source, Verdict};
 use palisade_report::{Document, Outcome, Stats};
-use palisade_verify::{Options, verify};
+use palisade_verify::{Options, Threads, verify};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel};
-use crate::commands::check::Copies;
 use crate::context::Context;
 use crate::usage;
 
@@ -112,7 +111,7 @@ struct Row {
     name: String,
     title: String,
     is_safe: bool,
-    threads: Copies,
+    threads: Threads,
     measured: Measured,
     paper: Value,
 }
@@ -120,8 +119,8 @@ struct Row {
 impl Row {
     fn threads(&self) -> String {
         match self.threads {
-            Copies::Exactly(n) => n.to_string(),
-            Copies::Any => "any".to_owned(),
+            Threads::Exactly(n) => n.to_string(),
+            Threads::Any => "any".to_owned(),
         }
     }
 }
@@ -145,9 +144,9 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     let mut wanted = 0;
     for experiment in &experiments {
         let (twice, needed) = (2 * experiment.largest(), experiment.needed());
-        let mut runs = vec![(true, Copies::Exactly(twice)), (true, Copies::Any)];
-        runs.extend((needed > 1).then_some((false, Copies::Exactly(needed - 1))));
-        runs.push((false, Copies::Exactly(needed)));
+        let mut runs = vec![(true, Threads::Exactly(twice)), (true, Threads::Any)];
+        runs.extend((needed > 1).then_some((false, Threads::Exactly(needed - 1))));
+        runs.push((false, Threads::Exactly(needed)));
         wanted += runs.len();
         for (is_safe, threads) in runs {
             if context.limits.cancel.load(Ordering::Relaxed) {
@@ -225,11 +224,11 @@ fn program(args: &BenchArgs, name: &str) -> Result<Program> {
 }
 
 /// The program with this many copies of its template.
-fn with_copies(program: &Program, threads: Copies) -> Program {
+fn with_copies(program: &Program, threads: Threads) -> Program {
     let mut program = program.clone();
     for template in &mut program.templates {
         match (template.count, threads) {
-            (Count::Any, Copies::Exactly(n)) => template.count = Count::Fixed(n),
+            (Count::Any, Threads::Exactly(n)) => template.count = Count::Fixed(n),
             (Count::Once | Count::Fixed(_) | Count::Any, _) => {}
         }
     }
@@ -238,7 +237,7 @@ fn with_copies(program: &Program, threads: Copies) -> Program {
 
 fn measure(
     program: &Program,
-    threads: Copies,
+    threads: Threads,
     symmetry: bool,
     model: Model,
     limit: Duration,

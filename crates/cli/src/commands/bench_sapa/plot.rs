@@ -6,8 +6,9 @@
 use std::fmt::Write;
 
 use palisade_program::Model;
+use palisade_verify::Threads;
 
-use super::{Copies, Experiment, measure};
+use super::{Experiment, measure};
 use crate::args::BenchArgs;
 use crate::context::Context;
 
@@ -77,7 +78,7 @@ fn points(
 ) -> Vec<Point> {
     let mut points = Vec::new();
     for n in NUMBERS {
-        let threads = Copies::Exactly(n);
+        let threads = Threads::Exactly(n);
         let program = &experiment.safe;
         let limit = args.row_timeout;
         let measured = measure(program, threads, symmetry, Model::Sc, limit, context);

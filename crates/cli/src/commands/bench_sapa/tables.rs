@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
+use palisade_verify::Threads;
 use serde_json::Value;
 
-use super::{Copies, Experiment, Row};
+use super::{Experiment, Row};
 
 pub(super) fn tables(experiments: &[Experiment], rows: &[Row]) -> String {
     let mut text = String::from(
@@ -114,15 +115,15 @@ fn second(experiment: &Experiment, rows: &[Row]) -> Vec<String> {
             show(&paper[key]["unsafe"])
         )
     };
-    let found = |is_safe: bool, threads: Copies| {
+    let found = |is_safe: bool, threads: Threads| {
         let wanted =
             |r: &&Row| r.name == experiment.name && r.is_safe == is_safe && r.threads == threads;
         rows.iter().find(wanted)
     };
     let verdict = |row: Option<&Row>| row.map_or("-", |r| r.measured.verdict).to_owned();
     let (twice, needed) = (2 * experiment.largest(), experiment.needed());
-    let safe = found(true, Copies::Exactly(twice));
-    let last = found(false, Copies::Exactly(needed));
+    let safe = found(true, Threads::Exactly(twice));
+    let last = found(false, Threads::Exactly(needed));
     vec![
         experiment.title.clone(),
         show(&paper["safe"]),
@@ -130,8 +131,8 @@ fn second(experiment: &Experiment, rows: &[Row]) -> Vec<String> {
         both("mixed_as_local"),
         both("mixed_as_shared"),
         format!("{} {twice}", verdict(safe)),
-        verdict(found(true, Copies::Any)),
-        verdict(found(false, Copies::Exactly(needed.wrapping_sub(1)))),
+        verdict(found(true, Threads::Any)),
+        verdict(found(false, Threads::Exactly(needed.wrapping_sub(1)))),
         format!("{} {needed}", verdict(last)),
         last.map_or("-".to_owned(), |r| format!("{:.2}", r.measured.cpu_seconds)),
     ]
