@@ -18,6 +18,7 @@
 //! | `place` | what stands on the left of an assignment, pointers |
 //! | `graph` | control flow under construction, atomic regions |
 //! | `code` | one thread under construction |
+//! | `found` | what one pass leaves to the next |
 //! | `expr`, `choice`, `assign` | expressions |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
 //! | `library` | functions of C's library |
@@ -32,6 +33,7 @@ mod call;
 mod choice;
 mod code;
 mod expr;
+mod found;
 mod graph;
 mod init;
 mod layout;
@@ -45,13 +47,12 @@ mod thread;
 mod value;
 mod walk;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Cfg, Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template,
-    TemplateId,
+    Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item, Storage};
@@ -59,6 +60,7 @@ use super::types::Type;
 use super::{Options, Races};
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
+use found::{Found, stores};
 use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
@@ -82,40 +84,6 @@ pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Pr
         "unsupported: what pointers may point to could not be found out",
     )
     .help("fewer allocations through function pointers"))
-}
-
-/// What a pass has found.
-#[derive(Clone, Default)]
-struct Found<'a> {
-    objects: Vec<Rc<Object>>,
-    plans: Vec<Plan<'a>>,
-    /// MPI: the windows of each rank.
-    windows: Vec<Vec<mpi::Window>>,
-    /// The declared variables that some pass has found a store to.
-    stored: BTreeSet<GlobalId>,
-    complete: bool,
-}
-
-impl Found<'_> {
-    fn same(&self, other: &Self) -> bool {
-        let objects = self.objects.iter().zip(&other.objects);
-        let plans = self.plans.iter().zip(&other.plans);
-        other.complete
-            && self.windows == other.windows
-            && self.stored == other.stored
-            && self.objects.len() == other.objects.len()
-            && self.plans.len() == other.plans.len()
-            && objects.into_iter().all(|(a, b)| {
-                let shared = |o: &Object| match o.cells.first() {
-                    Some(Cells::Shared(var)) => Some(*var),
-                    Some(Cells::Locals(_)) | None => None,
-                };
-                a.name == b.name && a.base == b.base && a.ty == b.ty && shared(a) == shared(b)
-            })
-            && plans.into_iter().all(|(a, b)| {
-                a.ended == b.ended && a.is_any == b.is_any && a.function.name == b.function.name
-            })
-    }
 }
 
 /// What the whole file knows.
@@ -671,25 +639,6 @@ impl<'a> Context<'a> {
             races::add(&mut program, &known)?;
         }
         Ok(program)
-    }
-}
-
-/// The variables that a graph stores to.
-fn stores(cfg: &Cfg, stored: &mut BTreeSet<GlobalId>) {
-    for edge in &cfg.edges {
-        match &edge.step {
-            Step::Store { dst, .. } => {
-                stored.insert(dst.var);
-            }
-            Step::Atomic(block) => stores(&block.body, stored),
-            Step::Put { remote, local } | Step::Get { local, remote } => {
-                stored.extend([remote.var, local.var]);
-            }
-            Step::RemoteAtomic(atomic) => stored.extend(atomic.places().map(|p| p.var)),
-            Step::Flush(_) | Step::Load { .. } => {}
-            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
-            Step::Fence(_) | Step::Assert { .. } => {}
-        }
     }
 }
 

@@ -1,0 +1,64 @@
+//! *Found*: what one pass over the program leaves to the next. Passes go on until they
+//! find what they started from.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use palisade_program::{Cfg, GlobalId, Step};
+
+use super::layout::{Cells, Object};
+use super::mpi;
+use super::thread::Plan;
+
+/// What a pass has found.
+#[derive(Clone, Default)]
+pub(super) struct Found<'a> {
+    pub(super) objects: Vec<Rc<Object>>,
+    pub(super) plans: Vec<Plan<'a>>,
+    /// MPI: the windows of each rank.
+    pub(super) windows: Vec<Vec<mpi::Window>>,
+    /// The declared variables that some pass has found a store to.
+    pub(super) stored: BTreeSet<GlobalId>,
+    pub(super) complete: bool,
+}
+
+impl Found<'_> {
+    pub(super) fn same(&self, other: &Self) -> bool {
+        let objects = self.objects.iter().zip(&other.objects);
+        let plans = self.plans.iter().zip(&other.plans);
+        other.complete
+            && self.windows == other.windows
+            && self.stored == other.stored
+            && self.objects.len() == other.objects.len()
+            && self.plans.len() == other.plans.len()
+            && objects.into_iter().all(|(a, b)| {
+                let shared = |o: &Object| match o.cells.first() {
+                    Some(Cells::Shared(var)) => Some(*var),
+                    Some(Cells::Locals(_)) | None => None,
+                };
+                a.name == b.name && a.base == b.base && a.ty == b.ty && shared(a) == shared(b)
+            })
+            && plans.into_iter().all(|(a, b)| {
+                a.ended == b.ended && a.is_any == b.is_any && a.function.name == b.function.name
+            })
+    }
+}
+
+/// The variables that a graph stores to.
+pub(super) fn stores(cfg: &Cfg, stored: &mut BTreeSet<GlobalId>) {
+    for edge in &cfg.edges {
+        match &edge.step {
+            Step::Store { dst, .. } => {
+                stored.insert(dst.var);
+            }
+            Step::Atomic(block) => stores(&block.body, stored),
+            Step::Put { remote, local } | Step::Get { local, remote } => {
+                stored.extend([remote.var, local.var]);
+            }
+            Step::RemoteAtomic(atomic) => stored.extend(atomic.places().map(|p| p.var)),
+            Step::Flush(_) | Step::Load { .. } => {}
+            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+            Step::Fence(_) | Step::Assert { .. } => {}
+        }
+    }
+}
