@@ -37,6 +37,11 @@ impl<'a> Code<'a> {
         &self.leaving[at.index()]
     }
 
+    /// Live locals by location.
+    pub(crate) fn live(&self) -> &[Vec<bool>] {
+        &self.live
+    }
+
     /// Forgets locals that do not matter at `at`.
     pub(crate) fn forget(&self, at: LocId, locals: &mut [Value]) {
         for (index, local) in locals.iter_mut().enumerate() {
@@ -84,7 +89,7 @@ fn uses_of_term(term: Term, f: &mut dyn FnMut(LocalId)) {
     }
 }
 
-fn uses_of_cond(cond: &Cond, f: &mut dyn FnMut(LocalId)) {
+pub(crate) fn uses_of_cond(cond: &Cond, f: &mut dyn FnMut(LocalId)) {
     cond.for_each_term(&mut |term| uses_of_term(term, f));
 }
 

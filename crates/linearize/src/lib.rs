@@ -28,6 +28,7 @@ mod history;
 pub mod machine;
 pub mod options;
 pub mod points;
+pub mod prove;
 mod spec;
 pub mod stages;
 mod state;

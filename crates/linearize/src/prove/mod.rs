@@ -1,0 +1,236 @@
+//! The *proof* side: a data structure is linearizable for any number of threads, nodes
+//! and data values. From the heap program a 3-valued model is generated as TVP text
+//! ([`model`]) and given to the shape engine; what the engine needs to know about threads
+//! that it has collapsed into one object are soft invariants ([`soft`], seed 001,
+//! sections 3 to 5).
+//!
+//! # What the model says, and why its verdict counts
+//!
+//! *Commit points.* Every call must take effect exactly once, at a point between its
+//! call and its return, with the result that the specification gives there. If that
+//! is so in all runs, the order of the commit points is a linearization. A model with a
+//! wrong commit point gives a message, so the verdict is `unknown`, never `holds`.
+//!
+//! *Data as nodes.* Data values are never compared (a program that does is refused), so
+//! every call may be taken to insert a value of its own (data independence). A call
+//! writes its argument into one node that it has allocated itself and nobody has written
+//! before: else the model gives a message. That node stands for the value. A value read
+//! from a node is that node; a node whose value was never written gives no value.
+//! Two different nodes may hold the same value (a call that allocates twice); then the
+//! model sees a wrong result where there is none, never the reverse.
+//!
+//! *The specification in lockstep.* Its sequence is kept in ghosts over the same nodes:
+//! `s.top` and `s.next` for a stack; for a queue `s.pos`, the node dequeued last (or
+//! the first node of all), `s.last`, the one enqueued last, and `s.next`. Ghosts that only
+//! grow (`com`: has entered the sequence; `dq`: has left it; `was[g]`: `g` has
+//! pointed here) say with a unary predicate what else would need reachability.
+//!
+//! *Threads.* `run` is the thread that takes the next step. After a step any thread
+//! may be next, unless the location is inside an atomic block: then it stays.
+//! All threads are one summary object; no thread predicate is an abstraction
+//! predicate unless [`Options::collapse`] is off.
+//!
+//! *Rules.* The consistency rules in the text follow from the definitions or from how the
+//! text is made (a thread is at one location, locals of other methods are null), so none
+//! assumes anything about the program.
+//!
+//! | file | term |
+//! |---|---|
+//! | [`fragment`] | which programs; their predicates' names; live locals |
+//! | [`model`] | declarations, rules, actions: the TVP text |
+//! | [`action`] | one step as an action; commits |
+//! | [`facts`] | predicates about threads |
+//! | [`walk`] | random runs, which say what might be invariant |
+//! | [`soft`] | soft invariants |
+
+pub mod action;
+pub mod facts;
+pub mod fragment;
+pub mod model;
+pub mod soft;
+pub mod walk;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use palisade_program::heap::Program;
+use palisade_shape::analysis::{self, Analysis, Input};
+use palisade_shape::engine::Limits;
+use palisade_shape::explore::Bounds;
+use palisade_shape::verdict::{Reason, Verdict, explain};
+
+use fragment::Fragment;
+pub use fragment::Unsupported;
+
+/// Where other threads may act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Interleaving {
+    /// After every step.
+    #[default]
+    Full,
+    /// Before accesses of memory that threads share. A step over locals commutes with
+    /// every step of another thread, so nothing is lost.
+    Restricted,
+}
+
+/// Which soft invariants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Soft {
+    /// None.
+    None,
+    /// All that random runs do not refute.
+    #[default]
+    Found,
+}
+
+/// How to prove.
+pub struct Options<'a> {
+    /// Where other threads may act.
+    pub interleaving: Interleaving,
+    /// Which soft invariants.
+    pub soft: Soft,
+    /// Whether all threads are one object.
+    pub collapse: bool,
+    /// So many threads instead of any number.
+    pub threads: Option<usize>,
+    /// Structures to build at most.
+    pub max_structures: Option<usize>,
+    /// Raised from outside to end the analysis.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            interleaving: Interleaving::Full,
+            soft: Soft::Found,
+            collapse: true,
+            threads: None,
+            max_structures: None,
+            cancel: None,
+        }
+    }
+}
+
+/// A model as text.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The program, TVP.
+    pub program: String,
+    /// The initial structure, TVS.
+    pub structures: String,
+    /// Soft invariants in it.
+    pub soft: usize,
+    /// Locations of threads in it.
+    pub locations: usize,
+}
+
+/// How much the model's vocabulary says about the heap; the next level is tried when
+/// one does not suffice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// Unary ghosts only.
+    Ghosts,
+    /// And what is reachable from shared pointers, and where they have been.
+    Reach,
+}
+
+/// The outcome of one analysis.
+#[derive(Debug)]
+pub struct Proof {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The reason, unless it holds.
+    pub reason: Option<String>,
+    /// What the model complains about.
+    pub messages: Vec<String>,
+    /// The model.
+    pub text: Text,
+    /// The level at which this came out.
+    pub level: Level,
+    /// Canonically abstract states.
+    pub kept: usize,
+    /// Stored states.
+    pub stored: usize,
+    /// Structures built on the way.
+    pub built: usize,
+    /// The whole analysis, for drawing.
+    pub analysis: Box<Analysis>,
+}
+
+impl Proof {
+    /// Whether it was proved.
+    pub fn holds(&self) -> bool {
+        matches!(self.verdict, Verdict::Holds { .. })
+    }
+}
+
+/// The model of `program` as text.
+pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
+    let fragment = Fragment::of(program, options.interleaving)?;
+    Ok(model::text(&fragment, options, level))
+}
+
+/// Tries to prove `program`, with one level after another.
+pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
+    let fragment = Fragment::of(program, options.interleaving)?;
+    let mut proof = attempt(&fragment, options, Level::Ghosts);
+    if matches!(
+        proof.verdict,
+        Verdict::Unknown(Reason::Messages | Reason::Stopped(_))
+    ) && !proof.messages.is_empty()
+    {
+        proof = attempt(&fragment, options, Level::Reach);
+    }
+    Ok(proof)
+}
+
+fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Proof {
+    let text = model::text(fragment, options, level);
+    let settings = analysis::Options {
+        limits: Limits {
+            structures: options.max_structures,
+            // One message is enough to know that this level does not suffice.
+            messages: Some(1),
+            ..Limits::default()
+        },
+        bounds: Bounds::default(),
+        cancel: options.cancel,
+        ..analysis::Options::default()
+    };
+    let program = Input {
+        name: "model.tvp",
+        text: &text.program,
+    };
+    let structures = Input {
+        name: "model.tvs",
+        text: &text.structures,
+    };
+    match analysis::analyse(program, structures, &settings) {
+        Ok(analysis) => conclude(analysis, text, level),
+        // The text is made by this crate: it is a defect here if it cannot be read.
+        Err(errors) => unreachable!("the generated model cannot be read: {errors:?}"),
+    }
+}
+
+fn conclude(analysis: Analysis, text: Text, level: Level) -> Proof {
+    let reason = match &analysis.verdict {
+        Verdict::Holds { .. } => None,
+        Verdict::Violated(_) => Some("the model's message has a concrete run".to_owned()),
+        Verdict::Unknown(reason) => Some(explain(&analysis.model, reason)),
+    };
+    let fixpoint = &analysis.fixpoint;
+    let given = fixpoint.messages.iter();
+    let messages: BTreeSet<String> = given.map(|m| m.text.clone()).collect();
+    Proof {
+        verdict: analysis.verdict.clone(),
+        reason,
+        messages: messages.into_iter().collect(),
+        text,
+        level,
+        kept: fixpoint.kept(),
+        stored: fixpoint.total,
+        built: fixpoint.intermediate,
+        analysis: Box::new(analysis),
+    }
+}

@@ -1,0 +1,345 @@
+//! The *model* as text: declarations, consistency rules, actions ([`super::action`]) and
+//! control flow of the TVP program, and its initial structure.
+
+use std::fmt::Write;
+
+use super::action::actions;
+use super::facts::{Colour, Fact, colours, facts};
+use super::fragment::{Effect, Fragment, Sequence};
+use super::soft::{Invariant, found};
+use super::{Level, Options, Soft, Text};
+
+/// The text of a model.
+pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Text {
+    let facts = facts(fragment, level);
+    let soft = match options.soft {
+        Soft::None => Vec::new(),
+        Soft::Found => found(fragment, level, &facts),
+    };
+    let mut writer = Writer {
+        fragment,
+        level,
+        keep: if options.collapse { "nonabs" } else { "abs" },
+        out: String::new(),
+        initial: Vec::new(),
+    };
+    writer.core(options);
+    writer.nodes();
+    writer.threads(&facts);
+    writer.soft(&soft);
+    writer.rules(&facts);
+    writer.out.push_str("%%\n");
+    let actions = actions(fragment, level);
+    writer.out.push_str(&actions.text);
+    writer.out.push_str("%%\n");
+    for (from, action, to) in &actions.edges {
+        writer.line(&format!("{from} {action}() {to}"));
+    }
+    Text {
+        structures: writer.structure(options),
+        program: writer.out,
+        soft: soft.len(),
+        locations: fragment.locations.len() + 1,
+    }
+}
+
+struct Writer<'a> {
+    fragment: &'a Fragment<'a>,
+    level: Level,
+    /// Whether thread predicates are abstraction predicates.
+    keep: &'static str,
+    out: String,
+    /// Unary predicates that hold of every idle thread.
+    initial: Vec<String>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn locations(&self) -> Vec<String> {
+        let names = self.fragment.locations.iter().map(|l| l.name.clone());
+        ["idle".to_owned()].into_iter().chain(names).collect()
+    }
+
+    /// Pointers to single nodes: shared pointers and the sequence's ends.
+    fn singles(&self) -> Vec<String> {
+        let shared = self.fragment.pointers.iter().map(|(_, name)| name.clone());
+        let ghosts: &[&str] = match self.fragment.sequence {
+            Sequence::Stack => &["s.top"],
+            Sequence::Queue => &["s.pos", "s.last"],
+            Sequence::Nothing => &[],
+        };
+        shared
+            .chain(ghosts.iter().map(|g| (*g).to_owned()))
+            .collect()
+    }
+
+    fn locals(&self) -> Vec<String> {
+        let mut all: Vec<String> = self
+            .fragment
+            .variables
+            .iter()
+            .map(|v| v.name.clone())
+            .collect();
+        if self.takes() {
+            all.push("res".to_owned());
+        }
+        all
+    }
+
+    fn takes(&self) -> bool {
+        self.fragment
+            .methods
+            .iter()
+            .any(|m| m.effect == Effect::Take)
+    }
+
+    fn has_sequence(&self) -> bool {
+        self.fragment.sequence != Sequence::Nothing
+    }
+
+    fn links(&self) -> Vec<String> {
+        let mut all = vec![self.fragment.link.1.clone()];
+        if self.has_sequence() {
+            all.push("s.next".to_owned());
+        }
+        all
+    }
+
+    fn init_locals(&self) -> Vec<String> {
+        let body = self.fragment.program.init.as_ref();
+        let locals = body.map_or(&[][..], |b| &b.locals);
+        let pointers = locals
+            .iter()
+            .filter(|l| matches!(l.ty, palisade_program::heap::Type::Pointer(_)));
+        pointers.map(|l| format!("init.{}", l.name)).collect()
+    }
+
+    // ---- declarations
+
+    fn core(&mut self, options: &Options<'_>) {
+        let locations = self.locations().join(", ");
+        self.line(&format!("%s Lines {{{locations}}}"));
+        self.line("%p is_thread(v)\n%p is_node(v)\n%p run(v) unique nonabs {}");
+        for thread in 0..options.threads.unwrap_or(0) {
+            self.line(&format!("%p id[{thread}](v) unique"));
+        }
+        for single in self.singles().into_iter().chain(self.init_locals()) {
+            self.line(&format!("%p {single}(v) unique pointer"));
+        }
+        if self.has_sequence() {
+            self.line("%p com(v)\n%p val(v)");
+        }
+        if self.fragment.sequence == Sequence::Queue {
+            self.line("%p dq(v)");
+        }
+        if self.level == Level::Reach {
+            for (_, pointer) in &self.fragment.pointers {
+                let _ = writeln!(self.out, "%p was[{pointer}](v)");
+            }
+        }
+        let keep = self.keep;
+        self.line(&format!("foreach (l in Lines) {{ %p at[l](v) {keep} }}"));
+        for link in self.links() {
+            self.line(&format!("%p {link}(v, w) function"));
+        }
+        for local in self.locals() {
+            self.line(&format!("%p {local}(t, v) function"));
+        }
+        for (_, lock) in &self.fragment.locks {
+            // Taken only when nobody has it: at most one holder.
+            let _ = writeln!(self.out, "%p hold[{lock}](t) unique {keep}");
+            let _ = writeln!(self.out, "%i held[{lock}]() = E(t) hold[{lock}](t)");
+        }
+        if self.has_sequence() {
+            self.line(&format!("%p done(t) {keep}"));
+        }
+        if self.takes() {
+            self.line(&format!("%p rempty(t) {keep}\n%p noted(t) {keep}"));
+        }
+    }
+
+    fn nodes(&mut self) {
+        let link = self.fragment.link.1.clone();
+        for single in self.singles() {
+            self.line(&format!("%i has[{single}]() = E(v) {single}(v)"));
+        }
+        self.line(&format!("%i has[{link}](v) = E(w) {link}(v,w)"));
+        if self.has_sequence() {
+            self.line(&format!(
+                "%i agree(v) = is_node(v) & A(w) ({link}(v,w) <-> s.next(v,w))"
+            ));
+            self.line(&format!(
+                "%i nextcom(v) = is_node(v) & A(w) ({link}(v,w) -> com(w))"
+            ));
+        }
+        for method in &self.fragment.methods {
+            if let Some(mine) = method.mine {
+                let n = &self.fragment.variables[mine].name;
+                let _ = writeln!(
+                    self.out,
+                    "%i dup[{n}](v) = E(t1,t2) t1 != t2 & {n}(t1,v) & {n}(t2,v)"
+                );
+            }
+        }
+        if self.level == Level::Reach {
+            self.line(&format!("%i tc(v,w) = {link}*(v,w) reflexive transitive"));
+            for (_, pointer) in &self.fragment.pointers {
+                let _ = writeln!(self.out, "%i r[{pointer}](v) = E(w) {pointer}(w) & tc(w,v)");
+            }
+        }
+    }
+
+    fn threads(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            if let Some(definition) = fact.definition(self.fragment) {
+                let (name, keep) = (fact.name(self.fragment), self.keep);
+                self.line(&format!("%i {name}(t) = {definition} {keep}"));
+            }
+        }
+    }
+
+    fn soft(&mut self, soft: &[Invariant]) {
+        for (number, invariant) in soft.iter().enumerate() {
+            let name = invariant.name(self.fragment, number);
+            let definition = invariant.definition(self.fragment);
+            self.line(&format!("%i {name}(t) = {definition} nonabs"));
+            for rule in invariant.rules(self.fragment, number) {
+                self.line(&format!("%r {rule}"));
+            }
+            self.initial.push(name);
+        }
+    }
+
+    // ---- rules
+
+    fn rules(&mut self, facts: &[Fact]) {
+        self.line("%r is_thread(v) ==> !is_node(v)\n%r run(v) ==> is_thread(v)");
+        let mut unary = self.singles();
+        unary.extend(self.init_locals());
+        if self.has_sequence() {
+            unary.extend(["com".to_owned(), "val".to_owned()]);
+        }
+        for colour in colours(self.fragment, self.level) {
+            if matches!(colour, Colour::Left | Colour::Was(_)) {
+                unary.push(colour.name(self.fragment));
+            }
+        }
+        for single in unary {
+            self.line(&format!("%r {single}(v) ==> is_node(v)"));
+        }
+        for link in self.links() {
+            self.line(&format!(
+                "%r {link}(v, w) ==> is_node(v)\n%r {link}(v, w) ==> is_node(w)"
+            ));
+        }
+        for local in self.locals() {
+            self.line(&format!(
+                "%r {local}(v, w) ==> is_thread(v)\n%r {local}(v, w) ==> is_node(w)"
+            ));
+        }
+        for fact in facts {
+            if fact.definition(self.fragment).is_none() {
+                let name = fact.name(self.fragment);
+                self.line(&format!("%r {name}(t) ==> is_thread(t)"));
+            }
+            for rule in fact.rules(self.fragment) {
+                self.line(&format!("%r {rule}"));
+            }
+        }
+        self.dead();
+        let link = self.fragment.link.1.clone();
+        if self.has_sequence() {
+            self.line(&format!("%r agree(v) & {link}(v,w) ==> s.next(v,w)"));
+            self.line(&format!("%r agree(v) & s.next(v,w) ==> {link}(v,w)"));
+            self.line(&format!("%r nextcom(v) & {link}(v,w) ==> com(w)"));
+        }
+        if self.level == Level::Reach {
+            // Consequences of the definition of reachability along a function.
+            self.line(&format!("%r {link}(v, w) ==> tc(v, w)"));
+            self.line("%r E(u) tc(u, v) & tc(u, w) & !tc(v, w) ==> tc(w, v)");
+        }
+        self.line("foreach (l in Lines) {\n  %r at[l](v) ==> is_thread(v)");
+        self.line("  foreach (m in Lines - {l}) { %r at[l](v) ==> !at[m](v) }\n}");
+        self.line("%r is_thread(v) & !|/{ at[l](v) : l in Lines } ==> 0");
+    }
+
+    /// Locals are null where they do not matter; nothing is known of a call between calls.
+    fn dead(&mut self) {
+        let mut lines = Vec::new();
+        for (v, variable) in self.fragment.variables.iter().enumerate() {
+            let x = &variable.name;
+            let elsewhere = self
+                .fragment
+                .locations
+                .iter()
+                .filter(|l| !l.live.contains(&v));
+            for l in elsewhere.map(|l| l.name.as_str()).chain(["idle"]) {
+                lines.push(format!(
+                    "%r at[{l}](t) ==> !{x}(t,v)\n%r at[{l}](t) ==> !has[{x}](t)"
+                ));
+            }
+        }
+        if self.has_sequence() {
+            lines.push("%r at[idle](t) ==> !done(t)".to_owned());
+        }
+        if self.takes() {
+            let takes = |m: usize| self.fragment.methods[m].effect == Effect::Take;
+            let others = self.fragment.locations.iter().filter(|l| !takes(l.method));
+            for l in others.map(|l| l.name.as_str()).chain(["idle"]) {
+                for flag in ["rempty", "noted"] {
+                    lines.push(format!("%r at[{l}](t) ==> !{flag}(t)"));
+                }
+                lines.push(format!("%r at[{l}](t) ==> !res(t,v)"));
+            }
+        }
+        for line in lines {
+            self.line(&line);
+        }
+    }
+
+    // ---- the initial structure
+
+    fn structure(&self, options: &Options<'_>) -> String {
+        let threads: Vec<String> = match options.threads {
+            None => vec!["threads".to_owned()],
+            Some(n) => (0..n).map(|t| format!("t{t}")).collect(),
+        };
+        let all = threads.join(", ");
+        let mut out = format!("%n = {{{all}}}\n%p = {{\n");
+        if options.threads.is_none() {
+            out.push_str("  sm = {threads:1/2}\n");
+        }
+        for (t, name) in threads
+            .iter()
+            .enumerate()
+            .filter(|_| options.threads.is_some())
+        {
+            let _ = writeln!(out, "  id[{t}] = {{{name}}}");
+        }
+        let half: Vec<String> = threads.iter().map(|t| format!("{t}:1/2")).collect();
+        let _ = writeln!(
+            out,
+            "  is_thread = {{{all}}}\n  run = {{{}}}\n  at[idle] = {{{all}}}",
+            half.join(", ")
+        );
+        if self.level == Level::Reach {
+            let own: Vec<String> = threads
+                .iter()
+                .map(|t| match options.threads {
+                    None => format!("{t}->{t}:1/2"),
+                    Some(_) => format!("{t}->{t}"),
+                })
+                .collect();
+            let _ = writeln!(out, "  tc = {{{}}}", own.join(", "));
+        }
+        for name in &self.initial {
+            let _ = writeln!(out, "  {name} = {{{all}}}");
+        }
+        out.push_str("}\n");
+        out
+    }
+}

@@ -1,0 +1,224 @@
+//! *Soft invariants* (seed 001, sections 3.4 and 5): "at these locations the fact holds", as
+//! predicates that the analysis keeps but does not rely on. They are over-defined:
+//! every fact and every implication between a deciding fact and another, at every
+//! location. Random runs ([`super::walk`]) throw out those that are not invariant: the
+//! first, quick pass.
+//!
+//! One invariant covers all locations at which the same thing is said. A thread that goes from
+//! one of them to another does not change its value, which finite differencing sees; with
+//! one predicate per location it would have to be derived anew at each step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Level;
+use super::facts::{Colour, Fact, colours};
+use super::fragment::{Effect, Fragment};
+use super::walk::{Seen, walk};
+
+/// A fact or its negation.
+pub type Literal = (usize, bool);
+
+/// A soft invariant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Invariant {
+    /// Wherever a local points, the node has the colour (or has not).
+    Everywhere {
+        /// The colour.
+        colour: Colour,
+        /// The local.
+        variable: usize,
+        /// Has, or has not.
+        holds: bool,
+    },
+    /// At these locations: if the first, then the second.
+    At {
+        /// Locations.
+        locations: Vec<usize>,
+        /// The condition, if any.
+        condition: Option<(Fact, bool)>,
+        /// What then holds.
+        then: (Fact, bool),
+    },
+}
+
+fn literal(fragment: &Fragment<'_>, (fact, holds): &(Fact, bool)) -> String {
+    let sign = if *holds { "" } else { "!" };
+    format!("{sign}{}(t)", fact.name(fragment))
+}
+
+impl Invariant {
+    /// Its predicate; `number` makes it unique.
+    pub fn name(&self, fragment: &Fragment<'_>, number: usize) -> String {
+        match self {
+            Self::Everywhere {
+                colour,
+                variable,
+                holds,
+            } => {
+                let word = if *holds { "all" } else { "none" };
+                let x = &fragment.variables[*variable].name;
+                format!("{word}[{},{x}]", colour.name(fragment))
+            }
+            Self::At { .. } => format!("soft{number}"),
+        }
+    }
+
+    /// Its definition over the thread `t`.
+    pub fn definition(&self, fragment: &Fragment<'_>) -> String {
+        match self {
+            Self::Everywhere {
+                colour,
+                variable,
+                holds,
+            } => {
+                let sign = if *holds { "" } else { "!" };
+                let x = &fragment.variables[*variable].name;
+                let colour = colour.name(fragment);
+                format!("is_thread(t) & (A(v) ({x}(t,v) -> {sign}{colour}(v)))")
+            }
+            Self::At {
+                locations,
+                condition,
+                then,
+            } => {
+                let at = locations
+                    .iter()
+                    .map(|&l| format!("at[{}](t)", fragment.locations[l].name));
+                let at: Vec<String> = at.collect();
+                let then = literal(fragment, then);
+                let then = match condition {
+                    None => then,
+                    Some(condition) => format!("({} -> {then})", literal(fragment, condition)),
+                };
+                format!("is_thread(t) & (({}) -> {then})", at.join(" | "))
+            }
+        }
+    }
+
+    /// Rules that its definition implies and coerce does not find.
+    pub fn rules(&self, fragment: &Fragment<'_>, number: usize) -> Vec<String> {
+        match self {
+            Self::Everywhere {
+                colour,
+                variable,
+                holds,
+            } => {
+                let name = self.name(fragment, number);
+                let x = &fragment.variables[*variable].name;
+                let colour = colour.name(fragment);
+                let (same, other) = if *holds { ("", "!") } else { ("!", "") };
+                vec![
+                    format!("{name}(t) & {x}(t,v) ==> {same}{colour}(v)"),
+                    format!("{name}(t) & {other}{colour}(v) ==> !{x}(t,v)"),
+                ]
+            }
+            Self::At { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The soft invariants that random runs do not refute.
+pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact]) -> Vec<Invariant> {
+    let seen = walk(fragment, facts);
+    let mut all = everywhere(fragment, level, facts, &seen);
+    let mut groups: BTreeMap<(Option<Literal>, Literal), Vec<usize>> = BTreeMap::new();
+    for (l, location) in fragment.locations.iter().enumerate() {
+        let valuations = &seen[l];
+        if valuations.is_empty() {
+            continue;
+        }
+        let takes = fragment.methods[location.method].effect == Effect::Take;
+        let speaks = |fact: &Fact| {
+            fact.locals().is_subset(&location.live)
+                && (takes || !matches!(fact, Fact::Empty | Fact::Noted))
+        };
+        let here: Vec<usize> = (0..facts.len()).filter(|&f| speaks(&facts[f])).collect();
+        let constant = |f: usize| {
+            let first = valuations.iter().next().is_some_and(|v| v.contains(&f));
+            valuations
+                .iter()
+                .all(|v| v.contains(&f) == first)
+                .then_some(first)
+        };
+        let (fixed, varying): (Vec<usize>, Vec<usize>) =
+            here.iter().partition(|&&f| constant(f).is_some());
+        for f in fixed {
+            if let Some(value) = constant(f) {
+                groups.entry((None, (f, value))).or_default().push(l);
+            }
+        }
+        for (condition, then) in implications(facts, &varying, valuations) {
+            groups.entry((Some(condition), then)).or_default().push(l);
+        }
+    }
+    let fact = |(f, holds): Literal| (facts[f].clone(), holds);
+    all.extend(
+        groups
+            .into_iter()
+            .map(|((condition, then), locations)| Invariant::At {
+                locations,
+                condition: condition.map(fact),
+                then: fact(then),
+            }),
+    );
+    all
+}
+
+/// Implications that hold in all valuations, each once (not its contraposition too).
+fn implications(
+    facts: &[Fact],
+    varying: &[usize],
+    valuations: &BTreeSet<BTreeSet<usize>>,
+) -> Vec<(Literal, Literal)> {
+    let mut out = Vec::new();
+    for &p in varying.iter().filter(|&&p| facts[p].decides()) {
+        for &q in varying {
+            let related = !facts[p].locals().is_disjoint(&facts[q].locals())
+                || facts[p].locals().is_empty()
+                || facts[q].locals().is_empty()
+                || facts[q].decides()
+                || matches!(facts[q], Fact::On(Colour::Reached(_), _));
+            if p == q || !related || facts[q].decides() && p > q {
+                continue;
+            }
+            for (if_p, then_q) in [(true, true), (true, false), (false, true), (false, false)] {
+                let fine = |v: &BTreeSet<usize>| v.contains(&p) != if_p || v.contains(&q) == then_q;
+                if valuations.iter().all(fine) {
+                    out.push(((p, if_p), (q, then_q)));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Colours that all nodes have to which a local ever points, or none.
+fn everywhere(
+    fragment: &Fragment<'_>,
+    level: Level,
+    facts: &[Fact],
+    seen: &[Seen],
+) -> Vec<Invariant> {
+    let number = |fact: &Fact| facts.iter().position(|f| f == fact);
+    let mut out = Vec::new();
+    for variable in 0..fragment.variables.len() {
+        for colour in colours(fragment, level) {
+            let (Some(has), Some(on)) = (
+                number(&Fact::Has(variable)),
+                number(&Fact::On(colour.clone(), variable)),
+            ) else {
+                continue;
+            };
+            let valuations = seen.iter().flatten().filter(|v| v.contains(&has));
+            let values: BTreeSet<bool> = valuations.map(|v| v.contains(&on)).collect();
+            if let [holds] = values.iter().copied().collect::<Vec<bool>>()[..] {
+                out.push(Invariant::Everywhere {
+                    colour,
+                    variable,
+                    holds,
+                });
+            }
+        }
+    }
+    out
+}
