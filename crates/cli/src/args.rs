@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::{Domain, Model};
 use palisade_verify::Threads;
 
-pub(crate) use self::linearize::{FreeArg, LinearEmitArg, LinearizeArgs};
+pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs};
 use crate::buffers::BuffersArg;
 
 /// What the program is, for `--help`.

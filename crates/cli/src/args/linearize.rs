@@ -22,6 +22,16 @@ pub(crate) struct LinearizeArgs {
         default_missing_value = "recycle"
     )]
     pub(crate) free: Option<FreeArg>,
+    /// Search runs within bounds only; do not try to prove
+    #[arg(long, help_heading = "Proof")]
+    pub(crate) no_proof: bool,
+    /// Where other threads may act: after every step, or before accesses of shared memory
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t = InterleavingArg::Full, help_heading = "Proof")]
+    pub(crate) interleaving: InterleavingArg,
+    /// Tell threads apart by location and locals instead of collapsing them into one
+    /// object; with --threads N for that many threads only
+    #[arg(long, help_heading = "Proof")]
+    pub(crate) no_collapse: bool,
     /// Print something else instead of a verdict
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
     pub(crate) emit: Option<LinearEmitArg>,
@@ -69,4 +79,17 @@ pub(crate) enum FreeArg {
 pub(crate) enum LinearEmitArg {
     /// The methods as control-flow graphs
     Program,
+    /// The model that the shape analysis is given, as text
+    Tvp,
+    /// The model's initial structure
+    Tvs,
+}
+
+/// Where other threads may act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum InterleavingArg {
+    /// After every step
+    Full,
+    /// Before accesses of memory that threads share
+    Restricted,
 }

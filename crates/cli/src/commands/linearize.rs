@@ -14,6 +14,9 @@ use palisade_program::{Source, Unknown};
 use palisade_report::{Document, Ink, Outcome, Stats};
 use serde_json::{Value, json};
 
+mod proof;
+
+use self::proof::Attempt;
 use crate::CommandResult;
 use crate::args::{FreeArg, LinearEmitArg, LinearizeArgs};
 use crate::context::{self, Context};
@@ -44,6 +47,18 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
         Some(LinearEmitArg::Program) => {
             return Ok(emit(context, heading, &print::program(&program)));
         }
+        Some(what @ (LinearEmitArg::Tvp | LinearEmitArg::Tvs)) => {
+            return Ok(match proof::text(args, context, &program) {
+                Ok((tvp, _)) if what == LinearEmitArg::Tvp => emit(context, heading, &tvp),
+                Ok((_, tvs)) => emit(context, heading, &tvs),
+                Err(why) => {
+                    let result = unknown(why);
+                    let text = text(args, context, &program, &options(args, context), &result);
+                    context.print(&text, &document(heading, &program, &result));
+                    result.outcome
+                }
+            });
+        }
         None => {}
     }
     let options = options(args, context);
@@ -53,7 +68,7 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("searching histories");
-    let result = judge(&program, &options, context);
+    let result = judge(args, &program, &options, context);
     drop(progress);
     let result = result.unwrap_or_else(|failure| failed(&failure));
     let text = text(args, context, &program, &options, &result);
@@ -123,6 +138,8 @@ struct Judgement {
     /// The run that violates.
     witness: Option<Box<Witness>>,
     notes: Vec<String>,
+    /// Nothing speaks against a proof: no bug was found, and no wrong commit point.
+    may_hold: bool,
     states: u64,
     transitions: u64,
 }
@@ -134,6 +151,7 @@ fn unknown(reason: String) -> Judgement {
         bound: None,
         witness: None,
         notes: Vec::new(),
+        may_hold: false,
         states: 0,
         transitions: 0,
     }
@@ -143,12 +161,20 @@ fn failed(failure: &Failure) -> Judgement {
     unknown(failure.to_string())
 }
 
-/// Searches runs, and looks at the commit points if none is wrong.
-fn judge(program: &Program, options: &Options, context: &Context) -> Result<Judgement, Failure> {
+/// Searches runs, looks at the commit points if none is wrong, and then for a proof.
+fn judge(
+    args: &LinearizeArgs,
+    program: &Program,
+    options: &Options,
+    context: &Context,
+) -> Result<Judgement, Failure> {
     let search = stages::search(program, options)?;
     let cost = (search.states, search.transitions);
     let mut judgement = judged(program, options, context, search)?;
     (judgement.states, judgement.transitions) = cost;
+    if judgement.may_hold && !args.no_proof {
+        try_proof(args, context, program, &mut judgement);
+    }
     if options.reclaim != Reclaim::Never && !program.frees() {
         let note = "the program frees nothing: --free makes no difference but for leaks";
         judgement.notes.push(note.to_owned());
@@ -197,6 +223,38 @@ fn judged(
     }
 }
 
+/// Beyond the bounds: a proof for any number of threads, nodes and values.
+fn try_proof(
+    args: &LinearizeArgs,
+    context: &Context,
+    program: &Program,
+    judgement: &mut Judgement,
+) {
+    match proof::attempt(args, context, program) {
+        Attempt::Proved(found) => {
+            let threads = match args.threads.filter(|_| args.no_collapse) {
+                None => "any number of threads".to_owned(),
+                Some(n) => format!("{n} threads"),
+            };
+            judgement.outcome = Outcome::Holds;
+            judgement.bound = None;
+            judgement.reason = if program.specification == Specification::Nothing {
+                format!("for {threads} and nodes")
+            } else {
+                format!("linearizable, for {threads}, nodes and values")
+            };
+            judgement.notes = vec![proof::summary(&found)];
+        }
+        Attempt::Failed(notes) => {
+            if let Some(why) = context.limits.stopped() {
+                judgement.notes.push(format!("no proof: {why}"));
+            } else {
+                judgement.notes.extend(notes);
+            }
+        }
+    }
+}
+
 fn bounds_text(options: &Options, touched: &[Bound]) -> String {
     let (threads, calls) = (options.threads, options.calls);
     let mut text = format!("{threads} threads with {calls} calls");
@@ -220,6 +278,7 @@ fn about_commits(
     judgement: &mut Judgement,
 ) -> Result<(), Failure> {
     if program.specification == Specification::Nothing {
+        judgement.may_hold = true;
         return Ok(());
     }
     let short = Options {
@@ -232,6 +291,7 @@ fn about_commits(
     if program.has_commits() {
         match check_commits(program, &short)?.found {
             Found::Nothing => {
+                judgement.may_hold = options.reclaim == Reclaim::Never;
                 judgement.notes.push(format!(
                     "the commit points explain all runs of {threads} threads with {calls} calls"
                 ));
