@@ -6,11 +6,11 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | V_S, V_L | [`Rooms::owner_of`] is none, or a copy of a template |
+//! | `V_S`, `V_L` | [`Rooms::owner_of`] is none, or a copy of a template |
 //! | Loc(phi) (definitions 2, 3) | the variables of a predicate |
 //! | targets(x, d) (definition 4) | the variables that a branch writes |
 //! | affects(x, phi, d) | [`affects`] |
-//! | must_notify(x, phi, d) (section 3.2, refined) | [`must_notify`] |
+//! | `must_notify(x, phi, d)` (section 3.2, refined) | [`must_notify`] |
 //! | \[phi\], phi in a passive thread | the *twin* of phi |
 //!
 //! There are no pointers here: front ends follow a pointer case by case, and a branch
@@ -65,7 +65,7 @@ pub struct Rooms {
     /// For each thread of the space, if its template is replicated: the first copy.
     first: Vec<Option<usize>>,
     /// By predicate.
-    rooms: Vec<Room>,
+    of: Vec<Room>,
     /// By predicate: the one of the first copy, which gives it its name.
     origin: Vec<PredId>,
 }
@@ -92,7 +92,7 @@ impl Rooms {
         let first = (0..space.threads.len()).map(|t| first_copy(space, t));
         let mut rooms = Self {
             first: first.collect(),
-            rooms: Vec::new(),
+            of: Vec::new(),
             origin: Vec::new(),
         };
         let mut table = Predicates::default();
@@ -152,7 +152,7 @@ impl Rooms {
     ) -> PredId {
         let (id, new) = table.add(atom);
         if new {
-            self.rooms.push(room);
+            self.of.push(room);
             self.origin.push(origin.unwrap_or(id));
         }
         self.origin[id]
@@ -168,12 +168,12 @@ impl Rooms {
 
     /// Where a predicate lives.
     pub fn room(&self, p: PredId) -> Room {
-        self.rooms[p]
+        self.of[p]
     }
 
     /// The replicated thread that a predicate belongs to.
     pub fn owner(&self, p: PredId) -> Option<usize> {
-        match self.rooms[p] {
+        match self.of[p] {
             Room::Shared => None,
             Room::Local(thread) | Room::Mixed(thread) => Some(thread),
         }

@@ -63,7 +63,7 @@ impl Random {
     }
 
     fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        *self.0.pick(list)
+        self.0.pick(list)
     }
 
     fn expr(&mut self, names: &[&str], depth: u32) -> String {

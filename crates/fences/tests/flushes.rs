@@ -117,8 +117,8 @@ fn exhaustive(plan: &Plan<'_>) -> Option<Vec<Placement>> {
 
 fn shape(seed: u64) -> Shape {
     Shape {
-        remote_atomics: seed % 3 == 0,
-        fences: seed % 2 == 0,
+        remote_atomics: seed.is_multiple_of(3),
+        fences: seed.is_multiple_of(2),
         asserts: false,
         statements: 3,
         ..Shape::rma()

@@ -56,6 +56,12 @@ impl Action {
         self.updates.insert(predicate.to_owned(), update);
     }
 
+    /// The call takes effect, exactly once.
+    fn take_effect(&mut self) {
+        self.complain("done(tr)".to_owned(), "a call takes effect twice");
+        self.set_flag("done", "1");
+    }
+
     fn update(&mut self, predicate: &str, update: String) {
         self.updates.insert(predicate.to_owned(), update);
     }
@@ -646,13 +652,13 @@ impl Maker<'_> {
                 action.complain("1".to_owned(), "confirm without a note");
             }
             (Effect::Insert, CommitKind::Now) => {
-                self.takes_effect(action);
+                action.take_effect();
                 if let Some(mine) = method.mine {
                     self.insert(mine, action);
                 }
             }
             (Effect::Take, CommitKind::Now) => {
-                self.takes_effect(action);
+                action.take_effect();
                 self.take(action);
             }
             (Effect::Take, CommitKind::Later) => {
@@ -660,16 +666,11 @@ impl Maker<'_> {
                 action.set_flag("noted", self.nothing_left());
             }
             (Effect::Take, CommitKind::Confirm) => {
-                self.takes_effect(action);
+                action.take_effect();
                 action.complain("!noted(tr)".to_owned(), "confirm without a note");
                 action.set_flag("rempty", "1");
             }
         }
-    }
-
-    fn takes_effect(&self, action: &mut Action) {
-        action.complain("done(tr)".to_owned(), "a call takes effect twice");
-        action.set_flag("done", "1");
     }
 
     fn insert(&self, mine: usize, action: &mut Action) {

@@ -430,7 +430,7 @@ impl Reference<'_> {
     }
 
     /// The parts of remote atomic operations.
-    fn change_steps(&self, state: &State, t: usize, next: &mut Vec<State>) {
+    fn change_steps(state: &State, t: usize, next: &mut Vec<State>) {
         let changes = &state.threads[t].changes;
         for (i, change) in changes.iter().enumerate() {
             for (o, operand) in change.operands.iter().enumerate() {
@@ -514,7 +514,7 @@ impl Reference<'_> {
                 next.push(after);
             }
         }
-        self.change_steps(state, t, next);
+        Self::change_steps(state, t, next);
         for (i, half) in thread.pending.iter().enumerate() {
             let mut after = state.clone();
             let pending = &mut after.threads[t].pending;

@@ -140,7 +140,7 @@ fn panel(
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">threads</text>",
-        (x0 + x1) / 2.0,
+        f64::midpoint(x0, x1),
         bottom + 36.0
     );
     for (k, curve) in curves.iter().enumerate() {

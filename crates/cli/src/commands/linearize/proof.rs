@@ -16,7 +16,10 @@ fn options<'c>(args: &LinearizeArgs, context: &'c Context) -> Options<'c> {
             InterleavingArg::Restricted => Interleaving::Restricted,
         },
         collapse: !args.no_collapse,
-        threads: args.threads.filter(|_| args.no_collapse).map(|n| n as usize),
+        threads: args
+            .threads
+            .filter(|_| args.no_collapse)
+            .map(|n| n as usize),
         cancel: Some(&context.limits.cancel),
         ..Options::default()
     }
@@ -62,7 +65,11 @@ fn unsupported(program: &Program, no: &Unsupported) -> String {
     let mut text = format!("no proof: {} is not supported by the prover", no.what);
     if no.span.start > 0 {
         // Writing to a string does not fail.
-        let _ = write!(text, " (line {})", program.source.position(no.span.start).line);
+        let _ = write!(
+            text,
+            " (line {})",
+            program.source.position(no.span.start).line
+        );
     }
     text
 }

@@ -548,15 +548,13 @@ impl Code<'_, '_> {
         let value = self.value(rank)?;
         let value = self.saved(value, span);
         if let Some(constant) = value.as_constant() {
-            return match u32::try_from(constant).ok().filter(|r| *r < ranks) {
-                Some(rank) => f(self, rank),
-                None => {
-                    let words = format!("rank {constant} of {ranks} ranks");
-                    self.demand(Ir::FALSE, &words, span);
-                    self.block(span);
-                    Ok(())
-                }
-            };
+            if let Some(rank) = u32::try_from(constant).ok().filter(|r| *r < ranks) {
+                return f(self, rank);
+            }
+            let words = format!("rank {constant} of {ranks} ranks");
+            self.demand(Ir::FALSE, &words, span);
+            self.block(span);
+            return Ok(());
         }
         let any = (0..ranks).fold(Ir::FALSE, |all: LocalExpr, r| {
             all.or(equals(&value.e, i64::from(r)))
