@@ -63,7 +63,8 @@ impl Random {
     }
 
     fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        self.0.pick(list)
+        let &chosen = self.0.pick(list);
+        chosen
     }
 
     fn expr(&mut self, names: &[&str], depth: u32) -> String {
