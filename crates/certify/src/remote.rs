@@ -5,7 +5,7 @@
 //! that was read: a multiset.
 //!
 //! In a certificate each pending instance is one [`Pending`] of a thread's
-//! [`Buffer`](crate::Buffer), told from others of its operation by a slot number; its
+//! [`Buffer`], told from others of its operation by a slot number; its
 //! value, once read, is [`StateVar::Carried`]. Slots are names only: a state of the
 //! model matches if its pending instances can be given slots such that all agrees.
 //! Hence a new instance may take any slot, and takes the first that is free.

@@ -1,10 +1,10 @@
 //! *Tracking* linearizations while a run goes on, instead of looking at its history
-//! afterwards. A [`Belief`] is one way in which the calls so far can have taken
+//! afterwards. A `Belief` is one way in which the calls so far can have taken
 //! effect: the state of the specification, and for each pending call whether it has
 //! taken effect and with which result. The beliefs of a state are all that agree with
 //! the results returned so far; when none is left the history is not linearizable.
 //!
-//! Which moves beliefs make is the [`Mode`]:
+//! Which moves beliefs make is the `Mode`:
 //!
 //! - `Any`: a call may take effect at any time between call and return. It is enough to
 //!   let it happen when some call returns: then the returning call must have taken

@@ -7,8 +7,8 @@
 //! |---|---|
 //! | `active(s)` | `more`, 0 or 1 |
 //! | `set(s)` | *listed*: a flag `has` for each value, where the values are few and known; else a *summary*, one variable of [`Role::Set`] |
-//! | `addToSet(set(s), X)` | [`ValueSets::add`] |
-//! | `randomElem(set(s))` | [`ValueSets::pick`] |
+//! | `addToSet(set(s), X)` | `ValueSets::add` |
+//! | `randomElem(set(s))` | `ValueSets::pick` |
 //!
 //! Rules. An operation `s` reads the cell `src(s)` and writes the cell `trg(s)`; v is
 //! the value at hand.
