@@ -216,8 +216,12 @@ impl<'a> Lazy<'a> {
                 splits,
             });
         }
-        // An order that does not depend on how predicates are numbered here.
-        targets.sort_by_key(|t| self.literal(predicates, t.pred, true));
+        // Cases first: what comes after a split knows more. Then an order that does not
+        // depend on how predicates are numbered here.
+        targets.sort_by_key(|t| {
+            let case = t.splits && predicates.is_split(t.pred);
+            (!case, self.literal(predicates, t.pred, true))
+        });
         let guard = branch
             .guard
             .conjuncts()

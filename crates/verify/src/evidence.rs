@@ -24,11 +24,31 @@ pub fn replay(
     threads: u32,
     run: &Run,
 ) -> Result<(Box<Violation>, Witness), Unknown> {
-    let start = start(program, instances, model, threads, run);
+    let same: Vec<usize> = (0..instances.len()).collect();
+    replay_as(program, reduced, (instances, &same), model, threads, run)
+}
+
+/// The same where the machine's threads have other places: `places` gives them by the
+/// run's threads.
+pub(crate) fn replay_as(
+    program: &Program,
+    reduced: Option<&Reduced>,
+    (instances, places): (&[Instance], &[usize]),
+    model: Model,
+    threads: u32,
+    run: &Run,
+) -> Result<(Box<Violation>, Witness), Unknown> {
+    let mut start = start(program, instances, model, threads, run);
+    let locals = std::mem::take(&mut start.locals).into_iter();
+    start.locals = locals.map(|((t, l), v)| ((places[t], l), v)).collect();
     let actions: Vec<Action> = run
         .steps
         .iter()
         .filter_map(|s| action(program, reduced, instances, s))
+        .map(|a| Action {
+            thread: places[a.thread],
+            ..a
+        })
         .collect();
     match palisade_machine::replay(program, &start, &actions) {
         Ok(replayed) => {

@@ -33,11 +33,12 @@ use palisade_certify::Kind;
 use palisade_checker::search;
 use palisade_checker::views::{self, Extension, Failure, Outcome, Room, Views};
 use palisade_logic::{Formula, Prover, Term, Var};
+use palisade_machine::Witness;
 use palisade_memory::reduced::Reduced;
 use palisade_program::named::Named;
 use palisade_program::symmetry::Symmetry;
 use palisade_program::{
-    Count, Instance, Pick, Program, Property, PropertyKind, TemplateId, Unknown, Verdict,
+    Count, Instance, Pick, Program, Property, PropertyKind, TemplateId, Unknown, Verdict, Violation,
 };
 
 use crate::engine::{End, Engine, limits, unknown_of};
@@ -48,9 +49,12 @@ use crate::knowledge::Knowledge;
 use crate::options::{Options, Progress, Promote, Report, Stats};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::pool::Pool;
+use crate::simulate::Run;
 
 /// Copies that the search for bugs and predicates goes up to.
 const MOST_COPIES: u32 = 4;
+/// Thread numbers that a run is replayed with.
+const MOST_NUMBERS: u32 = 16;
 /// Copies that views show at most, unless a property speaks of more.
 const MOST_SEEN: u32 = 3;
 /// Rounds of refinement of one search with a few copies.
@@ -443,7 +447,10 @@ impl Many<'_> {
             }
             End::Refuted(run) => {
                 let (program, model) = (self.program, self.options.model);
-                match evidence::replay(program, task.reduced, &instances, model, copies, &run) {
+                let replayed =
+                    evidence::replay(program, task.reduced, &instances, model, copies, &run)
+                        .or_else(|why| self.replay_numbered(task, &instances, &run).ok_or(why));
+                match replayed {
                     Ok((violation, witness)) => {
                         self.report.witness = Some(witness);
                         Err(Verdict::Violated(violation))
@@ -457,6 +464,51 @@ impl Many<'_> {
                 }
             }
         }
+    }
+
+    /// Replays a run with the thread numbers that it has chosen: the copies with these
+    /// numbers do what its threads do, the others nothing. A number that is too large
+    /// becomes one that nobody has and no variable starts with.
+    fn replay_numbered(
+        &self,
+        task: &Task<'_>,
+        instances: &[Instance],
+        run: &Run,
+    ) -> Option<(Box<Violation>, Witness)> {
+        let number = |thread: usize| {
+            let local = self.named.numbers[instances[thread].template.index()]?;
+            run.locals[thread].get(local.index()).copied()
+        };
+        let all: Vec<Option<i64>> = (0..instances.len()).map(number).collect();
+        let mut taken: BTreeSet<i64> = all.iter().flatten().copied().collect();
+        taken.extend(run.cells.iter().copied());
+        let mut copies = Vec::new();
+        for (thread, instance) in instances.iter().enumerate() {
+            copies.push(match all[thread] {
+                None => instance.copy,
+                Some(small) if (0..i64::from(MOST_NUMBERS)).contains(&small) => small as u32,
+                Some(_) => {
+                    let free = (0..MOST_NUMBERS).find(|n| !taken.contains(&i64::from(*n)))?;
+                    taken.insert(i64::from(free));
+                    free
+                }
+            });
+        }
+        let many = |id: TemplateId| self.program.template(id).count == Count::Any;
+        let numbered = instances
+            .iter()
+            .zip(&copies)
+            .filter(|(i, _)| many(i.template));
+        let threads = numbered.map(|(_, copy)| copy + 1).max()?;
+        let machine = self.program.instances(threads);
+        let place = |(instance, copy): (&Instance, &u32)| {
+            let same = |i: &Instance| i.template == instance.template && i.copy == *copy;
+            machine.iter().position(same)
+        };
+        let places: Option<Vec<usize>> = instances.iter().zip(&copies).map(place).collect();
+        let threads_of = (instances, &places?[..]);
+        let model = self.options.model;
+        evidence::replay_as(self.program, task.reduced, threads_of, model, threads, run).ok()
     }
 
     /// Searches over views of `seen` copies.

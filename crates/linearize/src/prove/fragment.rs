@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use palisade_program::heap::{
-    Body, Commit, CommitKind, Cond, Operation, Place, Program, Specification, Step, Term, Type,
+    Body, Commit, CommitKind, Cond, Edge, Operation, Place, Program, Specification, Step, Term,
+    Type,
 };
 use palisade_program::{FieldId, LocId, LocalId, SharedId, Span, StructId};
 
@@ -395,14 +396,14 @@ impl<'a> Fragment<'a> {
         if let Some(mine) = method.mine {
             keep_until_commit(body, self.variables[mine].local, &mut live);
         }
+        let quiet = match interleaving {
+            Interleaving::Full => vec![false; body.locations.len()],
+            Interleaving::Restricted => quiet(body),
+        };
         for at in (0..body.locations.len()).map(LocId::from) {
             if at == body.exit {
                 continue;
             }
-            let quiet = body
-                .leaving(at)
-                .all(|(_, edge)| local_step(&edge.step) && edge.commits.is_empty());
-            let quiet = quiet && interleaving == Interleaving::Restricted && at != body.entry;
             let live = (0..self.variables.len()).filter(|&v| {
                 let variable = &self.variables[v];
                 variable.method == index && live[at.index()][variable.local.index()]
@@ -412,7 +413,7 @@ impl<'a> Fragment<'a> {
                 method: index,
                 at,
                 commit: None,
-                busy: body.locations[at.index()].atomic || quiet,
+                busy: body.locations[at.index()].atomic || quiet[at.index()],
                 live: live.collect(),
             });
         }
@@ -516,6 +517,43 @@ pub fn free_choice(step: &Step) -> bool {
         Step::Havoc { .. } => true,
         Step::Assume(cond) => on_choice(cond),
         _ => false,
+    }
+}
+
+/// Locations where a thread may go on at once: its steps there are over locals, one of
+/// them is possible, and they end. (A thread that stays for good, in a loop or at an
+/// `assume`, must not keep the others from going on.)
+fn quiet(body: &Body) -> Vec<bool> {
+    let goes_on = |at: LocId| {
+        let edges: Vec<&Edge> = body.leaving(at).map(|(_, edge)| edge).collect();
+        let local = edges
+            .iter()
+            .all(|e| local_step(&e.step) && e.commits.is_empty());
+        let possible = match edges[..] {
+            [only] => !matches!(only.step, Step::Assume(_)),
+            [a, b] => match (&a.step, &b.step) {
+                (Step::Assume(c), Step::Assume(d)) => {
+                    c.clone().negated() == *d || d.clone().negated() == *c
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        local && possible && at != body.entry
+    };
+    let all = (0..body.locations.len()).map(LocId::from);
+    let candidates: Vec<bool> = all.map(goes_on).collect();
+    let mut quiet = vec![false; candidates.len()];
+    loop {
+        let ends = |at: usize| {
+            let mut after = body.leaving(LocId::from(at)).map(|(_, e)| e.to.index());
+            candidates[at] && after.all(|to| !candidates[to] || quiet[to])
+        };
+        let next: Vec<bool> = (0..quiet.len()).map(ends).collect();
+        if next == quiet {
+            return quiet;
+        }
+        quiet = next;
     }
 }
 

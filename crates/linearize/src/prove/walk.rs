@@ -16,7 +16,7 @@ use crate::value::{Memory, Value};
 /// The valuations seen at a location: sets of facts (indices) that held.
 pub type Seen = BTreeSet<BTreeSet<usize>>;
 
-const WALKS: usize = 1500;
+const WALKS: usize = 800;
 const STEPS: usize = 80;
 const THREADS: usize = 3;
 

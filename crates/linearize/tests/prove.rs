@@ -1,0 +1,117 @@
+//! Proofs for any number of threads: what is right is proved, what is wrong is not.
+
+use std::fs;
+use std::path::PathBuf;
+
+use palisade_linearize::prove::{Interleaving, Level, Options, Proof, emit, prove};
+use palisade_program::Source;
+use palisade_program::heap::Program;
+
+fn parsed(name: &str, text: &str) -> Program {
+    match palisade_frontend::heap::parse(Source::new(name, text)) {
+        Ok(parsed) => parsed.program,
+        Err(errors) => panic!("{name}: {}", errors.render(false)),
+    }
+}
+
+fn text(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/linear");
+    fs::read_to_string(folder.join(format!("{name}.pal"))).expect("the example can be read")
+}
+
+fn attempt(name: &str, text: &str, options: &Options<'_>) -> Proof {
+    prove(&parsed(name, text), options).unwrap_or_else(|no| panic!("{name}: {no:?}"))
+}
+
+#[test]
+fn inc_is_proved() {
+    let proof = attempt("inc", &text("inc"), &Options::default());
+    assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+}
+
+#[test]
+fn a_stack_is_proved() {
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        ..Options::default()
+    };
+    let proof = attempt("treiber", &text("treiber"), &options);
+    assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+}
+
+/// Programs that are wrong, or whose commit points are: none is proved.
+#[test]
+fn what_is_wrong_is_not_proved() {
+    let treiber = text("treiber");
+    let replaced = |from: &str, to: &str| {
+        assert!(treiber.contains(from), "{from}");
+        treiber.replacen(from, to, 1)
+    };
+    let wrong = [
+        (
+            "no commit of push",
+            replaced(
+                "            commit;\n            return;",
+                "            return;",
+            ),
+        ),
+        (
+            "no commit of an empty pop",
+            replaced("commit when t == null;", ""),
+        ),
+        (
+            "a value too late",
+            replaced("    n.value = v;\n", "").replacen("commit;", "commit; n.value = v;", 1),
+        ),
+        (
+            "the next node's value",
+            replaced("v = t.value;", "v = n.value;"),
+        ),
+        ("no link", replaced("        n.next = t;\n", "")),
+        ("a plain store", text("treiber_store")),
+        (
+            "two commits",
+            replaced(
+                "            commit;\n            return;",
+                "            commit; commit;\n            return;",
+            ),
+        ),
+    ];
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        max_structures: Some(4_000),
+        ..Options::default()
+    };
+    for (what, program) in &wrong {
+        // What the front end or the prover refuses is not proved either.
+        let Ok(read) = palisade_frontend::heap::parse(Source::new("wrong", program.as_str()))
+        else {
+            continue;
+        };
+        if let Ok(proof) = prove(&read.program, &options) {
+            assert!(!proof.holds(), "{what} was proved\n{program}");
+        }
+    }
+}
+
+/// The text can be read by the shape analysis at every level.
+#[test]
+fn models_are_readable() {
+    let mut read = 0;
+    for name in ["inc", "treiber", "two_lock_queue"] {
+        for level in [Level::Ghosts, Level::Reach] {
+            let made = emit(&parsed(name, &text(name)), &Options::default(), level);
+            let made = made.unwrap_or_else(|no| panic!("{name}: {no:?}"));
+            let mut errors = palisade_shape::syntax::Diagnostics::default();
+            let input = palisade_shape::analysis::Input {
+                name: "model.tvp",
+                text: &made.program,
+            };
+            let options = palisade_shape::analysis::Options::default();
+            let model = palisade_shape::analysis::read_program(input, &options, &mut errors);
+            assert!(model.is_some() && made.soft > 0, "{name}: {errors:?}");
+            read += 1;
+        }
+    }
+    assert_eq!(read, 6);
+}
