@@ -70,6 +70,10 @@ struct Plan {
     relevant: PredSet,
     /// Elements taken from sets.
     picks: Vec<(Var, Var)>,
+    /// The targets in an order by which [`Posts`] knows them. They are decided in the
+    /// order of their predicates: with cases, what comes after a split knows more, so
+    /// that a post that was kept may be another sound one than this plan would compute.
+    order: Vec<usize>,
     /// The number of all this in [`Posts`]; none where sets change or are taken from.
     question: Option<u32>,
 }
@@ -216,12 +220,9 @@ impl<'a> Lazy<'a> {
                 splits,
             });
         }
-        // Cases first: what comes after a split knows more. Then an order that does not
-        // depend on how predicates are numbered here.
-        targets.sort_by_key(|t| {
-            let case = t.splits && predicates.is_split(t.pred);
-            (!case, self.literal(predicates, t.pred, true))
-        });
+        // An order that does not depend on how predicates are numbered here.
+        let mut order: Vec<usize> = (0..targets.len()).collect();
+        order.sort_by_key(|&t| self.literal(predicates, targets[t].pred, true));
         let guard = branch
             .guard
             .conjuncts()
@@ -234,6 +235,7 @@ impl<'a> Lazy<'a> {
             guard,
             guard_cone,
             targets,
+            order,
             cleared,
             relevant,
             picks: branch.picks.clone(),
@@ -249,7 +251,8 @@ impl<'a> Lazy<'a> {
         if !plan.picks.is_empty() {
             return None;
         }
-        let asked = plan.targets.iter().map(|target| {
+        let asked = plan.order.iter().map(|&t| {
+            let target = &plan.targets[t];
             let [wp] = target.wps[..] else {
                 return None;
             };
@@ -308,7 +311,8 @@ impl<'a> Lazy<'a> {
             return Ok(rebuilt(plan, state, &known));
         }
         let results = self.compute(predicates, plan, state)?;
-        let values = |after: &Valuation| plan.targets.iter().map(|t| after.get(t.pred)).collect();
+        let value = |after: &Valuation, t: usize| after.get(plan.targets[t].pred);
+        let values = |after: &Valuation| plan.order.iter().map(|&t| value(after, t)).collect();
         let answers: Answers = results.iter().map(values).collect();
         self.kept.borrow_mut().keep(key, answers);
         Ok(results)
@@ -436,8 +440,8 @@ fn rebuilt(plan: &Plan, state: &Valuation, answers: &Answers) -> Rc<[Valuation]>
     let kept = state.without(&plan.cleared);
     let result = |values: &[Option<bool>]| {
         let mut after = kept.clone();
-        for (target, value) in plan.targets.iter().zip(values) {
-            after.set(target.pred, *value);
+        for (&target, value) in plan.order.iter().zip(values) {
+            after.set(plan.targets[target].pred, *value);
         }
         after
     };

@@ -274,15 +274,12 @@ impl<'a> Tables<'a> {
                 choose: FxHashMap::default(),
             }
         });
-        // Cases first: what comes after a split knows more.
-        let mut targets: Vec<Target> = targets.collect();
-        targets.sort_by_key(|t| !predicates.is_split(t.pred));
         Ok(Table {
             cluster,
             guard,
             refused,
             cleared: effect.cleared,
-            targets,
+            targets: targets.collect(),
             picks: branch.picks.clone(),
         })
     }
