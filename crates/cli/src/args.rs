@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Analyse a heap program: 3-valued logic, TVLA's languages
     #[command(after_help = EXIT_CODES)]
     Shape(ShapeArgs),
-    /// Search a data structure's runs for a history that is not linearizable
+    /// Prove or refute that a data structure is linearizable
     #[command(after_help = EXIT_CODES)]
     Linearize(LinearizeArgs),
     /// Run litmus tests and print their final states in herd's form

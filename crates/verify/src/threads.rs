@@ -34,6 +34,14 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
         Threads::Exactly(n) => Count::Fixed(n),
         Threads::Any => Count::Any,
     };
+    if let [first, ..] = &program.templates[..]
+        && program.templates.iter().all(|t| t.count == Count::Once)
+    {
+        return Err(Asymmetry {
+            reason: "no thread is declared with a number of copies".to_owned(),
+            span: first.span,
+        });
+    }
     let mut changed = program.clone();
     for template in &mut changed.templates {
         match template.count {
