@@ -294,8 +294,16 @@ impl<'a> Fragment<'a> {
             return refuse("an argument that is not stored in a node", method.span);
         };
         let defined = |step: &Step| match step {
-            Step::New { to } | Step::Assign { to, .. } | Step::Read { to, .. } => *to == holder,
-            _ => false,
+            Step::New { to } | Step::Assign { to, .. } | Step::Havoc { to } => *to == holder,
+            Step::Read { to, tag, .. } => *to == holder || *tag == Some(holder),
+            Step::Skip
+            | Step::Assume(_)
+            | Step::Write { .. }
+            | Step::Cas { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Free(_)
+            | Step::Return(_) => false,
         };
         let mut definitions = method.body.edges.iter().filter(|e| defined(&e.step));
         let (first, second) = (definitions.next(), definitions.next());
