@@ -36,7 +36,8 @@
 //! of each other are one view: the least of them. For `m` = 1 this is thread-modular
 //! verification. Predicates between copies, as the ticket lock needs, break the
 //! monotonicity that coverability relies on; here they do no harm, since V speaks of
-//! all choices of copies. Views are always an over-approximation: a program may be
+//! all choices of copies. With [`Options::merge`] views with one control are joined:
+//! there are then no more views than controls. Views are always an over-approximation: a program may be
 //! right and have no such V, for a reason that needs more copies at once.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -450,8 +451,13 @@ impl<'a, 's> Views<'a, 's> {
         valuation: Valuation,
         origin: Origin,
     ) -> Result<Option<Failure>, Stop> {
-        let (control, valuation) = self.least_view(control, valuation);
+        let (control, mut valuation) = self.least_view(control, valuation);
         let here = self.by_control.entry(control.clone()).or_default();
+        if self.options.merge {
+            for &n in &*here {
+                valuation = valuation.join(&self.nodes[n].0.valuation);
+            }
+        }
         if here
             .iter()
             .any(|&n| self.nodes[n].0.valuation.covers(&valuation))

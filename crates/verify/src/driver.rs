@@ -41,6 +41,13 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
     if options.symmetry
         && let Some(any) = generalised(program)
     {
+        // A bug may need as many copies as are declared.
+        if options.hunt
+            && options.refine
+            && let Some(bug) = hunt::hunt(program, options.model, hunt::QUICK, options)
+        {
+            return bug.report();
+        }
         let report = many::verify_any(&any, options, knowledge);
         if let Some(report) = of_declared(program, &any, report) {
             return report;

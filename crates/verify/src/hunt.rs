@@ -29,6 +29,17 @@ pub struct Bug {
     pub states: u64,
 }
 
+impl Bug {
+    /// The report on a program that has it.
+    pub(crate) fn report(self) -> crate::Report {
+        let mut report = crate::Report::not_run();
+        report.stats.hunted_states = self.states;
+        report.witness = Some(self.witness);
+        report.verdict = Verdict::Violated(self.violation);
+        report
+    }
+}
+
 /// Looks for a bug under `model` among about `states` states.
 pub fn hunt(program: &Program, model: Model, states: u64, limits: &crate::Options) -> Option<Bug> {
     let options = Options {

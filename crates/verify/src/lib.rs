@@ -27,6 +27,7 @@
 //! | [`evidence`] | replay and certificates |
 //! | [`invariant`] | from reached states to a certificate |
 
+mod blame;
 pub mod divergence;
 pub mod driver;
 pub mod elsewhere;
@@ -35,6 +36,7 @@ pub mod evidence;
 pub mod given;
 pub mod hunt;
 pub mod invariant;
+pub mod joins;
 pub mod knowledge;
 pub mod lift;
 pub mod many;
@@ -52,9 +54,10 @@ pub mod transitions;
 
 pub use driver::{verify, verify_with};
 pub use given::check_given;
+pub use joins::waits_for_all;
 pub use knowledge::Knowledge;
 pub use options::{
     Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
 };
 pub use plan::{ABSTRACT, SETS, cell_values, stored_values};
-pub use threads::{Threads, with_threads};
+pub use threads::{Threads, with_joins, with_threads};

@@ -6,9 +6,9 @@
 //! ordinary searches with a few copies: such a search simulates its counterexamples
 //! thread by thread, so that each step has the name of the thread that makes it, and
 //! its interpolants are generalised by taking the names out (seed 003, section 4). A
-//! counterexample with a few copies that is a run is a bug; if the few copies are
-//! proved and the views still fail, the search with one copy more, case splits, a
-//! wider cone of influence, and views of more copies come next, in this order.
+//! counterexample with a few copies that is a run is a bug. If the few copies are
+//! proved and the views still fail, they are looked at more sharply (`sight`), with
+//! predicates that they lack themselves (`blame`).
 //!
 //! `self` is a local that starts with any value ([`palisade_program::named`]); that
 //! the numbers of two copies differ is a fact of the initial states and, since nobody
@@ -18,59 +18,40 @@
 //! its thread, and that a buffered store reaches memory is a step of the thread that
 //! notifies the others as every store to memory does.
 
-use std::collections::BTreeSet;
-use std::time::Instant;
+mod numbered;
+mod sight;
 
-use palisade_abstraction::bad::BadStates;
-use palisade_abstraction::command::Commands;
+use std::collections::BTreeSet;
+
 use palisade_abstraction::hints;
-use palisade_abstraction::lazy::Lazy;
-use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
-use palisade_abstraction::transformer::Transformer;
-use palisade_abstraction::valuation::PredId;
-use palisade_certify::Kind;
-use palisade_checker::search;
-use palisade_checker::views::{self, Extension, Failure, Outcome, Room, Views};
-use palisade_logic::{Formula, Prover, Term, Var};
-use palisade_machine::Witness;
+use palisade_checker::views;
+use palisade_logic::{Formula, Term, Var};
 use palisade_memory::reduced::Reduced;
 use palisade_program::named::Named;
 use palisade_program::symmetry::Symmetry;
-use palisade_program::{
-    Count, Instance, Pick, Program, Property, PropertyKind, TemplateId, Unknown, Verdict, Violation,
-};
+use palisade_program::{Count, Instance, Pick, Program, Property, PropertyKind, Unknown, Verdict};
 
-use crate::engine::{End, Engine, limits, unknown_of};
+use crate::engine::{End, Engine, limits};
 use crate::evidence;
 use crate::hunt;
-use crate::invariant::Translator;
 use crate::knowledge::Knowledge;
-use crate::options::{Options, Progress, Promote, Report, Stats};
+use crate::options::{Options, Promote, Report};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::pool::Pool;
-use crate::simulate::Run;
+
+use sight::{Cases, Seen, sights};
 
 /// Copies that the search for bugs and predicates goes up to.
 const MOST_COPIES: u32 = 4;
-/// Thread numbers that a run is replayed with.
-const MOST_NUMBERS: u32 = 16;
-/// Copies that views show at most, unless a property speaks of more.
-const MOST_SEEN: u32 = 3;
 /// Rounds of refinement of one search with a few copies.
 const ROUNDS: usize = 60;
 /// States of one search with a few copies.
 const STATES: usize = 100_000;
-/// Extensions that one search over views looks at.
-const WORK: usize = 1_000_000;
 /// Copies that the machine tries when views of a few copies have failed,
 const HUNTED_COPIES: std::ops::RangeInclusive<u32> = 4..=6;
 /// and its states for each of these numbers.
 const HUNTED_STATES: u64 = 200_000;
-/// Predicates over the threads of one extension; with more the search takes too long.
-const MOST_PREDICATES: usize = 500;
-/// How far the cone of influence reaches at most.
-const MOST_DEPTH: usize = 3;
 
 /// Verifies a program with templates declared with `[*]` for every number of copies.
 pub(crate) fn verify_any(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
@@ -139,14 +120,6 @@ struct Task<'t> {
     reduced: Option<&'t Reduced>,
     program: &'t Program,
     promote: bool,
-}
-
-/// How a search over views ended.
-enum Seen {
-    /// It is a proof, and the check of its certificate says this.
-    Proof(Verdict),
-    /// It failed.
-    Failed,
 }
 
 impl Many<'_> {
@@ -304,39 +277,38 @@ impl Many<'_> {
                 pool.add(&reference, &atom, false);
             }
         }
+        for atom in hints::index_bounds(&reference) {
+            pool.add(&reference, &atom, false);
+        }
         for atom in self.distinct(&reference).iter().flat_map(Formula::atoms) {
             pool.add(&reference, &atom, false);
         }
-        let fewest = self.fewest();
         let mut searched = Few::default();
         let mut why = None;
-        for seen in fewest..=MOST_SEEN.max(fewest) {
-            if seen > 2
+        for sight in sights(self.fewest()) {
+            if (sight.cases == Cases::All || sight.seen > 2)
                 && !std::mem::replace(&mut self.hunted, true)
                 && let Some(verdict) = self.hunt_among(HUNTED_COPIES, HUNTED_STATES)
             {
                 return verdict;
             }
-            let mut depth = 1;
+            let mut asked = 0;
             loop {
                 let looked_at = !matches!(task.planned.search, Search::Hunting(_));
-                match looked_at.then(|| self.views(task, seen, &pool, depth)) {
+                let mut lacked = Vec::new();
+                match looked_at.then(|| self.views(task, sight, &pool)) {
                     Some(Ok(Seen::Proof(verdict))) => return verdict,
-                    Some(Ok(Seen::Failed)) | None => {}
+                    Some(Ok(Seen::Failed(layers))) => lacked = layers,
+                    None => {}
                     Some(Err(stop @ (Unknown::Time | Unknown::Interrupted))) => {
                         return Verdict::Unknown(stop);
                     }
-                    // More copies take more states.
-                    Some(Err(bound @ Unknown::Bound(_))) => return self.out_of_states(bound),
                     Some(Err(other)) => {
                         why = Some(other);
                         break;
                     }
                 }
-                if !self.options.refine && depth > 1 {
-                    break;
-                }
-                match self.few(task, seen, &mut pool, &mut searched) {
+                match self.few(task, sight.copies, &mut pool, &mut searched) {
                     Ok(true) => continue,
                     Ok(false) => {}
                     Err(verdict) => return verdict,
@@ -345,13 +317,15 @@ impl Many<'_> {
                     let bound = "buffers of a few stores (the program stores without bound)";
                     return Verdict::Unknown(Unknown::Bound(vec![bound.to_owned()]));
                 }
-                if pool.split_all() {
-                    continue;
-                }
-                if depth >= MOST_DEPTH {
+                asked += 1;
+                let more = self.options.refine && asked <= sight.asks;
+                let related = || sight.seen > 1 && asked == 1;
+                if !(more
+                    && (related() && pool.ask_for(&pool.relations())
+                        || lacked.iter().any(|layer| pool.ask_for(layer))))
+                {
                     break;
                 }
-                depth += 1;
             }
         }
         let coarse = || {
@@ -363,28 +337,18 @@ impl Many<'_> {
         Verdict::Unknown(searched.unknown.or(why).unwrap_or_else(coarse))
     }
 
-    /// Too many views for a proof: the machine may still find a bug.
-    fn out_of_states(&mut self, bound: Unknown) -> Verdict {
-        if !std::mem::replace(&mut self.hunted, true)
-            && let Some(verdict) = self.hunt_among(HUNTED_COPIES, HUNTED_STATES)
-        {
-            return verdict;
-        }
-        Verdict::Unknown(bound)
-    }
-
     /// Searches with a few copies, until there is something new in the pool.
     fn few(
         &mut self,
         task: &Task<'_>,
-        seen: u32,
+        most: u32,
         pool: &mut Pool<'_>,
         searched: &mut Few,
     ) -> Result<bool, Verdict> {
         if !self.options.refine {
             return Ok(false);
         }
-        for copies in 2..=(seen + 1).min(MOST_COPIES) {
+        for copies in 2..=most.min(MOST_COPIES) {
             let before = pool.size();
             if searched.proved.contains(&(copies, before)) || searched.given_up.contains(&copies) {
                 continue;
@@ -465,244 +429,6 @@ impl Many<'_> {
             }
         }
     }
-
-    /// Replays a run with the thread numbers that it has chosen: the copies with these
-    /// numbers do what its threads do, the others nothing. A number that is too large
-    /// becomes one that nobody has and no variable starts with.
-    fn replay_numbered(
-        &self,
-        task: &Task<'_>,
-        instances: &[Instance],
-        run: &Run,
-    ) -> Option<(Box<Violation>, Witness)> {
-        let number = |thread: usize| {
-            let local = self.named.numbers[instances[thread].template.index()]?;
-            run.locals[thread].get(local.index()).copied()
-        };
-        let all: Vec<Option<i64>> = (0..instances.len()).map(number).collect();
-        let mut taken: BTreeSet<i64> = all.iter().flatten().copied().collect();
-        taken.extend(run.cells.iter().copied());
-        let mut copies = Vec::new();
-        for (thread, instance) in instances.iter().enumerate() {
-            copies.push(match all[thread] {
-                None => instance.copy,
-                Some(small) if (0..i64::from(MOST_NUMBERS)).contains(&small) => small as u32,
-                Some(_) => {
-                    let free = (0..MOST_NUMBERS).find(|n| !taken.contains(&i64::from(*n)))?;
-                    taken.insert(i64::from(free));
-                    free
-                }
-            });
-        }
-        let many = |id: TemplateId| self.program.template(id).count == Count::Any;
-        let numbered = instances
-            .iter()
-            .zip(&copies)
-            .filter(|(i, _)| many(i.template));
-        let threads = numbered.map(|(_, copy)| copy + 1).max()?;
-        let machine = self.program.instances(threads);
-        let place = |(instance, copy): (&Instance, &u32)| {
-            let same = |i: &Instance| i.template == instance.template && i.copy == *copy;
-            machine.iter().position(same)
-        };
-        let places: Option<Vec<usize>> = instances.iter().zip(&copies).map(place).collect();
-        let threads_of = (instances, &places?[..]);
-        let model = self.options.model;
-        evidence::replay_as(self.program, task.reduced, threads_of, model, threads, run).ok()
-    }
-
-    /// Searches over views of `seen` copies.
-    fn views(
-        &mut self,
-        task: &Task<'_>,
-        seen: u32,
-        pool: &Pool<'_>,
-        depth: usize,
-    ) -> Result<Seen, Unknown> {
-        let started = Instant::now();
-        let base = self.space(task, views::threads(task.program, seen, None));
-        let any = |id: &TemplateId| task.program.template(*id).count == Count::Any;
-        let templates: Vec<TemplateId> = task.program.template_ids().filter(any).collect();
-        let wider: Vec<Space<'_>> = templates
-            .iter()
-            .map(|t| self.space(task, views::threads(task.program, seen, Some(*t))))
-            .collect();
-        let mut halls: Vec<Hall<'_>> = std::iter::once(&base)
-            .chain(&wider)
-            .map(|space| self.hall(space, pool))
-            .collect();
-        if halls.iter().any(|h| h.predicates.len() > MOST_PREDICATES) {
-            return Err(Unknown::GaveUp(
-                "too many predicates between threads".into(),
-            ));
-        }
-        let bad = BadStates::new(&base);
-        let search_options = search::Options {
-            merge: false,
-            max_states: Some(self.options.max_states),
-            limits: limits(self.options),
-        };
-        let mut rooms = Vec::new();
-        for hall in &mut halls {
-            let mut transformer = Lazy::new(&mut hall.prover);
-            transformer.set_depth(depth);
-            rooms.push((
-                &mut hall.commands,
-                &hall.predicates,
-                transformer,
-                &hall.axioms,
-            ));
-        }
-        let mut rooms = rooms
-            .iter_mut()
-            .map(|(commands, predicates, transformer, axioms)| {
-                let room = Room {
-                    commands,
-                    predicates,
-                    transformer,
-                };
-                (room, (*axioms).clone())
-            });
-        let first = rooms.next().map(|(room, _)| room);
-        let extensions = rooms
-            .zip(&templates)
-            .map(|((room, axioms), template)| Extension {
-                template: *template,
-                room,
-                axioms,
-            });
-        let extensions = extensions.collect();
-        let first = first.ok_or_else(|| Unknown::GaveUp("no threads".into()))?;
-        let mut search =
-            Views::new(first, &bad, extensions, &search_options).map_err(unknown_of)?;
-        search.max_work = WORK;
-        let outcome = search.run();
-        let counts = search.stats;
-        drop(search);
-        self.count(&base, pool, &counts, started);
-        match outcome.map_err(unknown_of)? {
-            Outcome::Failed(failure) => {
-                self.stuck = stuck(&failure, seen, &halls);
-                Ok(Seen::Failed)
-            }
-            Outcome::Safe(nodes) => {
-                let predicates = &halls[0].predicates;
-                Ok(Seen::Proof(
-                    self.proof(task, seen, &base, predicates, &nodes),
-                ))
-            }
-        }
-    }
-
-    fn hall<'s>(&self, space: &'s Space<'s>, pool: &Pool<'_>) -> Hall<'s> {
-        let predicates = pool.over(space);
-        let equations = self.distinct(space);
-        let axioms = equations.iter().flat_map(Formula::atoms);
-        let axioms = axioms.filter_map(|atom| predicates.find(&atom).map(|p| (p, false)));
-        let commands = if self.options.compress {
-            Commands::compressed(space)
-        } else {
-            Commands::new(space)
-        };
-        Hall {
-            axioms: axioms.collect(),
-            commands,
-            predicates,
-            prover: self.knowledge.new_prover(limits(self.options)),
-        }
-    }
-
-    fn count(
-        &mut self,
-        space: &Space<'_>,
-        pool: &Pool<'_>,
-        counts: &search::SearchStats,
-        started: Instant,
-    ) {
-        let (predicates, split) = pool.size();
-        let own = Stats {
-            predicates,
-            split,
-            explicit: space.explicit.len(),
-            iterations: 1,
-            states: counts.states,
-            steps: counts.steps,
-            times: vec![("views", started.elapsed())],
-            ..Stats::default()
-        };
-        self.report.stats = own.following(&self.report.stats);
-        if let Some(progress) = self.options.progress {
-            progress(&Progress {
-                round: self.report.stats.iterations,
-                predicates,
-                states: counts.states,
-            });
-        }
-    }
-
-    /// Views that are closed become a certificate, which is checked.
-    fn proof(
-        &mut self,
-        task: &Task<'_>,
-        seen: u32,
-        base: &Space<'_>,
-        predicates: &Predicates,
-        nodes: &[search::Node],
-    ) -> Verdict {
-        let started = Instant::now();
-        let shown = predicates.atoms().iter();
-        let shown = shown.map(|a| Formula::from(a.clone()).display(base).to_string());
-        self.report.predicates = shown.collect();
-        let model = self.options.model;
-        let translator = Translator::new(base, self.program, task.reduced, model, Kind::Views);
-        let verdict = match translator.certificate(nodes, predicates, seen) {
-            Err(overflow) => Verdict::Unknown(Unknown::GaveUp(overflow.to_string())),
-            Ok(certificate) => {
-                self.report.stats.certificate_entries = certificate.entries.len();
-                let checked = if self.options.certify {
-                    let stats = &self.knowledge.solver;
-                    evidence::certify(self.program, &certificate, self.options, stats)
-                } else {
-                    Ok(())
-                };
-                self.report.certificate = Some(certificate);
-                match checked {
-                    Ok(()) => {
-                        self.report.certified = self.options.certify;
-                        Verdict::Holds
-                    }
-                    Err(unknown) => Verdict::Unknown(unknown),
-                }
-            }
-        };
-        self.report.notes.push(format!(
-            "for every number of threads: any {seen} of each template [*] are enough to see why"
-        ));
-        self.report.stats.times.push(("certify", started.elapsed()));
-        verdict
-    }
-}
-
-/// Where a search over views ends that is no proof.
-fn stuck(failure: &Failure, seen: u32, halls: &[Hall<'_>]) -> String {
-    let Some((extension, branch)) = failure.steps.last() else {
-        return String::new();
-    };
-    let commands = &halls[extension.map_or(0, |number| number + 1)].commands;
-    let branch = commands.branch(*branch);
-    let space = commands.space();
-    let template = space
-        .program
-        .template(space.threads[branch.thread].template);
-    let at = template.cfg.edge(branch.edge).span.start;
-    let others = failure.steps.iter().filter(|(e, _)| e.is_some()).count();
-    format!(
-        "; stuck with views of {seen} after {} steps ({others} of threads that are not seen), \
-         last at line {} of {}",
-        failure.steps.len(),
-        space.program.source.position(at).line,
-        template.name
-    )
 }
 
 /// What the searches with a few copies have come to.
@@ -714,13 +440,4 @@ struct Few {
     given_up: BTreeSet<u32>,
     /// and why.
     unknown: Option<Unknown>,
-}
-
-/// What a search over views needs for one space.
-struct Hall<'s> {
-    commands: Commands<'s>,
-    predicates: Predicates,
-    prover: Prover,
-    /// Predicates that are false for ever.
-    axioms: Vec<(PredId, bool)>,
 }

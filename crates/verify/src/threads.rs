@@ -1,15 +1,16 @@
 //! *Numbers of threads*: the program with another number of copies of its
 //! replicated templates (`--threads`), and when a proof for every number of copies
 //! is tried for a certain one, and what it says of that one: a proof is a proof, and a
-//! run of fewer copies is a run of more of them, in which the others do not move.
+//! run of fewer copies is a run of more of them, in which the others do not move. Where
+//! the program waits for all copies it waits for as many as there are.
 
 use palisade_machine::{Action, Witness};
 use palisade_program::symmetry::{Asymmetry, Symmetry};
-use palisade_program::{
-    Count, Instance, Pick, Program, PropertyKind, Template, Unknown, Verdict, Violation,
-};
+use palisade_program::{Count, Instance, Pick, Program, PropertyKind, Unknown, Verdict, Violation};
 
-use crate::options::Report;
+use crate::hunt;
+use crate::joins::{self, Entangled};
+use crate::options::{Options, Report};
 
 /// How many copies of each replicated template run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,9 @@ pub enum Threads {
 /// Copies of a template from which on a proof for every number is tried first: with
 /// fewer, their own states are soon searched.
 const MANY: u32 = 4;
+/// Numbers of copies with which a violation is looked for in a program that waits for
+/// all of them.
+const MOST_JOINED: std::ops::RangeInclusive<u32> = 1..=4;
 
 /// The program with this number of copies of each template declared with `[n]` or
 /// `[*]`.
@@ -43,6 +47,16 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
         });
     }
     let mut changed = program.clone();
+    for id in program.template_ids() {
+        let copies = match threads {
+            Threads::Exactly(n) => Some(n),
+            Threads::Any => None,
+        };
+        joins::renumbered(&mut changed, id, copies).map_err(|Entangled(template)| Asymmetry {
+            reason: "the program counts the ends of these threads".to_owned(),
+            span: program.template(template).span,
+        })?;
+    }
     for template in &mut changed.templates {
         match template.count {
             Count::Once => {}
@@ -51,13 +65,6 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
     }
     let symmetry = Symmetry::of(&changed);
     for id in program.template_ids() {
-        let template = program.template(id);
-        if is_awaited(template) && changed.template(id).count != template.count {
-            return Err(Asymmetry {
-                reason: "the program waits for as many of these threads as it starts".to_owned(),
-                span: template.span,
-            });
-        }
         let grows = match (program.template(id).count, threads) {
             (Count::Once | Count::Any, _) => false,
             (Count::Fixed(before), Threads::Exactly(n)) => n > before,
@@ -73,10 +80,32 @@ pub fn with_threads(program: &Program, threads: Threads) -> Result<Program, Asym
     Ok(changed)
 }
 
-/// Whether the end of each copy is counted, so that the program can wait for all: the
-/// front end for C calls what counts them so.
-fn is_awaited(template: &Template) -> bool {
-    template.locals.iter().any(|local| local.name == "$ended")
+/// What a report on the program with any number of copies says if the program waits for
+/// all copies of a template: there nobody waits ([`crate::joins`]), so that a violation
+/// need not be one. It is looked for with a few copies, which are waited for.
+#[must_use]
+pub fn with_joins(program: &Program, mut report: Report, options: &Options) -> Report {
+    let Verdict::Violated(_) = &report.verdict else {
+        return report;
+    };
+    for n in MOST_JOINED {
+        let Ok(few) = with_threads(program, Threads::Exactly(n)) else {
+            continue;
+        };
+        if let Some(bug) = hunt::hunt(&few, options.model, hunt::QUICK, options) {
+            let mut found = bug.report();
+            found.notes = report.notes;
+            found
+                .notes
+                .push(format!("a run of {n} threads that are waited for"));
+            return found;
+        }
+    }
+    let why = "violated where the program does not wait for its threads; no run was found where \
+               it does";
+    report.verdict = Verdict::Unknown(Unknown::GaveUp(why.to_owned()));
+    report.witness = None;
+    report
 }
 
 /// Properties must not name a copy that is not there.
@@ -105,6 +134,7 @@ pub(crate) fn generalised(program: &Program) -> Option<Program> {
         .properties
         .iter()
         .any(|p| p.kind == PropertyKind::Finally);
+    let waits = waits || joins::waits_for_all(program);
     if program.has_unbounded_threads() || waits || !program.templates.iter().any(|t| many(t.count))
     {
         return None;

@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_memory::reduced::OVERFLOW;
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Program, Source, Unknown, Verdict};
+use palisade_program::{Count, Program, Source, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
     ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Strategy, Threads, many, verify,
-    with_threads,
+    waits_for_all, with_joins, with_threads,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,10 +35,12 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
+    // Under `--threads any` nobody waits for the threads.
+    let joined = matches!(args.threads, Some(Threads::Any)) && waits_for_all(&program);
+    let joined = joined.then(|| program.clone());
     let program = match asked_for(args, &options, program) {
         Ok(program) => program,
-        Err((source, problem)) => {
-            let help = "--copies N looks at N copies, without a proof for all";
+        Err((source, problem, help)) => {
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
             return Ok(input::refuse(
                 context,
@@ -59,6 +61,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("verifying");
     let mut report = verify(&program, &options);
+    if let Some(joined) = &joined {
+        report = with_joins(joined, report, &options);
+    }
     if let Some(task) = &task
         && task.is_beside_the_point(&program, &report.verdict)
     {
@@ -92,17 +97,23 @@ fn asked_for(
     args: &VerifyArgs,
     options: &Options,
     program: Program,
-) -> Result<Program, (Source, Asymmetry)> {
+) -> Result<Program, (Source, Asymmetry, &'static str)> {
+    let help = if program.templates.iter().all(|t| t.count == Count::Once) {
+        "copies are declared by `thread t[2]` or `thread t[*]`; in C by pthread_create in a loop"
+    } else {
+        "--copies N looks at N copies, without a proof for all"
+    };
     let program = match args.threads {
         Some(threads) => {
-            with_threads(&program, threads).map_err(|why| (program.source.clone(), why))?
+            let changed = with_threads(&program, threads);
+            changed.map_err(|why| (program.source.clone(), why, help))?
         }
         None => program,
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     match many::refusal(&program) {
         Some(Unknown::Unsupported(reason, span)) if proved => {
-            Err((program.source.clone(), Asymmetry { reason, span }))
+            Err((program.source.clone(), Asymmetry { reason, span }, help))
         }
         Some(_) | None => Ok(program),
     }
