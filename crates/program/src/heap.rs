@@ -24,8 +24,10 @@
 //! | file | term |
 //! |---|---|
 //! | [`mod@print`] | a heap program as text |
+//! | [`soft`] | soft invariants that the user gives |
 
 pub mod print;
+pub mod soft;
 
 use crate::ids::{FieldId, LocId, LocalId, MethodId, SharedId, StructId};
 use crate::source::{Source, Span};
@@ -412,6 +414,8 @@ pub struct Body {
     pub entry: LocId,
     /// Where it has ended.
     pub exit: LocId,
+    /// Soft invariants; ghosts like commits.
+    pub softs: Vec<soft::Soft>,
 }
 
 impl Body {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::CommonArgs;
+use super::{CommonArgs, DrawingFormat};
 
 /// `palisade linearize`.
 #[derive(Clone, Debug, Args)]
@@ -32,6 +32,22 @@ pub(crate) struct LinearizeArgs {
     /// object; with --threads N for that many threads only
     #[arg(long, help_heading = "Proof")]
     pub(crate) no_collapse: bool,
+    /// Soft invariants: what the proof knows of threads that it has collapsed
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = SoftArg::Auto, help_heading = "Proof")]
+    pub(crate) soft: SoftArg,
+    /// Draw the abstract structures of every location of the proof, and those that it failed at
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        requires = "out",
+        help_heading = "Output"
+    )]
+    pub(crate) dump: Option<DrawingFormat>,
+    /// The folder for drawings [default: a folder for temporary files, and only the structure
+    /// that a proof failed at]
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     /// Print something else instead of a verdict
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
     pub(crate) emit: Option<LinearEmitArg>,
@@ -83,6 +99,22 @@ pub(crate) enum LinearEmitArg {
     Tvp,
     /// The model's initial structure
     Tvs,
+}
+
+/// Which soft invariants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SoftArg {
+    /// None
+    None,
+    /// Those in the text: `soft x != null;`
+    Hand,
+    /// Those in the text, and all that random runs do not refute
+    Auto,
+    /// Those in the text, and one for every location and thread predicate that random runs
+    /// do not refute
+    Over,
+    /// The same with those that random runs refute: shows what they cost
+    All,
 }
 
 /// Where other threads may act.

@@ -231,7 +231,7 @@ fn try_proof(
     judgement: &mut Judgement,
 ) {
     match proof::attempt(args, context, program) {
-        Attempt::Proved(found) => {
+        Attempt::Proved(found, drawn) => {
             let threads = match args.threads.filter(|_| args.no_collapse) {
                 None => "any number of threads".to_owned(),
                 Some(n) => format!("{n} threads"),
@@ -244,6 +244,7 @@ fn try_proof(
                 format!("linearizable, for {threads}, nodes and values")
             };
             judgement.notes = vec![proof::summary(&found)];
+            judgement.notes.extend(drawn);
         }
         Attempt::Failed(notes) => {
             if let Some(why) = context.limits.stopped() {

@@ -5,6 +5,7 @@ mod bench;
 mod bench_fences;
 mod bench_rma;
 mod bench_sapa;
+mod bench_soft;
 mod certify;
 mod check;
 mod completions;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
             SuiteArg::Fences => bench_fences::run(&args, context),
             SuiteArg::Rma => bench_rma::run(&args, context),
             SuiteArg::Sapa => bench_sapa::run(&args, context),
+            SuiteArg::Soft => bench_soft::run(&args, context),
             SuiteArg::Svcomp => svcomp::run(&args, context),
         },
         Command::Completions(args) => Ok(completions::run(&args, context)),

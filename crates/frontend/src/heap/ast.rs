@@ -158,4 +158,23 @@ pub(super) enum StmtKind {
     Assume(Expr),
     Skip,
     Commit(CommitKind, Option<Expr>),
+    /// `soft fact when fact;`
+    Soft(Fact, Option<Fact>),
+}
+
+/// What a soft invariant says of a thread.
+#[derive(Debug)]
+pub(super) struct Fact {
+    pub(super) kind: FactKind,
+    /// Whether a `!` stands in front.
+    pub(super) negated: bool,
+}
+
+/// Kinds of fact.
+#[derive(Debug)]
+pub(super) enum FactKind {
+    /// `done`, `was(head, x)`
+    Word(Name, Vec<Name>),
+    /// A comparison.
+    Compare(Expr),
 }

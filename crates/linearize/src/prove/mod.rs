@@ -41,16 +41,18 @@
 //! | [`action`] | one step as an action; commits |
 //! | [`facts`] | predicates about threads |
 //! | [`walk`] | random runs, which say what might be invariant |
-//! | [`soft`] | soft invariants |
+//! | [`soft`] | soft invariants that are found |
+//! | [`given`] | soft invariants of the text, and the paper's plain over-definition |
 
 pub mod action;
 pub mod facts;
 pub mod fragment;
+pub mod given;
 pub mod model;
 pub mod soft;
 pub mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use palisade_program::heap::Program;
@@ -78,9 +80,17 @@ pub enum Interleaving {
 pub enum Soft {
     /// None.
     None,
-    /// All that random runs do not refute.
+    /// Those that the text has.
+    Hand,
+    /// All that random runs do not refute, each for all locations where it holds, and
+    /// those of the text.
     #[default]
     Found,
+    /// One for every location and thread predicate, without those that random runs refute,
+    /// and those of the text.
+    Over,
+    /// The same with those that random runs refute.
+    All,
 }
 
 /// How to prove.
@@ -121,6 +131,8 @@ pub struct Text {
     pub structures: String,
     /// Soft invariants in it.
     pub soft: usize,
+    /// Soft invariants that were defined before the first pass.
+    pub defined: usize,
     /// Locations of threads in it.
     pub locations: usize,
 }
@@ -169,6 +181,40 @@ impl Proof {
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
     let fragment = Fragment::of(program, options.interleaving)?;
     Ok(model::text(&fragment, options, level))
+}
+
+/// What the model of one method has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Locations at which other threads may act.
+    pub locations: usize,
+    /// Soft invariants that speak of it; one that speaks of several methods counts for the
+    /// first.
+    pub soft: usize,
+}
+
+/// Locations and soft invariants of each method (seed 001, table 5), at the level that
+/// says most.
+pub fn counts(
+    program: &Program,
+    interleaving: Interleaving,
+    soft: Soft,
+) -> Result<BTreeMap<String, Count>, Unsupported> {
+    let fragment = Fragment::of(program, interleaving)?;
+    let (_, chosen) = model::chosen(&fragment, soft, Level::Reach);
+    let name = |method: usize| fragment.methods[method].name.to_owned();
+    let mut all: BTreeMap<String, Count> = BTreeMap::new();
+    for location in &fragment.locations {
+        all.entry(name(location.method)).or_default().locations += usize::from(!location.busy);
+    }
+    for invariant in &chosen.invariants {
+        let method = match invariant {
+            soft::Invariant::Everywhere { variable, .. } => fragment.variables[*variable].method,
+            soft::Invariant::At { locations, .. } => fragment.locations[locations[0]].method,
+        };
+        all.entry(name(method)).or_default().soft += 1;
+    }
+    Ok(all)
 }
 
 /// Tries to prove `program`, with one level after another.

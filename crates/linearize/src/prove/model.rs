@@ -6,16 +6,15 @@ use std::fmt::Write;
 use super::action::actions;
 use super::facts::{Colour, Fact, colours, facts};
 use super::fragment::{Effect, Fragment, Sequence};
-use super::soft::{Invariant, found};
+use super::given::{further, hand, over};
+use super::soft::{Chosen, Invariant, found};
+use super::walk::walk;
 use super::{Level, Options, Soft, Text};
 
 /// The text of a model.
 pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Text {
-    let facts = facts(fragment, level);
-    let soft = match options.soft {
-        Soft::None => Vec::new(),
-        Soft::Found => found(fragment, level, &facts),
-    };
+    let (facts, chosen) = chosen(fragment, options.soft, level);
+    let soft = chosen.invariants;
     let mut writer = Writer {
         fragment,
         level,
@@ -39,8 +38,32 @@ pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Tex
         structures: writer.structure(options),
         program: writer.out,
         soft: soft.len(),
+        defined: chosen.defined,
         locations: fragment.locations.len() + 1,
     }
+}
+
+/// The facts of a model and its soft invariants.
+pub fn chosen(fragment: &Fragment<'_>, soft: Soft, level: Level) -> (Vec<Fact>, Chosen) {
+    let mut facts = facts(fragment, level);
+    let hand = match soft {
+        Soft::None => Vec::new(),
+        Soft::Hand | Soft::Found | Soft::Over | Soft::All => hand(fragment, level),
+    };
+    facts.extend(further(&facts, &hand));
+    let mut chosen = match soft {
+        Soft::None | Soft::Hand => Chosen::default(),
+        Soft::Found => found(fragment, level, &facts, &walk(fragment, &facts)),
+        Soft::Over => over(fragment, &facts, &walk(fragment, &facts), true),
+        Soft::All => over(fragment, &facts, &walk(fragment, &facts), false),
+    };
+    chosen.defined += hand.len();
+    for invariant in hand {
+        if !chosen.invariants.contains(&invariant) {
+            chosen.invariants.push(invariant);
+        }
+    }
+    (facts, chosen)
 }
 
 struct Writer<'a> {
@@ -206,7 +229,8 @@ impl Writer<'_> {
         for (number, invariant) in soft.iter().enumerate() {
             let name = invariant.name(self.fragment, number);
             let definition = invariant.definition(self.fragment);
-            self.line(&format!("%i {name}(t) = {definition} nonabs"));
+            // They are not drawn: there are too many.
+            self.line(&format!("%i {name}(t) = {definition} nonabs {{}}"));
             for rule in invariant.rules(self.fragment, number) {
                 self.line(&format!("%r {rule}"));
             }

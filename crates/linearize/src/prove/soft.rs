@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Level;
 use super::facts::{Colour, Fact, colours};
-use super::fragment::{Effect, Fragment};
-use super::walk::{Seen, walk};
+use super::fragment::{Effect, Fragment, Location};
+use super::walk::Seen;
 
 /// A fact or its negation.
 pub type Literal = (usize, bool);
@@ -117,37 +117,42 @@ impl Invariant {
     }
 }
 
+/// The invariants of a model.
+#[derive(Default)]
+pub struct Chosen {
+    /// Those that the model has.
+    pub invariants: Vec<Invariant>,
+    /// How many were defined before the first pass.
+    pub defined: usize,
+}
+
+/// Whether a fact can be said of a thread at the location.
+pub fn speaks(fragment: &Fragment<'_>, location: &Location, fact: &Fact) -> bool {
+    let takes = fragment.methods[location.method].effect == Effect::Take;
+    fact.locals().is_subset(&location.live) && (takes || !matches!(fact, Fact::Empty | Fact::Noted))
+}
+
 /// The soft invariants that random runs do not refute.
-pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact]) -> Vec<Invariant> {
-    let seen = walk(fragment, facts);
-    let mut all = everywhere(fragment, level, facts, &seen);
+pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact], seen: &[Seen]) -> Chosen {
+    let mut all = everywhere(fragment, level, facts, seen);
+    let mut defined = 2 * fragment.variables.len() * colours(fragment, level).len();
     let mut groups: BTreeMap<(Option<Literal>, Literal), Vec<usize>> = BTreeMap::new();
     for (l, location) in fragment.locations.iter().enumerate() {
         let valuations = &seen[l];
         if valuations.is_empty() {
             continue;
         }
-        let takes = fragment.methods[location.method].effect == Effect::Take;
-        let speaks = |fact: &Fact| {
-            fact.locals().is_subset(&location.live)
-                && (takes || !matches!(fact, Fact::Empty | Fact::Noted))
-        };
-        let here: Vec<usize> = (0..facts.len()).filter(|&f| speaks(&facts[f])).collect();
-        let constant = |f: usize| {
-            let first = valuations.iter().next().is_some_and(|v| v.contains(&f));
-            valuations
-                .iter()
-                .all(|v| v.contains(&f) == first)
-                .then_some(first)
-        };
-        let (fixed, varying): (Vec<usize>, Vec<usize>) =
-            here.iter().partition(|&&f| constant(f).is_some());
-        for f in fixed {
-            if let Some(value) = constant(f) {
+        let here = (0..facts.len()).filter(|&f| speaks(fragment, location, &facts[f]));
+        let here: Vec<usize> = here.collect();
+        defined += 2 * here.len();
+        for &f in &here {
+            if let Some(value) = constant(valuations, f) {
                 groups.entry((None, (f, value))).or_default().push(l);
             }
         }
-        for (condition, then) in implications(facts, &varying, valuations) {
+        let (tried, found) = conditional(facts, &here, valuations);
+        defined += tried;
+        for (condition, then) in found {
             groups.entry((Some(condition), then)).or_default().push(l);
         }
     }
@@ -161,18 +166,34 @@ pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact]) -> Vec<Invar
                 then: fact(then),
             }),
     );
-    all
+    Chosen {
+        invariants: all,
+        defined,
+    }
 }
 
-/// Implications that hold in all valuations, each once (not its contraposition too).
-fn implications(
+/// The fact's value in all valuations.
+fn constant(valuations: &Seen, f: usize) -> Option<bool> {
+    let first = valuations.iter().next().is_some_and(|v| v.contains(&f));
+    let same = |v: &BTreeSet<usize>| v.contains(&f) == first;
+    valuations.iter().all(same).then_some(first)
+}
+
+/// Implications between facts that are not constant, which hold in all valuations, each
+/// once (not its contraposition too); and how many were tried.
+pub fn conditional(
     facts: &[Fact],
-    varying: &[usize],
-    valuations: &BTreeSet<BTreeSet<usize>>,
-) -> Vec<(Literal, Literal)> {
-    let mut out = Vec::new();
+    here: &[usize],
+    valuations: &Seen,
+) -> (usize, Vec<(Literal, Literal)>) {
+    let varying: Vec<usize> = here
+        .iter()
+        .copied()
+        .filter(|&f| constant(valuations, f).is_none())
+        .collect();
+    let (mut out, mut tried) = (Vec::new(), 0);
     for &p in varying.iter().filter(|&&p| facts[p].decides()) {
-        for &q in varying {
+        for &q in &varying {
             let related = !facts[p].locals().is_disjoint(&facts[q].locals())
                 || facts[p].locals().is_empty()
                 || facts[q].locals().is_empty()
@@ -182,6 +203,7 @@ fn implications(
                 continue;
             }
             for (if_p, then_q) in [(true, true), (true, false), (false, true), (false, false)] {
+                tried += 1;
                 let fine = |v: &BTreeSet<usize>| v.contains(&p) != if_p || v.contains(&q) == then_q;
                 if valuations.iter().all(fine) {
                     out.push(((p, if_p), (q, then_q)));
@@ -189,7 +211,7 @@ fn implications(
             }
         }
     }
-    out
+    (tried, out)
 }
 
 /// Colours that all nodes have to which a local ever points, or none.

@@ -300,5 +300,8 @@ fn write_body(out: &mut String, names: Names<'_>, body: &Body) -> std::fmt::Resu
         }
         writeln!(out)?;
     }
+    for soft in &body.softs {
+        writeln!(out, "    at {}  {}", soft.at.0, soft.text(names))?;
+    }
     Ok(())
 }

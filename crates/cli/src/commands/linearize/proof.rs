@@ -1,19 +1,33 @@
 //! The proof side of `palisade linearize`: any number of threads, nodes and values.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
-use palisade_linearize::prove::{Interleaving, Level, Options, Proof, Unsupported, emit, prove};
+use anyhow::{Context as _, Result};
+use palisade_linearize::prove::{
+    Interleaving, Level, Options, Proof, Soft, Unsupported, emit, prove,
+};
 use palisade_program::heap::Program;
+use palisade_shape::draw;
 use palisade_shape::verdict::Verdict;
 
-use crate::args::{InterleavingArg, LinearizeArgs};
+use crate::args::{InterleavingArg, LinearizeArgs, SoftArg};
 use crate::context::Context;
+use crate::drawings;
 
 fn options<'c>(args: &LinearizeArgs, context: &'c Context) -> Options<'c> {
     Options {
         interleaving: match args.interleaving {
             InterleavingArg::Full => Interleaving::Full,
             InterleavingArg::Restricted => Interleaving::Restricted,
+        },
+        soft: match args.soft {
+            SoftArg::None => Soft::None,
+            SoftArg::Hand => Soft::Hand,
+            SoftArg::Auto => Soft::Found,
+            SoftArg::Over => Soft::Over,
+            SoftArg::All => Soft::All,
         },
         collapse: !args.no_collapse,
         threads: args
@@ -39,8 +53,8 @@ pub(super) fn text(
 
 /// What came of it.
 pub(super) enum Attempt {
-    /// It was proved.
-    Proved(Box<Proof>),
+    /// It was proved; and what was drawn.
+    Proved(Box<Proof>, Option<String>),
     /// It was not, and why.
     Failed(Vec<String>),
 }
@@ -48,17 +62,45 @@ pub(super) enum Attempt {
 /// Tries to prove the program.
 pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program) -> Attempt {
     match prove(program, &options(args, context)) {
-        Ok(proof) if proof.holds() => Attempt::Proved(Box::new(proof)),
         Ok(proof) => {
+            let drawn = drawings_of(args, program, &proof);
+            let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
+            if proof.holds() {
+                return Attempt::Proved(Box::new(proof), drawn);
+            }
             let mut notes = Vec::new();
             let why = proof.reason.unwrap_or_default();
             notes.push(format!("no proof: {why}"));
             let complaints = proof.messages.iter();
             notes.extend(complaints.map(|m| format!("the model may show: {m}")));
+            notes.extend(drawn);
             Attempt::Failed(notes)
         }
         Err(no) => Attempt::Failed(vec![unsupported(program, &no)]),
     }
+}
+
+/// Draws what was asked for, and in any case the structure that the proof failed at; says
+/// where.
+fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result<Option<String>> {
+    if let (Some(format), Some(folder)) = (args.dump, &args.out) {
+        let count = drawings::write(&proof.analysis, format, folder)?;
+        return Ok(Some(format!("{count} drawings in {}", folder.display())));
+    }
+    let Some(message) = proof.analysis.fixpoint.messages.first() else {
+        return Ok(None);
+    };
+    let folder = args.out.clone().unwrap_or_else(std::env::temp_dir);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let stem = Path::new(program.source.name()).file_stem();
+    let stem = stem.map_or("structure".into(), |stem| stem.to_string_lossy());
+    let path = folder.join(format!("palisade-{stem}.svg"));
+    let picture = draw::svg(&proof.analysis.model.vocabulary, &message.structure);
+    fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Some(format!(
+        "the abstract structure at which the proof fails is drawn in {}",
+        path.display()
+    )))
 }
 
 fn unsupported(program: &Program, no: &Unsupported) -> String {

@@ -11,7 +11,7 @@ use palisade_program::heap::{
 use palisade_program::{LocId, LocalId, Span};
 
 use super::tables::{Tables, check_name, declared_twice, default_of};
-use super::{Ty, cond};
+use super::{Ty, cond, soft};
 use crate::diagnostic::Diagnostic;
 use crate::heap::ast::{Decl, Expr, ExprKind, Name, Path, Stmt, StmtKind, TypeName};
 
@@ -45,7 +45,7 @@ pub(super) struct Builder<'a> {
     pub(super) body: Body,
     pub(super) at: LocId,
     returns: Option<Type>,
-    kind: Kind,
+    pub(super) kind: Kind,
     scopes: Vec<BTreeMap<String, Variable>>,
     loops: Vec<Loop>,
     atomic: u32,
@@ -127,6 +127,10 @@ impl<'a> Builder<'a> {
             edge.to = numbers[edge.to.index()];
         }
         body.edges.sort_by_key(|edge| edge.from);
+        body.softs.retain(|soft| seen[soft.at.index()]);
+        for soft in &mut body.softs {
+            soft.at = numbers[soft.at.index()];
+        }
         body.entry = numbers[body.entry.index()];
         body.exit = numbers[body.exit.index()];
         let mut index = 0;
@@ -177,6 +181,10 @@ impl<'a> Builder<'a> {
                 if edge.to == from {
                     edge.to = to;
                 }
+            }
+            // They speak of the thread in front of its next step.
+            for soft in self.body.softs.iter_mut().filter(|s| s.at == from) {
+                soft.at = to;
             }
         } else {
             self.edge_to(to, Step::Skip, span);
@@ -327,6 +335,7 @@ impl<'a> Builder<'a> {
                     self.commit(&Commit { kind, when, span });
                 }
             }
+            StmtKind::Soft(then, when) => soft::lower(self, then, when.as_ref(), span),
         }
     }
 

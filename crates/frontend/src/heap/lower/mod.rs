@@ -9,10 +9,12 @@
 //! | `body` | control-flow graphs, from statements |
 //! | `value` | values and places, from expressions |
 //! | `cond` | branches, and conditions of ghosts |
+//! | `soft` | soft invariants |
 
 mod body;
 mod cond;
 mod methods;
+mod soft;
 mod tables;
 mod value;
 

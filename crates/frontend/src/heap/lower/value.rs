@@ -256,7 +256,7 @@ impl Builder<'_> {
 
     // ---- places
 
-    fn unknown(&mut self, name: &Name) {
+    pub(super) fn unknown(&mut self, name: &Name) {
         let near = suggest::nearest(&name.text, self.known()).map(str::to_owned);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
@@ -330,6 +330,19 @@ impl Builder<'_> {
             span,
         );
         Some(to)
+    }
+
+    /// A field of the node that a local points to.
+    pub(super) fn field_of(&mut self, variable: Variable, field: &Name) -> Option<(FieldId, Ty)> {
+        match self.member(variable, field)? {
+            Target::Place(Place::Field { field, .. }, ty) => Some((field, ty)),
+            Target::Place(Place::Shared(_), _) | Target::Local(_) | Target::Tag(..) => {
+                let error = Diagnostic::error(field.span, "a field is asked for here")
+                    .label("a part of the pointer's word");
+                self.items.push(error.help("compare a field: `p.next`"));
+                None
+            }
+        }
     }
 
     /// `variable.field`

@@ -5,7 +5,7 @@ use palisade_program::heap::CommitKind;
 
 use super::{ONLY_ITEM_WORDS, Reader};
 use crate::diagnostic::Diagnostic;
-use crate::heap::ast::{Expr, ExprKind, Path, Stmt, StmtKind};
+use crate::heap::ast::{Expr, ExprKind, Fact, FactKind, Path, Stmt, StmtKind};
 use crate::pal::parser::{Failed, Parse};
 use crate::pal::token::Tok;
 
@@ -14,7 +14,7 @@ const SEMICOLON: &str = "end the statement with `;`";
 /// Words that start a statement: where recovery may stop.
 const STATEMENT_WORDS: &[&str] = &[
     "if", "while", "do", "break", "continue", "choose", "assume", "skip", "atomic", "return",
-    "commit", "confirm", "free", "lock", "unlock",
+    "commit", "confirm", "soft", "free", "lock", "unlock",
 ];
 
 impl Reader<'_> {
@@ -144,6 +144,7 @@ impl Reader<'_> {
             "commit" | "confirm" if !self.sym_after(1, "=") && !self.sym_after(1, ".") => {
                 self.commit()
             }
+            "soft" if !self.sym_after(1, "=") && !self.sym_after(1, ".") => self.soft(),
             "goto" | "for" | "assert" | "fence" => {
                 let what = format!("`{}`", self.word());
                 Err(self.not_here(&what, "use `while`, `if`, `break` and `continue`"))
@@ -225,6 +226,47 @@ impl Reader<'_> {
         };
         self.end()?;
         Ok(StmtKind::Commit(kind, when))
+    }
+
+    /// `soft p.next == q when done;`
+    fn soft(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        let then = self.fact()?;
+        let when = if self.eat_word("when") {
+            Some(self.fact()?)
+        } else {
+            None
+        };
+        self.end()?;
+        Ok(StmtKind::Soft(then, when))
+    }
+
+    /// `!entered(x)`, `done`, `x.next == y`
+    fn fact(&mut self) -> Parse<Fact> {
+        let negated = self.eat_sym("!");
+        let alone = self.sym_after(1, ";") || self.word_at(self.token_after(1)) == "when";
+        let is_word = !self.word().is_empty() && (alone || self.sym_after(1, "("));
+        let kind = if is_word {
+            self.fact_word()?
+        } else {
+            FactKind::Compare(self.condition()?)
+        };
+        Ok(Fact { kind, negated })
+    }
+
+    fn fact_word(&mut self) -> Parse<FactKind> {
+        let word = self.name("a fact")?;
+        let mut arguments = Vec::new();
+        if self.eat_sym("(") {
+            loop {
+                arguments.push(self.name("a variable")?);
+                if !self.eat_sym(",") {
+                    break;
+                }
+            }
+            self.need_sym(")", "close the parenthesis with `)`")?;
+        }
+        Ok(FactKind::Word(word, arguments))
     }
 
     /// `p.next = e;`, `i++;`, `i += e;`

@@ -1,0 +1,88 @@
+//! Options of `palisade fence`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{CommonArgs, ModelArg};
+use crate::buffers::BuffersArg;
+
+/// `palisade fence`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct FenceArgs {
+    /// The program (.pal); `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// The memory model: tso or pso for fences, rma for flushes
+    #[arg(long, value_enum)]
+    pub(crate) model: ModelArg,
+    /// Print the fences as a unified diff of the source
+    #[arg(long, help_heading = "Output")]
+    pub(crate) diff: bool,
+    /// Write this statement for every fence instead of the language's own
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) fence_text: Option<String>,
+    /// Write the fences into the source file
+    #[arg(long, help_heading = "Output")]
+    pub(crate) write: bool,
+    /// Write the certificate of the program with its fences here
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// List every placement of minimum cost
+    #[arg(long, help_heading = "Method")]
+    pub(crate) all: bool,
+    /// What fences cost: `count` (fewest full fences, then fewest store-store fences),
+    /// `loops` (ten times as much for each loop around the fence), or a file of costs
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "count",
+        help_heading = "Method"
+    )]
+    pub(crate) cost: String,
+    /// Fences in the text at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_fences: Option<usize>,
+    /// How placements are found
+    #[arg(long, value_enum, default_value_t = SearchArg::Exact, help_heading = "Method")]
+    pub(crate) search: SearchArg,
+    /// Flushes to choose from (RMA)
+    #[arg(long, value_enum, default_value_t = StartArg::All, help_heading = "Method")]
+    pub(crate) start: StartArg,
+    /// Store buffers in proofs, as for `verify`
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
+    pub(crate) buffers: BuffersArg,
+    /// Ignore the program's own `predicate` hints
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_hints: bool,
+    /// States that a hunt for bugs looks at before a proof is tried [default: 30000]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) hunt_states: Option<u64>,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    /// Ranks of an MPI program
+    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    pub(crate) ranks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// How `fence` finds placements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SearchArg {
+    /// The minimum, by hitting sets over the bugs found
+    Exact,
+    /// The papers' own: fences after all writes of each bug's trace, then greedy removal;
+    /// flushes removed one by one from all of them. No minimum is claimed
+    Paper,
+}
+
+/// Which flushes `fence --model rma` chooses from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StartArg {
+    /// One after every remote operation; those that the program has stay
+    All,
+    /// Those that the program has; what is not needed is taken out
+    Own,
+}

@@ -1,0 +1,287 @@
+//! Options of the commands about programs on relaxed memory: `explore`, `verify`,
+//! `certify`, `reduce`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use palisade_program::Domain;
+use palisade_verify::Threads;
+
+use super::values::{parse_range, threads};
+use super::{CommonArgs, ModelArg};
+use crate::buffers::BuffersArg;
+
+/// `palisade explore`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct ExploreArgs {
+    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    /// What else counts as a violation
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) check: Vec<CheckArg>,
+    /// Print the set of final states
+    #[arg(long = "final", help_heading = "Output")]
+    pub(crate) finals: bool,
+    /// Print what the search cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Stores that each buffer may hold; a run that needs more makes the verdict unknown
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) buffer: Option<usize>,
+    /// States to store at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<u64>,
+    /// Values that variables may take, such as -8..8; also what `*` chooses from
+    #[arg(long, value_name = "LO..HI", value_parser = parse_range, allow_hyphen_values = true)]
+    #[arg(help_heading = "Limits")]
+    pub(crate) range: Option<Domain>,
+    /// Copies of each thread declared with [*]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    /// Search without partial-order reduction
+    #[arg(long, help_heading = "Search")]
+    pub(crate) no_partial_order: bool,
+    /// Search without symmetry reduction
+    #[arg(long, help_heading = "Search")]
+    pub(crate) no_symmetry: bool,
+    /// Threads that search [default: the machine's]
+    #[arg(long, value_name = "N", help_heading = "Search")]
+    pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) c: CArgs,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// Options about C programs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CArgs {
+    /// What is asked of a C program: an SV-COMP property file (.prp)
+    #[arg(long, value_name = "FILE", help_heading = "C programs")]
+    pub(crate) property: Option<PathBuf>,
+    /// Integers of C programs
+    #[arg(long, value_enum, default_value_t = IntsArg::C, help_heading = "C programs")]
+    pub(crate) ints: IntsArg,
+    /// Widths of `long` and pointers [default: lp64, or what a task file says]
+    #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
+    pub(crate) data_model: Option<DataModelArg>,
+    /// Ranks of an MPI program
+    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    pub(crate) ranks: Option<u32>,
+}
+
+/// Integers of C programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum IntsArg {
+    /// Those of C: each type with its width
+    C,
+    /// Mathematical integers without bounds
+    Math,
+}
+
+/// Data models of C.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DataModelArg {
+    /// 32 bits
+    Ilp32,
+    /// 64 bits
+    Lp64,
+}
+
+impl From<DataModelArg> for palisade_frontend::c::DataModel {
+    fn from(model: DataModelArg) -> Self {
+        match model {
+            DataModelArg::Ilp32 => Self::Ilp32,
+            DataModelArg::Lp64 => Self::Lp64,
+        }
+    }
+}
+
+/// `palisade verify`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct VerifyArgs {
+    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    pub(crate) model: ModelArg,
+    /// What else counts as a violation (C programs)
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "C programs")]
+    pub(crate) check: Vec<CheckArg>,
+    /// Write the proof's certificate here
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// Print what it cost
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+    /// Further predicates: a file of `predicate ...;`
+    #[arg(long, value_name = "FILE", help_heading = "Method")]
+    pub(crate) predicates: Option<PathBuf>,
+    /// Use exactly the predicates given
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_refine: bool,
+    /// Sharpen abstract steps that are impossible by themselves before adding predicates
+    #[arg(long, help_heading = "Method")]
+    pub(crate) refine_transitions: bool,
+    /// With each new predicate take those over the variables that its own are copied to
+    #[arg(long, help_heading = "Method")]
+    pub(crate) parameterised: bool,
+    /// Ignore the program's own `predicate` hints
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_hints: bool,
+    /// Abstract variables with few values too, instead of keeping their values
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_explicit: bool,
+    /// Do not check the certificate
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_certify: bool,
+    /// How abstract transformers are built
+    #[arg(long, value_enum, default_value_t = StrategyArg::Lazy, help_heading = "Method")]
+    pub(crate) strategy: StrategyArg,
+    /// Literals of the largest cubes, for `enumerate` and `cores` [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub(crate) cube_size: Option<usize>,
+    /// What TSO and PSO take over from the proof under SC
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExtrapolateArg::Auto)]
+    #[arg(help_heading = "Method")]
+    pub(crate) extrapolate: ExtrapolateArg,
+    /// Leave predicates over buffered values out of lifted cubes
+    #[arg(long, help_heading = "Method")]
+    pub(crate) drop_buffered: bool,
+    /// Join states of the same control
+    #[arg(long, help_heading = "Method")]
+    pub(crate) merge: bool,
+    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
+    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
+    /// of every size, K stores known exactly and the others as a set; under RMA slots of
+    /// remote operations
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
+    pub(crate) buffers: BuffersArg,
+    /// Which stores abstract buffers know exactly
+    #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
+    pub(crate) keep: KeepArg,
+    /// How many copies of each thread declared with [n] or [*] run: a number, or `any`
+    /// for a proof for every number
+    #[arg(long, value_name = "N|any", value_parser = threads, help_heading = "Method")]
+    #[arg(conflicts_with = "copies")]
+    pub(crate) threads: Option<Threads>,
+    /// Whether copies are interchangeable: with `off`, `[*]` is checked for --copies
+    /// only, and each copy of `[n]` is a thread of its own
+    #[arg(long, value_enum, value_name = "WHETHER", default_value_t = SymmetryArg::On)]
+    #[arg(help_heading = "Method")]
+    pub(crate) symmetry: SymmetryArg,
+    /// Copies of each thread declared with [*], in place of any number
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) copies: Option<u32>,
+    /// Abstract states of one search at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<usize>,
+    /// Rounds of refinement at most
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_rounds: Option<usize>,
+    #[command(flatten)]
+    pub(crate) c: CArgs,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade certify`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CertifyArgs {
+    /// The program (.pal, .rmm)
+    pub(crate) program: PathBuf,
+    /// Its certificate
+    pub(crate) certificate: PathBuf,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `palisade reduce`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReduceArgs {
+    /// The program (.pal, .rmm); `-` reads standard input, as .pal
+    pub(crate) file: PathBuf,
+    /// The memory model
+    #[arg(long, value_enum)]
+    pub(crate) model: ModelArg,
+    /// Cells of the store buffers: `bounded:K`, or `bounded:K,x=2,y=1` with other
+    /// sizes for some variables (PSO), or `abstract:K`
+    #[arg(long, value_name = "HOW")]
+    pub(crate) buffers: BuffersArg,
+    /// Which stores abstract buffers know exactly
+    #[arg(long, value_enum, default_value_t = KeepArg::Newest)]
+    pub(crate) keep: KeepArg,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// Whether copies of a template are interchangeable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SymmetryArg {
+    /// Where the program allows it
+    On,
+    /// Never
+    Off,
+}
+
+/// Which stores abstract buffers know exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum KeepArg {
+    /// The newest; older ones are a set
+    Newest,
+    /// The oldest; newer ones are a set
+    Oldest,
+}
+
+impl From<KeepArg> for palisade_verify::Keep {
+    fn from(keep: KeepArg) -> Self {
+        match keep {
+            KeepArg::Newest => Self::Newest,
+            KeepArg::Oldest => Self::Oldest,
+        }
+    }
+}
+
+/// How abstract transformers are built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// All cubes by increasing size
+    Enumerate,
+    /// Minimal cubes as the dual of models
+    Cores,
+    /// Only what the search meets
+    Lazy,
+    /// Cubes of the proof under SC, lifted to store buffers
+    Cubes,
+    /// The Boolean program of the proof under SC, lifted without solver calls
+    Program,
+}
+
+/// What is taken over from the proof under SC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ExtrapolateArg {
+    /// Predicates, if the program turns out to need any
+    Auto,
+    /// Predicates
+    Predicates,
+    /// Predicates and cubes (implies --strategy cubes)
+    Cubes,
+    /// Nothing
+    None,
+}
+
+/// What else counts as a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CheckArg {
+    /// No thread can move although not all have ended (`explore`, not for C)
+    Deadlock,
+    /// Signed overflow in C programs
+    Overflow,
+    /// Data races on plain variables of C programs
+    Races,
+}

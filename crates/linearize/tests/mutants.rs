@@ -1,0 +1,382 @@
+//! The prover against the bounded search, on programs that are wrong in some small way:
+//! statements dropped, swapped, moved or doubled, a `cas` made a store, variables mixed up,
+//! commit points changed. A program of which some run with a few calls is not linearizable,
+//! goes wrong, or is not explained by its commit points must never be proved.
+//!
+//! A wrong proof would build about as many structures as the right one, so mutants are given
+//! that many where it is known. `PALISADE_SOAK=N` tries N mutants of each, with more
+//! structures, and of the queues too.
+
+use std::fs;
+use std::path::PathBuf;
+
+use palisade_linearize::prove::{Interleaving, Options, prove};
+use palisade_linearize::{Found, Search, check_commits, explore, timeline};
+use palisade_program::Source;
+use palisade_program::heap::{Program, Specification};
+
+/// Structures that the proof of Treiber's stack with restricted interleaving builds, and some.
+const TREIBER: usize = 20_000;
+
+const LOCKED_STACK: &str = "\
+spec stack;
+struct node {
+    data value;
+    node next;
+}
+shared node top = null;
+shared lock l;
+method push(data v) {
+    node n = new node;
+    node t;
+    n.value = v;
+    lock(l);
+    t = top;
+    n.next = t;
+    top = n;
+    commit;
+    unlock(l);
+}
+method pop() returns data {
+    node t;
+    node n;
+    data v;
+    lock(l);
+    t = top;
+    if (t == null) {
+        commit;
+        unlock(l);
+        return empty;
+    }
+    n = t.next;
+    top = n;
+    commit;
+    unlock(l);
+    v = t.value;
+    return v;
+}
+";
+
+const ATOMIC_STACK: &str = "\
+spec stack;
+struct node {
+    data value;
+    node next;
+}
+shared node top;
+method push(data v) {
+    node n = new node;
+    node t;
+    n.value = v;
+    atomic {
+        t = top;
+        n.next = t;
+        top = n;
+        commit;
+    }
+}
+method pop() returns data {
+    node t, n;
+    data v;
+    atomic {
+        t = top;
+        commit when t == null;
+        if (t == null) return empty;
+        n = t.next;
+        top = n;
+        commit;
+    }
+    v = t.value;
+    return v;
+}
+";
+
+const ATOMIC_QUEUE: &str = "\
+spec queue;
+struct node {
+    data value;
+    node next;
+}
+shared node head, tail;
+init {
+    node dummy = new node;
+    head = dummy;
+    tail = dummy;
+}
+method enqueue(data v) {
+    node n = new node;
+    node t;
+    n.value = v;
+    atomic {
+        t = tail;
+        t.next = n;
+        tail = n;
+        commit;
+    }
+}
+method dequeue() returns data {
+    node h, next;
+    data v;
+    atomic {
+        h = head;
+        next = h.next;
+        commit when next == null;
+        if (next == null) return empty;
+        head = next;
+        commit;
+    }
+    v = next.value;
+    return v;
+}
+";
+
+/// xorshift64*: any spread of numbers will do, and the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound.max(1)
+    }
+}
+
+fn example(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/linear");
+    fs::read_to_string(folder.join(format!("{name}.pal"))).expect("the example can be read")
+}
+
+fn read(text: &str) -> Option<Program> {
+    let parsed = palisade_frontend::heap::parse(Source::new("mutant.pal", text));
+    parsed.ok().map(|parsed| parsed.program)
+}
+
+// ---- mutations
+
+/// Indices of lines inside methods that are one statement.
+fn statements(lines: &[String]) -> Vec<usize> {
+    let first = lines.iter().position(|l| l.starts_with("method"));
+    let inside = first.unwrap_or(0)..lines.len();
+    let declares = |l: &str| {
+        ["node ", "data "]
+            .iter()
+            .any(|ty| l.trim_start().starts_with(ty))
+    };
+    inside
+        .filter(|&i| lines[i].ends_with(';') && !declares(&lines[i]))
+        .collect()
+}
+
+/// Words of the methods' text that are variables, as (line, start, end).
+fn variables(lines: &[String]) -> Vec<(usize, usize, usize)> {
+    const NOT: &[&str] = &[
+        "node", "data", "new", "if", "while", "else", "return", "returns", "commit", "when",
+        "later", "confirm", "cas", "lock", "unlock", "method", "push", "pop", "enqueue", "dequeue",
+        "inc", "true", "empty", "null", "atomic", "value", "do", "break", "continue",
+    ];
+    let first = lines.iter().position(|l| l.starts_with("method"));
+    let mut all = Vec::new();
+    for (i, line) in lines.iter().enumerate().skip(first.unwrap_or(0)) {
+        let line = line.split("//").next().unwrap_or_default();
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut start = 0;
+        for part in line.split(|c| !is_word(c)) {
+            let field = line[..start].ends_with('.');
+            if !part.is_empty() && !NOT.contains(&part) && !field {
+                all.push((i, start, start + part.len()));
+            }
+            start += part.len() + 1;
+        }
+    }
+    all
+}
+
+/// `if (cas(place, old, new))` as a store, which always succeeds.
+fn without_cas(line: &str) -> Option<String> {
+    let (before, rest) = line.split_once("if (cas(")?;
+    let (arguments, after) = rest.split_once("))")?;
+    let [place, _, new] = arguments.split(", ").collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    Some(format!("{before}{place} = {new};{after}"))
+}
+
+/// One small change; `None` if the one that was drawn is not possible here.
+fn change(lines: &mut Vec<String>, random: &mut Random) -> Option<()> {
+    let statements = statements(lines);
+    let any = |random: &mut Random| statements.get(random.below(statements.len())).copied();
+    match random.below(9) {
+        0 => {
+            lines.remove(any(random)?);
+        }
+        1 => {
+            let at = any(random)?;
+            let next = statements.iter().find(|&&i| i > at)?;
+            lines.swap(at, *next);
+        }
+        2 => {
+            let at = any(random)?;
+            lines.insert(at, lines[at].clone());
+        }
+        3 => {
+            let line = lines.remove(any(random)?);
+            lines.insert(any(random)?, line);
+        }
+        4 => {
+            let swaps: Vec<usize> = (0..lines.len())
+                .filter(|&i| without_cas(&lines[i]).is_some())
+                .collect();
+            let at = *swaps.get(random.below(swaps.len()))?;
+            lines[at] = without_cas(&lines[at])?;
+        }
+        5 => {
+            let compares: Vec<usize> = (0..lines.len())
+                .filter(|&i| lines[i].contains(" == "))
+                .collect();
+            let at = *compares.get(random.below(compares.len()))?;
+            lines[at] = lines[at].replacen(" == ", " != ", 1);
+        }
+        6 => {
+            let at = any(random)?;
+            let (before, _) = lines[at].split_once(" when ")?;
+            lines[at] = format!("{before};");
+        }
+        7 | 8 => {
+            let variables = variables(lines);
+            let (line, start, end) = *variables.get(random.below(variables.len()))?;
+            let (from, a, b) = *variables.get(random.below(variables.len()))?;
+            let new = if random.below(6) == 0 {
+                "null".to_owned()
+            } else {
+                lines[from][a..b].to_owned()
+            };
+            lines[line].replace_range(start..end, &new);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn mutant(text: &str, random: &mut Random) -> Option<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=random.below(2) {
+        change(&mut lines, random)?;
+    }
+    let changed = lines.join("\n");
+    (changed != text.trim_end()).then_some(changed)
+}
+
+// ---- verdicts
+
+fn found(search: &Search) -> Option<String> {
+    match &search.found {
+        Found::Wrong(witness) => Some(timeline::words(&witness.what)),
+        Found::Nothing | Found::Stopped(_) => None,
+    }
+}
+
+/// What is wrong with the program, by runs with a few calls.
+fn wrong(program: &Program) -> Option<String> {
+    for calls in 1..=4 {
+        let options = palisade_linearize::Options {
+            threads: calls.min(2),
+            calls,
+            max_states: 40_000,
+            // Cycles are not among the things that are proved.
+            check_cycles: false,
+            ..palisade_linearize::Options::default()
+        };
+        let plain = explore(program, &options).ok()?;
+        if let Some(what) = found(&plain) {
+            return Some(what);
+        }
+        if program.specification != Specification::Nothing {
+            let commits = check_commits(program, &options).ok()?;
+            if let Some(what) = found(&commits) {
+                return Some(format!("commit point: {what}"));
+            }
+        }
+    }
+    None
+}
+
+fn options(interleaving: Interleaving, most: usize) -> Options<'static> {
+    Options {
+        interleaving,
+        max_structures: Some(most),
+        ..Options::default()
+    }
+}
+
+/// Tries mutants; says how many were wrong, and how many of them the prover took.
+fn try_mutants(name: &str, text: &str, count: usize, options: &Options<'_>) -> (usize, usize) {
+    let original = read(text).unwrap_or_else(|| panic!("{name} can be read"));
+    assert_eq!(wrong(&original), None, "{name}");
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut bad, mut taken) = (0, 0);
+    for _ in 0..count {
+        let Some(changed) = mutant(text, &mut random) else {
+            continue;
+        };
+        let Some(program) = read(&changed) else {
+            continue;
+        };
+        let Some(what) = wrong(&program) else {
+            continue;
+        };
+        bad += 1;
+        if let Ok(proof) = prove(&program, options) {
+            taken += 1;
+            assert!(!proof.holds(), "{name}: proved, but {what}\n{changed}");
+        }
+    }
+    println!("{name}: {bad} wrong, {taken} tried");
+    (bad, taken)
+}
+
+fn soak() -> Option<usize> {
+    std::env::var("PALISADE_SOAK").ok()?.parse().ok()
+}
+
+/// A proof of INC is short: no limit is needed.
+#[test]
+fn wrong_mutants_of_inc_are_not_proved() {
+    let inc = example("inc");
+    let options = options(Interleaving::Full, usize::MAX);
+    let proof = prove(&read(&inc).expect("it can be read"), &options);
+    assert!(proof.is_ok_and(|proof| proof.holds()));
+    let (bad, taken) = try_mutants("inc", &inc, soak().unwrap_or(60), &options);
+    assert!(bad >= 12 && taken >= 10, "{bad} wrong, {taken} tried");
+}
+
+#[test]
+fn wrong_mutants_of_structures_are_not_proved() {
+    let (mut bad, mut taken) = (0, 0);
+    let count = soak().unwrap_or(7);
+    for (name, text, most) in [
+        ("treiber", example("treiber"), TREIBER),
+        ("atomic stack", ATOMIC_STACK.to_owned(), 2_000),
+        ("atomic queue", ATOMIC_QUEUE.to_owned(), 2_000),
+        ("stack with a lock", LOCKED_STACK.to_owned(), 2_000),
+    ] {
+        let most = if soak().is_some() { 10 * most } else { most };
+        let options = options(Interleaving::Restricted, most);
+        let (wrong, tried) = try_mutants(name, &text, count, &options);
+        bad += wrong;
+        taken += tried;
+    }
+    assert!(bad >= 8 && taken >= 6, "{bad} wrong, {taken} tried");
+}
+
+/// Proofs of the queues take long.
+#[test]
+fn wrong_mutants_of_queues_are_not_proved() {
+    let Some(count) = soak() else {
+        return;
+    };
+    for name in ["two_lock_queue", "dglm_queue", "ms_queue"] {
+        let options = options(Interleaving::Restricted, 40_000);
+        try_mutants(name, &example(name), count, &options);
+    }
+}
