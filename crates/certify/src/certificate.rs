@@ -27,6 +27,7 @@ use crate::buffer::Buffer;
 use crate::fingerprint::Fingerprint;
 use crate::state::StateVar;
 use palisade_logic::Formula;
+use palisade_program::direct::StoreEdge;
 use palisade_program::{LocId, Model};
 
 /// What sort of argument a certificate makes. Planned are value sets of pending
@@ -60,6 +61,9 @@ pub struct Certificate {
     /// Copies of each `[*]` template: the certificate speaks of that many only, or,
     /// if it is of kind [`Kind::Views`], of any that many at a time.
     pub threads: u32,
+    /// Stores that go to memory at once: the certificate speaks of the program in which
+    /// they do (the module `direct` has the rules).
+    pub direct: Vec<StoreEdge>,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
     pub beyond: Option<Beyond>,
     /// Variables whose values are part of the control. Slots may be among them.

@@ -9,11 +9,12 @@
 
 use crate::certificate::{Certificate, Kind};
 use crate::context::Context;
+use crate::direct::confirmed;
 use crate::fingerprint::Fingerprint;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
-use crate::views;
+use crate::views::{self, subject};
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
 use palisade_logic::{Limits, SolverStats};
@@ -80,6 +81,8 @@ pub fn check(
     options: &Options,
 ) -> Result<Checked, Refusal> {
     let started = Instant::now();
+    let program = &*subject(program, certificate.kind);
+    let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
     if certificate.kind == Kind::Views {
         let (obligations, solver_calls) = views::check(program, certificate, options)?;
         return Ok(Checked {

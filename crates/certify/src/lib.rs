@@ -13,6 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
+//! | `direct` | stores that need no buffer |
 //! | [`remote`], [`remote_atomic`] | pending remote operations |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
@@ -31,6 +32,7 @@ pub mod buffer;
 pub mod certificate;
 pub mod check;
 mod context;
+mod direct;
 pub mod fingerprint;
 mod index;
 mod initial;
@@ -54,6 +56,7 @@ pub use beyond::{Beyond, Claim, Keep};
 pub use buffer::{Buffer, Item};
 pub use certificate::{Certificate, Control, Cube, Entry, Kind};
 pub use check::{Checked, Options, check};
+pub use direct::confirm_direct;
 pub use fingerprint::Fingerprint;
 pub use parse::{ParseError, parse};
 pub use print::print;

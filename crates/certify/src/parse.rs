@@ -13,7 +13,7 @@ use crate::remote_atomic::PendingAtomic;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
 use crate::views::subject;
-use palisade_program::{Cell, LineColumn, LocId, Model, Program};
+use palisade_program::{Cell, EdgeId, LineColumn, LocId, Model, Program};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -61,6 +61,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     let program = &*subject(program, kind);
     let instances = program.instances(threads);
     let mut reader = Reader {
+        program,
         names: StateNames::of(program, &instances),
         atom_names: FxHashMap::default(),
         certificate: Certificate {
@@ -68,6 +69,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             kind,
             model,
             threads,
+            direct: Vec::new(),
             beyond: None,
             explicit: Vec::new(),
             atoms: Vec::new(),
@@ -78,6 +80,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     loop {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
+            "direct" => reader.direct(&mut line)?,
             "beyond" => reader.beyond(&mut line)?,
             "claim" => reader.claim(&mut line)?,
             "explicit" => reader.explicit(&mut line)?,
@@ -89,7 +92,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `beyond`, `claim`, `explicit`, `atom`, `at` or `end`";
+                let expected =
+                    "expected `direct`, `beyond`, `claim`, `explicit`, `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -134,14 +138,27 @@ fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {
     Ok(model)
 }
 
-struct Reader {
+struct Reader<'p> {
+    program: &'p Program,
     names: StateNames,
     atom_names: FxHashMap<String, u32>,
     certificate: Certificate,
     thread_count: usize,
 }
 
-impl Reader {
+impl Reader<'_> {
+    fn direct(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let name = line.name()?;
+        let Some(template) = self.program.template_named(&name) else {
+            return Err(line.error_before(&format!("the program has no thread `{name}`")));
+        };
+        while line.peek().is_some() {
+            let edge = EdgeId(line.number()?);
+            self.certificate.direct.push((template, edge));
+        }
+        line.end()
+    }
+
     fn beyond(&mut self, line: &mut Line) -> Result<(), ParseError> {
         let keep = match line.name()?.as_str() {
             "newest" => Keep::Newest,

@@ -6,6 +6,7 @@
 //! kind inductive
 //! model pso
 //! threads 2                       copies of each [*] template; views: those that are seen
+//! direct left 3 7                 stores that need no buffer: a template, its edges
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
@@ -42,7 +43,8 @@ pub fn print(program: &Program, certificate: &Certificate) -> String {
     let instances = program.instances(certificate.threads);
     let names = StateNames::of(program, &instances);
     let mut out = String::new();
-    write_header(&mut out, certificate, &names).expect("writing to a string does not fail");
+    write_header(&mut out, program, certificate, &names)
+        .expect("writing to a string does not fail");
     for entry in &certificate.entries {
         out.push_str("at ");
         write_control(&mut out, &names, &certificate.explicit, &entry.control)
@@ -57,6 +59,7 @@ pub fn print(program: &Program, certificate: &Certificate) -> String {
 
 fn write_header(
     out: &mut String,
+    program: &Program,
     certificate: &Certificate,
     names: &StateNames,
 ) -> std::fmt::Result {
@@ -70,6 +73,17 @@ fn write_header(
     writeln!(out, "kind {kind}")?;
     writeln!(out, "model {}", certificate.model)?;
     writeln!(out, "threads {}", certificate.threads)?;
+    for of_template in certificate.direct.chunk_by(|a, b| a.0 == b.0) {
+        write!(
+            out,
+            "direct {}",
+            quoted(&program.template(of_template[0].0).name)
+        )?;
+        for (_, edge) in of_template {
+            write!(out, " {}", edge.index())?;
+        }
+        writeln!(out)?;
+    }
     if let Some(beyond) = &certificate.beyond {
         write_beyond(out, beyond, names)?;
     }

@@ -29,6 +29,9 @@ pub enum Reason {
     /// An array index can be out of range in the invariant.
     #[error("an array index may be out of range")]
     Index,
+    /// A store that the certificate lets go to memory at once needs its buffer.
+    #[error("a store is not direct: {0}")]
+    Direct(String),
     /// A store beyond the exact ones may break what the certificate claims of it.
     #[error("a buffered store may break what the certificate claims of its buffer")]
     Claim,

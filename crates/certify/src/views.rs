@@ -111,13 +111,13 @@ fn uses_number(program: &Program, template: TemplateId) -> bool {
     used
 }
 
-/// Checks a certificate of kind [`Kind::Views`]: obligations and solver calls.
+/// Checks a certificate of kind [`Kind::Views`] of its [`subject`]: obligations and
+/// solver calls.
 pub(crate) fn check(
     program: &Program,
     certificate: &Certificate,
     options: &Options,
 ) -> Result<(u64, u64), Refusal> {
-    let program = &*subject(program, certificate.kind);
     admissible(program, certificate).map_err(Refusal::whole)?;
     suitable(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);

@@ -5,6 +5,7 @@ mod support;
 
 use palisade_certify::*;
 use palisade_logic::{Formula, Term};
+use palisade_program::direct::StoreEdge;
 use palisade_program::*;
 use support::build::*;
 use support::interpret::Interpreter;
@@ -154,11 +155,22 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         kind: Kind::Inductive,
         model,
         threads: 0,
+        direct: random_direct(rng, program),
         beyond: random_beyond(rng),
         explicit,
         atoms,
         entries,
     }
+}
+
+fn random_direct(rng: &mut Rng, program: &Program) -> Vec<StoreEdge> {
+    let mut direct = Vec::new();
+    for template in program.template_ids() {
+        let edges = program.template(template).cfg.edges.len();
+        let chosen = (0..edges).filter(|_| rng.below(4) == 0);
+        direct.extend(chosen.map(|edge| (template, edge.into())));
+    }
+    direct
 }
 
 fn random_beyond(rng: &mut Rng) -> Option<Beyond> {

@@ -150,6 +150,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
         kind: Kind::Inductive,
         model,
         threads: 0,
+        direct: Vec::new(),
         beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`reduced`] | a reduced program and what its parts stand for |
 //! | [`blocks`] | building blocks of steps |
+//! | [`direct`] | which stores need no buffer |
 //! | [`need`] | how large buffers can get |
 //! | [`beyond`] | the abstract part of a buffer |
 //! | [`tso`] | one buffer per thread |
@@ -18,6 +19,7 @@
 
 pub mod beyond;
 pub mod blocks;
+pub mod direct;
 pub mod need;
 pub mod pso;
 pub mod reduced;

@@ -10,6 +10,7 @@
 //! | file | term |
 //! |---|---|
 //! | [`source`] | source text, spans, line and column |
+//! | [`direct`] | stores that reach memory at once |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | [`gap`] | places between statements |
 //! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
@@ -25,6 +26,7 @@
 //! | [`verdict`] | verdicts, traces, names of the memory models |
 
 pub mod cfg;
+pub mod direct;
 pub mod expr;
 pub mod gap;
 pub mod heap;

@@ -13,6 +13,7 @@ use palisade_machine::Witness;
 use palisade_memory::reduced::Reduced;
 use palisade_program::{Broken, Instance, Program, Unknown, Verdict, Violation};
 
+use crate::direct::Direct;
 use crate::engine::{self, End, Engine};
 use crate::evidence;
 use crate::hunt;
@@ -35,6 +36,14 @@ pub fn verify(program: &Program, options: &Options) -> Report {
 
 /// Verifies `program` with what earlier verifications of similar programs have left.
 pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    match Direct::of(program, options) {
+        Some(direct) => direct.of_original(verify_whole(&direct.program, options, knowledge)),
+        None => verify_whole(program, options, knowledge),
+    }
+}
+
+/// Verifies `program` with a buffer for every store.
+fn verify_whole(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
     if program.has_unbounded_threads() && options.threads.is_none() && options.symmetry {
         return many::verify_any(program, options, knowledge);
     }

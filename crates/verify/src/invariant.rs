@@ -568,6 +568,7 @@ impl<'a> Translator<'a> {
             kind: self.kind,
             model: self.model,
             threads,
+            direct: Vec::new(),
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,

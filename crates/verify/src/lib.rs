@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
+//! | `direct` | stores that need no buffer get none |
 //! | [`many`] | any number of threads |
 //! | `pool` | predicates of templates |
 //! | `plan` | the searches of a verification, one after another |
@@ -28,6 +29,7 @@
 //! | [`invariant`] | from reached states to a certificate |
 
 mod blame;
+mod direct;
 pub mod divergence;
 pub mod driver;
 pub mod elsewhere;

@@ -103,6 +103,8 @@ pub struct Options {
     pub cube_size: usize,
     /// Store buffers of TSO and PSO.
     pub buffers: Buffers,
+    /// Let stores go to memory at once where nobody can tell; only with [`Buffers::Auto`].
+    pub direct: bool,
     /// What is taken over from the proof under SC.
     pub extrapolate: Extrapolate,
     /// Leave predicates over buffered values out of lifted cubes (seed 000,
@@ -152,6 +154,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             cube_size: 3,
             buffers: Buffers::default(),
+            direct: true,
             extrapolate: Extrapolate::default(),
             drop_buffered: false,
             shortcuts: true,
@@ -229,6 +232,8 @@ pub struct Stats {
     pub times: Vec<(&'static str, Duration)>,
     /// Entries of the certificate.
     pub certificate_entries: usize,
+    /// Stores that need no buffer.
+    pub direct_stores: usize,
     /// States of the machine's search that found the violation, if one did.
     pub hunted_states: u64,
 }

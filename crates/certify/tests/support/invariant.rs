@@ -144,6 +144,7 @@ pub(crate) fn exact_live(
         kind: Kind::Inductive,
         model,
         threads,
+        direct: Vec::new(),
         beyond: None,
         explicit,
         atoms: table,

@@ -353,6 +353,7 @@ fn push_stats(text: &mut String, report: &Report) {
         line("cubes", &format!("{cubes}, the largest of {largest}"));
     }
     line("certificate entries", &stats.certificate_entries);
+    line("direct stores", &stats.direct_stores);
     line("hunted states", &stats.hunted_states);
     for (phase, time) in &stats.times {
         line(
@@ -389,6 +390,7 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "largest_cube": stats.cubes.1,
         "seconds_by_phase": seconds,
         "certificate_entries": stats.certificate_entries,
+        "direct_stores": stats.direct_stores,
         "hunted_states": stats.hunted_states,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
         "extrapolated_program_facts": stats.extrapolated.map(|e| e.1),
