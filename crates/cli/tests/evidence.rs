@@ -233,6 +233,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::Assertion
         | Reason::Index
         | Reason::Claim
+        | Reason::Direct(_)
         | Reason::Property(_) => true,
         Reason::Fingerprint
         | Reason::Malformed(_)
