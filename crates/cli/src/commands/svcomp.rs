@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use palisade_frontend::c;
-use palisade_program::{Model, Verdict};
+use palisade_program::{Model, Program, Verdict};
 use palisade_report::{Document, Outcome};
 use palisade_verify::{Options, verify};
 use serde_json::{Value, json};
@@ -18,6 +18,9 @@ use crate::args::{BenchArgs, BenchModel, CArgs, IntsArg};
 use crate::c_task::Task;
 use crate::context::Context;
 use crate::input;
+
+/// Programs with fewer states are searched by the concrete machine.
+const FEW_STATES: u64 = 200_000;
 
 /// One task's result.
 struct Row {
@@ -151,10 +154,12 @@ fn task(
         model: model(args),
         deadline: Some(deadline),
         cancel: context.limits.cancel.clone(),
+        hunt: true,
         ..Options::default()
     };
     let program = &parsed.program;
-    let mut verdict = verify(program, &options).verdict;
+    let mut verdict =
+        searched(program, &options).unwrap_or_else(|| verify(program, &options).verdict);
     if task.is_beside_the_point(program, &verdict) {
         let second = verify(&task.narrowed(program), &options).verdict;
         if matches!(second, Verdict::Violated(_)) {
@@ -162,6 +167,25 @@ fn task(
         }
     }
     Ok((task.expected, task.settle(program, verdict)))
+}
+
+/// What the concrete machine says of a program with few states, all of which it has
+/// seen: proofs with predicates may take long where counting takes no time.
+fn searched(program: &Program, options: &Options) -> Option<Verdict> {
+    if program.has_unbounded_threads() {
+        return None;
+    }
+    let limits = palisade_machine::Options {
+        max_states: Some(FEW_STATES),
+        deadline: options.deadline,
+        cancel: options.cancel.clone(),
+        ..palisade_machine::Options::new(options.model)
+    };
+    let verdict = palisade_machine::explore(program, &limits).ok()?.verdict;
+    match verdict {
+        Verdict::Holds | Verdict::Violated(_) => Some(verdict),
+        Verdict::Unknown(_) => None,
+    }
 }
 
 fn table(rows: &[Row]) -> String {
