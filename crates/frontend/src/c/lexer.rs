@@ -240,7 +240,14 @@ impl Lexer<'_> {
                 }
                 self.mapper.line = number.saturating_sub(1);
             }
-        } else if !line.is_empty() && !line.starts_with("pragma") && !line.starts_with("ident") {
+        } else if let Some(pragma) = line.strip_prefix("pragma") {
+            // Pragmas are about warnings and optimisation, except for this one.
+            if pragma.trim_start().starts_with("pack") {
+                let span = self.mapper.span(self.at, self.at + end, "#");
+                return Err(Diagnostic::error(span, "unsupported: `#pragma pack`")
+                    .help("leave the layout of structs to the compiler"));
+            }
+        } else if !line.is_empty() && !line.starts_with("ident") {
             let span = self.mapper.span(self.at, self.at + end, "#");
             return Err(Diagnostic::error(
                 span,

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use palisade_program::{Gap, Program, Source};
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::{Gapped, Parsed};
 
 /// Printed with every verdict about a C program.
@@ -36,6 +36,17 @@ pub const ASSUMPTION: &str = "assumes that the compiler keeps the order of memor
 /// Messages of assertions that stand for what the front end does not support: where
 /// one fails, the verdict is unknown.
 pub const UNSUPPORTED: &str = "unsupported: ";
+
+/// Errors of one file at most that are told.
+const MAX_ERRORS: usize = 20;
+
+/// Adds an error, unless it is known: functions are read once for each call.
+fn note_error(errors: &mut Vec<Diagnostic>, error: Diagnostic) {
+    let same = |e: &Diagnostic| e.span == error.span && e.message == error.message;
+    if !errors.iter().any(same) {
+        errors.push(error);
+    }
+}
 
 /// What a violation says when an error function is called.
 pub fn call_of_error(function: &str) -> String {
@@ -116,10 +127,11 @@ fn parse_changed(
     };
     let user = input.user.unwrap_or_else(|| source.clone());
     lexer::lex(&input.text, &user, input.main)
+        .map_err(|item| vec![item])
         .and_then(|tokens| parser::parse(tokens, options.data_model))
         .and_then(|mut file| {
             change(&mut file, &user);
             lower::lower(&file, &user, options)
         })
-        .map_err(|item| Diagnostics::new(user, vec![item]))
+        .map_err(|items| Diagnostics::new(user, items))
 }

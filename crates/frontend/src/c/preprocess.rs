@@ -24,7 +24,7 @@ pub(super) struct Input {
 }
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 19] = [
+const HEADERS: [(&str, &str); 20] = [
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
@@ -40,7 +40,8 @@ const HEADERS: [(&str, &str); 19] = [
     ("inttypes.h", include_str!("headers/stdint.h")),
     ("stdio.h", include_str!("headers/stdio.h")),
     ("stdlib.h", include_str!("headers/stdlib.h")),
-    ("string.h", "#include <stddef.h>\n"),
+    ("string.h", include_str!("headers/string.h")),
+    ("threads.h", include_str!("headers/threads.h")),
     ("time.h", include_str!("headers/time.h")),
     ("unistd.h", include_str!("headers/unistd.h")),
     ("sys/types.h", include_str!("headers/sys_types.h")),

@@ -29,11 +29,11 @@ impl DataModel {
 pub(super) enum Opaque {
     /// `pthread_mutex_t`, `pthread_spinlock_t`, `mtx_t`
     Mutex,
-    /// `pthread_cond_t`
+    /// `pthread_cond_t`, `cnd_t`
     Cond,
     /// `pthread_rwlock_t`
     Rwlock,
-    /// `pthread_once_t`
+    /// `pthread_once_t`, `once_flag`
     Once,
     /// `pthread_barrier_t`
     Barrier,
@@ -93,6 +93,8 @@ pub(super) struct StructDef {
     pub(super) is_union: bool,
     /// `None`: declared only.
     pub(super) fields: Option<Vec<Field>>,
+    /// Whether an attribute says how it lies in memory: its size is not known here.
+    pub(super) is_packed: bool,
 }
 
 /// All structs and unions of a file.
@@ -217,6 +219,38 @@ impl Type {
         self.layout(structs, model).map(|(size, _)| size)
     }
 
+    /// A member of a struct or union by name: the byte that it starts at, and its type.
+    pub(super) fn member_bytes(
+        &self,
+        name: &str,
+        structs: &Structs,
+        model: DataModel,
+    ) -> Option<(u64, Self)> {
+        let Self::Struct(id) = self.plain() else {
+            return None;
+        };
+        // Asking for the size refuses layouts that are not known.
+        self.layout(structs, model)?;
+        let def = structs.get(*id)?;
+        let mut at = 0_u64;
+        for field in def.fields.as_ref()? {
+            let (size, align) = field.ty.layout(structs, model)?;
+            at = at.next_multiple_of(align);
+            if field.name.as_deref() == Some(name) {
+                return Some((at, field.ty.clone()));
+            }
+            if let (None, Some((inner, ty))) =
+                (&field.name, field.ty.member_bytes(name, structs, model))
+            {
+                return Some((at + inner, ty));
+            }
+            if !def.is_union {
+                at += size;
+            }
+        }
+        None
+    }
+
     fn layout(&self, structs: &Structs, model: DataModel) -> Option<(u64, u64)> {
         let word = u64::from(model.word() / 8);
         Some(match self.plain() {
@@ -232,7 +266,7 @@ impl Type {
                 (size.checked_mul((*len)?)?, align)
             }
             Self::Struct(id) => {
-                let def = structs.get(*id)?;
+                let def = structs.get(*id).filter(|def| !def.is_packed)?;
                 let (mut size, mut align) = (0_u64, 1);
                 for field in def.fields.as_ref()? {
                     if field.width.is_some() {
@@ -263,7 +297,7 @@ pub(super) fn library_type(name: &str, model: DataModel) -> Option<Type> {
         "pthread_mutex_t" | "pthread_spinlock_t" | "mtx_t" => Type::Opaque(Opaque::Mutex),
         "pthread_cond_t" | "cnd_t" => Type::Opaque(Opaque::Cond),
         "pthread_rwlock_t" => Type::Opaque(Opaque::Rwlock),
-        "pthread_once_t" => Type::Opaque(Opaque::Once),
+        "pthread_once_t" | "once_flag" => Type::Opaque(Opaque::Once),
         "pthread_barrier_t" => Type::Opaque(Opaque::Barrier),
         "sem_t" => Type::Opaque(Opaque::Semaphore),
         "pthread_attr_t"
@@ -271,7 +305,7 @@ pub(super) fn library_type(name: &str, model: DataModel) -> Option<Type> {
         | "pthread_condattr_t"
         | "pthread_rwlockattr_t"
         | "pthread_barrierattr_t" => Type::Opaque(Opaque::Attributes),
-        "pthread_t" => Type::Int {
+        "pthread_t" | "thrd_t" => Type::Int {
             bits: model.word(),
             signed: false,
         },

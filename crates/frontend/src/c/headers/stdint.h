@@ -50,4 +50,19 @@ typedef unsigned long long uintmax_t;
 #define UINTPTR_MAX 4294967295UL
 #endif
 #define INTPTR_MIN (-INTPTR_MAX - 1)
+#define INT8_C(number) number
+#define UINT8_C(number) number
+#define INT16_C(number) number
+#define UINT16_C(number) number
+#define INT32_C(number) number
+#define UINT32_C(number) number##U
+#define INT64_C(number) number##LL
+#define UINT64_C(number) number##ULL
+#define INTMAX_C(number) number##LL
+#define UINTMAX_C(number) number##ULL
+#define INTMAX_MAX INT64_MAX
+#define INTMAX_MIN INT64_MIN
+#define UINTMAX_MAX UINT64_MAX
+#define PTRDIFF_MAX INTPTR_MAX
+#define PTRDIFF_MIN INTPTR_MIN
 #endif

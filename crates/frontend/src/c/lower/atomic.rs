@@ -3,7 +3,7 @@
 //! fences of release strength or more have a store-store fence before them (which
 //! matters under PSO only); a read-modify-write is an atomic block; loads are plain.
 
-use palisade_program::{AtomicKind, BinOp, FenceKind, LocalExpr, Span, Step};
+use palisade_program::{AtomicKind, BinOp, Domain, Expr as Ir, FenceKind, LocalExpr, Span, Step};
 
 use super::code::{Code, Lower};
 use super::expr::unsupported;
@@ -206,7 +206,8 @@ impl Code<'_, '_> {
             ("exchange", [at, value, ..]) => self.change(at, value, Change::Set, false, span)?,
             ("compare_exchange_strong" | "compare_exchange_weak", [at, expected, new, ..]) => {
                 let expected = self.target_of(expected)?;
-                self.compare_exchange(at, &expected, new, span)?
+                let is_weak = name.ends_with("weak");
+                self.compare_exchange(at, &expected, new, is_weak, span)?
             }
             ("flag_test_and_set", [at, ..]) => self.test_and_set(at, span)?,
             ("flag_clear", [at, ..]) => {
@@ -269,17 +270,19 @@ impl Code<'_, '_> {
                 self.store(&to, old, span)?;
                 Val::void()
             }
-            ("compare_exchange_n", [at, expected, new, _, _, _]) => {
+            ("compare_exchange_n", [at, expected, new, weak, _, _]) => {
                 let expected = self.target_of(expected)?;
-                self.compare_exchange(at, &expected, new, span)?
+                let is_weak = self.value(weak)?.as_constant() != Some(0);
+                self.compare_exchange(at, &expected, new, is_weak, span)?
             }
-            ("compare_exchange", [at, expected, new, _, _, _]) => {
+            ("compare_exchange", [at, expected, new, weak, _, _]) => {
                 let expected = self.target_of(expected)?;
+                let is_weak = self.value(weak)?.as_constant() != Some(0);
                 let new = Expr {
                     kind: ExprKind::Unary(Unary::Deref, Box::new(new.clone())),
                     span: new.span,
                 };
-                self.compare_exchange(at, &expected, &new, span)?
+                self.compare_exchange(at, &expected, &new, is_weak, span)?
             }
             ("test_and_set", [at, _]) => self.test_and_set(at, span)?,
             ("clear", [at, order]) => {
@@ -320,7 +323,7 @@ impl Code<'_, '_> {
                 let place = self.target_of(at)?;
                 let old = self.value(old)?;
                 let new = self.value(new)?;
-                let (was, same) = self.swap_if(&place, old, new, span)?;
+                let (was, same) = self.swap_if(&place, old, new, Ir::TRUE, span)?;
                 if name.starts_with("bool") { same } else { was }
             }
             (_, [at, value, ..]) => {
@@ -346,6 +349,13 @@ impl Code<'_, '_> {
     ) -> Lower<Val> {
         self.want = None;
         let place = self.target_of(at)?;
+        if place.ty().is_pointer() && how != Change::Set {
+            return unsupported(
+                span,
+                "atomic arithmetic on a pointer (C11 counts objects, gcc bytes)",
+                "use an index, or compare_exchange",
+            );
+        }
         let operand = self.value(value)?;
         let (old, new) = self.read_modify_write(
             &place,
@@ -382,6 +392,7 @@ impl Code<'_, '_> {
         at: &Expr,
         expected: &Place,
         new: &Expr,
+        is_weak: bool,
         span: Span,
     ) -> Lower<Val> {
         self.want = None;
@@ -389,7 +400,8 @@ impl Code<'_, '_> {
         let wanted = self.load(expected, span)?;
         let wanted = self.saved(wanted, span);
         let new = self.value(new)?;
-        let (was, same) = self.swap_if(&place, wanted, new, span)?;
+        let may = if is_weak { self.luck(span) } else { Ir::TRUE };
+        let (was, same) = self.swap_if(&place, wanted, new, may, span)?;
         let same = self.saved(same, span);
         // The failed comparison tells what it found.
         let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
@@ -409,8 +421,24 @@ impl Code<'_, '_> {
         Ok(same)
     }
 
-    /// Writes `new` if the place holds `old`: what it held, and whether it was that.
-    fn swap_if(&mut self, place: &Place, old: Val, new: Val, span: Span) -> Lower<(Val, Val)> {
+    /// A choice that nothing decides: a weak exchange may fail for no reason.
+    pub(super) fn luck(&mut self, span: Span) -> LocalExpr {
+        let dst = self.temporary(span);
+        let domain = Some(Domain { lo: 0, hi: 1 });
+        self.emit(Step::Havoc { dst, domain }, span);
+        LocalExpr::binary(BinOp::Eq, self.read(dst), Ir::Const(1))
+    }
+
+    /// Writes `new` if the place holds `old` and `may` is true: what it held, and
+    /// whether it was written.
+    fn swap_if(
+        &mut self,
+        place: &Place,
+        old: Val,
+        new: Val,
+        may: LocalExpr,
+        span: Span,
+    ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
         let old = self.convert(old, &ty, span)?;
         let new = self.convert(new, &ty, span)?;
@@ -418,6 +446,7 @@ impl Code<'_, '_> {
             let was = code.load(place, span)?;
             let was = code.saved_register(place, was, span);
             let equal = LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e.clone());
+            let equal = equal.and(may.clone());
             let (yes, no) = (code.graph.loc(), code.graph.loc());
             let (can, _) = code.branch_on(equal, yes, no, span);
             if can {
@@ -428,7 +457,8 @@ impl Code<'_, '_> {
             code.at(no);
             Ok(was)
         })?;
-        let same = Val::truth(LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e));
+        let same = LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e);
+        let same = Val::truth(same.and(may));
         Ok((was, same))
     }
 

@@ -16,6 +16,9 @@ use crate::c::ast::{Expr, ExprKind, Function};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
+/// How often a function may be in a call of itself: each is inlined.
+const MAX_RECURSION: usize = 32;
+
 impl<'a> Code<'_, 'a> {
     /// A call and its value.
     pub(super) fn call(&mut self, callee: &Expr, args: &[Expr], span: Span) -> Lower<Val> {
@@ -108,6 +111,13 @@ impl<'a> Code<'_, 'a> {
             self.want = None;
             return Ok(v);
         }
+        if let ("strcpy", [_, from]) = (name, args)
+            && matches!(from.kind, ExprKind::Str(_))
+            && let Some(v) = self.memory_call(name, args, span)?
+        {
+            // Better known than the loop of the header.
+            return Ok(v);
+        }
         if let Some(function) = self.cx.functions.get(name).copied() {
             self.want = None;
             if name.starts_with("__VERIFIER_atomic_") {
@@ -130,6 +140,9 @@ impl<'a> Code<'_, 'a> {
             return Ok(v);
         }
         if let Some(v) = self.thread_call(name, args, span)? {
+            return Ok(v);
+        }
+        if let Some(v) = self.sync_library_call(name, args, span)? {
             return Ok(v);
         }
         if let Some(v) = self.library_call(name, args, span)? {
@@ -299,12 +312,11 @@ impl<'a> Code<'_, 'a> {
         values: Vec<Argument>,
         span: Span,
     ) -> Lower<Val> {
-        if self.frames.iter().any(|frame| frame.function == f.name) {
-            return unsupported(
-                span,
-                &format!("recursion of `{}`", f.name),
-                "write it as a loop",
-            );
+        let calls = self.frames.iter().filter(|frame| frame.function == f.name);
+        if calls.count() >= MAX_RECURSION {
+            // Runs that get this far are not followed.
+            self.refuse_run(&format!("recursion of `{}` this deep", f.name), span);
+            return Ok(nothing(&f.result));
         }
         if self.frames.len() >= MAX_CALLS {
             return unsupported(
@@ -314,7 +326,7 @@ impl<'a> Code<'_, 'a> {
             );
         }
         if !self.live {
-            return Ok(Val::void());
+            return Ok(nothing(&f.result));
         }
         let exit = self.target();
         let addresses = self.cx.addresses_of(f);
@@ -357,7 +369,7 @@ impl<'a> Code<'_, 'a> {
             .labels
             .iter()
             .find(|(name, _)| !frame.defined.contains(*name));
-        if let Some((name, (_, at))) = undefined {
+        if let (Some((name, (_, at))), true) = (undefined, self.cx.errors.all.is_empty()) {
             return Err(Diagnostic::error(
                 *at,
                 format!("there is no label `{name}`"),
@@ -373,6 +385,15 @@ impl<'a> Code<'_, 'a> {
             Some(object) if object.ty.is_scalar() => self.load(&Self::whole(&object), span),
             Some(_) | None => Ok(Val::void()),
         }
+    }
+}
+
+/// The value of a call that does not come back: any.
+fn nothing(result: &Type) -> Val {
+    if result.is_scalar() {
+        Val::constant(0, result)
+    } else {
+        Val::void()
     }
 }
 

@@ -155,8 +155,12 @@ impl<'c, 'a> Code<'c, 'a> {
             .expect("code is lowered within a function")
     }
 
+    pub(super) fn is_too_large(&self) -> bool {
+        self.graph.edge_count() > MAX_STEPS
+    }
+
     pub(super) fn check_size(&self, span: Span) -> Lower<()> {
-        if self.graph.edge_count() > MAX_STEPS {
+        if self.is_too_large() {
             return Err(
                 Diagnostic::error(span, "unsupported: the thread is too large")
                     .help("functions are inlined, loops that start threads unrolled"),
@@ -307,13 +311,7 @@ impl<'c, 'a> Code<'c, 'a> {
         if small && taken && (self.is_any || !(escapes || decays)) {
             // Pointers to it stay in this thread: it can be in registers all the same.
             let object = self.registers(name, ty, span)?;
-            for c in &object.cells {
-                if let Cells::Locals(locals) = c {
-                    self.untracked.extend(locals);
-                }
-            }
-            let object = Object::clone(&object);
-            return Ok(self.cx.with_address(object, self.thread));
+            return Ok(self.addressed(&object));
         }
         if taken || !small {
             if self.is_any {
@@ -328,6 +326,16 @@ impl<'c, 'a> Code<'c, 'a> {
             return self.cx.object(&full, ty, true, true, span);
         }
         self.registers(name, ty, span)
+    }
+
+    /// Registers with an address, which pointers of their own thread may hold.
+    pub(super) fn addressed(&mut self, object: &Object) -> Rc<Object> {
+        for cells in &object.cells {
+            if let Cells::Locals(locals) = cells {
+                self.untracked.extend(locals);
+            }
+        }
+        self.cx.with_address(object.clone(), self.thread)
     }
 
     /// A variable in registers.

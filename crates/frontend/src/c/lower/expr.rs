@@ -9,11 +9,11 @@ use super::code::{Code, Lower, meet};
 use super::layout::{FIRST_FUNCTION, Object};
 use super::place::Place;
 use super::value::Val;
-use crate::c::ast::{Binary, Expr, ExprKind, Stmt, StmtKind, Unary};
+use crate::c::ast::{Binary, Expr, ExprKind, Initializer, Stmt, StmtKind, Unary};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
-/// Addresses of string literals, which nothing reads.
+/// The address of the names of functions, which nothing reads.
 const STRINGS: i64 = 2 * FIRST_FUNCTION;
 
 pub(super) fn unsupported<T>(span: Span, what: &str, help: &str) -> Lower<T> {
@@ -41,7 +41,10 @@ impl Code<'_, '_> {
         match &e.kind {
             ExprKind::Int(v, ty) => Ok(Val::constant(*v, ty)),
             ExprKind::Float => unsupported(span, "floating point", "use integers"),
-            ExprKind::Str(_) => Ok(self.held(Ir::Const(STRINGS), &Type::pointer(Type::CHAR))),
+            ExprKind::Str(text) => {
+                let object = self.cx.string(text, span)?;
+                self.read_place(&Self::whole(&object), span)
+            }
             ExprKind::UnknownSize => unsupported(
                 span,
                 "the size of this type",
@@ -69,6 +72,9 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
             ExprKind::Cast(ty, a) => {
+                if let Some(v) = self.moved_by_bytes(ty, a, span)? {
+                    return Ok(v);
+                }
                 self.note_allocation(ty, a);
                 let v = self.value(a)?;
                 self.convert(v, ty, span)
@@ -83,6 +89,55 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
         }
+    }
+
+    /// `(T *)((char *)p - offsetof(T, m))` and `(M *)((char *)s + offsetof(S, m))`: from
+    /// a member to its struct, and from a struct to a member. Cells are no bytes, so
+    /// both ends must be known.
+    fn moved_by_bytes(&mut self, to: &Type, e: &Expr, span: Span) -> Lower<Option<Val>> {
+        let ExprKind::Binary(op @ (Binary::Add | Binary::Sub), base, by) = &e.kind else {
+            return Ok(None);
+        };
+        let (ExprKind::Cast(bytes, inner), ExprKind::Int(by, _)) = (&base.kind, &by.kind) else {
+            return Ok(None);
+        };
+        let is_bytes = matches!(
+            bytes.pointee().map(Type::plain),
+            Some(Type::Void | Type::Int { bits: 8, .. })
+        );
+        let (Some(to_of), true) = (to.pointee().cloned(), is_bytes) else {
+            return Ok(None);
+        };
+        let v = self.value(inner)?;
+        let from_of = v.ty.pointee().cloned().unwrap_or(Type::Void);
+        let (outer, member) = match op {
+            Binary::Add => (&from_of, &to_of),
+            _ => (&to_of, &from_of),
+        };
+        let model = self.cx.options.data_model;
+        let cell = self.cx.layouts.cell_at(outer, *by, member, model, span);
+        let Some(cell) = cell else {
+            // Evaluated already; the arithmetic on bytes makes the run unsupported.
+            let v = self.convert(v, bytes, span)?;
+            let by = Val::constant(*by, &Type::INT);
+            let moved = self.binary(*op, v, by, span)?;
+            return self.convert(moved, to, span).map(Some);
+        };
+        let by = Ir::Const(cell as i64);
+        let ir = match op {
+            Binary::Add => palisade_program::BinOp::Add,
+            _ => palisade_program::BinOp::Sub,
+        };
+        let e = if cell == 0 {
+            v.e.clone()
+        } else {
+            palisade_program::LocalExpr::binary(ir, v.e.clone(), by)
+        };
+        Ok(Some(Val {
+            e,
+            ty: to.plain().clone(),
+            ..v
+        }))
     }
 
     /// The value at a place; arrays become pointers.
@@ -163,7 +218,10 @@ impl Code<'_, '_> {
                 {
                     return self.value(a);
                 }
-                let place = self.unchecked_place(a)?;
+                let place = match &a.kind {
+                    ExprKind::Compound(ty, init) => self.literal(ty, init, true, span)?,
+                    _ => self.unchecked_place(a)?,
+                };
                 self.address_of(&place, span)
             }
             Unary::Deref => {
@@ -315,11 +373,14 @@ impl Code<'_, '_> {
                 unsupported(span, "a cast as a place", "cast the value instead")
             }
             ExprKind::Compound(ty, init) => {
-                let object = self.registers("literal", ty, span)?;
-                let place = Self::whole(&object);
-                self.initialise(&place, Some(init), span)?;
-                Ok(place)
+                let is_array = matches!(ty.plain(), Type::Array(..));
+                self.literal(ty, init, is_array, span)
             }
+            ExprKind::Str(text) => {
+                let object = self.cx.string(text, span)?;
+                Ok(Self::whole(&object))
+            }
+            ExprKind::Cond(c, Some(a), b) => self.chosen_place(c, a, b, span),
             ExprKind::Call(f, args) => {
                 self.call(f, args, span)?;
                 match self.cx.last_result.take() {
@@ -337,6 +398,56 @@ impl Code<'_, '_> {
                 unsupported(span, "a statement expression as a place", "use a variable")
             }
             _ => unsupported(span, "this as a place", "assign to a variable"),
+        }
+    }
+
+    /// `(T){...}`, in registers that pointers of the thread may point to if wanted.
+    fn literal(
+        &mut self,
+        ty: &Type,
+        init: &Initializer,
+        is_taken: bool,
+        span: Span,
+    ) -> Lower<Place> {
+        let object = self.registers("literal", ty, span)?;
+        let object = if is_taken {
+            self.addressed(&object)
+        } else {
+            object
+        };
+        let place = Self::whole(&object);
+        self.initialise(&place, Some(init), span)?;
+        Ok(place)
+    }
+
+    /// A copy of the struct that a condition chooses.
+    fn chosen_place(&mut self, c: &Expr, a: &Expr, b: &Expr, span: Span) -> Lower<Place> {
+        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+        let (can, cannot) = self.branch(c, yes, no)?;
+        let mut result: Option<Place> = None;
+        for (loc, can, arm) in [(yes, can, a), (no, cannot, b)] {
+            if !can {
+                continue;
+            }
+            self.at(loc);
+            self.known.clear();
+            let source = self.place(arm)?;
+            if !matches!(source.ty().plain(), Type::Struct(_)) {
+                return unsupported(span, "this as a place", "assign to a variable");
+            }
+            let target = match result.take() {
+                Some(place) => place,
+                None => Self::whole(&self.registers("choice", &source.ty().clone(), span)?),
+            };
+            self.copy(&target, &source, span)?;
+            self.go(join, span);
+            result = Some(target);
+        }
+        self.at(join);
+        self.known.clear();
+        match result {
+            Some(place) => Ok(place),
+            None => unsupported(span, "this as a place", "assign to a variable"),
         }
     }
 

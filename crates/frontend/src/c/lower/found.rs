@@ -9,6 +9,7 @@ use palisade_program::{Cfg, GlobalId, Step};
 use super::layout::{Cells, Object};
 use super::mpi;
 use super::thread::Plan;
+use crate::c::types::Type;
 
 /// What a pass has found.
 #[derive(Clone, Default)]
@@ -19,6 +20,8 @@ pub(super) struct Found<'a> {
     pub(super) windows: Vec<Vec<mpi::Window>>,
     /// The declared variables that some pass has found a store to.
     pub(super) stored: BTreeSet<GlobalId>,
+    /// Types that pointers to something else were converted to.
+    pub(super) recast: Vec<Type>,
     pub(super) complete: bool,
 }
 
@@ -29,6 +32,7 @@ impl Found<'_> {
         other.complete
             && self.windows == other.windows
             && self.stored == other.stored
+            && self.recast == other.recast
             && self.objects.len() == other.objects.len()
             && self.plans.len() == other.plans.len()
             && objects.into_iter().all(|(a, b)| {

@@ -42,7 +42,7 @@ impl Layouts<'_> {
             (Type::Array(of, _), Initializer::Value(e)) => match &e.kind {
                 ExprKind::Str(text) if of.is_integer() => {
                     for (k, c) in text.chars().enumerate() {
-                        let number = i64::from(u32::from(c) as u8 as i8);
+                        let number = char_value(c);
                         plan.insert(at + k as u64, Source::Number(number));
                     }
                     Ok(())
@@ -287,6 +287,11 @@ impl<'a> Code<'_, 'a> {
         self.thread_locals.insert(d.name.clone(), object.clone());
         Ok(object)
     }
+}
+
+/// What a character of a literal is as a `char`.
+pub(super) fn char_value(c: char) -> i64 {
+    i64::from(u32::from(c) as u8 as i8)
 }
 
 fn cell_of(path: &super::assign::Path) -> u64 {

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use palisade_program::{GlobalId, LocalId, Span};
 
-use crate::c::types::{Field, Opaque, StructId, Structs, Type};
+use crate::c::types::{DataModel, Field, Opaque, StructId, Structs, Type};
 use crate::diagnostic::Diagnostic;
 
 /// Addresses of objects start here; numbers below are no addresses.
@@ -279,6 +279,123 @@ impl Layouts<'_> {
             at += self.size(&field.ty, span)?;
         }
         Ok(None)
+    }
+}
+
+/// Consecutive objects of one type within another: the cell of the first, how many
+/// there are, and the cells from one to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Region {
+    pub(super) at: u64,
+    pub(super) count: u64,
+    pub(super) stride: u64,
+}
+
+impl Region {
+    /// Cells that an address in it may have; the last is one past its end.
+    pub(super) const fn cells(&self) -> (u64, u64) {
+        (self.at, self.at + self.count * self.stride)
+    }
+}
+
+/// Regions of one object at most that are looked at.
+const MAX_REGIONS: usize = 512;
+
+/// Whether memory of type `held` can be accessed as `ty`.
+pub(super) fn compatible(held: &Type, ty: &Type) -> bool {
+    match (held.plain(), ty.plain()) {
+        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) => m == n,
+        (Type::Pointer(_), Type::Pointer(_)) => true,
+        (a, b) => a == b,
+    }
+}
+
+impl Layouts<'_> {
+    /// Where objects of type `wanted` are within one of type `ty`.
+    pub(super) fn regions(&self, ty: &Type, wanted: &Type, span: Span) -> Vec<Region> {
+        let mut all = Vec::new();
+        // What has no layout here is in no region.
+        let _ = self.find_regions(ty, wanted, 0, span, &mut all);
+        all
+    }
+
+    /// The cell of a struct's member of type `member` that starts at byte `byte`.
+    pub(super) fn cell_at(
+        &self,
+        outer: &Type,
+        byte: i128,
+        member: &Type,
+        model: DataModel,
+        span: Span,
+    ) -> Option<u64> {
+        let Type::Struct(id) = outer.plain() else {
+            return None;
+        };
+        if self.structs[*id].is_union {
+            return None;
+        }
+        let mut cell = 0;
+        for field in self.fields(*id, span).ok()? {
+            let name = field.name.as_deref()?;
+            let (at, ty) = outer.member_bytes(name, self.structs, model)?;
+            let at = i128::from(at);
+            if at == byte && ty.plain() == member.plain() {
+                return Some(cell);
+            }
+            let size = i128::from(ty.size(self.structs, model)?);
+            if at <= byte && byte < at + size {
+                let inner = self.cell_at(&ty, byte - at, member, model, span)?;
+                return Some(cell + inner);
+            }
+            cell += self.size(&field.ty, span).ok()?;
+        }
+        None
+    }
+
+    fn find_regions(
+        &self,
+        ty: &Type,
+        wanted: &Type,
+        at: u64,
+        span: Span,
+        all: &mut Vec<Region>,
+    ) -> Result<(), Diagnostic> {
+        if all.len() >= MAX_REGIONS {
+            return Ok(());
+        }
+        if compatible(ty, wanted) {
+            let stride = self.size(ty, span)?.max(1);
+            let count = 1;
+            all.push(Region { at, count, stride });
+            return Ok(());
+        }
+        match ty.plain() {
+            Type::Array(of, Some(n)) if compatible(of, wanted) => {
+                let (count, stride) = (*n, self.size(of, span)?.max(1));
+                all.push(Region { at, count, stride });
+            }
+            Type::Array(of, Some(n)) => {
+                let stride = self.size(of, span)?;
+                for k in 0..*n {
+                    let before = all.len();
+                    self.find_regions(of, wanted, at + k * stride, span, all)?;
+                    if all.len() == before {
+                        break;
+                    }
+                }
+            }
+            Type::Struct(id) => {
+                let mut cell = at;
+                for field in self.fields(*id, span)? {
+                    self.find_regions(&field.ty, wanted, cell, span, all)?;
+                    cell += self.size(&field.ty, span)?;
+                }
+            }
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Other(_) => {}
+            Type::Array(_, None) | Type::VariableArray(_) => {}
+            Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => {}
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
 //! *The library of C* as far as it is built in: output, which has no effect on what is
-//! checked, allocation, and copies of memory. Input (`scanf`) ends the run as
+//! checked, and allocation. `copies` has copies of memory. Input (`scanf`) ends the run as
 //! unsupported: what it reads is not known.
 
 use std::rc::Rc;
@@ -9,13 +9,9 @@ use palisade_program::{Expr as Ir, LocalExpr, Span, Step};
 use super::assign::part_at;
 use super::code::{Code, Lower};
 use super::expr::unsupported;
-use super::place::Place;
 use super::value::Val;
-use crate::c::ast::{Binary, Expr, ExprKind};
+use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
-
-/// Objects that `memset` and `memcpy` write at most: each is a store of its own.
-const MAX_COPIED: u64 = 1024;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
 const SILENT: [&str; 32] = [
@@ -94,12 +90,16 @@ impl Code<'_, '_> {
                 self.emit(Step::Assume(nonneg), span);
                 Ok(Some(Val { lo: 0, ..v }))
             }
-            ("strcpy", [to, from]) => self.string_copy(to, from, span).map(Some),
-            ("memset" | "__builtin_memset", [to, byte, size]) => {
-                self.fill(to, byte, size, span).map(Some)
+            ("clock_gettime", [_, at]) => self.clock(at, 0, span).map(Some),
+            ("timespec_get", [at, base]) => {
+                let base = self.value(base)?.as_constant().unwrap_or(0);
+                self.clock(at, base as i64, span).map(Some)
             }
-            ("memcpy" | "__builtin_memcpy", [to, from, size]) => {
-                self.copy_memory(to, from, size, span).map(Some)
+            ("pthread_mutexattr_settype", [_, kind]) => {
+                if self.value(kind)?.as_constant() != Some(0) {
+                    return unsupported(span, "this kind of mutex", "use the default kind");
+                }
+                Ok(Some(Val::constant(0, &Type::INT)))
             }
             ("scanf" | "fscanf" | "sscanf" | "__isoc99_sscanf" | "__isoc99_scanf", _) => {
                 self.refuse_run(&format!("`{name}`"), span);
@@ -117,100 +117,26 @@ impl Code<'_, '_> {
                 };
                 self.allocate(&product, true, span).map(Some)
             }
-            _ => Ok(None),
+            _ => self.memory_call(name, args, span),
         }
+    }
+
+    /// The time: any.
+    fn clock(&mut self, at: &Expr, result: i64, span: Span) -> Lower<Val> {
+        let place = self.target_of(at)?;
+        for (path, ty) in self.scalars(&place.ty().clone(), span)? {
+            let dst = self.temporary(span);
+            self.havoc(dst, &ty, span);
+            let v = self.held(self.read(dst), &ty);
+            self.store(&part_at(place.clone(), &path, &ty), v, span)?;
+        }
+        Ok(Val::constant(i128::from(result), &Type::INT))
     }
 
     /// A run that gets here makes the verdict unknown, and goes no further.
     pub(super) fn refuse_run(&mut self, what: &str, span: Span) {
         self.require(Ir::FALSE, what, span);
         self.block(span);
-    }
-
-    /// `strcpy` from a literal: its characters, one store each.
-    fn string_copy(&mut self, to: &Expr, from: &Expr, span: Span) -> Lower<Val> {
-        let pointer = self.value(to)?;
-        let ExprKind::Str(text) = &from.kind else {
-            return unsupported(span, "strcpy from a variable", "copy in a loop");
-        };
-        if pointer.ty.pointee().map(Type::plain) != Some(&Type::CHAR) {
-            return unsupported(span, "strcpy to something else than char", "use an array");
-        }
-        let pointer = self.saved(pointer, span);
-        for (k, byte) in text.bytes().chain([0]).enumerate() {
-            let place = self.element_at(&pointer, k as u64, &Type::CHAR, span)?;
-            let byte = Val::constant(i128::from(byte as i8), &Type::CHAR);
-            self.store(&place, byte, span)?;
-        }
-        Ok(pointer)
-    }
-
-    /// What stands `k` elements behind a pointer.
-    fn element_at(&mut self, pointer: &Val, k: u64, ty: &Type, span: Span) -> Lower<Place> {
-        let k = Val::constant(i128::from(k), &Type::INT);
-        let sum = self.binary(Binary::Add, pointer.clone(), k, span)?;
-        Ok(self.pointed(sum, ty.clone()))
-    }
-
-    /// How many objects of a pointer's type a size in bytes is.
-    fn objects_in(&mut self, pointer: &Val, size: &Expr, span: Span) -> Lower<Option<(u64, Type)>> {
-        let bytes = self.value(size)?.as_constant();
-        let of = pointer.ty.pointee().cloned();
-        let one = of
-            .as_ref()
-            .and_then(|ty| ty.size(self.cx.layouts.structs, self.cx.options.data_model));
-        let (Some(bytes), Some(of), Some(one)) = (bytes, of, one) else {
-            return Ok(None);
-        };
-        let bytes = u64::try_from(bytes).unwrap_or(0);
-        let whole = one > 0 && bytes.is_multiple_of(one) && bytes / one <= MAX_COPIED;
-        let leaves = self.cx.layouts.leaves(&of, span)?;
-        let is_plain = leaves.iter().all(|l| l.ty.is_scalar() && !l.ty.is_atomic());
-        Ok((whole && is_plain && of != Type::Void).then(|| (bytes / one, of)))
-    }
-
-    /// `memset` to zero.
-    fn fill(&mut self, to: &Expr, byte: &Expr, size: &Expr, span: Span) -> Lower<Val> {
-        let pointer = self.value(to)?;
-        let pointer = self.saved(pointer, span);
-        let byte = self.value(byte)?.as_constant();
-        let (Some(0), Some((count, of))) = (byte, self.objects_in(&pointer, size, span)?) else {
-            return unsupported(
-                span,
-                "this memset",
-                "set whole objects of the pointer's type to 0: `memset(&x, 0, sizeof(x))`",
-            );
-        };
-        for k in 0..count {
-            let place = self.element_at(&pointer, k, &of, span)?;
-            for (path, ty) in self.scalars(&of, span)? {
-                let zero = Val::constant(0, &ty);
-                self.store(&part_at(place.clone(), &path, &ty), zero, span)?;
-            }
-        }
-        Ok(pointer)
-    }
-
-    /// `memcpy` between objects of one type.
-    fn copy_memory(&mut self, to: &Expr, from: &Expr, size: &Expr, span: Span) -> Lower<Val> {
-        let to = self.value(to)?;
-        let to = self.saved(to, span);
-        let from = self.value(from)?;
-        let from = self.saved(from, span);
-        let counted = self.objects_in(&to, size, span)?;
-        let (Some((count, of)), true) = (counted, to.ty.pointee() == from.ty.pointee()) else {
-            return unsupported(
-                span,
-                "this memcpy",
-                "copy whole objects between pointers of one type",
-            );
-        };
-        for k in 0..count {
-            let target = self.element_at(&to, k, &of, span)?;
-            let source = self.element_at(&from, k, &of, span)?;
-            self.copy(&target, &source, span)?;
-        }
-        Ok(to)
     }
 
     /// `malloc`: an object of the type that the size is a multiple of.

@@ -16,14 +16,16 @@
 //! | `layout` | types as cells, addresses |
 //! | `value` | integer arithmetic of C |
 //! | `place` | what stands on the left of an assignment, pointers |
+//! | `targets` | what pointers may point to, by location |
 //! | `graph` | control flow under construction, atomic regions |
 //! | `code` | one thread under construction |
 //! | `found` | what one pass leaves to the next |
+//! | `errors` | going on behind a statement with an error |
 //! | `expr`, `choice`, `assign` | expressions |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
-//! | `library` | functions of C's library |
+//! | `library`, `copies` | functions of C's library; copies of memory |
 //! | `races` | data races as properties |
-//! | `atomic`, `thread` | atomics; threads, locks and their kin |
+//! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
 
@@ -32,6 +34,8 @@ mod atomic;
 mod call;
 mod choice;
 mod code;
+mod copies;
+mod errors;
 mod expr;
 mod found;
 mod graph;
@@ -42,6 +46,8 @@ mod mpi;
 mod place;
 mod races;
 mod stmt;
+mod sync;
+mod targets;
 mod templates;
 mod thread;
 mod value;
@@ -57,9 +63,10 @@ use palisade_program::{
 
 use super::ast::{Declaration, File, Function, Item, Storage};
 use super::types::Type;
-use super::{Options, Races};
+use super::{Options, Races, note_error};
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
+use errors::Errors;
 use found::{Found, stores};
 use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
@@ -68,22 +75,36 @@ use thread::Plan;
 const MAX_PASSES: usize = 10;
 
 /// Lowers a file.
-pub(super) fn lower(file: &File, source: &Source, options: &Options) -> Lower<Program> {
+pub(super) fn lower(
+    file: &File,
+    source: &Source,
+    options: &Options,
+) -> Result<Program, Vec<Diagnostic>> {
     let mut before = Found::default();
     for _ in 0..MAX_PASSES {
         let mut context = Context::new(file, options, before);
-        let templates = context.templates()?;
+        let templates = match context.templates() {
+            Ok(templates) if context.errors.all.is_empty() => templates,
+            Ok(_) => return Err(context.errors.all),
+            Err(last) => {
+                note_error(&mut context.errors.all, last);
+                return Err(context.errors.all);
+            }
+        };
         let found = context.found(&templates);
         if found.same(&context.previous) {
-            return context.program(source, templates);
+            let program = context.program(source, templates);
+            return program.map_err(|error| vec![error]);
         }
         before = found;
     }
-    Err(Diagnostic::error(
+    let error = Diagnostic::error(
         Span::default(),
         "unsupported: what pointers may point to could not be found out",
-    )
-    .help("fewer allocations through function pointers"))
+    );
+    Err(vec![
+        error.help("fewer allocations through function pointers"),
+    ])
 }
 
 /// What the whole file knows.
@@ -102,6 +123,8 @@ struct Context<'a> {
     variables: HashMap<String, Rc<Object>>,
     thread_local: HashMap<String, &'a Declaration>,
     statics: HashMap<(String, Span), Rc<Object>>,
+    /// String literals, by where they stand.
+    strings: HashMap<(String, Span), Rc<Object>>,
     addresses: HashMap<String, Rc<walk::Addresses>>,
     globals: Vec<Global>,
     /// How many of them are declared at the top level: these come first.
@@ -118,6 +141,9 @@ struct Context<'a> {
     atomic_spans: HashSet<Span>,
     last_result: Option<Rc<Object>>,
     pending_type: Option<Type>,
+    /// Types that pointers to something else are converted to, in this pass and before.
+    recast: Vec<Type>,
+    errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
 }
@@ -149,6 +175,7 @@ impl<'a> Context<'a> {
             variables: HashMap::new(),
             thread_local: HashMap::new(),
             statics: HashMap::new(),
+            strings: HashMap::new(),
             addresses: HashMap::new(),
             globals: Vec::new(),
             declared: 0,
@@ -157,6 +184,8 @@ impl<'a> Context<'a> {
             next_address: FIRST_ADDRESS,
             plans: Vec::new(),
             plan_names: HashMap::new(),
+            recast: previous.recast.clone(),
+            errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
             atomic_spans: HashSet::new(),
@@ -180,6 +209,7 @@ impl<'a> Context<'a> {
                 .as_ref()
                 .map_or_else(Vec::new, |m| m.windows.clone()),
             stored,
+            recast: self.recast.clone(),
             complete: true,
         }
     }
@@ -281,6 +311,13 @@ impl<'a> Context<'a> {
             span,
         });
         GlobalId::from(self.globals.len() - 1)
+    }
+
+    fn note_recast(&mut self, of: &Type) {
+        let of = of.plain();
+        if *of != Type::Void && !self.recast.contains(of) {
+            self.recast.push(of.clone());
+        }
     }
 
     /// Allocated memory is not initialised.
@@ -445,6 +482,7 @@ impl<'a> Context<'a> {
             self.variables.clear();
             self.thread_local.clear();
             self.statics.clear();
+            self.strings.clear();
             self.declare_globals()?;
             let plan = Plan {
                 function: main,
@@ -489,6 +527,10 @@ impl<'a> Context<'a> {
             code.main_function(plan.function, arguments, plan.span)?;
         } else {
             code.run(plan)?;
+        }
+        if !code.cx.errors.all.is_empty() {
+            // Statements are missing: nothing is made of the rest.
+            return Ok(nothing(plan));
         }
         let exit = code.here;
         let mut locals = std::mem::take(&mut code.locals);
@@ -548,12 +590,18 @@ impl<'a> Context<'a> {
             // An array becomes a pointer where it is mentioned.
             let decays = mentioned && self.layouts.has_array(&d.ty);
             let taken = decays || self.names_used.addressed.contains(&d.name);
-            let object = self.object(&d.name, &d.ty, taken, false, d.span)?;
-            self.variables.insert(d.name.clone(), object.clone());
-            made.push((d, object));
+            match self.object(&d.name, &d.ty, taken, false, d.span) {
+                Ok(object) => {
+                    self.variables.insert(d.name.clone(), object.clone());
+                    made.push((d, object));
+                }
+                Err(error) => self.errors.of_declaration(&d.name, error)?,
+            }
         }
         for (d, object) in made {
-            self.set_initial(d, &object)?;
+            if let Err(error) = self.set_initial(d, &object) {
+                self.errors.note(error)?;
+            }
         }
         self.declared = self.globals.len();
         Ok(())
@@ -574,6 +622,25 @@ impl<'a> Context<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The array of a string literal.
+    fn string(&mut self, text: &str, span: Span) -> Lower<Rc<Object>> {
+        let key = (text.to_owned(), span);
+        if let Some(object) = self.strings.get(&key) {
+            return Ok(object.clone());
+        }
+        let length = text.chars().count() as u64 + 1;
+        let ty = Type::Array(Rc::new(Type::CHAR), Some(length));
+        let object = self.object("string", &ty, true, false, span)?;
+        if let [Cells::Shared(var)] = object.cells.as_slice() {
+            let init = &mut self.globals[var.index()].init;
+            for (cell, c) in init.iter_mut().zip(text.chars()) {
+                *cell = Init::Value(init::char_value(c));
+            }
+        }
+        self.strings.insert(key, object.clone());
+        Ok(object)
     }
 
     /// The one object of a `static` variable in a function.
@@ -623,6 +690,9 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
+        if self.mpi.is_none() {
+            targets::prune(&mut program);
+        }
         let numbers = templates::keep(&mut program, &self.plans)?;
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
@@ -639,6 +709,21 @@ impl<'a> Context<'a> {
             races::add(&mut program, &known)?;
         }
         Ok(program)
+    }
+}
+
+/// A template without code.
+fn nothing(plan: &Plan<'_>) -> Template {
+    let mut graph = palisade_program::CfgBuilder::new();
+    let only = graph.loc();
+    Template {
+        name: plan.name.clone(),
+        count: Count::Once,
+        is_process: false,
+        locals: Vec::new(),
+        cfg: graph.finish_whole(only, only),
+        labels: Vec::new(),
+        span: plan.span,
     }
 }
 

@@ -6,8 +6,8 @@
 //! pointer and an obligation otherwise, so that a missing target is never a wrong
 //! verdict.
 //!
-//! Departure: the paper's alias analysis is per location; here it is by type, made
-//! exact by the cases, which the checker decides where it knows the pointer.
+//! Cases are taken here by type (a member only in structs that have it); `targets`
+//! removes those that cannot be at their location.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use palisade_program::{
 };
 
 use super::code::{Code, Lower};
-use super::layout::{Cells, Leaf, Object, UNINITIALISED};
+use super::layout::{Cells, Leaf, Object, UNINITIALISED, compatible};
 use super::value::Val;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -32,12 +32,27 @@ pub(super) enum Place {
         index: Vec<(LocalExpr, u64)>,
         ty: Type,
     },
-    /// What an address points to; `object` if that is known.
+    /// What an address points to; `object` if that is known, `part` if it is a member
+    /// of what it points to.
     Address {
         address: LocalExpr,
         object: Option<usize>,
         ty: Type,
+        part: Option<Part>,
     },
+}
+
+/// A member of a struct that is reached through a pointer: only structs of that type
+/// have it.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// The struct.
+    of: Type,
+    /// The member's first cell in it.
+    at: u64,
+    ty: Type,
+    /// An index that is no constant stands behind the member: more is not said.
+    is_indexed: bool,
 }
 
 /// One cell.
@@ -58,6 +73,8 @@ pub(super) struct Case {
 
 /// Cases of a pointer at most.
 const MAX_CASES: usize = 256;
+/// Why a run with such a pointer is not followed.
+const OTHER_TYPE: &str = "a pointer to something else than an object of its type";
 
 impl Place {
     pub(super) const fn ty(&self) -> &Type {
@@ -81,12 +98,32 @@ impl Place {
                 ty,
             },
             Self::Address {
-                address, object, ..
-            } => Self::Address {
-                address: plus(address, Ir::Const(by as i64)),
+                address,
                 object,
-                ty,
-            },
+                ty: of,
+                part,
+            } => {
+                let part = match part {
+                    None => Part {
+                        of,
+                        at: by,
+                        ty: ty.clone(),
+                        is_indexed: false,
+                    },
+                    Some(part) if part.is_indexed => part,
+                    Some(part) => Part {
+                        at: part.at + by,
+                        ty: ty.clone(),
+                        ..part
+                    },
+                };
+                Self::Address {
+                    address: plus(address, Ir::Const(by as i64)),
+                    object,
+                    ty,
+                    part: Some(part),
+                }
+            }
         }
     }
 
@@ -108,12 +145,29 @@ impl Place {
                 }
             }
             Self::Address {
-                address, object, ..
-            } => Self::Address {
-                address: plus(address, times(i, stride)),
+                address,
                 object,
-                ty,
-            },
+                part,
+                ..
+            } => {
+                let part = part.map(|part| match i {
+                    Ir::Const(k) if !part.is_indexed => Part {
+                        at: part.at.saturating_add_signed(k * stride as i64),
+                        ty: ty.clone(),
+                        ..part
+                    },
+                    _ => Part {
+                        is_indexed: true,
+                        ..part
+                    },
+                });
+                Self::Address {
+                    address: plus(address, times(i, stride)),
+                    object,
+                    ty,
+                    part,
+                }
+            }
         }
     }
 }
@@ -160,6 +214,7 @@ impl Code<'_, '_> {
             address: pointer.e,
             object,
             ty,
+            part: None,
         }
     }
 
@@ -225,7 +280,8 @@ impl Code<'_, '_> {
                 address,
                 object,
                 ty,
-            } => self.cases_of_address(address, *object, ty, span),
+                part,
+            } => self.cases_of_address(address, *object, ty, part.as_ref(), span),
         }
     }
 
@@ -234,6 +290,7 @@ impl Code<'_, '_> {
         address: &LocalExpr,
         object: Option<usize>,
         ty: &Type,
+        part: Option<&Part>,
         span: Span,
     ) -> Lower<Vec<Case>> {
         let objects: Vec<Rc<Object>> = match object {
@@ -249,16 +306,14 @@ impl Code<'_, '_> {
         let mut cases = Vec::new();
         for object in &objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
-                if compatible(&leaf.ty, ty) {
+                if compatible(&leaf.ty, ty) && self.is_within(part, object, leaf, span)? {
                     push_cases(object, k, leaf, address, &mut cases);
                 }
             }
             if cases.len() > MAX_CASES {
-                return Err(Diagnostic::error(
-                    span,
-                    "unsupported: this pointer may point to too many objects",
-                )
-                .help("fewer objects of the same type"));
+                self.require(Ir::FALSE, "a pointer to one of too many objects", span);
+                self.block(span);
+                return Ok(Vec::new());
             }
         }
         cases.retain(|c| c.when != Ir::FALSE);
@@ -270,7 +325,8 @@ impl Code<'_, '_> {
         let any = cases
             .iter()
             .fold(Ir::FALSE, |all: LocalExpr, c| all.or(c.when.clone()));
-        self.check_pointer(address, object, any, span);
+        let pointee = part.map_or(ty, |p| &p.of);
+        self.check_pointer(address, object, pointee, any, span);
         if cases.is_empty() {
             // The check fails whenever this is reached.
             self.block(span);
@@ -283,22 +339,84 @@ impl Code<'_, '_> {
         &mut self,
         address: &LocalExpr,
         object: Option<usize>,
+        pointee: &Type,
         any: LocalExpr,
         span: Span,
     ) {
-        if object.is_some() {
-            // It was made from the address of this object, so it must stay in it.
+        if let Some(object) = object.and_then(|k| self.cx.object_number(k)) {
+            // It was made from the address of this object, so it must stay in it. Where
+            // it does, but the object holds something else there, nothing is known.
+            let inside = within(address, &object);
+            if inside != any && self.cx.previous.recast.contains(pointee.plain()) {
+                self.require(inside.negate().or(any.clone()), OTHER_TYPE, span);
+            }
             let kind = AssertKind::Index;
             self.emit(Step::Assert { cond: any, kind }, span);
             return;
         }
         let null = is(address, 0);
         self.demand(null.negate(), "null pointer dereference", span);
-        self.require(
-            any,
-            "a pointer to something else than an object of its type",
-            span,
-        );
+        self.require(any, OTHER_TYPE, span);
+    }
+
+    /// Whether a leaf of an object can be the member that is meant: the object has such
+    /// a struct around the leaf.
+    fn is_within(
+        &self,
+        part: Option<&Part>,
+        object: &Object,
+        leaf: &Leaf,
+        span: Span,
+    ) -> Lower<bool> {
+        let Some(part) = part else { return Ok(true) };
+        let size = self.cx.layouts.size(&part.ty, span)?;
+        let stride = self.cx.layouts.size(&part.of, span)?.max(1);
+        let regions = self.cx.layouts.regions(&object.ty, &part.of, span);
+        let is_part = |at: u64| {
+            regions.iter().any(|region| {
+                let (first, end) = region.cells();
+                let cell = at.wrapping_sub(first) % stride;
+                first <= at && at < end && part.at <= cell && cell < part.at + size
+            })
+        };
+        Ok((0..leaf.count()).any(|k| is_part(leaf.cell(k))))
+    }
+
+    /// Requires, before a pointer is moved or its distance taken, that it points to
+    /// objects of its type: cells are counted, and other objects have other cells.
+    /// Pointers that are never converted to this type point to nothing else.
+    pub(super) fn check_step(&mut self, pointer: &Val, span: Span) {
+        let Some(of) = pointer.ty.pointee() else {
+            return;
+        };
+        // GNU C moves pointers to void by bytes.
+        let of = match of.plain() {
+            Type::Void => Type::CHAR,
+            other if self.cx.previous.recast.contains(other) => other.clone(),
+            _ => return,
+        };
+        let objects: Vec<Rc<Object>> = match pointer.object {
+            Some(k) => self.cx.object_number(k).into_iter().collect(),
+            None => self.cx.targets(self.thread),
+        };
+        let mut fits = Ir::FALSE;
+        for object in objects {
+            let Some(base) = object.base else { continue };
+            let regions = self.cx.layouts.regions(&object.ty, &of, span);
+            let whole = |r: &super::layout::Region| r.cells() == (0, object.size);
+            if pointer.object.is_some() && regions.iter().any(whole) {
+                return;
+            }
+            for region in regions {
+                let (first, end) = region.cells();
+                let low = Ir::Const(base + first as i64);
+                let high = Ir::Const(base + end as i64);
+                let low = LocalExpr::binary(BinOp::Ge, pointer.e.clone(), low);
+                let high = LocalExpr::binary(BinOp::Le, pointer.e.clone(), high);
+                fits = fits.or(low.and(high));
+            }
+        }
+        self.require(fits, "arithmetic on a pointer to something else", span);
     }
 
     /// Reads a scalar.
@@ -501,13 +619,15 @@ fn cases_of_variable(
     Ok(cells_of(object, k, &number))
 }
 
-/// Whether memory of type `leaf` can be accessed as `ty`.
-fn compatible(leaf: &Type, ty: &Type) -> bool {
-    match (leaf.plain(), ty.plain()) {
-        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) => m == n,
-        (Type::Pointer(_), Type::Pointer(_)) => true,
-        (a, b) => a == b,
-    }
+/// Whether an address is that of a cell of the object.
+fn within(address: &LocalExpr, object: &Object) -> LocalExpr {
+    let Some(base) = object.base else {
+        return Ir::FALSE;
+    };
+    let end = base + object.size as i64;
+    let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(base));
+    let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
+    low.and(high)
 }
 
 fn shared(var: GlobalId, leaf: &Leaf, index: LocalExpr) -> CellRef {

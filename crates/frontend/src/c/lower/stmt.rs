@@ -31,10 +31,35 @@ impl Code<'_, '_> {
     pub(super) fn statement(&mut self, s: &Stmt) -> Lower<()> {
         // What cannot be reached is not looked at, unless a jump leads into it.
         if !self.live && !walk::is_entered(s) {
-            return Ok(());
+            return self.declare_only(s);
         }
         self.check_size(s.span)?;
-        self.with_temporaries(|code| code.statement_kind(s))
+        let mark = self.mark();
+        match self.with_temporaries(|code| code.statement_kind(s)) {
+            Ok(()) => Ok(()),
+            Err(error) if self.is_too_large() => Err(error),
+            Err(error) => self.recover(&mark, error),
+        }
+    }
+
+    /// A declaration that is jumped over: the names are there, without a value.
+    fn declare_only(&mut self, s: &Stmt) -> Lower<()> {
+        let StmtKind::Declare(all) = &s.kind else {
+            return Ok(());
+        };
+        for d in all {
+            let is_plain = d.storage == Storage::Automatic && !d.thread_local;
+            let is_object = !matches!(d.ty.plain(), Type::Function(_) | Type::VariableArray(_));
+            if is_plain && is_object {
+                // What is not supported matters only where something gets there.
+                if let Ok(object) = self.variable(&d.name, &d.ty, d.span) {
+                    self.declare(&d.name, object);
+                }
+            } else if d.storage == Storage::Static {
+                self.declaration(d, &HashSet::new())?;
+            }
+        }
+        Ok(())
     }
 
     fn statement_kind(&mut self, s: &Stmt) -> Lower<()> {
@@ -188,7 +213,12 @@ impl Code<'_, '_> {
                 StmtKind::Declare(all) if self.live => {
                     for d in all {
                         let first = walk::assigned_first(&d.name, &body[k + 1..]);
-                        self.with_temporaries(|code| code.declaration(d, &first))?;
+                        let mark = self.mark();
+                        let done = self.with_temporaries(|code| code.declaration(d, &first));
+                        if let Err(error) = done {
+                            self.cx.errors.of_declaration(&d.name, error.clone())?;
+                            self.recover(&mark, error)?;
+                        }
                     }
                 }
                 _ => self.statement(s)?,

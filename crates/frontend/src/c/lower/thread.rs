@@ -1,4 +1,4 @@
-//! *Threads* and the thread library. Each `pthread_create` that is met while
+//! *Threads*: how they start, end and are awaited. Each `pthread_create` that is met while
 //! lowering (functions inlined, loops with constant bounds unrolled) makes a thread
 //! of its own, which waits until it is started; one that stands in a loop of unknown
 //! length makes a template of any number of threads, started one by one over a slot.
@@ -7,12 +7,9 @@
 //! thread sets at its end, in an atomic block and so with empty buffers. Runs in
 //! which the flag is read too early go no further: they are prefixes of runs in which
 //! the joining thread waits before it reads, so no violation is lost.
-//!
-//! `pthread_cond_wait` may wake up without a signal, as POSIX allows: it is unlock
-//! and lock, and signals do nothing.
 
 use palisade_program::{
-    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
 };
 
 use super::call::Argument;
@@ -23,13 +20,6 @@ use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Expr, ExprKind, Function};
 use crate::c::types::Type;
-
-/// What `trylock` returns when it fails.
-const EBUSY: i64 = 16;
-/// What `timedwait` returns when time is up.
-const ETIMEDOUT: i64 = 110;
-/// What a barrier returns to one thread.
-const SERIAL_THREAD: i64 = -1;
 
 /// A thread to be made.
 #[derive(Clone)]
@@ -47,11 +37,11 @@ pub(super) struct Plan<'a> {
     pub(super) span: Span,
 }
 
-fn is(e: &LocalExpr, value: i64) -> LocalExpr {
+pub(super) fn is(e: &LocalExpr, value: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::Eq, e.clone(), Ir::Const(value))
 }
 
-fn number(value: i64) -> Val {
+pub(super) fn number(value: i64) -> Val {
     Val::constant(i128::from(value), &Type::INT)
 }
 
@@ -125,14 +115,13 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    fn create(&mut self, args: &[Expr], span: Span) -> Lower<Val> {
-        let [handle, _, function, argument] = args else {
-            return unsupported(
-                span,
-                "this call of pthread_create",
-                "it takes four arguments",
-            );
-        };
+    fn create(
+        &mut self,
+        handle: &Expr,
+        function: &Expr,
+        argument: &Expr,
+        span: Span,
+    ) -> Lower<Val> {
         let handle = if is_null(handle) {
             None
         } else {
@@ -201,7 +190,7 @@ impl<'a> Code<'_, 'a> {
 
     fn join(&mut self, args: &[Expr], span: Span) -> Lower<Val> {
         let [handle, result] = args else {
-            return unsupported(span, "this call of pthread_join", "it takes two arguments");
+            return unsupported(span, "this call of a join", "it takes two arguments");
         };
         let to = if is_null(result) {
             None
@@ -270,206 +259,27 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// Reads a library object and writes it, in one step that waits until `ready`.
-    fn operate(
-        &mut self,
-        at: &Expr,
-        kind: AtomicKind,
-        ready: impl FnOnce(&LocalExpr) -> LocalExpr,
-        new: impl FnOnce(&LocalExpr) -> LocalExpr,
-        span: Span,
-    ) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        self.atomically(kind, span, |code| {
-            let old = code.load(&place, span)?;
-            let condition = ready(&old.e);
-            if condition != Ir::TRUE {
-                code.emit(Step::Assume(condition), span);
-            }
-            let value = Val {
-                e: new(&old.e),
-                ..old
-            };
-            code.store(&place, value, span)
-        })?;
-        Ok(number_zero())
-    }
-
-    /// Writes a library object in one atomic step.
-    fn set(&mut self, at: &Expr, value: i64, kind: AtomicKind, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        let v = Val::constant(i128::from(value), &place.ty().clone());
-        self.atomically(kind, span, |code| code.store(&place, v, span))?;
-        Ok(number_zero())
-    }
-
-    /// As [`Self::operate`], but does nothing and returns EBUSY when it is not ready.
-    fn attempt(
-        &mut self,
-        at: &Expr,
-        ready: impl FnOnce(&LocalExpr) -> LocalExpr,
-        new: impl FnOnce(&LocalExpr) -> LocalExpr,
-        span: Span,
-    ) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        let failed = self.atomically(AtomicKind::Lock, span, |code| {
-            let old = code.load(&place, span)?;
-            let condition = ready(&old.e);
-            let (yes, no) = (code.graph.loc(), code.graph.loc());
-            code.branch_on(condition.clone(), yes, no, span);
-            code.at(yes);
-            let value = Val {
-                e: new(&old.e),
-                ..old
-            };
-            code.store(&place, value, span)?;
-            code.go(no, span);
-            code.at(no);
-            Ok(condition.negate())
-        })?;
-        let e = match failed {
-            Ir::Const(0) => Ir::Const(0),
-            failed => Ir::Cond(
-                Box::new(failed),
-                Box::new(Ir::Const(EBUSY)),
-                Box::new(Ir::Const(0)),
-            ),
-        };
-        let v = Val {
-            e,
-            lo: 0,
-            hi: i128::from(EBUSY),
-            ..number(0)
-        };
-        Ok(self.saved(v, span))
-    }
-
-    fn once(&mut self, control: &Expr, function: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(control)?;
-        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
-        let old = self.atomically(AtomicKind::Lock, span, |code| {
-            let old = code.load(&place, span)?;
-            let busy = is(&old.e, 1);
-            code.emit(Step::Assume(busy.negate()), span);
-            let (first, after) = (code.graph.loc(), code.graph.loc());
-            code.branch_on(is(&old.e, 0), first, after, span);
-            code.at(first);
-            let one = Val::constant(1, &place.ty().clone());
-            code.store(&place, one, span)?;
-            code.go(after, span);
-            code.at(after);
-            Ok(old)
-        })?;
-        self.branch_on(is(&old.e, 0), yes, no, span);
-        self.at(yes);
-        let call = Expr {
-            kind: ExprKind::Call(Box::new(function.clone()), Vec::new()),
-            span,
-        };
-        self.discard(&call)?;
-        self.set(control, 2, AtomicKind::Unlock, span)?;
-        self.go(join, span);
-        self.at(no);
-        self.go(join, span);
-        self.at(join);
-        self.known.clear();
-        Ok(number_zero())
-    }
-
-    fn barrier_init(&mut self, at: &Expr, count: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        let ty = place.ty().clone();
-        let count = self.value(count)?;
-        let limit = Val {
-            ty: ty.plain().clone(),
-            ..count
-        };
-        self.store(&place.clone().part(0, ty.clone()), limit, span)?;
-        self.store(&place.part(1, ty.clone()), Val::constant(0, &ty), span)?;
-        Ok(number_zero())
-    }
-
-    fn barrier_wait(&mut self, at: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        let ty = place.ty().plain().clone();
-        let part = |k: u64| place.clone().part(k, ty.clone());
-        let (last, generation) = self.atomically(AtomicKind::Block, span, |code| {
-            let limit = code.load(&part(0), span)?;
-            let count = code.load(&part(1), span)?;
-            let generation = code.load(&part(2), span)?;
-            let next = LocalExpr::binary(BinOp::Add, count.e.clone(), Ir::Const(1));
-            let last = LocalExpr::binary(BinOp::Ge, next.clone(), limit.e);
-            let (yes, no, join) = (code.graph.loc(), code.graph.loc(), code.graph.loc());
-            code.branch_on(last.clone(), yes, no, span);
-            code.at(yes);
-            code.store(&part(1), Val::constant(0, &ty), span)?;
-            let turned = LocalExpr::binary(BinOp::Add, generation.e.clone(), Ir::Const(1));
-            let turned = Val {
-                e: turned,
-                ..generation.clone()
-            };
-            code.store(&part(2), turned, span)?;
-            code.go(join, span);
-            code.at(no);
-            code.store(&part(1), Val { e: next, ..count }, span)?;
-            code.go(join, span);
-            code.at(join);
-            let last = Val::truth(last);
-            Ok((code.saved(last, span), generation))
-        })?;
-        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
-        self.branch_on(last.e.clone(), yes, no, span);
-        self.at(yes);
-        self.go(join, span);
-        self.at(no);
-        self.atomically(AtomicKind::Block, span, |code| {
-            let now = code.load(&part(2), span)?;
-            let turned = LocalExpr::binary(BinOp::Ne, now.e, generation.e.clone());
-            code.emit(Step::Assume(turned), span);
-            Ok(())
-        })?;
-        self.go(join, span);
-        self.at(join);
-        let e = Ir::Cond(
-            Box::new(last.e),
-            Box::new(Ir::Const(SERIAL_THREAD)),
-            Box::new(Ir::Const(0)),
-        );
-        Ok(Val {
-            e,
-            lo: -1,
-            hi: 0,
-            ..number(0)
-        })
-    }
-
-    fn wait(&mut self, mutex: &Expr, span: Span) -> Lower<Val> {
-        self.set(mutex, 0, AtomicKind::Unlock, span)?;
-        self.operate(
-            mutex,
-            AtomicKind::Lock,
-            |m| is(m, 0),
-            |_| Ir::Const(1),
-            span,
-        )
-    }
-
-    /// A function of the thread library; `None` if it is none.
+    /// A function that starts, ends or awaits threads; `None` if it is none.
     pub(super) fn thread_call(
         &mut self,
         name: &str,
         args: &[Expr],
         span: Span,
     ) -> Lower<Option<Val>> {
-        let plus = |e: &LocalExpr, c: i64| LocalExpr::binary(BinOp::Add, e.clone(), Ir::Const(c));
-        let at_least =
-            |e: &LocalExpr, c: i64| LocalExpr::binary(BinOp::Ge, e.clone(), Ir::Const(c));
-        let free = |e: &LocalExpr| is(e, 0);
-        let always = |_: &LocalExpr| Ir::TRUE;
         Ok(Some(match (name, args) {
-            ("pthread_create", _) => self.create(args, span)?,
-            ("pthread_join", _) => self.join(args, span)?,
-            ("pthread_exit", [value]) => {
+            ("pthread_create", [handle, _, function, argument])
+            | ("thrd_create", [handle, function, argument]) => {
+                self.create(handle, function, argument, span)?
+            }
+            ("pthread_create" | "thrd_create", _) => {
+                return unsupported(
+                    span,
+                    &format!("this call of {name}"),
+                    "give a handle, a function and its argument",
+                );
+            }
+            ("pthread_join" | "thrd_join", _) => self.join(args, span)?,
+            ("pthread_exit" | "thrd_exit", [value]) => {
                 let v = self.value(value)?;
                 if let (Some(dst), true) = (self.exit_value, v.ty.is_scalar()) {
                     self.assign(dst, v.e, span);
@@ -477,114 +287,23 @@ impl<'a> Code<'_, 'a> {
                 self.jump(span, |code| Some(&mut code.thread_exit));
                 Val::void()
             }
-            ("pthread_self", []) if !self.is_any => {
+            ("pthread_self" | "thrd_current", []) if !self.is_any => {
                 let ty = Type::Int {
                     bits: self.cx.options.data_model.word(),
                     signed: false,
                 };
                 Val::constant(self.thread as i128, &ty)
             }
-            ("pthread_equal", [a, b]) => {
+            ("pthread_equal" | "thrd_equal", [a, b]) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 self.binary(crate::c::ast::Binary::Eq, a, b, span)?
-            }
-            ("pthread_mutex_init" | "pthread_spin_init" | "pthread_rwlock_init", [at, ..]) => {
-                self.set(at, 0, AtomicKind::Unlock, span)?
-            }
-            ("pthread_mutex_lock" | "pthread_spin_lock", [at]) => {
-                self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(1), span)?
-            }
-            ("pthread_mutex_trylock" | "pthread_spin_trylock", [at]) => {
-                self.attempt(at, free, |_| Ir::Const(1), span)?
-            }
-            ("pthread_mutex_unlock" | "pthread_spin_unlock", [at]) => {
-                self.set(at, 0, AtomicKind::Unlock, span)?
-            }
-            (
-                "pthread_mutex_destroy"
-                | "pthread_spin_destroy"
-                | "pthread_cond_init"
-                | "pthread_cond_destroy"
-                | "pthread_cond_signal"
-                | "pthread_cond_broadcast"
-                | "pthread_rwlock_destroy"
-                | "pthread_barrier_destroy"
-                | "sem_destroy",
-                [at, ..],
-            ) => {
-                self.target_of(at)?;
-                number_zero()
-            }
-            ("pthread_cond_wait", [_, mutex]) => self.wait(mutex, span)?,
-            ("pthread_cond_timedwait", [_, mutex, _]) => {
-                self.wait(mutex, span)?;
-                let late = self.temporary(span);
-                let domain = Some(Domain { lo: 0, hi: 1 });
-                self.emit(Step::Havoc { dst: late, domain }, span);
-                let late = self.read(late);
-                Val {
-                    e: LocalExpr::binary(BinOp::Mul, late, Ir::Const(ETIMEDOUT)),
-                    lo: 0,
-                    hi: i128::from(ETIMEDOUT),
-                    ..number(0)
-                }
-            }
-            ("pthread_rwlock_rdlock", [at]) => self.operate(
-                at,
-                AtomicKind::Lock,
-                |e| at_least(e, 0),
-                |e| plus(e, 1),
-                span,
-            )?,
-            ("pthread_rwlock_tryrdlock", [at]) => {
-                self.attempt(at, |e| at_least(e, 0), |e| plus(e, 1), span)?
-            }
-            ("pthread_rwlock_wrlock", [at]) => {
-                self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(-1), span)?
-            }
-            ("pthread_rwlock_trywrlock", [at]) => {
-                self.attempt(at, free, |_| Ir::Const(-1), span)?
-            }
-            ("pthread_rwlock_unlock", [at]) => {
-                let new = |e: &LocalExpr| {
-                    Ir::Cond(
-                        Box::new(at_least(e, 1)),
-                        Box::new(plus(e, -1)),
-                        Box::new(Ir::Const(0)),
-                    )
-                };
-                self.operate(at, AtomicKind::Unlock, always, new, span)?
-            }
-            ("pthread_once", [control, function]) => self.once(control, function, span)?,
-            ("pthread_barrier_init", [at, _, count]) => self.barrier_init(at, count, span)?,
-            ("pthread_barrier_wait", [at]) => self.barrier_wait(at, span)?,
-            ("sem_init", [at, _, value]) => {
-                let v = self.value(value)?;
-                let place = self.target_of(at)?;
-                let v = Val {
-                    ty: place.ty().plain().clone(),
-                    ..v
-                };
-                self.atomically(AtomicKind::Unlock, span, |code| code.store(&place, v, span))?;
-                number_zero()
-            }
-            ("sem_wait", [at]) => self.operate(
-                at,
-                AtomicKind::Lock,
-                |e| at_least(e, 1),
-                |e| plus(e, -1),
-                span,
-            )?,
-            ("sem_trywait", [at]) => self.attempt(at, |e| at_least(e, 1), |e| plus(e, -1), span)?,
-            ("sem_post", [at]) => {
-                self.operate(at, AtomicKind::Unlock, always, |e| plus(e, 1), span)?
             }
             _ => return Ok(None),
         }))
     }
 }
 
-fn number_zero() -> Val {
+pub(super) fn number_zero() -> Val {
     number(0)
 }
 

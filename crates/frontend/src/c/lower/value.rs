@@ -234,10 +234,15 @@ impl Code<'_, '_> {
                 let number = self.fit(v.e, lo, hi, to, span);
                 Ok(number)
             }
-            (Type::Pointer(_), Type::Pointer(_)) => Ok(Val {
-                ty: to.clone(),
-                ..v
-            }),
+            (Type::Pointer(from), Type::Pointer(of)) => {
+                if from.plain() != of.plain() {
+                    self.cx.note_recast(of);
+                }
+                Ok(Val {
+                    ty: to.clone(),
+                    ..v
+                })
+            }
             _ => Err(Diagnostic::error(span, "unsupported: this conversion")
                 .help("values are integers and pointers")),
         }
@@ -529,6 +534,22 @@ impl Code<'_, '_> {
         Val::truth(e)
     }
 
+    fn moved(&mut self, p: Val, op: BinOp, by: Val, size: u64, span: Span) -> Val {
+        let by = LocalExpr::binary(BinOp::Mul, by.e, Ir::Const(size as i64));
+        let by = match by {
+            Ir::Binary(BinOp::Mul, e, one) if *one == Ir::Const(1) => *e,
+            other => other,
+        };
+        if by == Ir::Const(0) {
+            return p;
+        }
+        self.check_step(&p, span);
+        Val {
+            e: LocalExpr::binary(op, p.e, by),
+            ..p
+        }
+    }
+
     fn pointer_operation(&mut self, op: Binary, a: Val, b: Val, span: Span) -> Lower<Val> {
         let step = |code: &Self, ty: &Type| {
             let to = ty.pointee().cloned().unwrap_or(Type::Void);
@@ -537,17 +558,19 @@ impl Code<'_, '_> {
         match op {
             Binary::Add if a.ty.is_pointer() => {
                 let size = step(self, &a.ty)?;
-                Ok(moved(a, BinOp::Add, b, size))
+                Ok(self.moved(a, BinOp::Add, b, size, span))
             }
             Binary::Add => {
                 let size = step(self, &b.ty)?;
-                Ok(moved(b, BinOp::Add, a, size))
+                Ok(self.moved(b, BinOp::Add, a, size, span))
             }
             Binary::Sub if !b.ty.is_pointer() => {
                 let size = step(self, &a.ty)?;
-                Ok(moved(a, BinOp::Sub, b, size))
+                Ok(self.moved(a, BinOp::Sub, b, size, span))
             }
             Binary::Sub => {
+                self.check_step(&a, span);
+                self.check_step(&b, span);
                 let size = step(self, &a.ty)?;
                 let ty = Type::Int {
                     bits: self.cx.options.data_model.word(),
@@ -578,21 +601,6 @@ impl Code<'_, '_> {
                 Err(Diagnostic::error(span, "an operand is a pointer"))
             }
         }
-    }
-}
-
-fn moved(p: Val, op: BinOp, by: Val, size: u64) -> Val {
-    let by = LocalExpr::binary(BinOp::Mul, by.e, Ir::Const(size as i64));
-    let by = match by {
-        Ir::Binary(BinOp::Mul, e, one) if *one == Ir::Const(1) => *e,
-        other => other,
-    };
-    if by == Ir::Const(0) {
-        return p;
-    }
-    Val {
-        e: LocalExpr::binary(op, p.e, by),
-        ..p
     }
 }
 

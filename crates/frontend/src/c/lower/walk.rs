@@ -186,8 +186,18 @@ fn takes_places(name: &str) -> bool {
         || name.starts_with("atomic_")
         || name.starts_with("__atomic_")
         || name.starts_with("__sync_")
-        || name.starts_with("pthread_create")
-        || name.starts_with("pthread_join")
+        || starts_thread(name)
+        || awaits_thread(name)
+}
+
+/// Whether a function of the library starts a thread.
+pub(super) fn starts_thread(name: &str) -> bool {
+    matches!(name, "pthread_create" | "thrd_create")
+}
+
+/// Whether a function of the library awaits a thread.
+fn awaits_thread(name: &str) -> bool {
+    matches!(name, "pthread_join" | "thrd_join")
 }
 
 /// What a function does with the addresses of its variables.
@@ -250,7 +260,7 @@ fn note_addresses(e: &Expr, all: &mut Addresses) {
         }
         ExprKind::Call(callee, args) => {
             let places = matches!(&callee.kind, ExprKind::Ident(name) if takes_places(name));
-            let creates = matches!(&callee.kind, ExprKind::Ident(name) if name == "pthread_create");
+            let creates = matches!(&callee.kind, ExprKind::Ident(name) if starts_thread(name));
             if !matches!(callee.kind, ExprKind::Ident(_)) {
                 note_addresses(callee, all);
             }
@@ -408,11 +418,19 @@ fn follow_jumps(s: &Stmt, passed: &mut HashSet<String>, loops: &mut HashSet<Stri
     });
 }
 
-/// The functions that may start or await threads, themselves or through calls.
+/// The functions that may start or await threads or allocate memory, themselves or
+/// through calls.
 pub(super) fn thread_functions(functions: &HashMap<&str, &Function>) -> HashSet<String> {
-    let mut found: HashSet<String> = ["pthread_create", "pthread_join", "__CPROVER_ASYNC"]
-        .map(str::to_owned)
-        .into();
+    let names = [
+        "pthread_create",
+        "pthread_join",
+        "thrd_create",
+        "thrd_join",
+        "__CPROVER_ASYNC",
+        "malloc",
+        "calloc",
+    ];
+    let mut found: HashSet<String> = names.map(str::to_owned).into();
     loop {
         let before = found.len();
         for (name, function) in functions {
@@ -503,7 +521,7 @@ pub(super) fn uses_results(file: &File) -> bool {
         for s in &f.body {
             each_in_stmt(s, &mut |e| {
                 if let ExprKind::Call(callee, args) = &e.kind
-                    && matches!(&callee.kind, ExprKind::Ident(n) if n == "pthread_join")
+                    && matches!(&callee.kind, ExprKind::Ident(n) if awaits_thread(n))
                     && let Some(result) = args.get(1)
                 {
                     found |= crate::c::parser::constant(result) != Some(0);

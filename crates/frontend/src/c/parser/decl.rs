@@ -11,6 +11,9 @@ use crate::c::lexer::Kind;
 use crate::c::types::{Signature, Type, library_type};
 use crate::diagnostic::Diagnostic;
 
+/// Elements at most that one initialiser is for.
+const MAX_RANGE: u64 = 1 << 16;
+
 impl Parser {
     /// A declarator around `base`: the name (none in abstract ones), the whole type,
     /// and the name's span.
@@ -180,9 +183,10 @@ impl Parser {
         &mut self,
         specifiers: &Specifiers,
         name: String,
-        mut ty: Type,
+        ty: Type,
         span: Span,
     ) -> Parse<Option<Declaration>> {
+        let mut ty = self.with_mode(ty);
         if specifiers.storage == Storage::Typedef {
             let ty = library_type(&name, self.model).unwrap_or(ty);
             self.bind(&name, Meaning::Typedef(ty));
@@ -206,8 +210,8 @@ impl Parser {
                 )
             })?;
         }
-        if let (Type::Array(of, None), Some(init)) = (&ty, &init) {
-            ty = Type::Array(of.clone(), Some(length_of(init)));
+        if let Some(init) = &init {
+            ty = completed(ty, init);
         }
         self.bind(&name, Meaning::Variable(ty.clone()));
         let declaration = Declaration {
@@ -230,8 +234,9 @@ impl Parser {
             let start = p.bump().span;
             let mut list = Vec::new();
             while !p.is("}") {
-                let designators = p.designators()?;
-                list.push((designators, p.initializer()?));
+                let (designators, range) = p.designators()?;
+                let init = p.initializer()?;
+                p.repeat(&mut list, designators, range, init)?;
                 if !p.eat(",") {
                     break;
                 }
@@ -241,13 +246,42 @@ impl Parser {
         })
     }
 
-    fn designators(&mut self) -> Parse<Vec<Designator>> {
-        let mut all = Vec::new();
+    /// Adds an initialiser, once for each index of a range.
+    fn repeat(
+        &self,
+        list: &mut Vec<(Vec<Designator>, Initializer)>,
+        mut designators: Vec<Designator>,
+        range: Option<u64>,
+        init: Initializer,
+    ) -> Parse<()> {
+        if let (Some(last), Some(Designator::Index(first))) = (range, designators.last()) {
+            let first = *first;
+            if first > last || last - first > MAX_RANGE {
+                return Err(Diagnostic::error(
+                    self.span(),
+                    "unsupported: this range of indices",
+                ));
+            }
+            designators.pop();
+            for k in first..last {
+                let mut each = designators.clone();
+                each.push(Designator::Index(k));
+                list.push((each, init.clone()));
+            }
+            designators.push(Designator::Index(last));
+        }
+        list.push((designators, init));
+        Ok(())
+    }
+
+    /// `.name[3]...=`, and the end of GNU C's `[1 ... 3]`.
+    fn designators(&mut self) -> Parse<(Vec<Designator>, Option<u64>)> {
+        let (mut all, mut range) = (Vec::new(), None);
         // The old GNU form `name: value`.
         if self.word().is_some() && matches!(self.peek_at(1).kind, Kind::Punct(":")) {
             let (name, _) = self.identifier()?;
             self.at += 1;
-            return Ok(vec![Designator::Field(name)]);
+            return Ok((vec![Designator::Field(name)], None));
         }
         loop {
             if self.eat(".") {
@@ -255,6 +289,13 @@ impl Parser {
             } else if self.eat("[") {
                 let e = self.conditional()?;
                 all.push(Designator::Index(positive(&e)?));
+                if range.is_some() {
+                    return Err(self.unexpected("one range only"));
+                }
+                if self.eat("...") {
+                    let e = self.conditional()?;
+                    range = Some(positive(&e)?);
+                }
                 self.expect("]")?;
             } else {
                 break;
@@ -263,7 +304,7 @@ impl Parser {
         if !all.is_empty() {
             self.expect("=")?;
         }
-        Ok(all)
+        Ok((all, range))
     }
 
     /// `_Static_assert(e, "text");`: gcc's business, but it must be true.
@@ -296,6 +337,14 @@ pub(super) fn positive(e: &crate::c::ast::Expr) -> Parse<u64> {
 pub(super) fn not_constant(span: Span) -> Diagnostic {
     Diagnostic::error(span, "expected a constant")
         .help("a number, an enumeration constant or sizeof")
+}
+
+/// An array without length gets that of its initialiser.
+pub(super) fn completed(ty: Type, init: &Initializer) -> Type {
+    match ty {
+        Type::Array(of, None) => Type::Array(of, Some(length_of(init))),
+        other => other,
+    }
 }
 
 /// How many elements an initialiser gives.

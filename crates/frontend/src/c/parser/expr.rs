@@ -2,7 +2,7 @@
 
 use palisade_program::Span;
 
-use super::decl::is_asm;
+use super::decl::{completed, is_asm};
 use super::{Meaning, Parse, Parser};
 use crate::c::ast::{Binary, Expr, ExprKind, Unary};
 use crate::c::lexer::Kind;
@@ -151,6 +151,7 @@ impl Parser {
         self.expect(")")?;
         if self.is("{") {
             let init = self.initializer()?;
+            let ty = completed(ty, &init);
             let kind = ExprKind::Compound(ty, Box::new(init));
             let literal = Expr {
                 kind,
@@ -337,8 +338,8 @@ impl Parser {
                 let kind = ExprKind::Int(i128::from(name == "true"), Type::INT);
                 Ok(Expr { kind, span })
             }
-            "__builtin_offsetof"
-            | "__builtin_va_arg"
+            "__builtin_offsetof" => self.offset(span),
+            "__builtin_va_arg"
             | "_Generic"
             | "__builtin_types_compatible_p"
             | "__builtin_choose_expr" => {
@@ -350,6 +351,32 @@ impl Parser {
                 span,
             }),
         }
+    }
+
+    /// `__builtin_offsetof(type, a.b)`.
+    fn offset(&mut self, start: Span) -> Parse<Expr> {
+        self.expect("(")?;
+        let mut ty = self.type_name()?;
+        self.expect(",")?;
+        let mut bytes = Some(0);
+        loop {
+            let (name, _) = self.identifier()?;
+            let found = ty.member_bytes(&name, &self.file.structs, self.model);
+            bytes = bytes.zip(found.as_ref()).map(|(sum, (at, _))| sum + at);
+            ty = found.map_or(Type::Void, |(_, ty)| ty);
+            if !self.eat(".") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        let kind = match bytes {
+            Some(bytes) => ExprKind::Int(i128::from(bytes), self.size_type()),
+            None => ExprKind::UnknownSize,
+        };
+        Ok(Expr {
+            kind,
+            span: self.from(start),
+        })
     }
 
     fn type_of_literal(

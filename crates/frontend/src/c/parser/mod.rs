@@ -29,9 +29,10 @@ use palisade_program::Span;
 use super::ast::{File, Item};
 use super::lexer::{Kind, Token};
 use super::types::{DataModel, StructId, Type};
+use super::{MAX_ERRORS, note_error};
 use crate::diagnostic::Diagnostic;
 
-/// Result of parsing a part; the error ends the whole parse.
+/// Result of parsing a part; the error ends the statement or declaration around it.
 type Parse<T> = Result<T, Diagnostic>;
 
 /// Parentheses, blocks and operators nested deeper are refused: a recursive parser
@@ -58,8 +59,9 @@ enum Tag {
     Enum(Type),
 }
 
-/// Parses a preprocessed file.
-pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Parse<File> {
+/// Parses a preprocessed file. What cannot be read is skipped, up to the end of the
+/// statement or declaration, so that more than one error is found.
+pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Result<File, Vec<Diagnostic>> {
     let mut parser = Parser {
         tokens,
         at: 0,
@@ -68,11 +70,21 @@ pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Parse<File> {
         file: File::default(),
         scopes: vec![Scope::default()],
         length: None,
+        attributes: Attributes::default(),
+        errors: Vec::new(),
     };
-    while !parser.is_end() {
-        parser.external()?;
+    while !parser.is_end() && parser.errors.len() < MAX_ERRORS {
+        let start = parser.at;
+        if let Err(error) = parser.external() {
+            note_error(&mut parser.errors, error);
+            parser.skip_external(start);
+        }
     }
-    Ok(parser.file)
+    if parser.errors.is_empty() {
+        Ok(parser.file)
+    } else {
+        Err(parser.errors)
+    }
 }
 
 struct Parser {
@@ -84,6 +96,17 @@ struct Parser {
     scopes: Vec<Scope>,
     /// The length of the array declarator at hand, where it is no constant.
     length: Option<Box<super::ast::Expr>>,
+    attributes: Attributes,
+    errors: Vec<Diagnostic>,
+}
+
+/// What the attributes at hand say of a type.
+#[derive(Clone, Copy, Default)]
+struct Attributes {
+    /// `packed`, `aligned`: it lies otherwise in memory.
+    is_packed: bool,
+    /// `mode(QI)` and its kin: the integer has this many bits.
+    mode: Option<u8>,
 }
 
 impl Parser {
@@ -207,6 +230,48 @@ impl Parser {
         let result = f(self);
         self.scopes.pop();
         result
+    }
+
+    /// Goes behind the statement that starts at token `start`.
+    fn skip_statement(&mut self, start: usize) {
+        let mut depth = 0_usize;
+        self.at = start;
+        while !self.is_end() {
+            if self.is("{") {
+                depth += 1;
+            } else if self.is("}") {
+                // The end of the block around it.
+                if depth == 0 {
+                    return;
+                }
+                depth -= 1;
+            }
+            let ends = depth == 0 && (self.is(";") || self.is("}"));
+            self.at += 1;
+            if ends {
+                return;
+            }
+        }
+    }
+
+    /// Goes behind the declaration or function that starts at token `start`.
+    fn skip_external(&mut self, start: usize) {
+        let (mut depth, mut is_function) = (0_usize, false);
+        self.at = start;
+        while !self.is_end() {
+            if self.is("{") {
+                let before = &self.tokens[self.at.saturating_sub(1)].kind;
+                is_function |= depth == 0 && *before == Kind::Punct(")");
+                depth += 1;
+            } else if self.is("}") {
+                depth = depth.saturating_sub(1);
+            }
+            let ends = depth == 0 && (self.is(";") || (is_function && self.is("}")));
+            self.at += 1;
+            if ends {
+                return;
+            }
+        }
     }
 
     fn item(&mut self, item: Item) {

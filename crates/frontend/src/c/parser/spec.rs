@@ -102,13 +102,14 @@ pub(super) const TYPE_WORDS: [&str; 38] = [
     "_Decimal128",
 ];
 
-pub(super) const STORAGE_WORDS: [&str; 9] = [
+pub(super) const STORAGE_WORDS: [&str; 10] = [
     "typedef",
     "extern",
     "static",
     "_Thread_local",
     "__thread",
     "thread_local",
+    "__CPROVER_thread_local",
     "__attribute__",
     "__attribute",
     "_Alignas",
@@ -131,13 +132,76 @@ impl Parser {
     /// `__attribute__((...))`, `__asm__("name")` behind declarators.
     pub(super) fn attributes(&mut self) -> Parse<()> {
         loop {
-            if self.eat_word(&["__attribute__", "__attribute", "_Alignas", "__declspec"])
-                || (self.word().is_some_and(is_asm) && self.eat_word(&["asm", "__asm", "__asm__"]))
-            {
+            if self.eat_word(&["__attribute__", "__attribute", "__declspec"]) {
+                self.attribute_list()?;
+            } else if self.eat_word(&["_Alignas"]) {
+                self.attributes.is_packed = true;
+                self.parenthesised()?;
+            } else if self.word().is_some_and(is_asm) {
+                self.at += 1;
                 self.parenthesised()?;
             } else if !self.eat_word(&["__extension__"]) {
                 return Ok(());
             }
+        }
+    }
+
+    /// The words of an attribute. Nearly all are about warnings and optimisation; those
+    /// that change what the program does are refused, those that change a type noted.
+    fn attribute_list(&mut self) -> Parse<()> {
+        let start = self.at;
+        self.parenthesised()?;
+        for k in start..self.at {
+            let Kind::Ident(word) = &self.tokens[k].kind else {
+                continue;
+            };
+            match word.trim_matches('_') {
+                "packed" | "aligned" | "ms_struct" | "gcc_struct" => {
+                    self.attributes.is_packed = true;
+                }
+                "mode" => self.attributes.mode = Some(self.mode_at(k + 2)),
+                name @ ("cleanup"
+                | "constructor"
+                | "destructor"
+                | "vector_size"
+                | "scalar_storage_order"
+                | "ifunc") => {
+                    let what = format!("unsupported: the attribute `{name}`");
+                    return Err(
+                        Diagnostic::error(self.tokens[k].span, what).help("write out what it does")
+                    );
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The width that a word of `mode(...)` stands for; 0 for one that is not known.
+    fn mode_at(&self, at: usize) -> u8 {
+        let word = match self.tokens.get(at).map(|t| &t.kind) {
+            Some(Kind::Ident(word)) => word.trim_matches('_'),
+            _ => "",
+        };
+        match word {
+            "QI" | "byte" => 8,
+            "HI" => 16,
+            "SI" => 32,
+            "DI" => 64,
+            "word" | "pointer" | "unwind_word" => self.model.word(),
+            _ => 0,
+        }
+    }
+
+    /// The type with the width that an attribute gives it.
+    pub(super) fn with_mode(&mut self, ty: Type) -> Type {
+        match (self.attributes.mode.take(), ty.plain()) {
+            (None, _) => ty,
+            (Some(bits), Type::Int { signed, .. }) if bits > 0 => Type::Int {
+                bits,
+                signed: *signed,
+            },
+            (Some(_), _) => Type::Other("with this mode attribute"),
         }
     }
 
@@ -157,6 +221,7 @@ impl Parser {
 
     pub(super) fn specifiers(&mut self) -> Parse<Specifiers> {
         let start = self.span();
+        self.attributes.mode = None;
         let mut words = Words::default();
         let mut storage = Storage::default();
         let mut thread_local = false;
@@ -171,7 +236,9 @@ impl Parser {
                 "typedef" => storage = Storage::Typedef,
                 "extern" => storage = Storage::Extern,
                 "static" => storage = Storage::Static,
-                "_Thread_local" | "__thread" | "thread_local" => thread_local = true,
+                "_Thread_local" | "__thread" | "thread_local" | "__CPROVER_thread_local" => {
+                    thread_local = true;
+                }
                 "__attribute__" | "__attribute" | "_Alignas" => {
                     self.attributes()?;
                     continue;
@@ -313,6 +380,13 @@ impl Parser {
     }
 
     fn structure(&mut self) -> Parse<Type> {
+        let around = std::mem::take(&mut self.attributes);
+        let ty = self.structure_inner();
+        self.attributes = around;
+        ty
+    }
+
+    fn structure_inner(&mut self) -> Parse<Type> {
         let is_union = self.bump().kind == Kind::Ident("union".to_owned());
         self.attributes()?;
         let tag = match self.word() {
@@ -336,6 +410,7 @@ impl Parser {
                 tag: tag.clone().unwrap_or_default(),
                 is_union,
                 fields: None,
+                is_packed: false,
             });
             let id = self.file.structs.len() - 1;
             if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
@@ -347,6 +422,7 @@ impl Parser {
             let fields = self.nested(Self::fields)?;
             self.file.structs[id].fields = Some(fields);
             self.attributes()?;
+            self.file.structs[id].is_packed = self.attributes.is_packed;
         }
         Ok(Type::Struct(id))
     }
@@ -387,6 +463,7 @@ impl Parser {
                     None
                 };
                 self.attributes()?;
+                let ty = self.with_mode(ty);
                 if name.is_some() {
                     fields.push(Field { name, ty, width });
                 }

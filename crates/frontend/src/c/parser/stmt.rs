@@ -6,6 +6,7 @@ use super::{Meaning, Parse, Parser, constant};
 use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
 use crate::c::lexer::Kind;
 use crate::c::types::Type;
+use crate::c::{MAX_ERRORS, note_error};
 use palisade_program::Span;
 
 impl Parser {
@@ -87,7 +88,15 @@ impl Parser {
                 if p.is_end() {
                     return Err(p.unexpected("`}`"));
                 }
-                body.push(p.statement()?);
+                let start = p.at;
+                match p.statement() {
+                    Ok(statement) => body.push(statement),
+                    Err(error) if p.errors.len() + 1 < MAX_ERRORS => {
+                        note_error(&mut p.errors, error);
+                        p.skip_statement(start);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             p.at += 1;
             Ok(body)

@@ -1,0 +1,36 @@
+/* Palisade's own: C11 threads, known to the front end by their names. */
+#ifndef __PALISADE_THREADS
+#define __PALISADE_THREADS
+#include <stddef.h>
+#include <time.h>
+#define thread_local _Thread_local
+typedef unsigned long thrd_t;
+typedef int (*thrd_start_t)(void *);
+typedef struct { int x; } mtx_t;
+typedef struct { int x; } cnd_t;
+typedef struct { int x; } once_flag;
+#define ONCE_FLAG_INIT {0}
+enum { mtx_plain = 0, mtx_recursive = 1, mtx_timed = 2 };
+enum { thrd_success = 0, thrd_busy = 1, thrd_error = 2, thrd_nomem = 3, thrd_timedout = 4 };
+int thrd_create(thrd_t *, thrd_start_t, void *);
+int thrd_join(thrd_t, int *);
+int thrd_detach(thrd_t);
+void thrd_exit(int);
+void thrd_yield(void);
+int thrd_sleep(const struct timespec *, struct timespec *);
+thrd_t thrd_current(void);
+int thrd_equal(thrd_t, thrd_t);
+int mtx_init(mtx_t *, int);
+void mtx_destroy(mtx_t *);
+int mtx_lock(mtx_t *);
+int mtx_trylock(mtx_t *);
+int mtx_timedlock(mtx_t *, const struct timespec *);
+int mtx_unlock(mtx_t *);
+int cnd_init(cnd_t *);
+void cnd_destroy(cnd_t *);
+int cnd_wait(cnd_t *, mtx_t *);
+int cnd_timedwait(cnd_t *, mtx_t *, const struct timespec *);
+int cnd_signal(cnd_t *);
+int cnd_broadcast(cnd_t *);
+void call_once(once_flag *, void (*)(void));
+#endif

@@ -1,0 +1,413 @@
+//! *Targets*: which addresses a pointer may hold at a location (seed 003, section 3:
+//! loc and targets). Lowering follows a pointer case by case over all objects of its
+//! type; here the cases that cannot be are taken away again, and checks that cannot
+//! fail with them.
+//!
+//! The values of a thread's locals are followed from location to location; those of a
+//! shared variable are all that is ever stored to it, whoever does it and whenever it
+//! arrives, so the result is right for every memory model. A variable with more than a
+//! few values may hold anything.
+//!
+//! | seed 003 | here |
+//! |---|---|
+//! | targets(loc, p) | [`State`] at a location |
+//! | Morris's axiom: `wp(*p = e, f)` by cases over what `*p` may alias | the cases as branches of the control flow, so that every later step sees plain variables |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use palisade_program::{
+    Atomic, BinOp, Cfg, CfgBuilder, Expr as Ir, Init, LocalAtom, LocalExpr, LocalId, Program, Step,
+    UnOp,
+};
+
+use super::layout::FIRST_ADDRESS;
+
+/// Values of a variable that are told apart.
+const FEW: usize = 16;
+/// Combinations of values that are tried to decide a condition.
+const MAX_TRIED: usize = 64;
+/// Locations times locals that are looked at.
+const MAX_WORK: usize = 4_000_000;
+
+/// What a variable may hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Values {
+    Few(BTreeSet<i64>),
+    Any,
+}
+
+impl Values {
+    fn one(value: i64) -> Self {
+        Self::Few(BTreeSet::from([value]))
+    }
+
+    fn of(init: Init) -> Self {
+        match init {
+            Init::Value(value) => Self::one(value),
+            Init::Any => Self::Any,
+        }
+    }
+
+    /// Adds other values; tells whether there are new ones.
+    fn join(&mut self, other: &Self) -> bool {
+        let before = self.clone();
+        *self = match (&*self, other) {
+            (Self::Few(a), Self::Few(b)) => {
+                let all: BTreeSet<i64> = a.union(b).copied().collect();
+                if all.len() > FEW {
+                    Self::Any
+                } else {
+                    Self::Few(all)
+                }
+            }
+            _ => Self::Any,
+        };
+        *self != before
+    }
+}
+
+/// What the followed locals may hold at a location.
+type State = BTreeMap<LocalId, Values>;
+
+/// Removes what pointers make impossible.
+pub(super) fn prune(program: &mut Program) {
+    let followed = Followed::of(program);
+    let work: usize = program
+        .templates
+        .iter()
+        .zip(&followed.locals)
+        .map(|(t, locals)| t.cfg.loc_count() * locals.len())
+        .sum();
+    if work == 0 || work > MAX_WORK {
+        return;
+    }
+    let globals = program.globals.iter().map(|g| {
+        let mut all = Values::Few(BTreeSet::new());
+        for init in &g.init {
+            all.join(&Values::of(*init));
+        }
+        all
+    });
+    let mut analysis = Analysis {
+        globals: globals.collect(),
+        followed,
+        grown: true,
+    };
+    while std::mem::take(&mut analysis.grown) {
+        for (k, template) in program.templates.iter().enumerate() {
+            analysis.flow(&template.cfg, analysis.start(program, k));
+        }
+    }
+    for k in 0..program.templates.len() {
+        let start = analysis.start(program, k);
+        program.templates[k].cfg = analysis.pruned(&program.templates[k].cfg, start);
+    }
+}
+
+/// The variables that decide where pointers point.
+struct Followed {
+    locals: Vec<BTreeSet<LocalId>>,
+    globals: BTreeSet<usize>,
+}
+
+impl Followed {
+    /// Locals that are compared with addresses, and where their values come from.
+    fn of(program: &Program) -> Self {
+        let mut all = Self {
+            locals: vec![BTreeSet::new(); program.templates.len()],
+            globals: BTreeSet::new(),
+        };
+        loop {
+            let before = all.size();
+            for (k, template) in program.templates.iter().enumerate() {
+                all.look(k, &template.cfg);
+            }
+            if all.size() == before {
+                return all;
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.globals.len() + self.locals.iter().map(BTreeSet::len).sum::<usize>()
+    }
+
+    fn look(&mut self, template: usize, cfg: &Cfg) {
+        for edge in &cfg.edges {
+            match &edge.step {
+                Step::Assume(cond) | Step::Assert { cond, .. } => {
+                    if mentions_address(cond) {
+                        self.take(template, cond);
+                    }
+                }
+                Step::Assign { dst, value } => {
+                    if self.locals[template].contains(dst) {
+                        self.take(template, value);
+                    }
+                }
+                Step::Load { dst, src } => {
+                    if self.locals[template].contains(dst) {
+                        self.globals.insert(src.var.index());
+                    }
+                }
+                Step::Store { dst, value } => {
+                    if self.globals.contains(&dst.var.index()) {
+                        self.take(template, value);
+                    }
+                }
+                Step::Atomic(block) => self.look(template, &block.body),
+                Step::Skip | Step::Havoc { .. } | Step::Fence(_) => {}
+                Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {}
+            }
+        }
+    }
+
+    fn take(&mut self, template: usize, e: &LocalExpr) {
+        self.locals[template].extend(locals_of(e));
+    }
+}
+
+fn locals_of(e: &LocalExpr) -> BTreeSet<LocalId> {
+    let mut all = BTreeSet::new();
+    e.for_each_atom(&mut |atom| {
+        if let LocalAtom::Local(local) = atom {
+            all.insert(*local);
+        }
+    });
+    all
+}
+
+/// Whether a number in the expression is an address.
+fn mentions_address(e: &LocalExpr) -> bool {
+    match e {
+        Ir::Const(c) => *c >= FIRST_ADDRESS,
+        Ir::Atom(_) => false,
+        Ir::Unary(_, a) => mentions_address(a),
+        Ir::Binary(_, a, b) => mentions_address(a) || mentions_address(b),
+        Ir::Cond(a, b, c) => mentions_address(a) || mentions_address(b) || mentions_address(c),
+    }
+}
+
+struct Analysis {
+    globals: Vec<Values>,
+    followed: Followed,
+    /// Whether a shared variable may hold more than was known when it was read.
+    grown: bool,
+}
+
+impl Analysis {
+    fn start(&self, program: &Program, template: usize) -> State {
+        let locals = &program.templates[template].locals;
+        let followed = self.followed.locals[template].iter();
+        followed
+            .map(|l| (*l, Values::of(locals[l.index()].init)))
+            .collect()
+    }
+
+    /// What may be at each location; `None` where nothing gets.
+    fn flow(&mut self, cfg: &Cfg, start: State) -> Vec<Option<State>> {
+        let mut states: Vec<Option<State>> = vec![None; cfg.loc_count()];
+        states[cfg.entry.index()] = Some(start);
+        let mut open = BTreeSet::from([cfg.entry]);
+        while let Some(loc) = open.pop_first() {
+            let Some(state) = states[loc.index()].clone() else {
+                continue;
+            };
+            for (_, edge) in cfg.outgoing(loc) {
+                let Some(after) = self.post(&edge.step, &state) else {
+                    continue;
+                };
+                if join_state(&mut states[edge.to.index()], after) {
+                    open.insert(edge.to);
+                }
+            }
+        }
+        states
+    }
+
+    /// The state after a step; `None` if it cannot be made.
+    fn post(&mut self, step: &Step, state: &State) -> Option<State> {
+        let mut after = state.clone();
+        match step {
+            Step::Skip | Step::Fence(_) | Step::Flush(_) => {}
+            Step::Assume(cond) | Step::Assert { cond, .. } => {
+                if decide(cond, state) == Some(false) {
+                    return None;
+                }
+                refine(cond, &mut after);
+            }
+            Step::Assign { dst, value } => {
+                if let Some(slot) = after.get_mut(dst) {
+                    *slot = values(value, state);
+                }
+            }
+            Step::Havoc { dst, .. } => {
+                if let Some(slot) = after.get_mut(dst) {
+                    *slot = Values::Any;
+                }
+            }
+            Step::Load { dst, src } => {
+                if let Some(slot) = after.get_mut(dst) {
+                    *slot = self.globals[src.var.index()].clone();
+                }
+            }
+            Step::Store { dst, value } => self.stored(dst.var.index(), &values(value, state)),
+            Step::Atomic(block) => {
+                let states = self.flow(&block.body, after);
+                return states[block.body.exit.index()].clone();
+            }
+            // The network writes what it read elsewhere.
+            Step::Put { remote, local } | Step::Get { local, remote } => {
+                self.stored(remote.var.index(), &Values::Any);
+                self.stored(local.var.index(), &Values::Any);
+            }
+            Step::RemoteAtomic(atomic) => {
+                for place in atomic.places() {
+                    self.stored(place.var.index(), &Values::Any);
+                }
+            }
+        }
+        Some(after)
+    }
+
+    fn stored(&mut self, var: usize, values: &Values) {
+        if self.followed.globals.contains(&var) {
+            self.grown |= self.globals[var].join(values);
+        }
+    }
+
+    /// The graph without the steps that cannot be made.
+    fn pruned(&mut self, cfg: &Cfg, start: State) -> Cfg {
+        let states = self.flow(cfg, start);
+        let mut builder = CfgBuilder::new();
+        for _ in 0..cfg.loc_count() {
+            builder.loc();
+        }
+        for edge in &cfg.edges {
+            let Some(state) = &states[edge.from.index()] else {
+                continue;
+            };
+            let step = match &edge.step {
+                Step::Assume(cond) => match decide(cond, state) {
+                    Some(false) => continue,
+                    Some(true) => Step::Skip,
+                    None => edge.step.clone(),
+                },
+                Step::Assert { cond, .. } if decide(cond, state) == Some(true) => Step::Skip,
+                Step::Atomic(block) => Step::Atomic(Box::new(Atomic {
+                    body: self.pruned(&block.body, state.clone()),
+                    ..(**block).clone()
+                })),
+                other => other.clone(),
+            };
+            builder.edge(edge.from, step, edge.to, edge.span);
+        }
+        let whole = builder.finish(cfg.entry, cfg.exit).0;
+        super::graph::without_skips(&whole)
+    }
+}
+
+fn join_state(old: &mut Option<State>, new: State) -> bool {
+    let Some(old) = old else {
+        *old = Some(new);
+        return true;
+    };
+    let mut changed = false;
+    for (local, values) in new {
+        if let Some(slot) = old.get_mut(&local) {
+            changed |= slot.join(&values);
+        }
+    }
+    changed
+}
+
+/// The values of some locals, one combination after another; `None` if there are too
+/// many.
+fn combinations(locals: &BTreeSet<LocalId>, state: &State) -> Option<Vec<Vec<(LocalId, i64)>>> {
+    let mut all: Vec<Vec<(LocalId, i64)>> = vec![Vec::new()];
+    for local in locals {
+        let Some(Values::Few(few)) = state.get(local) else {
+            return None;
+        };
+        if all.len() * few.len() > MAX_TRIED {
+            return None;
+        }
+        let longer = all.iter().flat_map(|some| {
+            few.iter().map(move |value| {
+                let mut more = some.clone();
+                more.push((*local, *value));
+                more
+            })
+        });
+        all = longer.collect();
+    }
+    Some(all)
+}
+
+/// The value of an expression for one combination; `None` where it has none.
+fn eval(e: &LocalExpr, values: &[(LocalId, i64)]) -> Option<i64> {
+    if e.any_atom(|atom| matches!(atom, LocalAtom::SelfId)) {
+        return None;
+    }
+    let find = |atom: &LocalAtom| {
+        let found = values.iter().find(|(l, _)| *atom == LocalAtom::Local(*l));
+        found.map_or(0, |(_, value)| *value)
+    };
+    e.eval(&find).ok()
+}
+
+/// What an expression may be.
+fn values(e: &LocalExpr, state: &State) -> Values {
+    let all = combinations(&locals_of(e), state).and_then(|all| {
+        let values = all.iter().map(|some| eval(e, some));
+        values.collect::<Option<BTreeSet<i64>>>()
+    });
+    match all {
+        Some(few) if few.len() <= FEW => Values::Few(few),
+        Some(_) | None => Values::Any,
+    }
+}
+
+/// Whether a condition is always true or always false here.
+fn decide(cond: &LocalExpr, state: &State) -> Option<bool> {
+    match cond {
+        Ir::Binary(BinOp::And, a, b) => match (decide(a, state), decide(b, state)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        },
+        Ir::Binary(BinOp::Or, a, b) => match (decide(a, state), decide(b, state)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => whole(cond, state),
+        },
+        Ir::Unary(UnOp::Not, a) => decide(a, state).map(|t| !t),
+        Ir::Const(_) | Ir::Atom(_) | Ir::Unary(..) | Ir::Binary(..) | Ir::Cond(..) => {
+            whole(cond, state)
+        }
+    }
+}
+
+/// The same, by trying all combinations of values.
+fn whole(cond: &LocalExpr, state: &State) -> Option<bool> {
+    let all = combinations(&locals_of(cond), state)?;
+    let mut truths = all.iter().map(|some| eval(cond, some).map(|v| v != 0));
+    let first = truths.next()??;
+    truths.all(|t| t == Some(first)).then_some(first)
+}
+
+/// Keeps the values with which a condition can be true.
+fn refine(cond: &LocalExpr, state: &mut State) {
+    if let Ir::Binary(BinOp::And, a, b) = cond {
+        refine(a, state);
+        refine(b, state);
+        return;
+    }
+    let locals = locals_of(cond);
+    let [local] = locals.iter().copied().collect::<Vec<_>>()[..] else {
+        return;
+    };
+    if let Some(Values::Few(few)) = state.get_mut(&local) {
+        few.retain(|value| eval(cond, &[(local, *value)]) != Some(0));
+    }
+}
