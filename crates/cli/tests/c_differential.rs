@@ -6,8 +6,8 @@
 mod c_support;
 
 use std::fmt::Write;
-use std::fs;
 
+use c_support::Rng;
 use palisade_program::Model;
 
 const TYPES: [&str; 11] = [
@@ -45,22 +45,6 @@ const NUMBERS: [&str; 18] = [
     "'a'",
 ];
 
-/// A small generator: the same programs every time.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
-        all[self.below(all.len())]
-    }
-}
-
 /// A random program: variables `g*` in memory, `v*` in registers.
 struct Random {
     rng: Rng,
@@ -70,9 +54,8 @@ struct Random {
 
 impl Random {
     fn new(number: usize) -> Self {
-        let seed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Self {
-            rng: Rng(seed),
+            rng: Rng::new(number),
             number,
             declared: Vec::new(),
         };
@@ -186,14 +169,6 @@ impl Random {
     }
 }
 
-/// A number as C text.
-fn literal(value: i64) -> String {
-    match value {
-        i64::MIN => "(-9223372036854775807LL - 1)".to_owned(),
-        _ => format!("{value}LL"),
-    }
-}
-
 /// What the compiler's programs print.
 fn compiled(programs: &[(Random, String, String)]) -> Vec<Vec<i64>> {
     let mut text = "#include <stdio.h>\n".to_owned();
@@ -208,24 +183,7 @@ fn compiled(programs: &[(Random, String, String)]) -> Vec<Vec<i64>> {
         let _ = write!(calls, "f{n}(); ");
     }
     let _ = writeln!(text, "int main(void) {{ {calls}return 0; }}");
-    let folder = tempfile::tempdir().expect("a folder for the programs");
-    let (source, binary) = (folder.path().join("all.c"), folder.path().join("all"));
-    fs::write(&source, text).expect("written");
-    let built = c_support::compiler()
-        .args(["-std=gnu11", "-O0", "-w", "-fwrapv", "-o"])
-        .arg(&binary)
-        .arg(&source)
-        .output()
-        .expect("the compiler runs");
-    let words = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{words}");
-    let output = std::process::Command::new(&binary).output().expect("runs");
-    let lines = String::from_utf8(output.stdout).expect("text");
-    let numbers = |line: &str| {
-        let words = line.split_whitespace();
-        words.map(|w| w.parse().expect("a number")).collect()
-    };
-    lines.lines().map(numbers).collect()
+    c_support::printed(&text)
 }
 
 #[test]
@@ -245,7 +203,11 @@ fn integers_are_those_of_the_compiler() {
             let mut text = format!("{outside}int main(void) {{\n{body}");
             for (k, ((name, _), value)) in random.declared.iter().zip(values).enumerate() {
                 let value = value.wrapping_add(i64::from(wrong == Some(k)));
-                let _ = writeln!(text, "check((long long){name} == {});", literal(value));
+                let _ = writeln!(
+                    text,
+                    "check((long long){name} == {});",
+                    c_support::literal(value)
+                );
             }
             text.push_str("}\n");
             text

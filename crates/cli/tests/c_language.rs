@@ -221,9 +221,15 @@ fn functions() {
 }
 
 #[test]
-fn recursion_is_refused() {
-    let text = "int f(int n) { return n ? f(n - 1) : 0; }\nint main(void) { return f(3); }\n";
-    assert_eq!(found(text), "error: line 1: unsupported: recursion of `f`");
+fn recursion_is_followed_so_far() {
+    let text = "int f(int n) { return n ? n * f(n - 1) : 1; }
+        int g(int n) { return n == 0 ? 1 : 1 + g(n); }
+        int main(void) { check(f(4) == CHECKED); return 0; }\n";
+    assert_eq!(found(&text.replace("CHECKED", "24")), "holds");
+    let twin = text.replace("CHECKED", "25");
+    assert_eq!(found(&twin), "violated: reach_error is called");
+    let endless = text.replace("CHECKED", "24 + g(1)");
+    assert_eq!(found(&endless), "unsupported: recursion of `g` this deep");
 }
 
 #[test]

@@ -109,3 +109,69 @@ fn results_and_own_variables() {
     let found = c_support::verdict(&wrong, Model::Tso);
     assert_eq!(found, "violated: reach_error is called");
 }
+
+#[test]
+fn waits_with_a_time() {
+    let timed = "int r = pthread_mutex_timedlock(&m, 0); if (r == 0) { x++;
+        pthread_mutex_unlock(&m); } else { check(r == 110); y = 1; }";
+    let plain = "pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);";
+    run("", timed, plain, "check(x + y == 2);", true);
+    // Time may be up while the other thread holds it.
+    run("", timed, plain, "check(x == 2);", false);
+    // Nobody holds it: time is not up.
+    let alone = "check(pthread_mutex_timedlock(&m, 0) == 0);";
+    run("", alone, "", "", true);
+    let none = "check(sem_trywait(&s) == -1);";
+    run("", none, "", "", true);
+}
+
+#[test]
+fn threads_of_c11() {
+    let text = "#include <threads.h>
+        mtx_t n; cnd_t d; once_flag f = ONCE_FLAG_INIT; int x, made; thread_local int own;
+        void make(void) { made++; }
+        int work(void *arg) {
+          (void)arg; call_once(&f, make); mtx_lock(&n); x++; own++; cnd_signal(&d);
+          mtx_unlock(&n); return 3; }
+        int main(void) {
+          thrd_t a, b; int r; mtx_init(&n, mtx_plain);
+          if (thrd_create(&a, work, 0) != thrd_success) return 1;
+          thrd_create(&b, work, 0);
+          mtx_lock(&n); while (x == 0) cnd_wait(&d, &n); mtx_unlock(&n);
+          thrd_join(a, &r); thrd_join(b, NULL);
+          check(r == 3 && x == 2 && made == 1 && own == 0);
+          WRONG
+          return 0; }\n";
+    let found = |wrong: &str| c_support::verdict(&text.replace("WRONG", wrong), Model::Tso);
+    assert_eq!(found(""), "holds");
+    assert_eq!(found("check(own == 2);"), "violated: reach_error is called");
+    // C11 lets it fail for no reason.
+    let tried = "check(mtx_trylock(&n) == thrd_success);";
+    assert_eq!(found(tried), "violated: reach_error is called");
+    let recursive = "mtx_init(&n, mtx_recursive);";
+    assert_eq!(
+        found(recursive),
+        "error: line 14: unsupported: this kind of mutex"
+    );
+}
+
+#[test]
+fn a_weak_exchange_may_fail() {
+    let text = "#include <stdatomic.h>
+        atomic_int n;
+        int main(void) { int e = 0; int ok = EXCHANGE; check(ok); check(n == 1); return 0; }\n";
+    let found = |call: &str| c_support::verdict(&text.replace("EXCHANGE", call), Model::Sc);
+    let failed = "violated: reach_error is called";
+    for (call, wanted) in [
+        ("atomic_compare_exchange_strong(&n, &e, 1)", "holds"),
+        ("atomic_compare_exchange_weak(&n, &e, 1)", failed),
+        ("__atomic_compare_exchange_n(&n, &e, 1, 0, 5, 5)", "holds"),
+        ("__atomic_compare_exchange_n(&n, &e, 1, 1, 5, 5)", failed),
+        (
+            "1; while (!atomic_compare_exchange_weak(&n, &e, 1)) check(e == 0)",
+            "holds",
+        ),
+    ] {
+        assert_eq!(found(call), wanted, "{call}");
+    }
+}

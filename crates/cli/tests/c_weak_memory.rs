@@ -260,6 +260,37 @@ fn run(write: fn(&Test) -> String, wanted: impl Fn(&Test) -> bool) {
     }
 }
 
+/// As goto-instrument's tests have it: addresses that depend on what was read, registers
+/// as globals and as variables of the thread.
+#[test]
+fn outcomes_with_address_dependencies() {
+    let text = |fence: &str| {
+        format!(
+            "void lwfence() {{ asm(\"lwsync\"); }} void fence() {{ asm(\"sync\"); }}
+            int cnt, p0_r1, p1_r1, p1_r4, x, y; __CPROVER_thread_local int p1_r3;
+            void *P0(void *a) {{ p0_r1 = 1; x = p0_r1; {fence} y = 1; fence(); cnt++; }}
+            void *P1(void *a) {{ p1_r1 = y; p1_r3 = p1_r1 ^ p1_r1; p1_r4 = *(&x + p1_r3);
+              fence(); cnt++; }}
+            int main() {{
+              __CPROVER_ASYNC_0: P0(0);
+              __CPROVER_ASYNC_1: P1(0);
+              __CPROVER_assume(cnt == 2); fence();
+              __CPROVER_assert(!(p1_r1 == 1 && p1_r4 == 0), \"message passing\"); }}\n"
+        )
+    };
+    for (model, plain) in [
+        (Model::Sc, "holds"),
+        (Model::Tso, "holds"),
+        (
+            Model::Pso,
+            "violated: assertion failed: !(p1_r1 == 1 && p1_r4 == 0)",
+        ),
+    ] {
+        assert_eq!(c_support::verdict(&text(""), model), plain, "{model}");
+        assert_eq!(c_support::verdict(&text("lwfence();"), model), "holds");
+    }
+}
+
 #[test]
 fn outcomes_with_pthreads() {
     run(with_pthreads, |_| true);

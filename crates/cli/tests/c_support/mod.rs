@@ -3,6 +3,7 @@
 
 #![allow(dead_code)] // each test file uses a part
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -78,4 +79,55 @@ pub(crate) fn compiler() -> Command {
 pub(crate) fn soak() -> usize {
     let soak = std::env::var("PALISADE_SOAK").ok();
     soak.and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
+/// A small generator: the same programs every time.
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    /// The numbers of program `number`.
+    pub(crate) const fn new(number: usize) -> Self {
+        Self((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n
+    }
+
+    pub(crate) fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        all[self.below(all.len())]
+    }
+}
+
+/// A number as C text.
+pub(crate) fn literal(value: i64) -> String {
+    match value {
+        i64::MIN => "(-9223372036854775807LL - 1)".to_owned(),
+        _ => format!("{value}LL"),
+    }
+}
+
+/// Compiles a program, runs it, and reads the numbers that it prints, line by line.
+pub(crate) fn printed(text: &str) -> Vec<Vec<i64>> {
+    let folder = tempfile::tempdir().expect("a folder for the programs");
+    let (source, binary) = (folder.path().join("all.c"), folder.path().join("all"));
+    fs::write(&source, text).expect("written");
+    let built = compiler()
+        .args(["-std=gnu11", "-O0", "-w", "-fwrapv", "-pthread", "-o"])
+        .arg(&binary)
+        .arg(&source)
+        .output()
+        .expect("the compiler runs");
+    let words = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{words}");
+    let output = Command::new(&binary).output().expect("runs");
+    let lines = String::from_utf8(output.stdout).expect("text");
+    let numbers = |line: &str| {
+        let words = line.split_whitespace();
+        words.map(|w| w.parse().expect("a number")).collect()
+    };
+    lines.lines().map(numbers).collect()
 }

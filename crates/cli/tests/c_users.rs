@@ -1,0 +1,250 @@
+//! C as users write it: constructs in common use, each in a program that asserts what a
+//! compiler makes of it, with a wrong twin; and what is refused, with its reason.
+
+mod c_support;
+
+use std::path::Path;
+
+use palisade_frontend::c::{self, Options};
+use palisade_program::{Model, Source};
+
+fn found(text: &str) -> String {
+    c_support::verdict(text, Model::Sc)
+}
+
+/// Declarations and a body that hold, and a condition that does not.
+const PROGRAMS: &[(&str, &str, &str)] = &[
+    (
+        "#include <string.h>\nchar a[8], b[8];",
+        "strcpy(a, \"hello\"); strcpy(b, a); check(b[4] == 'o' && b[5] == 0);
+         check(strlen(b) == 5 && strcmp(a, b) == 0 && strchr(b, 'l') == b + 2);",
+        "strcmp(a, \"help\") == 0",
+    ),
+    (
+        "#include <string.h>\nint a[5] = { 1, 2, 3, 4, 5 };",
+        "memmove(a + 1, a, 3 * sizeof(int)); check(a[1] == 1 && a[2] == 2 && a[3] == 3);",
+        "a[2] == 1",
+    ),
+    (
+        "#include <string.h>\nunsigned char c[3]; int n[2]; struct { int k; char t; } s = { 4, 5 };",
+        "memset(c, 0xab, sizeof c); check(c[2] == 0xab); memset(n, -1, sizeof n);
+         check(n[1] == -1); memset(&s, 0, sizeof s); check(s.k == 0 && s.t == 0);",
+        "n[0] == 255",
+    ),
+    (
+        "struct m { int id; char tag; long v[2]; } a = { 1, 'x', { 10, 20 } }, b;",
+        "__builtin_memcpy(&b, &a, sizeof(struct m)); check(b.tag == 'x' && b.v[1] == 20);",
+        "b.v[0] == 20",
+    ),
+    (
+        "typedef struct { int x, y; } point;
+         point make(int x, int y) { return (point){ .y = y, .x = x }; }
+         point add(point a, point b) { point r = { a.x + b.x, a.y + b.y }; return r; }",
+        "point p = make(1, 2), q = make(3, 4), r = add(p, q); check(r.x == 4 && r.y == 6);
+         check(add(r, make(1, 1)).y == 7); point t = r.x > 3 ? p : q; check(t.x == 1);",
+        "make(5, 6).x == 6",
+    ),
+    (
+        "int m[3][3]; int sum(int (*a)[3]) { int t = 0;
+           for (int i = 0; i < 3; i++) t += a[i][i]; return t; }",
+        "for (int i = 0; i < 3; i++) for (int j = 0; j < 3; j++) m[i][j] = 3 * i + j;
+         check(sum(m) == 12 && *(*(m + 2) + 1) == 7); int *row = m[1]; check(row[2] == 5);",
+        "m[1][2] == m[2][1]",
+    ),
+    (
+        "struct ops { int (*op)(int, int); const char *name; };
+         int add(int a, int b) { return a + b; } int sub(int a, int b) { return a - b; }
+         const struct ops table[] = { { add, \"add\" }, { .op = sub, .name = \"sub\" } };
+         const struct ops *use = &table[1];",
+        "int r = 0; for (int i = 0; i < 2; i++) r += table[i].op(7, 2); check(r == 14);
+         check(use->op(5, 1) == 4); check(use->name[0] == 's');",
+        "use->op(5, 1) == 6",
+    ),
+    (
+        "int sum(const int *a, int n) { int s = 0; while (n--) s += a[n]; return s; }
+         struct p { int x, y; }; int far(const struct p *q) { return q->x + q->y; }",
+        "check(sum((int[]){ 1, 2, 3 }, 3) == 6); check(far(&(struct p){ 3, 4 }) == 7);",
+        "far(&(struct p){ .y = 4 }) == 7",
+    ),
+    (
+        "int rng[6] = { [1 ... 3] = 7, [5] = 1 };
+         struct cfg { int a; struct { int lo, hi; } r; int t[4]; }
+           c = { .r = { .hi = 9 }, .t = { [2] = 5, 6 }, .a = 1 };",
+        "check(rng[0] == 0 && rng[3] == 7 && rng[4] == 0 && rng[5] == 1);
+         check(c.r.hi == 9 && c.t[2] == 5 && c.t[3] == 6 && c.a == 1);",
+        "rng[2] == 0",
+    ),
+    (
+        "#include <stddef.h>
+         struct list { struct list *next; }; struct item { int v; struct list l; } a = { 1 }, b = { 2 };
+         #define container_of(p, t, m) ((t *)((char *)(p) - offsetof(t, m)))",
+        "a.l.next = &b.l; struct item *i = container_of(a.l.next, struct item, l);
+         check(i->v == 2 && i == &b); check(offsetof(struct item, l) == 8);",
+        "i->v == 1",
+    ),
+    (
+        "struct node { int v; struct node *next; };
+         void insert(struct node **at, struct node *n) {
+           while (*at && (*at)->v < n->v) at = &(*at)->next; n->next = *at; *at = n; }
+         struct node a = { 1 }, b = { 2 }, d = { 3 }; struct node *head;",
+        "insert(&head, &b); insert(&head, &d); insert(&head, &a);
+         check(head == &a && head->next == &b && head->next->next == &d);",
+        "head == &b",
+    ),
+    (
+        "struct node { int v; struct node *next; };",
+        "struct node *h = 0; for (int i = 0; i < 4; i++) {
+           struct node *n = malloc(sizeof *n); n->v = i; n->next = h; h = n; }
+         int s = 0; for (struct node *q = h; q; q = q->next) s += q->v; check(s == 6);",
+        "h->v == 0",
+    ),
+    (
+        "int duff(int n) { int c = 0, k = (n + 3) / 4;
+           switch (n % 4) { case 0: do { c++; case 3: c++; case 2: c++; case 1: c++; }
+             while (--k > 0); } return c; }",
+        "check(duff(6) == 6); int x = 2; switch (x) { int y; case 2: y = 4; x += y; }
+         check(x == 6);",
+        "duff(5) == 6",
+    ),
+    (
+        "#include <stdint.h>\nuint8_t head;",
+        "head = 250; for (int i = 0; i < 10; i++) head++; check(head == 4);
+         check(INT64_C(1) << 40 == 1099511627776);",
+        "head == 260",
+    ),
+    (
+        "typedef unsigned int byte __attribute__((mode(QI)));",
+        "byte x = 300; check(x == 44 && sizeof x == 1);",
+        "x == 300",
+    ),
+    (
+        "",
+        "const char *q = \"a\\x41\\n\"; check(q[1] == 'A' && q[2] == 10 && q[3] == 0);
+         char s[] = \"xyz\"; s[0]++; check(s[0] == 'y' && sizeof s == 4);",
+        "q[1] == 'a'",
+    ),
+];
+
+#[test]
+fn programs_compute_what_c_says() {
+    for (declarations, body, wrong) in PROGRAMS {
+        let text = format!("{declarations}\nint main(void) {{ {body} return 0; }}\n");
+        assert_eq!(found(&text), "holds", "{text}");
+        let twin =
+            format!("{declarations}\nint main(void) {{ {body} check({wrong}); return 0; }}\n");
+        assert_eq!(found(&twin), "violated: reach_error is called", "{twin}");
+    }
+}
+
+/// Memory seen as something else than it is: never a verdict.
+#[test]
+fn memory_of_another_type_is_no_verdict() {
+    let moved = "unsupported: arithmetic on a pointer to something else";
+    let other = "unsupported: a pointer to something else than an object of its type";
+    for (text, wanted) in [
+        (
+            "int a[8]; int main(void) { a[1] = 5; int *p = (int *)((char *)a + 4); check(*p == 5); }",
+            moved,
+        ),
+        (
+            "long a[4]; int main(void) { int *p = (int *)a; p += 2; check(*(long *)p == 0); }",
+            moved,
+        ),
+        (
+            "int a[4]; int main(void) { check((char *)&a[2] - (char *)a == 8); }",
+            moved,
+        ),
+        (
+            "int main(void) { int x = 1; int *q = &x; char c = *(char *)q; check(c == 1); }",
+            other,
+        ),
+        (
+            "struct a { short s; int i, j; } v; struct b { char c; short t; int k; };
+             int main(void) { v.i = 1; struct b *p = (struct b *)&v; check(p->k == 1); }",
+            other,
+        ),
+        // The first member of a struct is at its address.
+        (
+            "struct b { int k; }; struct d { struct b b; int m; } v;
+             int main(void) { v.b.k = 1; struct b *p = (struct b *)&v; check(p->k == 1);
+               struct d *q = (struct d *)p; q->m = 2; check(v.m == 2); }",
+            "holds",
+        ),
+        (
+            "int a[4]; void *g; int main(void) { g = &a[1]; int *p = g; check(&p[2] == &a[3]); }",
+            "holds",
+        ),
+    ] {
+        assert_eq!(found(&format!("{text}\n")), wanted, "{text}");
+    }
+}
+
+/// What would change the program's meaning if it were skipped.
+#[test]
+fn attributes_with_a_meaning_are_refused() {
+    for (text, what) in [
+        (
+            "void f(int *p); int main(void) { int x __attribute__((cleanup(f))) = 3; return x; }",
+            "the attribute `cleanup`",
+        ),
+        (
+            "int g; __attribute__((__constructor__)) void f(void) { g = 1; } int main(void) {}",
+            "the attribute `constructor`",
+        ),
+        (
+            "struct s { char c; int i; } __attribute__((packed)); int main(void) { return sizeof(struct s); }",
+            "the size of this type",
+        ),
+        ("#pragma pack(1)\nint main(void) {}", "`#pragma pack`"),
+        (
+            "int *_Atomic p; int main(void) { __atomic_fetch_add(&p, 4, 5); }",
+            "atomic arithmetic on a pointer (C11 counts objects, gcc bytes)",
+        ),
+    ] {
+        let found = found(&format!("{text}\n"));
+        assert_eq!(
+            found,
+            format!("error: line 1: unsupported: {what}"),
+            "{text}"
+        );
+    }
+}
+
+fn errors(text: &str) -> Vec<String> {
+    let source = Source::new("test.c", text.to_owned());
+    let found = c::parse(Path::new("test.c"), &source, &Options::default());
+    let diagnostics = found.expect_err("the file has errors");
+    let line = |d: &palisade_frontend::Diagnostic| diagnostics.source.position(d.span.start).line;
+    let words = diagnostics
+        .items
+        .iter()
+        .map(|d| format!("{}: {}", line(d), d.message));
+    words.collect()
+}
+
+#[test]
+fn errors_are_told_together() {
+    let text = "double pi;\nint g;\nint f(int n) {\n  double d = 1;\n  d = d + n;\n  foo(n);\n\
+        \x20 return n;\n}\nint main(void) {\n  f(1);\n  f(2);\n  bar();\n  g = unknown + 1;\n}\n";
+    assert_eq!(
+        errors(text),
+        [
+            "4: unsupported: the type double",
+            "6: unsupported: call of `foo`, which has no body here",
+            "12: unsupported: call of `bar`, which has no body here",
+            "13: `unknown` is not declared, or has no definition here",
+        ]
+    );
+    let text = "int f(void) { return 1 + ; }\nint g(void) { x y; return 2; }\nint h = ;\nint main(void) {}\n";
+    assert_eq!(
+        errors(text),
+        [
+            "1: expected an expression, found `;`",
+            "2: expected `;`, found `y`",
+            "3: expected an expression, found `;`",
+        ]
+    );
+    let many: Vec<String> = (0..40).map(|k| format!("f{k}();\n")).collect();
+    let many = many.concat();
+    assert_eq!(errors(&format!("int main(void) {{\n{many}}}\n")).len(), 20);
+}
