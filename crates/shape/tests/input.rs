@@ -138,6 +138,34 @@ fn wrong_update_formulas_are_not_trusted() {
     assert_eq!(run(program, "%n = {u, w} %p = { x = {u} }"), Ok("unknown"));
 }
 
+/// Spellings of public models that no preprocessor of C knows, but whose meaning is plain.
+#[test]
+fn elseif_and_backslashes_are_read() {
+    let branches = |defines: &str| {
+        format!(
+            "{defines}#ifdef A\n%n = {{u}} %p = {{ x = {{u}} }}\n#elseif\n\
+             %n = {{u}} %p = {{ nosuch = {{u}} }}\n#endif\n"
+        )
+    };
+    assert_eq!(run(PROGRAM, &branches("#define A\n")), Ok("holds"));
+    let error = run(PROGRAM, &branches("")).expect_err("the second branch is taken");
+    assert!(error.contains("s.tvs:4"), "{error}");
+    let condition = "#if 0\n%n = {u}\n#elseif 1 < 2\n%n = {u, w}\n#endif\n%p = { x = {w} }";
+    assert_eq!(run(PROGRAM, condition), Ok("holds"));
+
+    let load = |path: &str, _: &str| {
+        (path == "../lib/states.tvs").then(|| (path.to_owned(), STATES.to_owned()))
+    };
+    let options = Options {
+        loader: &load,
+        ..Options::default()
+    };
+    let input = |name, text| Input { name, text };
+    let states = input("s.tvs", "#include \"..\\lib\\states.tvs\"\n");
+    let analysis = analyse(input("p.tvp", PROGRAM), states, &options).expect("it is found");
+    assert_eq!(analysis.verdict.word(), "holds");
+}
+
 #[test]
 fn deep_and_long_inputs_end() {
     let deep = format!("%i p() = {}1{}", "(".repeat(100_000), ")".repeat(100_000));

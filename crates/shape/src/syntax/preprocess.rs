@@ -226,7 +226,8 @@ impl State<'_> {
                 let take = active && self.condition(rest, span);
                 branches.push((take, take));
             }
-            "elif" | "else" => {
+            // `#elseif` is no directive of C; without a condition it can only mean `#else`.
+            "elif" | "else" | "elseif" => {
                 let outer = branches.len() > 1
                     && branches[..branches.len() - 1].iter().all(|(a, _)| *a)
                     || branches.len() == 1;
@@ -238,7 +239,8 @@ impl State<'_> {
                     );
                     return;
                 };
-                let take = !taken && (word == "else" || outer && self.condition(rest, span));
+                let otherwise = word == "else" || word == "elseif" && rest.is_empty();
+                let take = !taken && (otherwise || outer && self.condition(rest, span));
                 *branches.last_mut().expect("checked") = (take, taken || take);
             }
             "endif" => {
@@ -277,7 +279,10 @@ impl State<'_> {
             );
             return;
         }
-        match (self.loader)(path, name) {
+        // Some models were written where a backslash parts folders.
+        let other = || (self.loader)(&path.replace('\\', "/"), name);
+        let found = (self.loader)(path, name).or_else(other);
+        match found {
             Some((found, text)) => self.file(&found, &text, depth + 1),
             None => self.errors.error(
                 span,
