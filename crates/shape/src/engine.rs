@@ -101,9 +101,14 @@ pub struct Given {
     pub structure: Structure,
     /// Location and index of the structure before the action.
     pub from: (usize, usize),
+    /// The same of the first [`MOST_CAUSES`] structures that caused it.
+    pub causes: Vec<(usize, usize)>,
     /// How often it was given.
     pub count: usize,
 }
+
+/// Causes kept of one message: some may exist in the abstraction alone.
+pub const MOST_CAUSES: usize = 64;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -291,11 +296,23 @@ impl Engine<'_> {
             .then_some(Stop::Memory)
     }
 
-    fn step(&mut self, location: usize, parallel: bool) {
-        let batch: Vec<usize> = self.pending[location].iter().copied().take(BATCH).collect();
+    /// The next structures of a location: the oldest, which keeps traces short and joins few; the
+    /// newest where only the first messages are asked for, because depth finds them sooner.
+    fn batch(&mut self, location: usize) -> Vec<usize> {
+        let pending = &mut self.pending[location];
+        let batch: Vec<usize> = if self.limits.messages.is_some() {
+            pending.iter().rev().copied().take(BATCH).collect()
+        } else {
+            pending.iter().copied().take(BATCH).collect()
+        };
         for i in &batch {
-            self.pending[location].remove(i);
+            pending.remove(i);
         }
+        batch
+    }
+
+    fn step(&mut self, location: usize, parallel: bool) {
+        let batch = self.batch(location);
         let edges: Vec<usize> = self.model.leaving(location).map(|(i, _)| i).collect();
         let jobs: Vec<(usize, usize)> = batch
             .iter()
@@ -361,6 +378,9 @@ impl Engine<'_> {
         let same = |g: &&mut Given| g.edge == origin.edge && g.message == r.message;
         if let Some(g) = self.out.messages.iter_mut().find(same) {
             g.count += 1;
+            if g.causes.len() < MOST_CAUSES && !g.causes.contains(&origin.from) {
+                g.causes.push(origin.from);
+            }
             return;
         }
         self.out.messages.push(Given {
@@ -370,6 +390,7 @@ impl Engine<'_> {
             value: r.value,
             structure: r.structure,
             from: origin.from,
+            causes: vec![origin.from],
             count: 1,
         });
     }

@@ -4,8 +4,9 @@
 //!
 //! 1. [`guided`] follows the actions that led the analysis to a message, and nothing else: a
 //!    run along them is found at the cost of its length.
-//! 2. [`search`] follows all runs from the worlds of the input, breadth first. Every world it
-//!    meets must embed in a stored structure, so it checks the engine as well.
+//! 2. [`search`] follows all runs from the worlds of the input, breadth first and, once there is a
+//!    message, [`crate::toward`] it. Every world it meets must embed in a stored structure, so it
+//!    checks the engine as well.
 //!
 //! Both use the naive evaluator only. Limits: objects, worlds and steps are bounded; the
 //! counts are part of the result.
@@ -16,17 +17,17 @@ use crate::isomorphism::canonical;
 use crate::model::Model;
 use crate::naive::World;
 use crate::structure::Structure;
+use crate::toward::{Distances, Frontier};
 use crate::vocabulary::{PredId, Vocabulary};
 use crate::worlds::{LARGEST, worlds};
 use rustc_hash::FxHashSet;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Worlds that [`guided`] carries along.
 const BEAM: usize = 48;
 
-/// Messages whose actions [`guided`] follows.
-const MOST_MESSAGES: usize = 16;
+/// Ways to messages that [`guided`] follows.
+const MOST_WAYS: usize = 16;
 
 /// Bounds of the exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +224,7 @@ pub fn find_run(
         ..*bounds
     };
     guided(model, initial, fixpoint, bounds, cancel)
-        .or_else(|| search(model, initial, fixpoint, &wider, cancel).run)
+        .or_else(|| search_runs(model, initial, fixpoint, false, &wider, cancel).run)
 }
 
 /// Follows the actions by which the analysis came to its messages.
@@ -238,16 +239,18 @@ pub fn guided(
         return None;
     }
     let starts = starts(model, initial, bounds, 1);
-    let ways = fixpoint.messages.iter().map(|given| {
-        let before = fixpoint.trace(given.from);
-        let edges = before.iter().map(|o| o.edge).chain([given.edge]);
+    let way = |cause: &(usize, usize), edge: usize| {
+        let before = fixpoint.trace(*cause);
+        let edges = before.iter().map(|o| o.edge).chain([edge]);
         edges.collect::<Vec<_>>()
-    });
+    };
+    let all = fixpoint.messages.iter();
+    let ways = all.flat_map(|given| given.causes.iter().map(|cause| way(cause, given.edge)));
     // The shortest first: it is the easiest to find and to read.
     let mut ways: Vec<Vec<usize>> = ways.collect();
     ways.sort_by_key(Vec::len);
     ways.iter()
-        .take(MOST_MESSAGES)
+        .take(MOST_WAYS)
         .find_map(|way| follow(model, &starts, way, bounds, cancel))
 }
 
@@ -287,7 +290,7 @@ fn follow(
     None
 }
 
-/// Follows real runs from the input, breadth first.
+/// Follows real runs from the input; what they meet must be covered if the fixed point was reached.
 pub fn search(
     model: &Model,
     initial: &[Structure],
@@ -295,27 +298,42 @@ pub fn search(
     bounds: &Bounds,
     cancel: Option<&AtomicBool>,
 ) -> Explored {
+    let finished = fixpoint.stop == crate::engine::Stop::Finished;
+    search_runs(model, initial, fixpoint, finished, bounds, cancel)
+}
+
+/// Follows real runs from the input: breadth first, every other time toward a message. `closed`:
+/// the stored structures are all there will be.
+fn search_runs(
+    model: &Model,
+    initial: &[Structure],
+    fixpoint: &Fixpoint,
+    closed: bool,
+    bounds: &Bounds,
+    cancel: Option<&AtomicBool>,
+) -> Explored {
     let voc = &model.vocabulary;
     let mut out = Explored::default();
     let mut visited: Vec<Visit> = Vec::new();
     let mut seen: FxHashSet<(usize, Structure)> = FxHashSet::default();
-    let mut queue = VecDeque::new();
-    let finished = fixpoint.stop == crate::engine::Stop::Finished;
+    let mut frontier = Frontier::default();
+    let distances = Distances::new(fixpoint);
+    let hint = |at: usize, w: &World| distances.of(voc, fixpoint, at, w);
     let stored = Stored { model, fixpoint };
     for w in starts(model, initial, bounds, 4) {
         if seen.insert((0, canonical(voc, &w.structure(voc)))) {
+            frontier.push(w.n, hint(0, &w));
             visited.push((0, w, None));
-            queue.push_back(visited.len() - 1);
         }
     }
-    while let Some(at) = queue.pop_front() {
+    while let Some(at) = frontier.pop() {
         if out.worlds >= bounds.visits || stopped(cancel) {
             out.bounded = true;
             break;
         }
         out.worlds += 1;
         let (location, w, _) = visited[at].clone();
-        if finished && !stored.covers(location, &w) {
+        if closed && !stored.covers(location, &w) {
             // Where the model itself is wrong about a run, that is the reason.
             out.objection
                 .get_or_insert(Objection::NotCovered { location, world: w });
@@ -343,8 +361,8 @@ pub fn search(
                     continue;
                 }
                 if seen.insert((e.target, canonical(voc, &r.world.structure(voc)))) {
+                    frontier.push(r.world.n, hint(e.target, &r.world));
                     visited.push((e.target, r.world, Some((at, edge))));
-                    queue.push_back(visited.len() - 1);
                 }
             }
         }

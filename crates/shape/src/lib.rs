@@ -45,6 +45,7 @@ pub mod states;
 pub mod structure;
 pub mod syntax;
 pub mod table;
+mod toward;
 pub mod transfer;
 pub mod update;
 pub mod verdict;
