@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use palisade_shape::analysis::Analysis;
 use palisade_shape::draw;
+use palisade_shape::print;
 use palisade_shape::structure::Structure;
 
 use crate::args::DrawingFormat;
@@ -59,6 +60,10 @@ fn files(
             let graphs = structures.iter().zip(1..);
             let graphs = graphs.map(|(s, i)| draw::dot(vocabulary, &format!("{title} {i}"), s));
             vec![(format!("{name}.dot"), graphs.collect())]
+        }
+        DrawingFormat::Tvs => {
+            let texts = structures.iter().map(|s| print::tvs(vocabulary, s));
+            vec![(format!("{name}.tvs"), texts.collect())]
         }
         DrawingFormat::Svg => {
             let pictures = structures.iter().zip(1..);

@@ -96,7 +96,12 @@ fn any_number_of_workers_prints_the_same() {
 
 #[test]
 fn drawings_of_every_location_and_message() {
-    let begins = [("html", "<!"), ("dot", "digraph"), ("svg", "<svg")];
+    let begins = [
+        ("html", "<!"),
+        ("dot", "digraph"),
+        ("svg", "<svg"),
+        ("tvs", "%n"),
+    ];
     for (format, begin) in begins {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let out = folder.path().join("new/folder");

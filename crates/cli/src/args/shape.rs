@@ -28,7 +28,7 @@ pub(crate) struct ShapeArgs {
     /// it starts at once are then not looked at
     #[arg(long)]
     pub(crate) delayed_start: bool,
-    /// Draw the structures of every location
+    /// Draw the structures of every location, or write them (tvs)
     #[arg(
         long,
         value_enum,
@@ -87,4 +87,6 @@ pub(crate) enum DrawingFormat {
     Svg,
     /// One page per location
     Html,
+    /// Not drawn: as text that `palisade shape` and TVLA read, one file per location
+    Tvs,
 }
