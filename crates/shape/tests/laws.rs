@@ -1,5 +1,7 @@
-//! The laws of structures and formulas, on random ones: the bit-plane evaluation against the
-//! naive one, the Embedding Theorem, canonical abstraction, joins, coerce, focus, differencing.
+//! The laws of evaluation and actions, on random structures: the bit-plane evaluation against the
+//! naive one, coerce, focus, differencing. Those of embeddings and joins: [`embedding`](embedding.rs).
+
+mod random;
 
 use palisade_shape::analysis::{Input, Options, read_program};
 use palisade_shape::blur::blur;
@@ -7,107 +9,18 @@ use palisade_shape::coerce::Dirty;
 use palisade_shape::concrete::step;
 use palisade_shape::eval::Plan;
 use palisade_shape::focus::FocusPlan;
-use palisade_shape::formula::{Closure, Formula, Var};
+use palisade_shape::formula::{Formula, Var};
 use palisade_shape::isomorphism::canonical;
-use palisade_shape::join::{Join, StructureSet};
+use palisade_shape::join::Join;
 use palisade_shape::kleene::Kleene;
 use palisade_shape::model::Model;
 use palisade_shape::naive::World;
 use palisade_shape::structure::Structure;
 use palisade_shape::syntax::Diagnostics;
 use palisade_shape::transfer::{Context, apply};
-use palisade_shape::vocabulary::{PredId, Properties, Vocabulary};
+use palisade_shape::vocabulary::{PredId, Vocabulary};
 use proptest::prelude::*;
-
-fn vocabulary() -> Vocabulary {
-    let mut v = Vocabulary::new();
-    let none = Properties::default();
-    v.add("flag", 0, true, none);
-    v.add("p", 1, true, none);
-    v.add("q", 1, true, none);
-    v.add("s", 1, false, none);
-    v.add("n", 2, false, none);
-    v.add("m", 2, false, none);
-    v.add("t", 3, false, none);
-    v
-}
-
-fn cases() -> ProptestConfig {
-    let soak = std::env::var("PALISADE_SOAK")
-        .ok()
-        .and_then(|s| s.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        cases: soak.unwrap_or(150),
-        ..ProptestConfig::default()
-    }
-}
-
-/// A structure from random digits: values 0, 1/2, 1; `ac` 1 mostly.
-fn structure(voc: &Vocabulary, n: usize, digits: &[u8], absent: bool) -> Structure {
-    let mut at = 0;
-    let mut next = || {
-        at += 1;
-        digits[at % digits.len()].wrapping_add((at / digits.len()) as u8)
-    };
-    let mut s = Structure::new(voc, n);
-    for p in voc.ids() {
-        let arity = voc.get(p).arity;
-        for tuple in World::new(voc, n).tuples(arity) {
-            let d = next();
-            let value = match p {
-                PredId::SM if d % 3 == 0 => Kleene::Half,
-                PredId::SM => Kleene::False,
-                PredId::AC if absent && d % 7 == 0 => Kleene::Half,
-                PredId::AC => Kleene::True,
-                _ => [Kleene::False, Kleene::False, Kleene::Half, Kleene::True][d as usize % 4],
-            };
-            s.set(voc, p, &tuple, value);
-        }
-    }
-    s
-}
-
-fn arb_structure(absent: bool) -> impl Strategy<Value = Structure> {
-    (0..5usize, proptest::collection::vec(any::<u8>(), 40..200))
-        .prop_map(move |(n, d)| structure(&vocabulary(), n, &d, absent))
-}
-
-fn var() -> impl Strategy<Value = Var> {
-    (0..4u32).prop_map(Var)
-}
-
-fn arb_formula() -> impl Strategy<Value = Formula> {
-    let leaf = prop_oneof![
-        (0..3usize).prop_map(|k| Formula::Value(Kleene::ALL[k])),
-        (var(), var()).prop_map(|(a, b)| Formula::Eq(a, b)),
-        Just(Formula::Atom(PredId(2), vec![])),
-        (3..6u32, var()).prop_map(|(p, v)| Formula::Atom(PredId(p), vec![v])),
-        (6..8u32, var(), var()).prop_map(|(p, a, b)| Formula::Atom(PredId(p), vec![a, b])),
-        (var(), var(), var()).prop_map(|(a, b, c)| Formula::Atom(PredId(8), vec![a, b, c])),
-    ];
-    leaf.prop_recursive(4, 24, 3, |inner| {
-        prop_oneof![
-            inner.clone().prop_map(Formula::not),
-            proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::And),
-            proptest::collection::vec(inner.clone(), 0..3).prop_map(Formula::Or),
-            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(c, a, b)| Formula::Ite(
-                Box::new(c),
-                Box::new(a),
-                Box::new(b)
-            )),
-            (var(), inner.clone()).prop_map(|(v, f)| Formula::Exists(v, Box::new(f))),
-            (var(), inner.clone()).prop_map(|(v, f)| Formula::Forall(v, Box::new(f))),
-            (var(), var(), inner).prop_map(|(from, to, body)| Formula::Tc(Box::new(Closure {
-                from,
-                to,
-                a: Var(0),
-                b: Var(1),
-                body
-            }))),
-        ]
-    })
-}
+use random::{arb_formula, arb_structure, cases, vocabulary};
 
 /// Every value of a formula, by plan and naively, with some variables fixed.
 fn agree(voc: &Vocabulary, s: &Structure, f: &Formula) -> Result<(), TestCaseError> {
@@ -139,70 +52,6 @@ proptest! {
     #[test]
     fn evaluation_is_the_textbook_one(s in arb_structure(true), f in arb_formula()) {
         agree(&vocabulary(), &s, &f)?;
-    }
-
-    #[test]
-    fn blur_is_idempotent_and_covers(s in arb_structure(false)) {
-        let voc = vocabulary();
-        let b = blur(&voc, &s);
-        prop_assert_eq!(blur(&voc, &b).clone(), b.clone());
-        prop_assert!(World::of(&voc, &s).embeds_in(&voc, &World::of(&voc, &b)));
-    }
-
-    #[test]
-    fn isomorphic_structures_have_equal_blurs(s in arb_structure(false), seed in any::<u64>()) {
-        let voc = vocabulary();
-        let mut order: Vec<usize> = (0..s.len()).collect();
-        order.sort_by_key(|u| seed.rotate_left(11 * *u as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let t = s.select(&voc, &order);
-        prop_assert_eq!(blur(&voc, &s), blur(&voc, &t));
-        prop_assert_eq!(canonical(&voc, &s), canonical(&voc, &t));
-    }
-
-    /// The Embedding Theorem, for the embedding of a structure in its blur: a formula's value
-    /// (closed, so that no map of objects is needed) is below its value on the blur.
-    #[test]
-    fn embedding_theorem(s in arb_structure(false), f in arb_formula()) {
-        let voc = vocabulary();
-        let closed = Formula::exists(&[Var(0), Var(1), Var(2), Var(3)], f);
-        let plan = Plan::new(&closed, &[], &[]).expect("small");
-        let b = blur(&voc, &s);
-        let (x, y) = (plan.value(&voc, &s, &[]), plan.value(&voc, &b, &[]));
-        prop_assert!(x.below(y), "{x} is not below {y}");
-    }
-
-    #[test]
-    fn joins_are_upper_bounds(a in arb_structure(false), b in arb_structure(false)) {
-        let voc = vocabulary();
-        let (a, b) = (blur(&voc, &a), blur(&voc, &b));
-        for join in [Join::Rel, Join::Part, Join::Ind, Join::Conc] {
-            let mut set = StructureSet::new(join);
-            set.insert(&voc, a.clone());
-            set.insert(&voc, b.clone());
-            for s in [&a, &b] {
-                let covered = set.structures().iter().any(|t| {
-                    World::of(&voc, s).embeds_in(&voc, &World::of(&voc, t))
-                });
-                prop_assert!(covered, "{join:?} lost a structure");
-            }
-            // inserting again changes nothing
-            let before = set.structures().to_vec();
-            set.insert(&voc, a.clone());
-            set.insert(&voc, b.clone());
-            prop_assert_eq!(&before, &set.structures().to_vec());
-        }
-    }
-
-    /// The pointwise join is the least: below every structure above both.
-    #[test]
-    fn join_is_least(a in arb_structure(false), b in arb_structure(false), c in arb_structure(false)) {
-        let voc = vocabulary();
-        if a.len() == b.len() && b.len() == c.len() {
-            let (ab, above) = (a.join(&voc, &b), a.join(&voc, &b).join(&voc, &c));
-            prop_assert!(a.below(&voc, &ab) && b.below(&voc, &ab) && ab.below(&voc, &above));
-            prop_assert_eq!(a.join(&voc, &b), b.join(&voc, &a));
-            prop_assert_eq!(a.join(&voc, &a), a.clone());
-        }
     }
 }
 

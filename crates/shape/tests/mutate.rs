@@ -47,7 +47,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 /// Words that mean something to the languages.
-const KNOWN: [&str; 34] = [
+const KNOWN: [&str; 46] = [
     "%p",
     "%i",
     "%r",
@@ -82,18 +82,38 @@ const KNOWN: [&str; 34] = [
     "*",
     "!",
     "isNew",
+    "instance",
+    "tr",
+    "runnable",
+    "at[",
+    "%assert",
+    "%hardassert",
+    "%wait",
+    "%explicitat",
+    "auto",
+    "|/{",
+    "\n#if ",
+    "\u{e9}",
 ];
 
 fn mutated(text: &str, random: &mut Random) -> String {
     let mut list = words(text);
     for _ in 0..=random.below(3) {
         let at = random.below(list.len());
-        let other = list[random.below(list.len())];
-        match random.below(5) {
+        let from = random.below(list.len());
+        let other = list[from];
+        match random.below(7) {
             0 => drop(list.remove(at)),
             1 => list[at] = other,
             2 => list.insert(at, other),
             3 => list[at] = KNOWN[random.below(KNOWN.len())],
+            // The rest is missing, or some of it stands elsewhere too.
+            4 => list.truncate(at),
+            5 => {
+                let to = (from + random.below(30)).min(list.len());
+                let part: Vec<&str> = list[from..to].to_vec();
+                list.splice(at..at, part);
+            }
             _ => list.insert(at, KNOWN[random.below(KNOWN.len())]),
         }
         if list.is_empty() {
@@ -114,6 +134,10 @@ fn mutated_examples_never_panic() {
         ("mutex.tvm", "mutex.tvs"),
         ("two_lock_queue.tvm", "two_lock_queue.tvs"),
         ("inc.tvp", "inc.tvs"),
+        ("insertion_sort.tvp", "unsorted.tvs"),
+        ("rotate.tvp", "tree.tvs"),
+        ("merge_bug.tvp", "two_lists.tvs"),
+        ("mutex_bug.tvm", "mutex.tvs"),
     ];
     let soak = std::env::var("PALISADE_SOAK").ok();
     let rounds: usize = soak.and_then(|n| n.parse().ok()).unwrap_or(400);
