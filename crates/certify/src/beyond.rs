@@ -61,6 +61,10 @@ pub struct Beyond {
     pub keep: Keep,
     /// What is claimed of a thread's stores to a cell; of others nothing is.
     pub claims: Vec<(u32, Cell, Claim)>,
+    /// RMA: how many instances of a thread's operation have slots, by thread and operation;
+    /// of others `cells` have. The instances are the same whichever of them have slots, so any
+    /// number is right.
+    pub slots: Vec<(u32, u32, u32)>,
 }
 
 impl Beyond {
@@ -68,5 +72,12 @@ impl Beyond {
     pub fn claim(&self, thread: u32, cell: Cell) -> &Claim {
         let own = self.claims.iter().find(|c| c.0 == thread && c.1 == cell);
         own.map_or(&Claim::Any, |c| &c.2)
+    }
+
+    /// How many instances of `thread`'s operation have slots.
+    pub fn slots(&self, thread: u32, operation: u32) -> u32 {
+        let own = self.slots.iter();
+        let mut own = own.filter(|s| (s.0, s.1) == (thread, operation));
+        own.next().map_or(self.cells, |s| s.2)
     }
 }

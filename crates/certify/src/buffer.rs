@@ -543,6 +543,7 @@ mod tests {
             cells: 2,
             keep: Keep::Newest,
             claims: Vec::new(),
+            slots: Vec::new(),
         };
         let forget = |buffer: &Buffer, model, cell| {
             let joining = buffer.too_old(model, 0, Cell(cell), &beyond)?;

@@ -6,13 +6,15 @@
 //! - *evaluation*: a literal all of whose variables are fixed by equations among
 //!   the known literals (`x = 3`) is computed.
 //!
-//! Everything that was proved once is remembered. The solver is asked plainly,
-//! without the shortcuts that the engines use.
+//! What is left is taken apart: literals that share no variable with others, not even through
+//! a third, are impossible or not whatever these say, so that a query is impossible if and only
+//! if one of its parts is. Parts are small and come up again and again; their answers are
+//! remembered. The solver is asked plainly, without the shortcuts that the engines use.
 
 use palisade_logic::limits::{Limits, Reason};
 use palisade_logic::prover::{Answer, Cluster, Options, Prover};
 use palisade_logic::{Assignment, Formula, Int, Key, Lit, Purpose, Relation, SolverStats, Var};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,7 +32,8 @@ const COMMON: Cluster = Cluster(0);
 /// Decides obligations for one worker.
 pub(crate) struct Judge {
     prover: Prover,
-    proved: FxHashSet<Box<[Lit]>>,
+    /// Whether some literals are impossible, for those that were asked about.
+    answered: FxHashMap<Box<[Lit]>, bool>,
     facts: Vec<Option<Box<Fact>>>,
     asked: FxHashMap<Cluster, u32>,
     common: u32,
@@ -64,7 +67,7 @@ impl Judge {
         };
         Self {
             prover: Prover::new(options),
-            proved: FxHashSet::default(),
+            answered: FxHashMap::default(),
             facts: Vec::new(),
             asked: FxHashMap::default(),
             common: 0,
@@ -97,7 +100,7 @@ impl Judge {
     pub(crate) fn impossible(&mut self, cluster: Cluster, lits: &[Lit]) -> Result<bool, Reason> {
         self.obligations += 1;
         match self.known(lits) {
-            Some(known) => self.ask(cluster, known.lits),
+            Some(known) => self.ask(cluster, &known.lits, &[]),
             None => Ok(true),
         }
     }
@@ -121,14 +124,17 @@ impl Judge {
                 None => {}
             }
         }
-        let mut query = known.lits;
-        for rest in left {
-            let fails = self.negation(&rest);
-            query.push(fails);
+        if let [rest] = &left[..] {
+            // One target: each of its literals alone.
+            for lit in rest {
+                if !self.ask(cluster, &known.lits, &[!*lit])? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
-        query.sort_unstable();
-        query.dedup();
-        self.ask(cluster, query)
+        let fails: Vec<Lit> = left.iter().map(|rest| self.negation(rest)).collect();
+        self.ask(cluster, &known.lits, &fails)
     }
 
     /// The literals with the values that they fix; `None` if they contradict
@@ -222,22 +228,63 @@ impl Judge {
         self.prover.literal(&clause)
     }
 
-    /// Asks the solver whether the sorted `query` is impossible, unless it was
-    /// proved before. `unknown` is an error, never an answer.
-    fn ask(&mut self, cluster: Cluster, query: Vec<Lit>) -> Result<bool, Reason> {
-        if contradictory(&query) || self.proved.contains(&*query) {
+    /// Asks the solver whether `known` and `goals` are impossible together, part by part:
+    /// those with goals first, the others matter only if `known` contradicts itself.
+    /// `unknown` is an error, never an answer.
+    fn ask(&mut self, cluster: Cluster, known: &[Lit], goals: &[Lit]) -> Result<bool, Reason> {
+        let mut query: Vec<Lit> = goals.to_vec();
+        query.extend(known.iter().filter(|lit| !goals.contains(lit)));
+        let mut trouble = None;
+        for part in self.parts(&query) {
+            match self.ask_part(cluster, part) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(reason) => trouble = trouble.or(Some(reason)),
+            }
+        }
+        trouble.map_or(Ok(false), Err)
+    }
+
+    /// The classes of literals that share variables, in the order of their first literals.
+    fn parts(&mut self, query: &[Lit]) -> Vec<Vec<Lit>> {
+        let mut parts: Vec<(Vec<Lit>, Vec<Var>)> = Vec::new();
+        for lit in query {
+            let mut joined = (vec![*lit], self.fact(*lit).vars.to_vec());
+            let mut at = None;
+            let mut kept = Vec::with_capacity(parts.len() + 1);
+            for part in parts {
+                if part.1.iter().any(|v| joined.1.contains(v)) {
+                    at = at.or(Some(kept.len()));
+                    joined.0.extend(part.0);
+                    joined.1.extend(part.1);
+                } else {
+                    kept.push(part);
+                }
+            }
+            kept.insert(at.unwrap_or(kept.len()), joined);
+            parts = kept;
+        }
+        parts.into_iter().map(|(lits, _)| lits).collect()
+    }
+
+    fn ask_part(&mut self, cluster: Cluster, mut query: Vec<Lit>) -> Result<bool, Reason> {
+        query.sort_unstable();
+        query.dedup();
+        if contradictory(&query) {
             return Ok(true);
+        }
+        if let Some(known) = self.answered.get(&*query) {
+            return Ok(*known);
         }
         self.calls += 1;
         let cluster = self.session(cluster);
-        match self.prover.check(cluster, &query, Purpose::Certify) {
-            Answer::Sat => Ok(false),
-            Answer::Unsat(_) => {
-                self.proved.insert(query.into());
-                Ok(true)
-            }
-            Answer::Unknown(reason) => Err(reason),
-        }
+        let impossible = match self.prover.check(cluster, &query, Purpose::Certify) {
+            Answer::Sat => false,
+            Answer::Unsat(_) => true,
+            Answer::Unknown(reason) => return Err(reason),
+        };
+        self.answered.insert(query.into(), impossible);
+        Ok(impossible)
     }
 }
 

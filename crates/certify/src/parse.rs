@@ -83,6 +83,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             "direct" => reader.direct(&mut line)?,
             "beyond" => reader.beyond(&mut line)?,
             "claim" => reader.claim(&mut line)?,
+            "slots" => reader.slots(&mut line)?,
             "explicit" => reader.explicit(&mut line)?,
             "atom" => reader.atom(&mut line)?,
             "at" => reader.entry(&mut line)?,
@@ -92,8 +93,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected =
-                    "expected `direct`, `beyond`, `claim`, `explicit`, `atom`, `at` or `end`";
+                let expected = "expected `direct`, `beyond`, `claim`, `slots`, `explicit`, `atom`, \
+                                `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -170,6 +171,7 @@ impl Reader<'_> {
             cells,
             keep,
             claims: Vec::new(),
+            slots: Vec::new(),
         };
         if self.certificate.beyond.replace(beyond).is_some() {
             return Err(line.error_before("`beyond` must stand once"));
@@ -198,6 +200,16 @@ impl Reader<'_> {
             return Err(line.error_before("a claim must follow the line `beyond`"));
         };
         beyond.claims.push((thread, cell, claim));
+        line.end()
+    }
+
+    fn slots(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let thread = self.thread(line)?;
+        let (operation, slots) = (line.number()?, line.number()?);
+        let Some(beyond) = &mut self.certificate.beyond else {
+            return Err(line.error_before("`slots` must follow the line `beyond`"));
+        };
+        beyond.slots.push((thread, operation, slots));
         line.end()
     }
 

@@ -10,6 +10,7 @@
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
+//! slots left 2 1                  RMA: so many instances of a thread's operation are exact
 //! explicit turn, left.r           the explicit variables, if any
 //! atom p0: x < y
 //! at left@3 right@5 with turn=1, left.r=* buffers left(x+ x x | y): p0 & !p1 | p2
@@ -118,6 +119,10 @@ fn write_beyond(out: &mut String, beyond: &Beyond, names: &StateNames) -> std::f
             }
         }
         out.push('\n');
+    }
+    for (thread, operation, slots) in &beyond.slots {
+        let thread = quoted(names.thread(*thread));
+        writeln!(out, "slots {thread} {operation} {slots}")?;
     }
     Ok(())
 }

@@ -75,6 +75,14 @@ impl Form<'_> {
         let Some(beyond) = &self.certificate.beyond else {
             return Ok(());
         };
+        let mut slots = FxHashSet::default();
+        for (thread, operation, _) in &beyond.slots {
+            let (thread, operation) = (*thread, *operation);
+            let exists = self.exists(StateVar::Element { thread, operation });
+            if !exists || !slots.insert((thread, operation)) {
+                return malformed("slots are of no operation, or said twice");
+            }
+        }
         match self.certificate.model {
             Model::Tso | Model::Pso => {}
             Model::Rma if beyond.claims.is_empty() => return Ok(()),

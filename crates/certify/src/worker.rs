@@ -429,6 +429,9 @@ impl<'a> Worker<'a> {
             for target in &targets {
                 if self.holds_for_all(cluster, &known, target)? {
                     plain.push(target.plain.clone());
+                    if target.plain.is_empty() {
+                        break;
+                    }
                 }
             }
             if !self.judge.covered(cluster, &known, &plain)? {

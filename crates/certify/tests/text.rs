@@ -184,10 +184,13 @@ fn random_beyond(rng: &mut Rng) -> Option<Beyond> {
         (rng.below(3) as u32, Cell(rng.below(3) as u32), claim)
     });
     let claims = claims.collect();
+    let slots = (0..rng.below(3)).map(|_| (rng.below(3) as u32, rng.below(9) as u32, 2));
+    let slots = slots.collect();
     rng.chance(50).then(|| Beyond {
         cells: rng.below(4) as u32,
         keep,
         claims,
+        slots,
     })
 }
 

@@ -1,23 +1,28 @@
-//! *Who decides* whether a placement is right: `palisade-verify`. Under RMA a program whose
-//! variables take few values is searched by the concrete machine first, with equal pending
-//! operations counted to one, then to two ([`palisade_machine::Options::saturate`]): that
-//! covers any number of them, and costs less than a proof. Such a report has no
-//! certificate; the caller proves the program that comes out in the end once more.
+//! *Who decides* whether a placement is right: `palisade-verify`. Under RMA it looks first at
+//! value sets only (seed 004, section 3), which are decided soon: they have few states, and a
+//! violation that they show is replayed by the machine. If they are too coarse, the concrete
+//! machine searches all runs, with equal pending operations counted to one, then to two
+//! ([`palisade_machine::Options::saturate`]): that covers any number of them. Such a report has
+//! no certificate; the caller proves the program that comes out in the end once more. Only
+//! then everything else is tried that `palisade-verify` knows.
 
 use palisade_machine::{Options as Search, explore};
 use palisade_program::{Model, Program, Unknown, Verdict};
-use palisade_verify::{Knowledge, Options, Report, Stats, verify_with};
+use palisade_verify::{Knowledge, Options, Promote, Report, Stats, verify_with};
 
 /// How far equal operations are counted, and the states of each search.
-const SEARCHES: [(usize, u64); 2] = [(1, 2_000_000), (2, 1_000_000)];
+const SEARCHES: [(usize, u64); 2] = [(1, 1_000_000), (2, 1_000_000)];
+/// Searches of the first look: slots, then value sets.
+const FIRST_SEARCHES: usize = 2;
+/// Abstract states of each of them.
+const FIRST_STATES: usize = 1_000_000;
 
 /// Whether the program satisfies its properties under the model of `options`.
 pub fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
-    let searched = match options.model {
-        Model::Rma => searched(program, options),
-        Model::Sc | Model::Tso | Model::Pso => None,
+    let mut report = match options.model {
+        Model::Rma => remote(program, options, knowledge),
+        Model::Sc | Model::Tso | Model::Pso => verify_with(program, options, knowledge),
     };
-    let mut report = searched.unwrap_or_else(|| verify_with(program, options, knowledge));
     // One placement that cannot be decided says nothing about the others.
     if let (Verdict::Unknown(Unknown::Unsupported(what, _)), Model::Rma) =
         (&report.verdict, options.model)
@@ -25,6 +30,22 @@ pub fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Re
         report.verdict = Verdict::Unknown(Unknown::GaveUp(what.clone()));
     }
     report
+}
+
+fn remote(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    let first = Options {
+        max_searches: FIRST_SEARCHES,
+        max_states: FIRST_STATES,
+        promote: Promote::Always,
+        ..options.clone()
+    };
+    let report = verify_with(program, &first, knowledge);
+    match report.verdict {
+        Verdict::Holds | Verdict::Violated(_) => return report,
+        Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => return report,
+        Verdict::Unknown(_) => {}
+    }
+    searched(program, options).unwrap_or_else(|| verify_with(program, options, knowledge))
 }
 
 /// A proof with a certificate if there is one, else what [`decide`] says.

@@ -18,7 +18,7 @@ use palisade_program::{Model, Program, Unknown, Verdict, Violation};
 use palisade_verify::hunt::{Bug, hunt};
 use palisade_verify::{Knowledge, Report, Stats, verify_with};
 
-use crate::clause::{Refuted, is_everything, strengthen};
+use crate::clause::{Refuted, is_everything, replays, strengthen};
 use crate::cost::Cost;
 use crate::hitting_set::{Clause, exceeding, minimum};
 
@@ -136,6 +136,18 @@ pub struct Outcome {
     pub stats: Stats,
     /// Most predicates of any verification.
     pub predicates: usize,
+    /// Placements with bugs, each the highest that was found to have its run.
+    pub refuted: Vec<Refuted>,
+}
+
+impl Outcome {
+    /// Whether a run that the machine has done violates the program with this placement: one
+    /// of those that the synthesis has met, run anew.
+    pub fn has_bug(&self, plan: &Plan<'_>, placement: &Placement) -> bool {
+        let own = self.refuted.iter();
+        let mut own = own.filter(|r| placement.is_below(&r.placement));
+        own.any(|r| replays(&plan.switched(placement), &r.witness).is_some())
+    }
 }
 
 /// Finds the cheapest fences with which the plan's program satisfies its
@@ -181,6 +193,7 @@ pub(crate) struct Synthesis<'p, 'a> {
     is_complete: bool,
     stats: Stats,
     predicates: usize,
+    refuted: Vec<Refuted>,
 }
 
 impl<'p, 'a> Synthesis<'p, 'a> {
@@ -196,6 +209,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             is_complete: true,
             stats: Stats::default(),
             predicates: 0,
+            refuted: Vec::new(),
         }
     }
 
@@ -212,6 +226,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             undecided: self.undecided,
             stats: self.stats,
             predicates: self.predicates,
+            refuted: self.refuted,
         }
     }
 
@@ -406,6 +421,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         };
         let refuted = strengthen(self.plan, found, &mut another);
         if refuted.is_confirmed(self.plan) {
+            self.refuted.push(refuted.clone());
             Judgement::Buggy(bug.violation, refuted)
         } else {
             Judgement::Undecided(Unknown::ReplayFailed(

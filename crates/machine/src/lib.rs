@@ -42,6 +42,6 @@ pub use action::{Action, ActionKind, BlockStep};
 pub use explore::explore;
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use replay::{
-    Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_guided,
-    replay_threads,
+    Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
+    replay_guided, replay_threads,
 };

@@ -5,9 +5,9 @@
 //! [`replay`] takes every step of a run, those of memory too. [`replay_threads`]
 //! takes the threads' steps under SC, where memory has no steps of its own.
 //! [`replay_guided`] takes the threads' steps and searches for the steps of memory
-//! in between.
+//! in between; [`replay_deepest`] does so for long runs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use palisade_program::{Cell, EdgeId, LocalId, Model, Program, Trace, Violation};
 
@@ -252,8 +252,31 @@ pub fn replay_guided(
 ) -> Result<Replayed, ReplayError> {
     let machine = machine_for(program, start)?;
     let state = first_state(&machine, start)?;
-    let actions = guide(&machine, &state, steps, limit)?;
+    let actions = guide(&machine, &state, steps, limit, Order::Breadth)?;
     record(&machine, state, &actions)
+}
+
+/// The same, but what has most of the threads' steps behind it is looked at first: runs of
+/// many steps are found soon, and may have more steps of memory than they need.
+pub fn replay_deepest(
+    program: &Program,
+    start: &Start,
+    steps: &[ThreadStep],
+    limit: usize,
+) -> Result<Replayed, ReplayError> {
+    let machine = machine_for(program, start)?;
+    let state = first_state(&machine, start)?;
+    let actions = guide(&machine, &state, steps, limit, Order::Deepest)?;
+    record(&machine, state, &actions)
+}
+
+/// Which node is looked at next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    /// The one that was found first.
+    Breadth,
+    /// One with the most thread steps done, of these the one that was found first.
+    Deepest,
 }
 
 /// A node of the search for memory steps.
@@ -265,12 +288,13 @@ struct Node {
     action: Option<Action>,
 }
 
-/// Breadth-first search over states and numbers of thread steps done.
+/// Search over states and numbers of thread steps done.
 fn guide(
     machine: &Machine<'_>,
     start: &State,
     steps: &[ThreadStep],
     limit: usize,
+    order: Order,
 ) -> Result<Vec<Action>, ReplayError> {
     let mut guide = Guide {
         steps,
@@ -285,11 +309,14 @@ fn guide(
         machine,
         current: 0,
         failing: None,
+        open: vec![VecDeque::new(); steps.len() + 1],
     };
+    guide.open[0].push_back(0);
     let mut scratch = Scratch::default();
     let mut furthest = 0;
     let mut complete = None;
-    while guide.current < guide.nodes.len() {
+    while let Some(next) = guide.next_open(order) {
+        guide.current = next;
         let node = &guide.nodes[guide.current];
         furthest = furthest.max(node.done);
         if node.done == steps.len() {
@@ -311,7 +338,6 @@ fn guide(
                 }),
             };
         }
-        guide.current += 1;
     }
     match complete {
         Some(end) => Ok(guide.path(end, None)),
@@ -327,9 +353,21 @@ struct Guide<'a, 'p> {
     bytes: Vec<u8>,
     current: usize,
     failing: Option<Action>,
+    /// Nodes that were not looked at, by the number of thread steps done.
+    open: Vec<VecDeque<usize>>,
 }
 
 impl Guide<'_, '_> {
+    /// Takes the node that is to be looked at next.
+    fn next_open(&mut self, order: Order) -> Option<usize> {
+        let waiting = self.open.iter_mut().filter(|q| !q.is_empty());
+        let queue = match order {
+            Order::Breadth => waiting.min_by_key(|q| q.front().copied())?,
+            Order::Deepest => waiting.last()?,
+        };
+        queue.pop_front()
+    }
+
     /// How many thread steps are done after `step`, if it is one that is wanted.
     fn after(&self, step: &Move<'_>) -> Option<usize> {
         let done = self.nodes[self.current].done;
@@ -396,6 +434,7 @@ impl Sink for Guide<'_, '_> {
         }
         self.machine.pack(&state, &mut self.bytes);
         if self.seen.insert((done, self.bytes.clone())) {
+            self.open[done].push_back(self.nodes.len());
             self.nodes.push(Node {
                 state,
                 done,

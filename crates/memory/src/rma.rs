@@ -183,7 +183,13 @@ pub fn slots_needed(program: &Program, most: u32) -> Option<u32> {
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
     let all = program.templates.iter().map(|t| operations(program, t));
     let all: Vec<Vec<Operation>> = all.collect();
-    assemble(program, all, (k, full), None)
+    assemble(program, all, ((k, 0), full), None)
+}
+
+/// How many slots an operation gets, of `k` at most; all that it can need if these are no more
+/// than `exact`.
+fn own_slots(template: &Template, operation: &Operation, (k, exact): (u32, u32)) -> u32 {
+    most_pending(template, operation).map_or(k, |need| need.min(k.max(exact)))
 }
 
 /// The program under RMA with any number of pending operations: at most `k` of each in
@@ -192,8 +198,18 @@ pub fn reduce_sets(program: &Program, k: u32, wanted: &Wanted<'_>) -> Reduced {
     let all = program.templates.iter().map(|t| operations(program, t));
     let all: Vec<Vec<Operation>> = all.collect();
     let mut extended = program.clone();
-    let sets = ValueSets::new(&mut extended, &all, wanted);
-    let reduced = assemble(&extended, all, (k, Full::Blocks), Some(&sets));
+    let slots = |template: &Template, o: &Operation| own_slots(template, o, (k, wanted.exact));
+    let is_bounded = |number: usize, operation: &Operation| {
+        let template = &program.templates[number];
+        most_pending(template, operation).is_some_and(|need| need <= slots(template, operation))
+    };
+    let sets = ValueSets::new(&mut extended, &all, &is_bounded, wanted);
+    let reduced = assemble(
+        &extended,
+        all,
+        ((k, wanted.exact), Full::Blocks),
+        Some(&sets),
+    );
     Reduced {
         sets: Some((k, sets.cells)),
         ..reduced
@@ -203,12 +219,12 @@ pub fn reduce_sets(program: &Program, k: u32, wanted: &Wanted<'_>) -> Reduced {
 fn assemble(
     program: &Program,
     operations: Vec<Vec<Operation>>,
-    (k, full): (u32, Full),
+    room: ((u32, u32), Full),
     sets: Option<&ValueSets>,
 ) -> Reduced {
     let templates = program.templates.iter().zip(operations).enumerate();
     let templates = templates.map(|(number, (template, operations))| {
-        Network::reduce(program, (number, template), operations, (k, full), sets)
+        Network::reduce(program, (number, template), operations, room, sets)
     });
     let mut reduced = Reduced::new(program, templates);
     // What is left are threads with common memory.
@@ -240,13 +256,13 @@ impl<'p> Network<'p> {
         program: &'p Program,
         (number, original): (usize, &Template),
         operations: Vec<Operation>,
-        (k, full): (u32, Full),
+        ((k, exact), full): ((u32, u32), Full),
         sets: Option<&'p ValueSets>,
     ) -> (Template, ReducedTemplate) {
         let mut builder = TemplateBuilder::new(original);
         let mut slots = Vec::new();
         for (number, operation) in operations.iter().enumerate() {
-            let own = most_pending(original, operation).map_or(k, |need| need.min(k));
+            let own = own_slots(original, operation, (k, exact));
             let number = number as u32;
             let kind = if operation.put { "put" } else { "get" };
             let slot = |i: u32| {
@@ -263,7 +279,7 @@ impl<'p> Network<'p> {
         for (number, operation) in all.enumerate() {
             let side = (operation.remote, operation.copy);
             // None of them joins a set.
-            let most = k.max(1);
+            let most = k.max(exact).max(1);
             let own = most_issued(original, operation.edge, side).map_or(most, |n| n.min(most));
             let slot = |i| AtomicSlot::new(&mut builder, &operation, number as u32, i);
             let own = (0..own).map(slot).collect();
@@ -344,15 +360,19 @@ impl<'p> Network<'p> {
                 alternatives.push(vec![vec![here]]);
                 steps.push(Step::Assume(equals(*phase, FREE).negate()));
             }
-            if let Some((sets, scratch)) = self.sets {
+            let own = (self.template, number);
+            let joining = self.sets.and_then(|(sets, scratch)| {
+                Some((sets.join(self.program, own, scratch)?, scratch))
+            });
+            if let Some((joining, scratch)) = joining {
                 steps.push(Step::Load {
                     dst: scratch.value,
                     src: place_of(self.program, operation.source),
                 });
                 let mut chain = vec![vec![steps]];
-                chain.extend(sets.join(self.program, (self.template, number), scratch));
+                chain.extend(joining);
                 alternatives.push(chain);
-            } else if self.full == Full::Fails {
+            } else if self.sets.is_some() || self.full == Full::Fails {
                 let kind = AssertKind::Other(OVERFLOW.into());
                 steps.push(Step::Assert {
                     cond: Expr::FALSE,
@@ -466,7 +486,9 @@ impl<'p> Network<'p> {
         let mut chain = vec![vec![vec![drained]]];
         for (number, operation, _) in self.all() {
             let own = (self.template, number);
-            let unused = sets.unused(self.program, own, scratch);
+            let Some(unused) = sets.unused(self.program, own, scratch) else {
+                continue;
+            };
             match awaited((operation.remote, operation.copy), target) {
                 Expr::TRUE => chain.push(vec![unused]),
                 Expr::FALSE => {}
@@ -534,7 +556,9 @@ impl<'p> Network<'p> {
                 }
                 if let Some((sets, scratch)) = self.sets {
                     let own = (self.template, number);
-                    let mut chain = sets.pick(self.program, own, scratch);
+                    let Some(mut chain) = sets.pick(self.program, own, scratch) else {
+                        continue;
+                    };
                     chain.extend(self.stored(operation.target, local(scratch.value)));
                     chain.push(sets.leave(self.program, own));
                     add(chains(vec![chain], span), Meaning::Pick(operation.target));

@@ -13,6 +13,9 @@
 //! Rules. An operation `s` reads the cell `src(s)` and writes the cell `trg(s)`; v is
 //! the value at hand.
 //!
+//! An operation of which the control flow allows only a few instances at once may have slots
+//! for all of them and no set ([`Wanted::exact`]).
+//!
 //! | step of the original | in the reduced program, atomically |
 //! |---|---|
 //! | put, get without a free slot | the value of `src(s)` joins the set; `more = 1`. The set was empty if `more` was 0 |
@@ -59,6 +62,9 @@ pub struct Wanted<'a> {
     pub values: &'a dyn Fn(Cell) -> Option<Vec<i64>>,
     /// Copies of `[*]` templates.
     pub copies: u32,
+    /// Operations of which the control flow allows at most this many at once have all
+    /// their slots, and no set.
+    pub exact: u32,
 }
 
 /// What a cell that the reduction has added stands for.
@@ -103,10 +109,17 @@ struct Set {
     source: Cell,
 }
 
-/// The sets of one template.
+/// The sets of one template, by operation; none where slots are always enough.
 struct OfTemplate {
     copies: u32,
-    sets: Vec<Set>,
+    sets: Vec<Option<Set>>,
+}
+
+impl OfTemplate {
+    fn reading(&self, cell: Cell) -> impl Iterator<Item = &Set> {
+        let all = self.sets.iter().flatten();
+        all.filter(move |s| s.source == cell)
+    }
 }
 
 /// All sets of a program.
@@ -118,10 +131,11 @@ pub(crate) struct ValueSets {
 
 impl ValueSets {
     /// Adds the variables of the sets to `program`; `operations` are those of each
-    /// template.
+    /// template. Operations that never need a set (`is_bounded`) have none.
     pub(crate) fn new(
         program: &mut Program,
         operations: &[Vec<Operation>],
+        is_bounded: &dyn Fn(usize, &Operation) -> bool,
         wanted: &Wanted<'_>,
     ) -> Self {
         let mut all = Self {
@@ -136,6 +150,10 @@ impl ValueSets {
             };
             let mut sets = Vec::new();
             for (index, operation) in own.iter().enumerate() {
+                if is_bounded(number, operation) {
+                    sets.push(None);
+                    continue;
+                }
                 let mut add = |name: &str, part, role| {
                     let name = format!("${name}{number}_{index}");
                     let cells = (0..copies.unwrap_or(1)).map(|copy| SetCell {
@@ -161,11 +179,11 @@ impl ValueSets {
                     ),
                     None => Content::Summary(add("set", SetPart::Summary, Role::Set(more))),
                 };
-                sets.push(Set {
+                sets.push(Some(Set {
                     more,
                     content,
                     source: operation.source,
-                });
+                }));
             }
             all.templates.push(OfTemplate {
                 copies: copies.unwrap_or(1),
@@ -178,25 +196,26 @@ impl ValueSets {
     fn set(
         &self,
         program: &Program,
-        template: usize,
-        operation: usize,
-    ) -> (&Set, Option<LocalExpr>) {
+        (template, operation): (usize, usize),
+    ) -> Option<(&Set, Option<LocalExpr>)> {
         let own = at(program, template, Expr::Atom(LocalAtom::SelfId));
-        (&self.templates[template].sets[operation], own)
+        let set = self.templates[template].sets[operation].as_ref()?;
+        Some((set, own))
     }
 
-    /// The value at hand joins the own set of an operation, which is in use from now on.
+    /// The value at hand joins the own set of an operation, which is in use from now on;
+    /// `None` if it has none.
     pub(crate) fn join(
         &self,
         program: &Program,
-        (template, operation): (usize, usize),
+        operation: (usize, usize),
         scratch: Scratch,
-    ) -> Vec<Segment> {
-        let (set, own) = self.set(program, template, operation);
-        vec![
+    ) -> Option<Vec<Segment>> {
+        let (set, own) = self.set(program, operation)?;
+        Some(vec![
             Self::add(set, own.as_ref(), scratch),
             vec![vec![store(set.more, own.as_ref(), Expr::Const(1))]],
-        ]
+        ])
     }
 
     /// The value at hand joins a set.
@@ -233,7 +252,7 @@ impl ValueSets {
     pub(crate) fn written(&self, program: &Program, cell: Cell, scratch: Scratch) -> Vec<Segment> {
         let mut segments = Vec::new();
         for (number, template) in self.templates.iter().enumerate() {
-            for set in template.sets.iter().filter(|s| s.source == cell) {
+            for set in template.reading(cell) {
                 for copy in 0..template.copies {
                     let at = at(program, number, Expr::Const(i64::from(copy)));
                     let used = |value| flag(set.more, at.as_ref(), scratch, value);
@@ -250,18 +269,19 @@ impl ValueSets {
 
     /// Whether writing the cell changes no set.
     pub(crate) fn is_unread(&self, cell: Cell) -> bool {
-        let mut sets = self.templates.iter().flat_map(|t| &t.sets);
-        !sets.any(|s| s.source == cell)
+        let mut sets = self.templates.iter().flat_map(|t| t.reading(cell));
+        sets.next().is_none()
     }
 
-    /// The own set of an operation is in use, and the value at hand is one of it.
+    /// The own set of an operation is in use, and the value at hand is one of it; `None` if
+    /// it has no set.
     pub(crate) fn pick(
         &self,
         program: &Program,
-        (template, operation): (usize, usize),
+        operation: (usize, usize),
         scratch: Scratch,
-    ) -> Vec<Segment> {
-        let (set, own) = self.set(program, template, operation);
+    ) -> Option<Vec<Segment>> {
+        let (set, own) = self.set(program, operation)?;
         let own = own.as_ref();
         let ways = match &set.content {
             Content::Summary(variable) => {
@@ -279,16 +299,14 @@ impl ValueSets {
                 values.iter().map(pick).collect()
             }
         };
-        vec![vec![flag(set.more, own, scratch, 1).to_vec()], ways]
+        Some(vec![vec![flag(set.more, own, scratch, 1).to_vec()], ways])
     }
 
     /// The own set of an operation stays in use, or becomes empty.
-    pub(crate) fn leave(
-        &self,
-        program: &Program,
-        (template, operation): (usize, usize),
-    ) -> Segment {
-        let (set, own) = self.set(program, template, operation);
+    pub(crate) fn leave(&self, program: &Program, operation: (usize, usize)) -> Segment {
+        let Some((set, own)) = self.set(program, operation) else {
+            return vec![Vec::new()];
+        };
         let mut empty = vec![store(set.more, own.as_ref(), Expr::Const(0))];
         match &set.content {
             Content::Summary(_) => {}
@@ -300,15 +318,15 @@ impl ValueSets {
         vec![Vec::new(), empty]
     }
 
-    /// The own set of an operation is not in use.
+    /// The own set of an operation is not in use; `None` if it has none.
     pub(crate) fn unused(
         &self,
         program: &Program,
-        (template, operation): (usize, usize),
+        operation: (usize, usize),
         scratch: Scratch,
-    ) -> Vec<Step> {
-        let (set, own) = self.set(program, template, operation);
-        flag(set.more, own.as_ref(), scratch, 0).to_vec()
+    ) -> Option<Vec<Step>> {
+        let (set, own) = self.set(program, operation)?;
+        Some(flag(set.more, own.as_ref(), scratch, 0).to_vec())
     }
 }
 

@@ -37,11 +37,12 @@ fn violated(program: &Program, model: Model) -> Option<bool> {
     }
 }
 
-fn with_sets(program: &Program, k: u32) -> Reduced {
+fn with_sets(program: &Program, k: u32, exact: u32) -> Reduced {
     let values = |_| Some((0..=3).collect());
     let wanted = Wanted {
         values: &values,
         copies: 2,
+        exact,
     };
     rma::reduce_sets(program, k, &wanted)
 }
@@ -78,7 +79,7 @@ fn sets_miss_no_violation() {
     for seed in 0..count(100) {
         let text = generate(seed, &Shape::rma());
         let program = parse(&text);
-        let reduced = with_sets(&program, seed as u32 % 3);
+        let reduced = with_sets(&program, seed as u32 % 3, seed as u32 / 3 % 3);
         let both = (
             violated(&program, Model::Rma),
             violated(&reduced.program, Model::Sc),
@@ -175,7 +176,7 @@ fn faults_are_noticed() {
     for (what, text, fault) in faults {
         let program = parse(text);
         assert_eq!(violated(&program, Model::Rma), Some(true), "{what}");
-        let mut reduced = with_sets(&program, 0);
+        let mut reduced = with_sets(&program, 0, 0);
         let right = violated(&reduced.program, Model::Sc);
         assert_eq!(right, Some(true), "{what}: without the fault");
         fault(&program, &mut reduced);

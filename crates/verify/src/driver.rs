@@ -128,7 +128,7 @@ impl Driver<'_> {
             return self.known((bug.violation, bug.witness));
         }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
-        for planned in &plan {
+        for planned in plan.iter().take(self.options.max_searches) {
             verdict = self.planned(planned);
             match &verdict {
                 Verdict::Holds => {
@@ -317,10 +317,12 @@ impl Driver<'_> {
                 let copies = self.copies();
                 let (program, model) = (self.program, self.options.model);
                 let reduced = task.reduced.as_ref();
-                if matches!(task.search, Search::Sets(_)) {
-                    return Verdict::Unknown(Unknown::Bound(vec![plan::SETS.to_owned()]));
-                }
-                match evidence::replay(program, reduced, &self.instances, model, copies, &run) {
+                let replayed = if task.search.has_sets() {
+                    evidence::replay_guided(program, reduced, &self.instances, model, copies, &run)
+                } else {
+                    evidence::replay(program, reduced, &self.instances, model, copies, &run)
+                };
+                match replayed {
                     Ok((violation, witness)) => {
                         self.report.witness = Some(witness);
                         Verdict::Violated(violation)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use palisade_certify::Certificate;
 use palisade_logic::SolverStats;
-use palisade_machine::{Action, ActionKind, BlockStep, Start, Witness};
+use palisade_machine::{Action, ActionKind, BlockStep, Start, ThreadStep, Witness};
 use palisade_memory::reduced::{Meaning, Reduced};
 use palisade_program::cfg::Step;
 use palisade_program::{Cell, EdgeId, Init, Instance, LocalId, Model, Program, Unknown, Violation};
@@ -26,6 +26,51 @@ pub fn replay(
 ) -> Result<(Box<Violation>, Witness), Unknown> {
     let same: Vec<usize> = (0..instances.len()).collect();
     replay_as(program, reduced, (instances, &same), model, threads, run)
+}
+
+/// States that the machine looks at for the network's steps of one run.
+const GUIDED_STATES: usize = 60_000;
+
+/// Replays a run whose network steps go through value sets: these do not say which operation
+/// it was, so that only the threads' steps are taken, and the machine looks for steps of the
+/// network in between.
+pub fn replay_guided(
+    program: &Program,
+    reduced: Option<&Reduced>,
+    instances: &[Instance],
+    model: Model,
+    threads: u32,
+    run: &Run,
+) -> Result<(Box<Violation>, Witness), Unknown> {
+    let start = start(program, instances, model, threads, run);
+    let steps = run.steps.iter();
+    let steps = steps.filter_map(|s| thread_only(&action(program, reduced, instances, s)?));
+    let steps: Vec<ThreadStep> = steps.collect();
+    let replayed = palisade_machine::replay_deepest(program, &start, &steps, GUIDED_STATES);
+    let replayed = replayed.map_err(|error| Unknown::ReplayFailed(error.to_string()))?;
+    let violation = replayed.violation.ok_or_else(|| {
+        Unknown::ReplayFailed("the machine runs the threads' steps but sees no violation".into())
+    })?;
+    let actions = replayed.actions;
+    Ok((violation, Witness { start, actions }))
+}
+
+/// The step, if it is a thread's. Which way an atomic block went is left open: the
+/// reduction has put steps of its own into it.
+fn thread_only(action: &Action) -> Option<ThreadStep> {
+    let (edge, choice) = match &action.kind {
+        ActionKind::Step { edge, choice } => (*edge, *choice),
+        ActionKind::Block { edge, .. } => (*edge, None),
+        ActionKind::Update { .. } => return None,
+        ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
+        ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,
+    };
+    Some(ThreadStep {
+        thread: action.thread,
+        edge,
+        choice,
+        path: None,
+    })
 }
 
 /// The same where the machine's threads have other places: `places` gives them by the
@@ -123,7 +168,7 @@ pub(crate) fn action(
             operand: operand as usize,
         },
         Meaning::AtomicApply(target) => ActionKind::AtomicApply { target },
-        // Runs through sets are not replayed: which operation it was is not in them.
+        // Which operation it was is not in the run.
         Meaning::End | Meaning::Pick(_) => return None,
     };
     Some(Action {

@@ -16,7 +16,7 @@ use palisade_certify::{
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
-use palisade_logic::{Formula, Term};
+use palisade_logic::{Formula, Term, Var};
 use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::remote_atomics::Input;
@@ -196,8 +196,8 @@ impl<'a> Translator<'a> {
         explicit.map_or(0, |e| control.values[e.position])
     }
 
-    /// What is known of listed sets: each value is one of those that they have.
-    fn listed(&self, control: &Control) -> Result<Vec<Formula>, Overflow> {
+    /// The listed sets in use, in order, with the values that they have.
+    fn listed(&self, control: &Control) -> Vec<(Var, Vec<i64>)> {
         let mut all = Vec::new();
         for more in self.set_cells().iter().filter(|c| c.part == SetPart::More) {
             let used = self.explicit_value(control, self.set_slot(more)) == 1;
@@ -216,15 +216,15 @@ impl<'a> Translator<'a> {
                 if let SetPart::Has(value) = cell.part {
                     is_listed = true;
                     if self.explicit_value(control, self.set_slot(cell)) == 1 {
-                        values.push(Formula::eq(&Term::var(element), &Term::constant(value))?);
+                        values.push(value);
                     }
                 }
             }
             if is_listed {
-                all.push(Formula::any(values));
+                all.push((element, values));
             }
         }
-        Ok(all)
+        all
     }
 
     /// A slot of the reduction's operation with this number, by the number that the
@@ -497,11 +497,12 @@ impl<'a> Translator<'a> {
     /// How the certificate speaks of long buffers.
     fn beyond(&self) -> Option<Beyond> {
         let reduced = self.reduced?;
-        if let Some((slots, _)) = reduced.sets {
+        if let Some((cells, _)) = reduced.sets {
             return Some(Beyond {
-                cells: slots,
+                cells,
                 keep: Keep::default(),
                 claims: Vec::new(),
+                slots: self.slots(reduced, cells),
             });
         }
         let (cells, keep) = reduced.beyond?;
@@ -523,7 +524,27 @@ impl<'a> Translator<'a> {
                 beyond::Keep::Oldest => Keep::Oldest,
             },
             claims,
+            slots: Vec::new(),
         })
+    }
+
+    /// The operations that have other than `usual` slots, by thread and number.
+    fn slots(&self, reduced: &Reduced, usual: u32) -> Vec<(u32, u32, u32)> {
+        let mut all = Vec::new();
+        for (thread, instance) in self.space.threads.iter().enumerate() {
+            let template = &reduced.templates[instance.template.index()];
+            for number in 0..template.operations.len() as u32 {
+                let own = template.locals.iter();
+                let own = own.filter(|p| matches!(p, Part::Phase(n, _) if *n == number));
+                let own = own.count() as u32;
+                if own != usual {
+                    let operation = self.pending(thread, number, 0, false).operation;
+                    all.push((thread as u32, operation, own));
+                }
+            }
+        }
+        all.sort_unstable();
+        all
     }
 
     /// The certificate that these states are.
@@ -541,7 +562,7 @@ impl<'a> Translator<'a> {
             .filter(|slot| !matches!(self.slots[*slot], Slot::Shape))
             .collect();
         let mut atoms = Atoms::default();
-        let mut entries: BTreeMap<palisade_certify::Control, Vec<Cube>> = BTreeMap::new();
+        let mut entries: BTreeMap<palisade_certify::Control, Vec<Reached>> = BTreeMap::new();
         for node in nodes {
             let mut literals = Vec::new();
             for (p, value) in node.valuation.known() {
@@ -550,13 +571,24 @@ impl<'a> Translator<'a> {
                     literals.push(atoms.literal(part));
                 }
             }
-            for fact in self.listed(&node.control)? {
-                literals.push(atoms.literal(&fact));
-            }
             literals.sort_unstable();
             literals.dedup();
+            let reached = Reached {
+                literals,
+                listed: self.listed(&node.control),
+            };
             let control = self.control(&node.control, &explicit);
-            entries.entry(control).or_default().push(Cube(literals));
+            let own = entries.entry(control).or_default();
+            if !own.iter().any(|other| other.covers(&reached)) {
+                own.retain(|other| !reached.covers(other));
+                own.push(reached);
+            }
+        }
+        let mut translated = Vec::with_capacity(entries.len());
+        for (control, own) in entries {
+            let cubes = own.into_iter().map(|reached| reached.cube(&mut atoms));
+            let cubes = cubes.collect::<Result<_, Overflow>>()?;
+            translated.push(Entry { control, cubes });
         }
         let name = |slot: &usize| match self.slots[*slot] {
             Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
@@ -572,11 +604,39 @@ impl<'a> Translator<'a> {
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,
-            entries: entries
-                .into_iter()
-                .map(|(control, cubes)| Entry { control, cubes })
-                .collect(),
+            entries: translated,
         })
+    }
+}
+
+/// A state: what is known of its data, and the values that its listed sets have.
+struct Reached {
+    literals: Vec<(u32, bool)>,
+    listed: Vec<(Var, Vec<i64>)>,
+}
+
+impl Reached {
+    /// Whether all states of `other` are of this one: its sets have no fewer values.
+    fn covers(&self, other: &Self) -> bool {
+        let wider = |(own, others): (&(Var, Vec<i64>), &(Var, Vec<i64>))| {
+            own.0 == others.0 && others.1.iter().all(|v| own.1.contains(v))
+        };
+        self.literals == other.literals
+            && self.listed.len() == other.listed.len()
+            && self.listed.iter().zip(&other.listed).all(wider)
+    }
+
+    /// The cube: each element of a listed set is one of its values.
+    fn cube(self, atoms: &mut Atoms) -> Result<Cube, Overflow> {
+        let mut literals = self.literals;
+        for (element, values) in self.listed {
+            let is = |v: i64| Formula::eq(&Term::var(element), &Term::constant(v));
+            let any = values.into_iter().map(is).collect::<Result<Vec<_>, _>>()?;
+            literals.push(atoms.literal(&Formula::any(any)));
+        }
+        literals.sort_unstable();
+        literals.dedup();
+        Ok(Cube(literals))
     }
 }
 

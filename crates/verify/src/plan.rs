@@ -70,6 +70,15 @@ pub(crate) enum Search {
     /// RMA: any number of pending operations, this many of each in slots, the others in
     /// value sets.
     Sets(u32),
+    /// RMA: the same, but operations that the control flow bounds have all their slots.
+    Mixed(u32),
+}
+
+impl Search {
+    /// Whether violations may go through value sets.
+    pub(crate) const fn has_sets(&self) -> bool {
+        matches!(self, Self::Sets(_) | Self::Mixed(_))
+    }
 }
 
 /// A search and how long to try.
@@ -147,11 +156,11 @@ pub(crate) fn remote(program: &Program) -> Vec<Planned> {
     // A slot too few shows soon; sets may have violations that are none.
     vec![
         planned(Search::Slots(1)),
-        planned(Search::Sets(0)),
-        planned(Search::Sets(1)),
+        planned(Search::Mixed(0)),
+        planned(Search::Mixed(1)),
         planned(Search::HuntingSlots(2)),
         planned(Search::Slots(2)),
-        planned(Search::Sets(2)),
+        planned(Search::Mixed(2)),
         planned(Search::Slots(3)),
     ]
 }
@@ -231,7 +240,8 @@ impl<'a> Reducer<'a> {
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
             Search::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Search::HuntingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
-            Search::Sets(slots) => self.with_sets(*slots),
+            Search::Sets(slots) => self.with_sets(*slots, 0),
+            Search::Mixed(slots) => self.with_sets(*slots, EXACT_SLOTS),
             Search::Abstract(cells) => return Some(self.abstracted(*cells, self.keep)),
             Search::Otherwise(cells) => {
                 let keep = match self.keep {
@@ -261,12 +271,13 @@ impl<'a> Reducer<'a> {
     }
 
     /// Any number of pending operations; sets of few values are listed.
-    fn with_sets(&self, slots: u32) -> Reduced {
+    fn with_sets(&self, slots: u32, exact: u32) -> Reduced {
         let finite = Finite::of(self.program, &self.instances);
         let values = |cell: Cell| listed(&finite, cell);
         let wanted = Wanted {
             values: &values,
             copies: self.copies,
+            exact,
         };
         rma::reduce_sets(self.program, slots, &wanted)
     }
@@ -298,7 +309,7 @@ impl<'a> Reducer<'a> {
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
             Search::Slots(_) | Search::HuntingSlots(_) => failed,
-            Search::Sets(_) => Unknown::Bound(vec![SETS.to_owned()]),
+            Search::Sets(_) | Search::Mixed(_) => Unknown::Bound(vec![SETS.to_owned()]),
         };
         (why, false)
     }

@@ -3,6 +3,7 @@
 //! rules).
 
 use super::{Frame, Memory, Runner, Trouble, number, overflow, unsupported};
+use crate::beyond::Beyond;
 use crate::remote::{Awaited, Operation, awaited, operations};
 use crate::remote_atomic::{AtomicOperation, atomic_operations, changed};
 use crate::state::StateVar;
@@ -112,7 +113,8 @@ impl Runner<'_> {
     ) -> Result<(), Trouble> {
         let in_slots = frame.buffer.pending.iter();
         let in_slots = in_slots.filter(|p| p.operation == operation).count();
-        if self.beyond.is_none_or(|b| in_slots < b.cells as usize) {
+        let has_room = |b: &Beyond| in_slots < b.slots(self.thread, operation) as usize;
+        if self.beyond.is_none_or(has_room) {
             frame.buffer = frame.buffer.with_issued(operation);
             return Ok(());
         }

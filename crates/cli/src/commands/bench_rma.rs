@@ -193,7 +193,7 @@ fn measure(args: &BenchArgs, context: &Context, experiment: &Experiment) -> Row 
     let proof = repaired
         .as_ref()
         .map(|p| judge::certify(p, &options.verify, &options.knowledge));
-    let flushes = placement.map(|p| (plan.fences(&p).len(), needed(&plan, &p, &options)));
+    let flushes = placement.map(|p| (plan.fences(&p).len(), needed(&plan, &p, &found, &options)));
     let lines = (
         boolean_lines(program, &options),
         repaired.as_ref().and_then(|p| {
@@ -215,12 +215,14 @@ fn measure(args: &BenchArgs, context: &Context, experiment: &Experiment) -> Row 
     }
 }
 
-/// How many of the flushes give a replayed bug when they are taken out alone.
-fn needed(plan: &Plan<'_>, placement: &Placement, options: &Options) -> usize {
+/// How many of the flushes give a replayed bug when they are taken out alone. The synthesis has
+/// met one for each, if its placement is a minimum; else the machine looks for one.
+fn needed(plan: &Plan<'_>, placement: &Placement, found: &Found, options: &Options) -> usize {
     let chosen = (0..placement.0.len()).filter(|&d| placement.0[d] != Level::None);
     let has_bug = |&decision: &usize| {
-        let fewer = plan.switched(&placement.with(decision, Level::None));
-        hunt(&fewer, Model::Rma, HUNT, &options.verify).is_some()
+        let fewer = placement.with(decision, Level::None);
+        let searched = || hunt(&plan.switched(&fewer), Model::Rma, HUNT, &options.verify);
+        found.has_bug(plan, &fewer) || searched().is_some()
     };
     chosen.filter(has_bug).count()
 }

@@ -91,6 +91,7 @@ fn remote(program: &Program, buffers: &Buffers) -> Result<Reduced> {
             let wanted = Wanted {
                 values: &cell_values(program),
                 copies: 2,
+                exact: 0,
             };
             Ok(rma::reduce_sets(program, *slots, &wanted))
         }
