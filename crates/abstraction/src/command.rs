@@ -29,7 +29,7 @@ use palisade_program::{Cell, EdgeId, Instance, LocId, LocalAtom, LocalExpr, Loca
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interior::interior;
-use crate::space::{Control, Space};
+use crate::space::{Control, Explicit, Space};
 
 /// Most steps executed for one command, over all its paths.
 const MAX_STEPS: usize = 4_000;
@@ -497,6 +497,7 @@ impl<'s> Executor<'s> {
             Step::Havoc { dst, domain } => {
                 let slot = self.local(*dst);
                 if let Some(explicit) = &self.space.slots[slot].explicit {
+                    known_values(explicit, span)?;
                     let inside = |v: &&i64| domain.is_none_or(|d| d.contains(**v));
                     let runs = explicit.values.iter().filter(inside).map(|&v| {
                         let mut run = run.clone();
@@ -622,6 +623,7 @@ impl<'s> Executor<'s> {
             run.explicit.insert(slot, constant);
             return Ok(vec![run]);
         }
+        known_values(explicit, span)?;
         let mut runs = Vec::new();
         for &v in &explicit.values {
             let equal = fits(Formula::eq(value, &Term::constant(v)), span)?;
@@ -678,4 +680,13 @@ fn fits<T>(
         what: error.to_string(),
         span,
     })
+}
+
+/// That an explicit variable has no other values than those listed.
+fn known_values(explicit: &Explicit, span: Span) -> Result<(), Unsupported> {
+    if explicit.open {
+        let what = "data for a variable whose values are not known".to_owned();
+        return Err(Unsupported { what, span });
+    }
+    Ok(())
 }

@@ -10,12 +10,16 @@
 //! [`MAX_VALUES`] values, or an unknown one, become unbounded. The result
 //! over-approximates the values under every interleaving and, since a buffered
 //! value was stored too, under every memory model.
+//!
+//! [`Finite::within`] leaves out values outside a range: what it says is a guess, which its
+//! user must check.
 
 use std::collections::BTreeSet;
 
 use palisade_program::cfg::{Cfg, FlushTarget, Place, Step};
 use palisade_program::{
-    BinOp, Cell, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, LocalId, Program,
+    BinOp, Cell, Change, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, LocalId, Operand,
+    Program, RemoteAtomic,
 };
 
 /// Most values of a finite variable.
@@ -38,6 +42,16 @@ pub struct Finite {
 impl Finite {
     /// Runs the analysis for these threads.
     pub fn of(program: &Program, threads: &[Instance]) -> Self {
+        Self::analysed(program, threads, None)
+    }
+
+    /// The values inside `range`, which has at most [`MAX_VALUES`] of them, that variables would
+    /// have if none ever left it.
+    pub fn within(program: &Program, threads: &[Instance], range: Domain) -> Self {
+        Self::analysed(program, threads, Some(range))
+    }
+
+    fn analysed(program: &Program, threads: &[Instance], range: Option<Domain>) -> Self {
         let cells = program.globals.iter().flat_map(|g| {
             g.init
                 .iter()
@@ -49,6 +63,7 @@ impl Finite {
             cells: cells.collect(),
             assigned: Vec::new(),
             changed: true,
+            range,
         };
         let mut locals = Vec::new();
         while std::mem::take(&mut analysis.changed) {
@@ -100,6 +115,8 @@ struct Analysis<'p> {
     assigned: Locals,
     /// Whether a cell has got new values.
     changed: bool,
+    /// Values outside are left out.
+    range: Option<Domain>,
 }
 
 impl Analysis<'_> {
@@ -155,18 +172,12 @@ impl Analysis<'_> {
         match step {
             Step::Assume(e) | Step::Assert { cond: e, .. } => return restrict(thread, locals, e),
             Step::Assign { dst, value } => {
-                locals[dst.index()] = evaluate(thread, &locals, value);
+                locals[dst.index()] = self.evaluate(thread, &locals, value);
             }
             Step::Havoc { dst, domain } => locals[dst.index()] = domain.and_then(range),
-            Step::Load { dst, src } => {
-                let mut values = Some(BTreeSet::new());
-                for cell in self.named(thread, &locals, src) {
-                    add(&mut values, &self.cells[cell.index()]);
-                }
-                locals[dst.index()] = values;
-            }
+            Step::Load { dst, src } => locals[dst.index()] = self.held(thread, &locals, src),
             Step::Store { dst, value } => {
-                let new = evaluate(thread, &locals, value);
+                let new = self.evaluate(thread, &locals, value);
                 for cell in self.named(thread, &locals, dst) {
                     self.changed |= add(&mut self.cells[cell.index()], &new);
                 }
@@ -186,17 +197,7 @@ impl Analysis<'_> {
                     }
                 }
             }
-            // The network computes: any value may come out.
-            Step::RemoteAtomic(atomic) => {
-                for place in [Some(&atomic.remote), atomic.result.as_ref()] {
-                    for target in place
-                        .map(|p| self.named(thread, &locals, p))
-                        .unwrap_or_default()
-                    {
-                        self.changed |= add(&mut self.cells[target.index()], &None);
-                    }
-                }
-            }
+            Step::RemoteAtomic(atomic) => self.remote_atomic(thread, &locals, atomic),
             Step::Atomic(atomic) => {
                 let mut at = self.graph(thread, &atomic.body, locals);
                 return at.swap_remove(atomic.body.exit.index());
@@ -208,6 +209,73 @@ impl Analysis<'_> {
             add(&mut self.assigned[dst.index()], &locals[dst.index()]);
         }
         Some(locals)
+    }
+
+    /// The network changes a cell; what it held before goes to the result.
+    fn remote_atomic(&mut self, thread: Instance, locals: &Locals, atomic: &RemoteAtomic) {
+        let mut operands = Vec::new();
+        for operand in atomic.change.operands() {
+            let values = match operand {
+                Operand::Value(e) => self.evaluate(thread, locals, e),
+                Operand::Place(place) => self.held(thread, locals, place),
+            };
+            operands.push(values);
+        }
+        let results = atomic.result.iter();
+        let results: Vec<Cell> = results
+            .flat_map(|p| self.named(thread, locals, p))
+            .collect();
+        for target in self.named(thread, locals, &atomic.remote) {
+            let old = self.cells[target.index()].clone();
+            let new = self.changes(&atomic.change, &old, &operands);
+            self.changed |= add(&mut self.cells[target.index()], &new);
+            for result in &results {
+                self.changed |= add(&mut self.cells[result.index()], &old);
+            }
+        }
+    }
+
+    /// What a change of a cell with one of the `old` values may leave there.
+    fn changes(&self, change: &Change, old: &Values, operands: &[Values]) -> Values {
+        let zero = BTreeSet::from([0]);
+        let first = operands.first()?.as_ref()?;
+        let second = match operands.get(1) {
+            Some(values) => values.as_ref()?,
+            None => &zero,
+        };
+        let mut all = BTreeSet::new();
+        for old in old.as_ref()? {
+            for a in first {
+                for b in second {
+                    all.insert(change.apply(*old, [*a, *b]).ok()?);
+                }
+            }
+        }
+        self.inside(Some(all))
+    }
+
+    /// All values that the cells of a place have.
+    fn held(&self, thread: Instance, locals: &Locals, place: &Place) -> Values {
+        let mut values = Some(BTreeSet::new());
+        for cell in self.named(thread, locals, place) {
+            add(&mut values, &self.cells[cell.index()]);
+        }
+        values
+    }
+
+    /// The values of an expression.
+    fn evaluate(&self, thread: Instance, locals: &Locals, e: &LocalExpr) -> Values {
+        self.inside(evaluate(thread, locals, e))
+    }
+
+    /// Those of some values that are looked at.
+    fn inside(&self, values: Values) -> Values {
+        let Some(range) = self.range else {
+            return values;
+        };
+        let mut set = values?;
+        set.retain(|v| range.contains(*v));
+        Some(set)
     }
 
     /// The cells that a place may name.

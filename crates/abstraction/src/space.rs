@@ -43,6 +43,8 @@ pub struct Explicit {
     pub values: Vec<i64>,
     /// Its position among the explicit variables.
     pub position: usize,
+    /// Whether it may take others as well: then it cannot get data.
+    pub open: bool,
 }
 
 /// The finite part of a state: program counters and explicit variables.
@@ -68,6 +70,9 @@ pub struct Space<'p> {
     /// For each slot that is a set, the slot of the control variable that says whether
     /// it is in use.
     pub sets: BTreeMap<usize, usize>,
+    /// Positions of explicit flags that only add runs: whatever can happen while one is 0 can
+    /// happen while it is 1, so that a state covers the same state with fewer of them.
+    pub monotone: Vec<usize>,
     /// What is known of the initial data beside each variable's own initial value.
     pub facts: Vec<Formula>,
     first_local: Vec<usize>,
@@ -88,6 +93,7 @@ impl<'p> Space<'p> {
             slots: Vec::new(),
             explicit: Vec::new(),
             sets: BTreeMap::new(),
+            monotone: Vec::new(),
             facts: Vec::new(),
             first_local: Vec::new(),
             liveness,
@@ -124,6 +130,27 @@ impl<'p> Space<'p> {
         space
     }
 
+    /// The same with every variable explicit that starts with a known value, whether its values
+    /// are few or not: there may be no end of states. No data is left but for sets and for what
+    /// starts with any value, and none may go to a variable whose values are not known.
+    pub fn open(program: &'p Program, threads: Vec<Instance>) -> Self {
+        let mut space = Self::new(program, threads, true);
+        for index in 0..space.slots.len() {
+            let slot = &mut space.slots[index];
+            if let (None, Init::Value(value), false) =
+                (&slot.explicit, slot.init, space.sets.contains_key(&index))
+            {
+                slot.explicit = Some(Explicit {
+                    values: vec![value],
+                    position: space.explicit.len(),
+                    open: true,
+                });
+                space.explicit.push(index);
+            }
+        }
+        space
+    }
+
     fn push(
         &mut self,
         kind: SlotKind,
@@ -137,6 +164,7 @@ impl<'p> Space<'p> {
             Explicit {
                 values,
                 position: self.explicit.len() - 1,
+                open: false,
             }
         });
         self.slots.push(Slot {

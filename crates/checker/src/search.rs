@@ -1,7 +1,8 @@
 //! *3-valued explicit search*. An abstract state is a control (program counters
 //! and explicit variables) with a valuation of the predicates. States are
 //! visited breadth first, so that counterexamples are shortest; a state that
-//! another one at the same control covers is dropped.
+//! another one at the same control covers is dropped, and so is one that differs from it
+//! in fewer flags of [`Space::monotone`].
 //!
 //! The transformer over-approximates every step (its soundness condition stands
 //! on [`Transformer`]), and covering only drops states whose concrete states are
@@ -288,22 +289,31 @@ impl<'a, 's> Search<'a, 's> {
         mut valuation: Valuation,
         parent: Option<(usize, BranchId)>,
     ) -> Result<Option<Path>, Stop> {
-        let here = self.by_control.entry(control.clone()).or_default();
-        if here
-            .iter()
-            .any(|&n| self.nodes[n].valuation.covers(&valuation))
-        {
+        let flags = &self.commands.space().monotone;
+        let has_flags =
+            |a: &Control, b: &Control| flags.iter().all(|&p| a.values[p] >= b.values[p]);
+        let mut key = control.clone();
+        for &position in flags {
+            key.values[position] = 0;
+        }
+        let here = self.by_control.entry(key).or_default();
+        let covers =
+            |node: &Node| node.valuation.covers(&valuation) && has_flags(&node.control, &control);
+        if here.iter().any(|&n| covers(&self.nodes[n])) {
             self.stats.covered += 1;
             return Ok(None);
         }
         if self.options.merge {
-            for &n in here.iter() {
-                valuation = valuation.join(&self.nodes[n].valuation);
+            for node in here.iter().map(|&n| &self.nodes[n]) {
+                if node.control == control {
+                    valuation = valuation.join(&node.valuation);
+                }
             }
         }
         let depth = parent.map_or(0, |(from, _)| self.nodes[from].depth + 1);
         here.retain(|&n| {
-            let covered = valuation.covers(&self.nodes[n].valuation);
+            let covered = valuation.covers(&self.nodes[n].valuation)
+                && has_flags(&control, &self.nodes[n].control);
             self.dropped[n] |= covered;
             self.skipped[n] |= covered && (self.nodes[n].depth == depth || self.options.merge);
             !covered

@@ -12,9 +12,7 @@ use palisade_verify::{Knowledge, Options, Promote, Report, Stats, verify_with};
 
 /// How far equal operations are counted, and the states of each search.
 const SEARCHES: [(usize, u64); 2] = [(1, 1_000_000), (2, 1_000_000)];
-/// Searches of the first look: slots, then value sets.
-const FIRST_SEARCHES: usize = 2;
-/// Abstract states of each of them.
+/// Abstract states of each search of the first look.
 const FIRST_STATES: usize = 1_000_000;
 
 /// Whether the program satisfies its properties under the model of `options`.
@@ -34,7 +32,7 @@ pub fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Re
 
 fn remote(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
     let first = Options {
-        max_searches: FIRST_SEARCHES,
+        brief: true,
         max_states: FIRST_STATES,
         promote: Promote::Always,
         ..options.clone()

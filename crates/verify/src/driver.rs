@@ -11,7 +11,8 @@ use palisade_certify::Kind;
 use palisade_logic::{Formula, SolverStats};
 use palisade_machine::Witness;
 use palisade_memory::reduced::Reduced;
-use palisade_program::{Broken, Instance, Program, Unknown, Verdict, Violation};
+use palisade_memory::value_sets::SetPart;
+use palisade_program::{Broken, Cell, Instance, Program, Unknown, Verdict, Violation};
 
 use crate::direct::Direct;
 use crate::engine::{self, End, Engine};
@@ -28,6 +29,9 @@ use crate::threads::{generalised, of_declared};
 
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
+
+/// The same where all variables are explicit, and there may be no end of states.
+const COUNTING_STATES: usize = 300_000;
 
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
@@ -128,7 +132,7 @@ impl Driver<'_> {
             return self.known((bug.violation, bug.witness));
         }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
-        for planned in plan.iter().take(self.options.max_searches) {
+        for planned in &plan {
             verdict = self.planned(planned);
             match &verdict {
                 Verdict::Holds => {
@@ -176,6 +180,13 @@ impl Driver<'_> {
     /// Searches one task: finite variables explicit first, then not.
     fn task(&mut self, task: &Task<'_>) -> Verdict {
         let searched = task.reduced.as_ref().map_or(self.program, |r| &r.program);
+        if *task.search == Search::Counting {
+            let mut space = Space::open(searched, self.instances.clone());
+            space.monotone = listing_flags(task.reduced.as_ref(), &space);
+            let max = self.options.max_states.min(COUNTING_STATES);
+            // There is no data of which SC could teach anything.
+            return self.attempt(task, &space, Plan::new(self.options), max);
+        }
         let attempts: &[bool] = match self.options.promote {
             Promote::Auto => &[true, false],
             Promote::Always => &[true],
@@ -183,7 +194,8 @@ impl Driver<'_> {
         };
         let mut last = Verdict::Unknown(Unknown::GaveUp("not run".into()));
         for (number, &promote) in attempts.iter().enumerate() {
-            let space = Space::new(searched, self.instances.clone(), promote);
+            let mut space = Space::new(searched, self.instances.clone(), promote);
+            space.monotone = listing_flags(task.reduced.as_ref(), &space);
             if number > 0
                 && space.explicit.len()
                     == Space::new(searched, self.instances.clone(), true)
@@ -393,4 +405,18 @@ impl Driver<'_> {
         }
         self.report
     }
+}
+
+/// The positions of the flags that say which values listed sets have. Steps only ask whether a
+/// value is there, never whether it is not (`memory/value_sets.rs`).
+fn listing_flags(reduced: Option<&Reduced>, space: &Space<'_>) -> Vec<usize> {
+    let Some((reduced, (_, cells))) = reduced.and_then(|r| Some((r, r.sets.as_ref()?))) else {
+        return Vec::new();
+    };
+    let first = reduced.program.cell_count() - cells.len();
+    let listing = cells.iter().enumerate();
+    let listing = listing.filter(|(_, cell)| matches!(cell.part, SetPart::Has(_)));
+    let slots = listing.map(|(number, _)| space.cell_slot(Cell::from(first + number)));
+    let explicit = slots.filter_map(|slot| space.slots[slot].explicit.as_ref());
+    explicit.map(|e| e.position).collect()
 }

@@ -239,6 +239,20 @@ pub struct Plan<'t> {
     pub bug: Option<Bug>,
 }
 
+impl Plan<'_> {
+    /// Nothing is known beforehand.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            atoms: BTreeSet::new(),
+            cubes: BTreeSet::new(),
+            facts: Extrapolated::default(),
+            advisor: None,
+            bug: None,
+        }
+    }
+}
+
 /// What is about to be searched: a reduced program and its space.
 #[derive(Clone, Copy)]
 pub struct Pupil<'t> {
@@ -254,14 +268,7 @@ impl Teacher<'_> {
     /// The way to try `pupil` at this stage, from 0, each tried when the one before
     /// was too weak; none if there are no more.
     pub fn plan<'t>(&'t self, pupil: Pupil<'t>, stage: usize) -> Option<Plan<'t>> {
-        let mut plan = Plan {
-            options: self.options.clone(),
-            atoms: BTreeSet::new(),
-            cubes: BTreeSet::new(),
-            facts: Extrapolated::default(),
-            advisor: None,
-            bug: None,
-        };
+        let mut plan = Plan::new(self.options);
         let by_cubes = matches!(self.options.strategy, Strategy::Cubes | Strategy::Program)
             || self.options.extrapolate == Extrapolate::Cubes;
         let Some(reduced) = pupil.reduced else {

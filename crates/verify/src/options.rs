@@ -135,8 +135,9 @@ pub struct Options {
     pub hunt: bool,
     /// Most abstract states of one search.
     pub max_states: usize,
-    /// Most searches, where several are tried one after another (`crate::plan`).
-    pub max_searches: usize,
+    /// RMA: where several searches are tried one after another, only those that come to an end
+    /// soon.
+    pub brief: bool,
     /// Most rounds of refinement.
     pub max_rounds: usize,
     /// When to stop.
@@ -171,7 +172,7 @@ impl Default for Options {
             certify: true,
             hunt: false,
             max_states: 4_000_000,
-            max_searches: usize::MAX,
+            brief: false,
             max_rounds: 200,
             deadline: None,
             cancel: Arc::default(),

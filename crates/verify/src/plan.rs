@@ -22,7 +22,8 @@ use palisade_memory::value_sets::Wanted;
 use palisade_memory::{need, pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{
-    AssertKind, Cell, Expr, Instance, LocalAtom, LocalExpr, Model, Program, Span, Unknown,
+    AssertKind, Cell, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, Model, Program, Span,
+    Unknown,
 };
 
 use crate::options::{Buffers, Options};
@@ -45,7 +46,9 @@ const ROUNDS: usize = 60;
 const HUNTING_ROUNDS: usize = 8;
 
 /// Sets of more values than this are not listed.
-const MOST_LISTED: usize = 5;
+const MOST_LISTED: usize = 7;
+/// How far variables are guessed to count.
+const NEAR: i64 = 5;
 /// Most values of a declared range that are listed.
 const FEW: i64 = 32;
 
@@ -72,12 +75,20 @@ pub(crate) enum Search {
     Sets(u32),
     /// RMA: the same, but operations that the control flow bounds have all their slots.
     Mixed(u32),
+    /// RMA: the same, without data: all variables are explicit, and the values of sets are
+    /// guessed. For programs that count, but not far.
+    Counting,
 }
 
 impl Search {
+    /// Whether it comes to an end soon.
+    const fn is_brief(&self) -> bool {
+        matches!(self, Self::Counting | Self::Slots(1) | Self::Mixed(0))
+    }
+
     /// Whether violations may go through value sets.
     pub(crate) const fn has_sets(&self) -> bool {
-        matches!(self, Self::Sets(_) | Self::Mixed(_))
+        matches!(self, Self::Sets(_) | Self::Mixed(_) | Self::Counting)
     }
 }
 
@@ -142,7 +153,7 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
 }
 
 /// The searches under RMA where the number of slots is not given.
-pub(crate) fn remote(program: &Program) -> Vec<Planned> {
+pub(crate) fn remote(program: &Program, instances: &[Instance]) -> Vec<Planned> {
     if let Some(slots) = rma::slots_needed(program, EXACT_SLOTS) {
         return vec![Planned {
             search: Search::Slots(slots),
@@ -153,8 +164,16 @@ pub(crate) fn remote(program: &Program) -> Vec<Planned> {
         search,
         rounds: ROUNDS,
     };
+    let counts = Finite::of(program, instances);
+    let is_unknown = |values: &Values| values.is_none();
+    let counting = counts
+        .cells
+        .iter()
+        .any(is_unknown)
+        .then(|| planned(Search::Counting));
     // A slot too few shows soon; sets may have violations that are none.
-    vec![
+    let mut plan: Vec<Planned> = counting.into_iter().collect();
+    plan.extend([
         planned(Search::Slots(1)),
         planned(Search::Mixed(0)),
         planned(Search::Mixed(1)),
@@ -162,7 +181,8 @@ pub(crate) fn remote(program: &Program) -> Vec<Planned> {
         planned(Search::Slots(2)),
         planned(Search::Mixed(2)),
         planned(Search::Slots(3)),
-    ]
+    ]);
+    plan
 }
 
 /// What to search, one after another until there is a verdict.
@@ -186,7 +206,13 @@ pub(crate) fn searches(program: &Program, options: &Options) -> Result<Vec<Plann
     match &options.buffers {
         Buffers::Bounded(sizes) if model == Model::Rma => one(Search::Slots(sizes.default)),
         Buffers::Abstract(slots) if model == Model::Rma => one(Search::Sets(*slots)),
-        Buffers::Auto if model == Model::Rma => Ok(remote(program)),
+        Buffers::Auto if model == Model::Rma => {
+            let mut plan = remote(program, &program.instances(options.copies()));
+            if options.brief && plan.len() > 1 {
+                plan.retain(|planned| planned.search.is_brief());
+            }
+            Ok(plan)
+        }
         Buffers::Bounded(sizes) => {
             let cells = (0..program.cell_count()).map(Cell::from);
             let sizes = cells.map(|cell| sizes.of(program, cell));
@@ -240,8 +266,9 @@ impl<'a> Reducer<'a> {
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
             Search::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Search::HuntingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
-            Search::Sets(slots) => self.with_sets(*slots, 0),
-            Search::Mixed(slots) => self.with_sets(*slots, EXACT_SLOTS),
+            Search::Sets(slots) => self.with_sets(*slots, 0, &self.finite()),
+            Search::Mixed(slots) => self.with_sets(*slots, EXACT_SLOTS, &self.finite()),
+            Search::Counting => self.with_sets(0, EXACT_SLOTS, &self.guessed()),
             Search::Abstract(cells) => return Some(self.abstracted(*cells, self.keep)),
             Search::Otherwise(cells) => {
                 let keep = match self.keep {
@@ -270,10 +297,28 @@ impl<'a> Reducer<'a> {
         }
     }
 
+    /// The values of variables, where they are few.
+    fn finite(&self) -> Finite {
+        Finite::of(self.program, &self.instances)
+    }
+
+    /// The values of variables if none goes far beyond what it starts with. Sets of them are
+    /// checked to have no others ([`palisade_memory::value_sets::UNLISTED`]).
+    fn guessed(&self) -> Finite {
+        let given = self.program.initial_cells().into_iter();
+        let given = given.filter_map(|init| match init {
+            Init::Value(v) => Some(v),
+            Init::Any => None,
+        });
+        let near = given.filter(|v| (-NEAR..=NEAR).contains(v));
+        let (lo, hi) = near.fold((0, 0), |(lo, hi), v| (v.min(lo), v.max(hi)));
+        let range = Domain { lo, hi: hi + NEAR };
+        Finite::within(self.program, &self.instances, range)
+    }
+
     /// Any number of pending operations; sets of few values are listed.
-    fn with_sets(&self, slots: u32, exact: u32) -> Reduced {
-        let finite = Finite::of(self.program, &self.instances);
-        let values = |cell: Cell| listed(&finite, cell);
+    fn with_sets(&self, slots: u32, exact: u32, finite: &Finite) -> Reduced {
+        let values = |cell: Cell| listed(finite, cell);
         let wanted = Wanted {
             values: &values,
             copies: self.copies,
@@ -309,7 +354,9 @@ impl<'a> Reducer<'a> {
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
             Search::Slots(_) | Search::HuntingSlots(_) => failed,
-            Search::Sets(_) | Search::Mixed(_) => Unknown::Bound(vec![SETS.to_owned()]),
+            Search::Sets(_) | Search::Mixed(_) | Search::Counting => {
+                Unknown::Bound(vec![SETS.to_owned()])
+            }
         };
         (why, false)
     }

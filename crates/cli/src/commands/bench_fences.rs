@@ -7,15 +7,16 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use palisade_fences::{End, Level, Options, Outcome as Found, Placement, Plan, Rule};
 use palisade_fences::{sites, synthesize};
 use palisade_frontend::Gapped;
-use palisade_program::{Model, Source};
+use palisade_program::Model;
 use palisade_report::{Document, Outcome, Stats};
 use serde_json::{Value, json};
 
 use super::fence::gapped;
+use super::suites::{Suite, text};
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel};
 use crate::context::Context;
@@ -24,12 +25,14 @@ use crate::usage;
 /// The files of the suite, by name.
 macro_rules! suite {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../suites/fences/", $name)))),*]
+        Suite {
+            folder: "suites/fences",
+            files: &[$(($name, include_str!(concat!("../../../../suites/fences/", $name)))),*],
+        }
     };
 }
 
-/// Suites are part of the program, so that it can be run from anywhere.
-const FILES: &[(&str, &str)] = suite![
+const SUITE: Suite = suite![
     "suite.json",
     "burns.pal",
     "simple_dekker.pal",
@@ -115,42 +118,18 @@ fn models(args: &BenchArgs) -> Result<Vec<Model>> {
     }
 }
 
-/// A file of the suite: built in, or from the folder given.
-fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    if let Some(folder) = &args.folder {
-        return crate::input::read(&folder.join(name));
-    }
-    let found = FILES.iter().find(|(own, _)| *own == name);
-    let (_, text) = found.with_context(|| format!("the suite has no file {name}"))?;
-    Ok(Source::new(format!("suites/fences/{name}"), *text))
-}
-
 fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
-    let index = file(args, "suite.json")?;
-    let index: Value = serde_json::from_str(index.text())
-        .with_context(|| format!("{} is no JSON", index.name()))?;
-    let programs = index["programs"].as_array();
-    let programs = programs.context("suite.json has no list of programs")?;
-    let wanted = |entry: &&Value| {
-        let name = entry["name"].as_str().unwrap_or_default().to_lowercase();
-        let part = args.program.as_deref().unwrap_or_default().to_lowercase();
-        name.contains(&part)
-    };
-    let chosen = programs.iter().filter(wanted);
-    chosen.map(|entry| experiment(args, entry)).collect()
+    let chosen = SUITE.entries(args)?;
+    chosen.iter().map(|entry| experiment(args, entry)).collect()
 }
 
 fn experiment(args: &BenchArgs, entry: &Value) -> Result<Experiment> {
-    let text = |key: &str| {
-        let value = entry[key].as_str();
-        value.with_context(|| format!("an entry of suite.json has no `{key}`"))
-    };
-    let source = file(args, text("program")?)?;
+    let source = SUITE.file(args, text(entry, "program")?)?;
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
     let lines = source.text().lines().filter(is_code).count();
     let gapped = gapped(Path::new(source.name()), source.text());
     Ok(Experiment {
-        name: text("name")?.to_owned(),
+        name: text(entry, "name")?.to_owned(),
         gapped: gapped.map_err(|d| anyhow!("{}", d.render(false)))?,
         lines,
         paper: entry["paper"].clone(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use palisade_abstraction::bp::export;
 use palisade_abstraction::cores::ByCores;
 use palisade_abstraction::hints;
@@ -21,13 +21,14 @@ use palisade_frontend::Gapped;
 use palisade_logic::{Limits, Prover};
 use palisade_memory::reduced::Full;
 use palisade_memory::rma;
-use palisade_program::{Model, Program, Source, Verdict};
+use palisade_program::{Model, Program, Verdict};
 use palisade_report::{Document, Outcome, Stats};
 use palisade_verify::hunt::hunt;
 use palisade_verify::{Report, verify};
 use serde_json::{Value, json};
 
 use super::fence::flush_gaps;
+use super::suites::{Suite, text};
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel, StartArg};
 use crate::context::Context;
@@ -36,12 +37,14 @@ use crate::usage;
 /// The files of the suite, by name.
 macro_rules! suite {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../suites/rma/", $name)))),*]
+        Suite {
+            folder: "suites/rma",
+            files: &[$(($name, include_str!(concat!("../../../../suites/rma/", $name)))),*],
+        }
     };
 }
 
-/// Suites are part of the program, so that it can be run from anywhere.
-const FILES: &[(&str, &str)] = suite![
+const SUITE: Suite = suite![
     "suite.json",
     "abp.pal",
     "bakery.pal",
@@ -119,42 +122,18 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     })
 }
 
-/// A file of the suite: built in, or from the folder given.
-fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    if let Some(folder) = &args.folder {
-        return crate::input::read(&folder.join(name));
-    }
-    let found = FILES.iter().find(|(own, _)| *own == name);
-    let (_, text) = found.with_context(|| format!("the suite has no file {name}"))?;
-    Ok(Source::new(format!("suites/rma/{name}"), *text))
-}
-
 fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
-    let index = file(args, "suite.json")?;
-    let index: Value = serde_json::from_str(index.text())
-        .with_context(|| format!("{} is no JSON", index.name()))?;
-    let programs = index["programs"].as_array();
-    let programs = programs.context("suite.json has no list of programs")?;
-    let wanted = |entry: &&Value| {
-        let name = entry["name"].as_str().unwrap_or_default().to_lowercase();
-        let part = args.program.as_deref().unwrap_or_default().to_lowercase();
-        name.contains(&part)
-    };
-    let chosen = programs.iter().filter(wanted);
-    chosen.map(|entry| experiment(args, entry)).collect()
+    let chosen = SUITE.entries(args)?;
+    chosen.iter().map(|entry| experiment(args, entry)).collect()
 }
 
 fn experiment(args: &BenchArgs, entry: &Value) -> Result<Experiment> {
-    let text = |key: &str| {
-        let value = entry[key].as_str();
-        value.with_context(|| format!("an entry of suite.json has no `{key}`"))
-    };
-    let source = file(args, text("program")?)?;
+    let source = SUITE.file(args, text(entry, "program")?)?;
     let options = palisade_frontend::c::Options::default();
     let path = Path::new(source.name());
     let gapped = flush_gaps(path, source.text(), StartArg::All, &options);
     Ok(Experiment {
-        name: text("name")?.to_owned(),
+        name: text(entry, "name")?.to_owned(),
         gapped: gapped.map_err(|d| anyhow!("{}", d.render(false)))?,
         paper: entry["paper"].clone(),
     })

@@ -18,6 +18,7 @@ mod man;
 mod reduce;
 mod shape;
 mod show;
+mod suites;
 mod svcomp;
 mod verify;
 

@@ -2,25 +2,26 @@
 //! fences that each model and buffer size need, the predicates that a person gives
 //! for SC, and the published figures.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, Result, anyhow};
 use palisade_frontend::pal;
 use palisade_program::{Model, Program, Source};
 use serde_json::Value;
 
+use super::super::suites::{Suite, text};
 use crate::args::BenchArgs;
 use crate::predicates;
 
 /// The files of the suite `cupex`, by name.
 macro_rules! cupex {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../suites/cupex/", $name)))),*]
+        Suite {
+            folder: "suites/cupex",
+            files: &[$(($name, include_str!(concat!("../../../../../suites/cupex/", $name)))),*],
+        }
     };
 }
 
-/// Suites are part of the program, so that it can be run from anywhere.
-const CUPEX: &[(&str, &str)] = cupex![
+const CUPEX: Suite = cupex![
     "suite.json",
     "dekker.pal",
     "dekker.predicates",
@@ -63,18 +64,8 @@ pub(super) struct Experiment {
 
 /// The experiments that the arguments ask for, in the order of the rows.
 pub(super) fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
-    let index = file(args, "suite.json")?;
-    let index: Value = serde_json::from_str(index.text())
-        .with_context(|| format!("{} is no JSON", index.name()))?;
-    let programs = index["programs"].as_array();
-    let programs = programs.context("suite.json has no list of programs")?;
-    let part = args.program.as_deref().unwrap_or_default().to_lowercase();
     let mut all = Vec::new();
-    for entry in programs {
-        let name = entry["name"].as_str().unwrap_or_default().to_lowercase();
-        if !name.contains(&part) {
-            continue;
-        }
+    for entry in &CUPEX.entries(args)? {
         for model in args.model.models() {
             if model == Model::Sc {
                 all.push(experiment(args, entry, model, None)?);
@@ -90,40 +81,25 @@ pub(super) fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
     Ok(all)
 }
 
-/// A file of the suite: built in, or from the folder given.
-fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    if let Some(folder) = &args.folder {
-        let path: PathBuf = Path::new(folder).join(name);
-        return crate::input::read(&path);
-    }
-    let found = CUPEX.iter().find(|(own, _)| *own == name);
-    let (_, text) = found.with_context(|| format!("the suite has no file {name}"))?;
-    Ok(Source::new(format!("suites/cupex/{name}"), *text))
-}
-
 fn experiment(
     args: &BenchArgs,
     entry: &Value,
     model: Model,
     cells: Option<u32>,
 ) -> Result<Experiment> {
-    let text = |key: &str| {
-        let value = entry[key].as_str();
-        value.with_context(|| format!("an entry of suite.json has no `{key}`"))
-    };
     let chosen = match cells {
         Some(k) => numbers(&entry["fences"][model.to_string()][k.to_string()])
             .with_context(|| format!("suite.json lists no fences for {model} and {k} cells"))?,
         None => Vec::new(),
     };
-    let source = file(args, text("program")?)?;
+    let source = CUPEX.file(args, text(entry, "program")?)?;
     let source = Source::new(source.name(), fenced(source.text(), &chosen)?);
     let parsed = pal::parse(source).map_err(|d| anyhow!("{}", d.render(false)))?;
-    let extra = file(args, text("predicates")?)?;
+    let extra = CUPEX.file(args, text(entry, "predicates")?)?;
     let program = predicates::add(&parsed.program, &extra)?;
     let paper = entry["paper"][model.to_string()].as_array();
     Ok(Experiment {
-        name: text("name")?.to_owned(),
+        name: text(entry, "name")?.to_owned(),
         program: program.map_err(|d| anyhow!("{}", d.render(false)))?,
         model,
         cells,
