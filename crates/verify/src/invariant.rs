@@ -197,7 +197,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The listed sets in use, in order, with the values that they have.
-    fn listed(&self, control: &Control) -> Vec<(Var, Vec<i64>)> {
+    fn listed(&self, control: &Control) -> Vec<Listed> {
         let mut all = Vec::new();
         for more in self.set_cells().iter().filter(|c| c.part == SetPart::More) {
             let used = self.explicit_value(control, self.set_slot(more)) == 1;
@@ -612,13 +612,16 @@ impl<'a> Translator<'a> {
 /// A state: what is known of its data, and the values that its listed sets have.
 struct Reached {
     literals: Vec<(u32, bool)>,
-    listed: Vec<(Var, Vec<i64>)>,
+    listed: Vec<Listed>,
 }
+
+/// A listed set: its element, and its values.
+type Listed = (Var, Vec<i64>);
 
 impl Reached {
     /// Whether all states of `other` are of this one: its sets have no fewer values.
     fn covers(&self, other: &Self) -> bool {
-        let wider = |(own, others): (&(Var, Vec<i64>), &(Var, Vec<i64>))| {
+        let wider = |(own, others): (&Listed, &Listed)| {
             own.0 == others.0 && others.1.iter().all(|v| own.1.contains(v))
         };
         self.literals == other.literals
