@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::heap::print::Names;
-use palisade_program::heap::{Body, Edge, Program, Step};
-use palisade_program::{LocId, Span};
+use palisade_program::heap::{Body, Commit, CommitKind, Cond, Edge, Program, Step};
+use palisade_program::{LocId, MethodId, Span};
 
 use crate::explore::{Failure, Found, check_points};
 use crate::machine::Bound;
@@ -27,6 +27,8 @@ pub struct Suggestion {
     pub step: String,
     /// Where the step stands.
     pub span: Span,
+    /// The method, and the edges of its body: of the `return`, and of the step.
+    pub edges: (MethodId, usize, usize),
 }
 
 /// Calls in the runs by which points are chosen, before they are tried on longer ones.
@@ -171,6 +173,63 @@ fn leading_to(body: &Body, at: LocId) -> Vec<bool> {
     seen
 }
 
+/// The program with the points as commit points, in place of those that it has. A step
+/// behind which only the one `return` comes, and not the step itself, commits; another notes
+/// what would be the result (`commit later`), and the step in front of the `return` confirms
+/// it. `None` if no step is there that could. Claims like any others: a proof, or
+/// [`check_commits`](crate::check_commits), says whether they are right.
+pub fn applied(program: &Program, points: &[Suggestion]) -> Option<Program> {
+    let mut program = program.clone();
+    for method in &mut program.methods {
+        for edge in &mut method.body.edges {
+            edge.commits.clear();
+        }
+    }
+    for point in points {
+        let (method, at_return, step) = point.edges;
+        let body = &mut program.methods.get_mut(method.index())?.body;
+        let claim = |kind: CommitKind| Commit {
+            kind,
+            when: Cond::True,
+            span: point.span,
+        };
+        let (returns, again) = behind(body, step);
+        if returns == BTreeSet::from([at_return]) && !again {
+            body.edges[step].commits.push(claim(CommitKind::Now));
+            continue;
+        }
+        let before = body.edges[at_return].from;
+        let only = body.leaving(before).count() == 1;
+        if !only || before == body.entry {
+            return None;
+        }
+        body.edges[step].commits.push(claim(CommitKind::Later));
+        for edge in body.edges.iter_mut().filter(|e| e.to == before) {
+            edge.commits.push(claim(CommitKind::Confirm));
+        }
+    }
+    Some(program)
+}
+
+/// The returns that can come behind a step, and whether the step itself can.
+fn behind(body: &Body, step: usize) -> (BTreeSet<usize>, bool) {
+    let mut seen = vec![false; body.locations.len()];
+    let mut open = vec![body.edges[step].to];
+    let mut found = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at.index()], true) {
+            continue;
+        }
+        for (index, edge) in body.leaving(at) {
+            if matches!(edge.step, Step::Return(_)) {
+                found.insert(index);
+            }
+            open.push(edge.to);
+        }
+    }
+    (found, seen[body.edges[step].from.index()])
+}
+
 fn shown(program: &Program, points: &Allowed) -> Vec<Suggestion> {
     let mut all = Vec::new();
     for ((method, at_return), edges) in points {
@@ -181,12 +240,13 @@ fn shown(program: &Program, points: &Allowed) -> Vec<Suggestion> {
             body: Some(&declared.body),
         };
         for &edge in edges {
-            let edge = &declared.body.edges[edge];
+            let step = &declared.body.edges[edge];
             all.push(Suggestion {
                 method: declared.name.clone(),
                 at_return: declared.body.edges[*at_return].span,
-                step: names.step(&edge.step),
-                span: edge.span,
+                step: names.step(&step.step),
+                span: step.span,
+                edges: (MethodId::from(*method), *at_return, edge),
             });
         }
     }

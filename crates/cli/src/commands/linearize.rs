@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use palisade_frontend::heap;
-use palisade_linearize::points::{Points, Suggestion, suggest};
+use palisade_linearize::points::{Points, Suggestion, applied, suggest};
 use palisade_linearize::witness::Kind;
 use palisade_linearize::{
     Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
@@ -138,8 +138,9 @@ struct Judgement {
     /// The run that violates.
     witness: Option<Box<Witness>>,
     notes: Vec<String>,
-    /// Nothing speaks against a proof: no bug was found, and no wrong commit point.
-    may_hold: bool,
+    /// The program to prove, if nothing speaks against it: no bug was found, and no wrong
+    /// commit point. It has the commit points of the text, or those that were found.
+    may_hold: Option<Box<Program>>,
     states: u64,
     transitions: u64,
 }
@@ -151,7 +152,7 @@ fn unknown(reason: String) -> Judgement {
         bound: None,
         witness: None,
         notes: Vec::new(),
-        may_hold: false,
+        may_hold: None,
         states: 0,
         transitions: 0,
     }
@@ -172,8 +173,9 @@ fn judge(
     let cost = (search.states, search.transitions);
     let mut judgement = judged(program, options, context, search)?;
     (judgement.states, judgement.transitions) = cost;
-    if judgement.may_hold && !args.no_proof {
-        try_proof(args, context, program, &mut judgement);
+    if let Some(claims) = judgement.may_hold.take().filter(|_| !args.no_proof) {
+        let found_points = !program.has_commits();
+        try_proof(args, context, &claims, found_points, &mut judgement);
     }
     if options.reclaim != Reclaim::Never && !program.frees() {
         let note = "the program frees nothing: --free makes no difference but for leaks";
@@ -228,6 +230,7 @@ fn try_proof(
     args: &LinearizeArgs,
     context: &Context,
     program: &Program,
+    found_points: bool,
     judgement: &mut Judgement,
 ) {
     match proof::attempt(args, context, program) {
@@ -243,7 +246,9 @@ fn try_proof(
             } else {
                 format!("linearizable, for {threads}, nodes and values")
             };
-            judgement.notes = vec![proof::summary(&found)];
+            // That points explain short runs is no news now; which ones were found is.
+            judgement.notes.retain(|_| found_points);
+            judgement.notes.push(proof::summary(&found));
             judgement.notes.extend(drawn);
         }
         Attempt::Failed(notes) => {
@@ -279,7 +284,7 @@ fn about_commits(
     judgement: &mut Judgement,
 ) -> Result<(), Failure> {
     if program.specification == Specification::Nothing {
-        judgement.may_hold = true;
+        judgement.may_hold = Some(Box::new(program.clone()));
         return Ok(());
     }
     let short = Options {
@@ -292,7 +297,9 @@ fn about_commits(
     if program.has_commits() {
         match check_commits(program, &short)?.found {
             Found::Nothing => {
-                judgement.may_hold = options.reclaim == Reclaim::Never;
+                if options.reclaim == Reclaim::Never {
+                    judgement.may_hold = Some(Box::new(program.clone()));
+                }
                 judgement.notes.push(format!(
                     "the commit points explain all runs of {threads} threads with {calls} calls"
                 ));
@@ -312,6 +319,14 @@ fn about_commits(
         Points::Found(points) => {
             let found = points.iter().map(|point| suggestion(&program.source, point));
             judgement.notes.extend(found);
+            // Where the text claims nothing, these are the claims.
+            if !program.has_commits()
+                && options.reclaim == Reclaim::Never
+                && let Some(with_points) = applied(program, &points)
+                && matches!(check_commits(&with_points, &short)?.found, Found::Nothing)
+            {
+                judgement.may_hold = Some(Box::new(with_points));
+            }
         }
         Points::Cut => judgement
             .notes

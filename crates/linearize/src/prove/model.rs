@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.line(&format!("%s Lines {{{locations}}}"));
         self.line("%p is_thread(v)\n%p is_node(v)\n%p run(v) unique nonabs {}");
         for thread in 0..options.threads.unwrap_or(0) {
-            self.line(&format!("%p id[{thread}](v) unique"));
+            self.line(&format!("%p id[t{thread}](v) unique"));
         }
         for single in self.singles().into_iter().chain(self.init_locals()) {
             self.line(&format!("%p {single}(v) unique pointer"));
@@ -342,7 +342,7 @@ impl Writer<'_> {
             .enumerate()
             .filter(|_| options.threads.is_some())
         {
-            let _ = writeln!(out, "  id[{t}] = {{{name}}}");
+            let _ = writeln!(out, "  id[t{t}] = {{{name}}}");
         }
         let half: Vec<String> = threads.iter().map(|t| format!("{t}:1/2")).collect();
         let _ = writeln!(
