@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 use palisade_frontend::heap;
 use palisade_linearize::prove::{Count, Interleaving, Options, Proof, Soft, counts, prove};
-use palisade_program::Source;
 use palisade_program::heap::Program;
 use palisade_report::{Document, Outcome, Stats};
 use serde_json::{Value, json};
 
+use super::suites::{Suite, text};
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel};
 use crate::context::Context;
@@ -26,12 +26,14 @@ use crate::usage;
 /// The files of the suite, by name.
 macro_rules! suite {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../suites/soft/", $name)))),*]
+        Suite {
+            folder: "suites/soft",
+            files: &[$(($name, include_str!(concat!("../../../../../suites/soft/", $name)))),*],
+        }
     };
 }
 
-/// Suites are part of the program, so that it can be run from anywhere.
-const FILES: &[(&str, &str)] = suite![
+const SUITE: Suite = suite![
     "suite.json",
     "inc.pal",
     "treiber.pal",
@@ -69,7 +71,7 @@ struct Component {
     paper: Value,
 }
 
-struct Suite {
+struct Tables {
     groups: Vec<Group>,
     components: Vec<Component>,
     counts_title: String,
@@ -130,8 +132,8 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
         }),
         ..context.document()
     };
-    let text = table::text(&rows, &suite.counts_title, &counted);
-    context.print(&text, &document);
+    let tables = table::text(&rows, &suite.counts_title, &counted);
+    context.print(&tables, &document);
     Ok(if rows.len() == wanted {
         Outcome::Done
     } else {
@@ -141,25 +143,15 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
 
 // ---- the suite
 
-/// A file of the suite: built in, or from the folder given.
-fn file(args: &BenchArgs, name: &str) -> Result<Source> {
-    if let Some(folder) = &args.folder {
-        return crate::input::read(&folder.join(name));
-    }
-    let found = FILES.iter().find(|(own, _)| *own == name);
-    let (_, text) = found.with_context(|| format!("the suite has no file {name}"))?;
-    Ok(Source::new(format!("suites/soft/{name}"), *text))
-}
-
 fn program(args: &BenchArgs, name: &str) -> Result<Program> {
-    match heap::parse(file(args, name)?) {
+    match heap::parse(SUITE.file(args, name)?) {
         Ok(parsed) => Ok(parsed.program),
         Err(diagnostics) => Err(anyhow!("{}", diagnostics.render(false))),
     }
 }
 
-fn suite(args: &BenchArgs) -> Result<Suite> {
-    let index = file(args, "suite.json")?;
+fn suite(args: &BenchArgs) -> Result<Tables> {
+    let index = SUITE.file(args, "suite.json")?;
     let index: Value = serde_json::from_str(index.text())
         .with_context(|| format!("{} is no JSON", index.name()))?;
     let part = args.program.as_deref().unwrap_or_default().to_lowercase();
@@ -167,13 +159,13 @@ fn suite(args: &BenchArgs) -> Result<Suite> {
     let mut groups = Vec::new();
     for table in list(&index, "tables")? {
         for group in list(table, "groups")? {
-            let name = word(group, "program")?;
+            let name = text(group, "program")?;
             if is_wanted(name) {
                 groups.push(Group {
                     table: table["table"].as_u64().unwrap_or(0),
-                    title: word(table, "title")?.to_owned(),
+                    title: text(table, "title")?.to_owned(),
                     name: name.to_owned(),
-                    program: program(args, word(group, "file")?)?,
+                    program: program(args, text(group, "file")?)?,
                     paper: group["paper"].clone(),
                     ours: list(group, "ours")?
                         .iter()
@@ -185,7 +177,7 @@ fn suite(args: &BenchArgs) -> Result<Suite> {
     }
     let mut components = Vec::new();
     for row in list(&index["counts"], "rows")? {
-        let name = word(row, "component")?;
+        let name = text(row, "component")?;
         if !is_wanted(name) {
             continue;
         }
@@ -202,10 +194,10 @@ fn suite(args: &BenchArgs) -> Result<Suite> {
             paper: row["paper"].clone(),
         });
     }
-    Ok(Suite {
+    Ok(Tables {
         groups,
         components,
-        counts_title: word(&index["counts"], "title")?.to_owned(),
+        counts_title: text(&index["counts"], "title")?.to_owned(),
     })
 }
 
@@ -214,14 +206,9 @@ fn list<'v>(value: &'v Value, key: &str) -> Result<&'v Vec<Value>> {
     found.with_context(|| format!("suite.json lacks a list `{key}`"))
 }
 
-fn word<'v>(value: &'v Value, key: &str) -> Result<&'v str> {
-    let found = value[key].as_str();
-    found.with_context(|| format!("an entry of suite.json has no `{key}`"))
-}
-
 fn setting(value: &Value) -> Result<Setting> {
     Ok(Setting {
-        interleaving: match word(value, "interleaving")? {
+        interleaving: match text(value, "interleaving")? {
             "full" => Interleaving::Full,
             "restricted" => Interleaving::Restricted,
             other => return Err(anyhow!("suite.json: interleaving `{other}`")),
@@ -230,7 +217,7 @@ fn setting(value: &Value) -> Result<Setting> {
         threads: value["threads"]
             .as_u64()
             .and_then(|n| usize::try_from(n).ok()),
-        soft: match word(value, "soft")? {
+        soft: match text(value, "soft")? {
             "none" => Soft::None,
             "hand" => Soft::Hand,
             "auto" => Soft::Found,
