@@ -244,7 +244,7 @@ fn conclude(
                 format!(
                     "input structure {} breaks {}",
                     i + 1,
-                    model.rules.rules()[*rule].origin
+                    model.rules.origin(*rule)
                 ),
                 "no input structure is consistent, so nothing was analysed: correct its values",
             );

@@ -15,7 +15,7 @@
 //! Departure from TVLA: the assignments of earlier literals are re-evaluated after every split
 //! instead of being carried along, so none is lost.
 
-use crate::coerce::{Dirty, tuple_at};
+use crate::coerce::{Dirty, Shift, tuple_at};
 use crate::eval::Plan;
 use crate::formula::{Formula, Var};
 use crate::kleene::Kleene;
@@ -150,7 +150,7 @@ fn split(
 ) -> Vec<(Structure, Dirty)> {
     let p = step.predicate;
     let mut dirty = dirty.clone();
-    dirty.mark(p);
+    dirty.shift(p, Shift::SHARPER);
     let object = |v: &Var| tuple[step.vars.iter().position(|w| w == v).expect("listed")];
     let objects: Vec<usize> = step.args.iter().map(object).collect();
     let mut out = Vec::new();
@@ -170,7 +170,7 @@ fn split(
         let mut chosen = objects.clone();
         chosen[at] = s.len();
         let mut dirty = dirty.clone();
-        dirty.mark_universe();
+        dirty.mark_equality();
         if let Some(case) = holds(voc, p, both, &chosen, &dirty) {
             out.push(case);
         }
@@ -194,7 +194,7 @@ fn holds(
     let mut single = |s: &mut Structure, u: usize| {
         if s.is_summary(voc, u) {
             s.set(voc, PredId::SM, &[u], Kleene::False);
-            dirty.mark_universe();
+            dirty.mark_equality();
         }
     };
     match objects {

@@ -93,7 +93,7 @@ impl Model {
             .map(|(_, axiom)| axiom.clone())
             .collect();
         Self {
-            rules: RuleSet::new(rules(&kept)),
+            rules: RuleSet::new(&self.vocabulary, rules(&kept)),
             axioms: kept,
             ..self.clone()
         }

@@ -67,7 +67,7 @@ pub fn run(a: &Analysis, r: &Run) -> String {
 /// What else is worth knowing: what was dropped, what stands for nothing.
 pub fn notes(a: &Analysis) -> Vec<String> {
     let f = &a.fixpoint;
-    let origin = |rule: usize| &a.model.rules.rules()[rule].origin;
+    let origin = |rule: usize| a.model.rules.origin(rule);
     let mut out = Vec::new();
     for (rule, n) in &f.discarded {
         let origin = origin(*rule);

@@ -9,13 +9,16 @@
 //! Each source is brought to clauses: universal quantifiers are dropped, conjunctions split,
 //! disjunctions distributed up to a limit; existential parts stay whole. Every literal of a
 //! clause that is an atom or an equality gives one rule: the negation of the others implies
-//! it. That is the closure under contraposition, all logically equivalent.
+//! it. That is the closure under contraposition, all logically equivalent. Clauses of unary
+//! literals over one variable are kept as they are ([`crate::clause`]).
 
+use crate::clause::Clause;
 use crate::eval::Plan;
 use crate::formula::{Formula, Var};
 use crate::kleene::Kleene;
 use crate::query::Query;
 use crate::vocabulary::{PredId, Vocabulary};
+use std::collections::BTreeSet;
 
 /// Clauses that one source may give before distribution stops.
 const MAX_CLAUSES: usize = 64;
@@ -46,8 +49,10 @@ pub struct Rule {
     pub(crate) query: Option<Query>,
     /// Predicates of the body and of the head.
     pub(crate) uses: Vec<PredId>,
-    /// Whether the universe, `sm` or `ac` can matter.
+    /// Whether it matters which objects there are.
     pub(crate) universe: bool,
+    /// Whether it matters which objects are equal: which are summary objects.
+    pub(crate) equality: bool,
     /// Where it comes from, for people.
     pub origin: String,
     /// Which source it comes from.
@@ -161,14 +166,29 @@ pub fn definition_axioms(voc: &Vocabulary) -> Vec<Axiom> {
     out
 }
 
-/// Turns axioms into rules.
-pub fn rules(axioms: &[Axiom]) -> Vec<Rule> {
-    let mut out = Vec::new();
+/// What coerce works with.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) clauses: Vec<Clause>,
+}
+
+/// Turns axioms into rules and clauses.
+pub fn rules(axioms: &[Axiom]) -> Rules {
+    let mut out = Rules::default();
+    let mut known: BTreeSet<Vec<(PredId, bool)>> = BTreeSet::new();
     for axiom in axioms {
         let mut fresh = 1 << 30;
         let renamed = axiom.formula.rename_bound(&mut fresh);
-        for clause in clauses(&renamed.nnf(true)) {
-            rules_of_clause(&clause, axiom, &mut out);
+        for literals in clauses(&renamed.nnf(true)) {
+            match Clause::of(&literals, &axiom.origin) {
+                Some(clause) => {
+                    if !clause.is_trivial() && known.insert(clause.literals.clone()) {
+                        out.clauses.push(clause);
+                    }
+                }
+                None => rules_of_clause(&literals, axiom, &mut out.rules),
+            }
         }
     }
     out
@@ -304,6 +324,7 @@ fn rule<'a>(head: Head, others: impl Iterator<Item = &'a Formula>, axiom: &Axiom
     uses.dedup();
     Some(Rule {
         universe: body.depends_on_universe() || matches!(head, Head::Eq(..)),
+        equality: uses_equality(&body) || matches!(head, Head::Eq(..)),
         body_plan: Plan::new(&body, &vars, &[])?,
         head_plan: Plan::new(&head_formula, &vars, &[])?,
         query: Query::new(&head, &vars, &body),
@@ -314,6 +335,39 @@ fn rule<'a>(head: Head, others: impl Iterator<Item = &'a Formula>, axiom: &Axiom
         origin: axiom.origin.clone(),
         source: axiom.source,
     })
+}
+
+/// Whether a formula compares objects, or asks which are summary objects.
+fn uses_equality(f: &Formula) -> bool {
+    match f {
+        Formula::Value(_) => false,
+        Formula::Atom(p, _) => *p == PredId::SM || *p == PredId::AC,
+        Formula::Eq(..) => true,
+        Formula::Not(f) | Formula::Exists(_, f) | Formula::Forall(_, f) => uses_equality(f),
+        Formula::And(fs) | Formula::Or(fs) => fs.iter().any(uses_equality),
+        Formula::Ite(c, a, b) => [c, a, b].iter().any(|f| uses_equality(f)),
+        Formula::Tc(tc) => uses_equality(&tc.body),
+    }
+}
+
+/// Calls `see` with every predicate of a formula and its sign: whether the formula can become 1
+/// only as the predicate does, or as its negation does. Under the condition of a conditional
+/// it has both.
+pub(crate) fn signs(f: &Formula, positive: bool, see: &mut impl FnMut(PredId, bool)) {
+    match f {
+        Formula::Value(_) | Formula::Eq(..) => {}
+        Formula::Atom(p, _) => see(*p, positive),
+        Formula::Not(f) => signs(f, !positive, see),
+        Formula::And(fs) | Formula::Or(fs) => fs.iter().for_each(|f| signs(f, positive, see)),
+        Formula::Ite(c, a, b) => {
+            signs(c, positive, see);
+            signs(c, !positive, see);
+            signs(a, positive, see);
+            signs(b, positive, see);
+        }
+        Formula::Exists(_, f) | Formula::Forall(_, f) => signs(f, positive, see),
+        Formula::Tc(tc) => signs(&tc.body, positive, see),
+    }
 }
 
 /// Existentially closes a conjunction over `vars`, each quantifier around only the parts that

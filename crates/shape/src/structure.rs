@@ -74,6 +74,11 @@ impl Structure {
         &self.words
     }
 
+    /// The buffer, for writing.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.words.len() * 8 + size_of::<Self>()

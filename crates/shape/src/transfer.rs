@@ -114,6 +114,10 @@ fn focus_and_coerce(
             post.focus_gave_up |= focused.gave_up;
             // Coercing between formulas drops impossible cases before they are split again.
             for (mut s, dirty) in focused.structures {
+                // What is 0 now stays 0, however the structure is split.
+                if enabled(voc, action, &s).is_ok_and(|b| b.is_empty()) {
+                    continue;
+                }
                 post.intermediate += 1;
                 if cx.rules.coerce(voc, &mut s, dirty).is_ok() {
                     next.push((s, Dirty::none(voc)));

@@ -9,9 +9,10 @@
 //! the model says about differencing: a stale value would be a wrong one.
 
 use crate::action::{Action, Creation, Updated};
-use crate::coerce::Dirty;
+use crate::coerce::{Dirty, Shift};
 use crate::differencing::{Change, ClosureIndex, difference};
 use crate::eval::{Plan, Table};
+use crate::flat::Flat;
 use crate::kleene::Kleene;
 use crate::structure::{Structure, bits};
 use crate::vocabulary::{PredId, Vocabulary};
@@ -31,6 +32,8 @@ pub struct Instrumentation {
 struct Defined {
     predicate: PredId,
     plan: Plan,
+    /// The faster way, where the definition fits.
+    flat: Option<Flat>,
     uses: Vec<PredId>,
     universe: bool,
 }
@@ -45,9 +48,11 @@ impl Instrumentation {
             def.formula.each_predicate(&mut |q| uses.push(q));
             uses.sort_unstable();
             uses.dedup();
+            let plan = Plan::plain(&def.formula, &def.args, &[])?;
             defined.push(Defined {
                 predicate: p,
-                plan: Plan::plain(&def.formula, &def.args, &[])?,
+                flat: Flat::new(voc, &plan),
+                plan,
                 uses,
                 universe: def.formula.depends_on_universe(),
             });
@@ -87,7 +92,7 @@ pub(crate) fn update(
     let mut plus = Structure::new(voc, n);
     plus.set_word(voc, PredId::AC, (0, 0));
     let mut minus = plus.clone();
-    let mut changed: Vec<PredId> = Vec::new();
+    let mut changed = Changed(vec![false; voc.len()]);
     for u in &action.updates {
         let old = whole(voc, &ext, u.predicate);
         let full = full_word(&ext, voc, u.predicate);
@@ -109,8 +114,8 @@ pub(crate) fn update(
             write(voc, &mut new, u.predicate, &value.new);
             write(voc, &mut plus, u.predicate, &value.plus);
             write(voc, &mut minus, u.predicate, &value.minus);
-            changed.push(u.predicate);
-            dirty.mark(u.predicate);
+            changed.0[u.predicate.index()] = true;
+            dirty.shift(u.predicate, Shift::between(&old, &value.new));
         }
     }
     let removed = retain(voc, action, s, binding, &mut new, &mut dirty);
@@ -133,6 +138,19 @@ pub(crate) fn update(
     Ok((new, dirty))
 }
 
+/// The predicates that an action may have changed.
+struct Changed(Vec<bool>);
+
+impl Changed {
+    fn any(&self, of: &[PredId]) -> bool {
+        of.iter().any(|p| self.0[p.index()])
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.0.contains(&true)
+    }
+}
+
 /// The structures of an update in progress.
 struct Sides<'a> {
     ext: &'a Structure,
@@ -148,7 +166,7 @@ fn differentiate(
     info: &Instrumentation,
     action: &Action,
     sides: Sides<'_>,
-    mut changed: Vec<PredId>,
+    mut changed: Changed,
     universe: bool,
     dirty: &mut Dirty,
 ) {
@@ -173,7 +191,7 @@ fn differentiate(
     }
     for d in &info.defined {
         let given = action.updates.iter().any(|u| u.predicate == d.predicate);
-        let concerned = d.uses.iter().any(|p| changed.contains(p)) || universe && d.universe;
+        let concerned = changed.any(&d.uses) || universe && d.universe;
         if given || !concerned && created == 0 {
             continue;
         }
@@ -185,11 +203,16 @@ fn differentiate(
             minus,
         };
         let stored = whole(voc, &old, d.predicate);
-        let diff = difference(&change, &info.closures, &d.plan, &stored);
-        if diff.new != stored || created != 0 {
-            dirty.mark(d.predicate);
+        let diff = match &d.flat {
+            Some(flat) => flat.difference(&change, &stored),
+            None => difference(&change, &info.closures, &d.plan, &stored),
+        };
+        let still = |t: &Table| t.may.iter().all(|w| *w == 0);
+        if diff.new == stored && created == 0 && still(&diff.plus) && still(&diff.minus) {
+            continue;
         }
-        changed.push(d.predicate);
+        dirty.shift(d.predicate, Shift::between(&stored, &diff.new));
+        changed.0[d.predicate.index()] = true;
         write(voc, new, d.predicate, &diff.new);
         write(voc, plus, d.predicate, &diff.plus);
         write(voc, minus, d.predicate, &diff.minus);

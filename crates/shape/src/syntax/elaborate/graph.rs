@@ -67,7 +67,7 @@ impl Elaborator<'_> {
             return None;
         };
         Some(Model {
-            rules: RuleSet::new(rules(&axioms)),
+            rules: RuleSet::new(&self.voc, rules(&axioms)),
             axioms,
             instrumentation,
             vocabulary: self.voc,
