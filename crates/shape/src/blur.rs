@@ -61,7 +61,7 @@ pub(crate) fn merge(voc: &Vocabulary, s: &Structure, groups: &[u64]) -> Structur
     let any = |word: u64| pack(groups, |g| word & g != 0);
     let every = |word: u64| pack(groups, |g| word & g == *g);
     for p in voc.ids() {
-        let arity = voc.get(p).arity;
+        let arity = voc.arity(p);
         let (may, must) = s.planes(voc, p);
         let (to_may, to_must) = out.planes_mut(voc, p);
         match arity {

@@ -17,8 +17,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Structures taken per batch; fixed, so that results are the same on any machine.
+/// Structures taken per batch at most; fixed, so that results are the same on any machine.
 const BATCH: usize = 32;
+
+/// Structures times edges per batch: enough to keep the cores busy. Fewer structures at a time are
+/// better where there are many edges, because what one of them adds to another is seen sooner.
+const JOBS: usize = 64;
 
 /// Limits and choices of a run.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +33,9 @@ pub struct Limits {
     pub structures: Option<usize>,
     /// Most messages.
     pub messages: Option<usize>,
+    /// Whether to take the oldest structures first although messages are limited: where none is
+    /// expected.
+    pub oldest_first: bool,
     /// Most time.
     pub time: Option<Duration>,
     /// Most bytes of stored structures.
@@ -298,12 +305,14 @@ impl Engine<'_> {
 
     /// The next structures of a location: the oldest, which keeps traces short and joins few; the
     /// newest where only the first messages are asked for, because depth finds them sooner.
-    fn batch(&mut self, location: usize) -> Vec<usize> {
+    fn batch(&mut self, location: usize, edges: usize) -> Vec<usize> {
+        let size = (JOBS / edges.max(1)).clamp(1, BATCH);
         let pending = &mut self.pending[location];
-        let batch: Vec<usize> = if self.limits.messages.is_some() {
-            pending.iter().rev().copied().take(BATCH).collect()
+        let newest = self.limits.messages.is_some() && !self.limits.oldest_first;
+        let batch: Vec<usize> = if newest {
+            pending.iter().rev().copied().take(size).collect()
         } else {
-            pending.iter().copied().take(BATCH).collect()
+            pending.iter().copied().take(size).collect()
         };
         for i in &batch {
             pending.remove(i);
@@ -312,16 +321,23 @@ impl Engine<'_> {
     }
 
     fn step(&mut self, location: usize, parallel: bool) {
-        let batch = self.batch(location);
         let edges: Vec<usize> = self.model.leaving(location).map(|(i, _)| i).collect();
+        let batch = self.batch(location, edges.len());
         let jobs: Vec<(usize, usize)> = batch
             .iter()
             .flat_map(|s| edges.iter().map(move |e| (*s, *e)))
             .collect();
         let structures = self.out.locations[location].set.structures();
         let work = |(s, e): &(usize, usize)| {
-            let action = &self.model.actions[self.model.edges[*e].action];
-            apply(&self.cx, action, &structures[*s])
+            let edge = &self.model.edges[*e];
+            let mut post = apply(&self.cx, &self.model.actions[edge.action], &structures[*s]);
+            // Most results are known already: they need not be kept until the batch is joined.
+            let known = &self.out.locations[edge.target].set;
+            let all = post.structures.len();
+            post.structures
+                .retain(|s| !known.covers(self.cx.vocabulary, s));
+            post.known = all - post.structures.len();
+            post
         };
         let posts: Vec<Post> = if parallel {
             jobs.par_iter().map(work).collect()
@@ -353,7 +369,7 @@ impl Engine<'_> {
             self.out.doubtful.get_or_insert(text);
         }
         let target = self.model.edges[edge].target;
-        if !post.structures.is_empty() {
+        if !post.structures.is_empty() || post.known > 0 {
             self.out.taken[edge].get_or_insert(origin.from);
         }
         for s in post.structures {

@@ -110,6 +110,17 @@ impl StructureSet {
         Inserted::Grown(at)
     }
 
+    /// Whether inserting a structure would change nothing; `false` where that is not told without
+    /// joining.
+    pub fn covers(&self, voc: &Vocabulary, s: &Structure) -> bool {
+        let known = || self.index.get(&self.key(voc, s));
+        match self.join {
+            Join::Rel | Join::Conc => known().is_some(),
+            Join::Part => known().is_some_and(|at| s.below(voc, &self.structures[*at])),
+            Join::Ind => false,
+        }
+    }
+
     /// The member that covers a structure which need not be canonically abstract, if the
     /// members were made from such structures by this join; a guess where focus and rules
     /// have made values more definite.

@@ -91,14 +91,14 @@ impl Structure {
 
     /// The may and must planes of a predicate.
     pub(crate) fn planes(&self, voc: &Vocabulary, p: PredId) -> (&[u64], &[u64]) {
-        let rows = Vocabulary::rows(voc.get(p).arity, self.n);
+        let rows = Vocabulary::rows(voc.arity(p), self.n);
         let at = voc.offset(p, self.n);
         self.words[at..at + 2 * rows].split_at(rows)
     }
 
     /// The planes, for writing.
     pub(crate) fn planes_mut(&mut self, voc: &Vocabulary, p: PredId) -> (&mut [u64], &mut [u64]) {
-        let rows = Vocabulary::rows(voc.get(p).arity, self.n);
+        let rows = Vocabulary::rows(voc.arity(p), self.n);
         let at = voc.offset(p, self.n);
         self.words[at..at + 2 * rows].split_at_mut(rows)
     }
@@ -173,7 +173,7 @@ impl Structure {
                 .fold(0, |acc, (i, u)| acc | (word >> u & 1) << i)
         };
         for p in voc.ids() {
-            let arity = voc.get(p).arity;
+            let arity = voc.arity(p);
             let (may, must) = self.planes(voc, p);
             let (to_may, to_must) = out.planes_mut(voc, p);
             match arity {
@@ -216,7 +216,7 @@ impl Structure {
     pub fn extend(&self, voc: &Vocabulary, extra: usize) -> Self {
         let mut out = Self::new(voc, self.n + extra);
         for p in voc.ids() {
-            let arity = voc.get(p).arity;
+            let arity = voc.arity(p);
             let (may, must) = self.planes(voc, p);
             let m = out.n;
             let (to_may, to_must) = out.planes_mut(voc, p);

@@ -59,6 +59,8 @@ pub struct Post {
     pub intermediate: usize,
     /// A message for a definite value only was unknown.
     pub doubtful: Option<String>,
+    /// Results that the engine knew already and has dropped.
+    pub known: usize,
 }
 
 /// Applies an action to a structure that is closed under the rules.

@@ -81,8 +81,6 @@ pub struct Predicate {
     pub properties: Properties,
     /// The definition, for instrumentation predicates.
     pub definition: Option<Definition>,
-    /// Index among the predicates of the same arity.
-    pub(crate) slot: usize,
     /// Whether pictures show it when it is 1 and when it is 1/2.
     pub shown: (bool, bool),
 }
@@ -94,6 +92,8 @@ pub struct Vocabulary {
     by_name: FxHashMap<String, PredId>,
     /// How many predicates of each arity.
     counts: Vec<usize>,
+    /// Arity and slot of each predicate, close together: this is asked most often.
+    layout: Vec<(u32, u32)>,
     unary_abs: Vec<PredId>,
     nullary_abs: Vec<PredId>,
 }
@@ -111,6 +111,7 @@ impl Vocabulary {
             predicates: Vec::new(),
             by_name: FxHashMap::default(),
             counts: vec![0; 3],
+            layout: Vec::new(),
             unary_abs: Vec::new(),
             nullary_abs: Vec::new(),
         };
@@ -134,13 +135,13 @@ impl Vocabulary {
         }
         let slot = self.counts[arity];
         self.counts[arity] += 1;
+        self.layout.push((arity as u32, slot as u32));
         self.predicates.push(Predicate {
             name: name.to_owned(),
             arity,
             abstraction,
             properties,
             definition: None,
-            slot,
             shown: (true, true),
         });
         self.by_name.insert(name.to_owned(), id);
@@ -216,21 +217,28 @@ impl Vocabulary {
     /// Offset of the may plane of `id` in a universe of `n`; the must plane follows it.
     #[inline]
     pub(crate) fn offset(&self, id: PredId, n: usize) -> usize {
-        let p = &self.predicates[id.index()];
-        match p.arity {
-            0 => 2 * p.slot,
-            1 => 2 * (self.counts[0] + p.slot),
-            2 => 2 * (self.counts[0] + self.counts[1] + p.slot * n),
-            _ => self.far_offset(p, n),
+        let (arity, slot) = self.layout[id.index()];
+        let slot = slot as usize;
+        match arity {
+            0 => 2 * slot,
+            1 => 2 * (self.counts[0] + slot),
+            2 => 2 * (self.counts[0] + self.counts[1] + slot * n),
+            _ => self.far_offset(arity as usize, slot, n),
         }
     }
 
+    /// Number of arguments.
+    #[inline]
+    pub(crate) fn arity(&self, id: PredId) -> usize {
+        self.layout[id.index()].0 as usize
+    }
+
     /// The offset of a predicate of arity three or more.
-    fn far_offset(&self, p: &Predicate, n: usize) -> usize {
-        let base: usize = (0..p.arity)
+    fn far_offset(&self, arity: usize, slot: usize, n: usize) -> usize {
+        let base: usize = (0..arity)
             .map(|k| 2 * self.counts[k] * Self::rows(k, n))
             .sum();
-        base + 2 * p.slot * Self::rows(p.arity, n)
+        base + 2 * slot * Self::rows(arity, n)
     }
 
     /// Whether a structure with `n` objects is small enough: at most [`MAX_OBJECTS`], and within

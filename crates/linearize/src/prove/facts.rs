@@ -73,8 +73,10 @@ pub fn colours(fragment: &Fragment<'_>, level: Level) -> Vec<Colour> {
         ]),
         Sequence::Nothing => {}
     }
-    if level == Level::Reach {
+    if level >= Level::History {
         all.extend(pointers.clone().map(Colour::Was));
+    }
+    if level >= Level::Reach {
         all.extend(pointers.map(Colour::Reached));
     }
     all

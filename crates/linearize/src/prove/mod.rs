@@ -38,18 +38,23 @@
 //! |---|---|
 //! | [`fragment`] | which programs; their predicates' names; live locals |
 //! | [`model`] | declarations, rules, actions: the TVP text |
-//! | [`action`] | one step as an action; commits |
+//! | [`action`] | actions: one for each step, conditional commit and call |
+//! | `term`, `step`, `commit`, `start` | their parts |
 //! | [`facts`] | predicates about threads |
 //! | [`walk`] | random runs, which say what might be invariant |
 //! | [`soft`] | soft invariants that are found |
 //! | [`given`] | soft invariants of the text, and the paper's plain over-definition |
 
 pub mod action;
+mod commit;
 pub mod facts;
 pub mod fragment;
 pub mod given;
 pub mod model;
 pub mod soft;
+mod start;
+mod step;
+mod term;
 pub mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,9 +148,17 @@ pub struct Text {
 pub enum Level {
     /// Unary ghosts only.
     Ghosts,
-    /// And what is reachable from shared pointers, and where they have been.
+    /// And where shared pointers have been.
+    History,
+    /// And what is reachable from shared pointers.
     Reach,
 }
+
+/// The levels in the order in which they are tried.
+pub const LEVELS: [Level; 3] = [Level::Ghosts, Level::History, Level::Reach];
+
+/// The message of a link that may close a cycle.
+const CYCLE: &str = "a list may become cyclic";
 
 /// The outcome of one analysis.
 #[derive(Debug)]
@@ -160,6 +173,9 @@ pub struct Proof {
     pub text: Text,
     /// The level at which this came out.
     pub level: Level,
+    /// Whether the model also complains of lists that may become cyclic: if so and it holds, none
+    /// does.
+    pub acyclic: bool,
     /// Canonically abstract states.
     pub kept: usize,
     /// Stored states.
@@ -180,7 +196,7 @@ impl Proof {
 /// The model of `program` as text.
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
     let fragment = Fragment::of(program, options.interleaving)?;
-    Ok(model::text(&fragment, options, level))
+    Ok(model::text(&fragment, options, level, lists(&fragment)))
 }
 
 /// What the model of one method has.
@@ -220,24 +236,53 @@ pub fn counts(
 /// Tries to prove `program`, with one level after another.
 pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
     let fragment = Fragment::of(program, options.interleaving)?;
-    let mut proof = attempt(&fragment, options, Level::Ghosts);
-    if matches!(
-        proof.verdict,
-        Verdict::Unknown(Reason::Messages | Reason::Stopped(_))
-    ) && !proof.messages.is_empty()
-    {
-        proof = attempt(&fragment, options, Level::Reach);
+    let mut proof = at_level(&fragment, options, Level::Ghosts);
+    for level in LEVELS.into_iter().skip(1) {
+        let more_may_help = matches!(
+            proof.verdict,
+            Verdict::Unknown(Reason::Messages | Reason::Stopped(_))
+        ) && !proof.messages.is_empty();
+        if !more_may_help {
+            break;
+        }
+        proof = at_level(&fragment, options, level);
     }
     Ok(proof)
 }
 
-fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Proof {
-    let text = model::text(fragment, options, level);
+/// Whether the program's lists should have no cycles, and the model can say so.
+fn lists(fragment: &Fragment<'_>) -> bool {
+    let circular = fragment.program.structs.iter().any(|s| s.circular);
+    !circular && fragment.sequence != fragment::Sequence::Nothing
+}
+
+/// One level. That no list becomes cyclic is proved too if that is possible.
+fn at_level(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Proof {
+    let proof = attempt(fragment, options, level, lists(fragment));
+    if proof.messages == [CYCLE] {
+        return attempt(fragment, options, level, false);
+    }
+    proof
+}
+
+/// Tries to prove `program` at one level.
+pub fn prove_at(
+    program: &Program,
+    options: &Options<'_>,
+    level: Level,
+) -> Result<Proof, Unsupported> {
+    let fragment = Fragment::of(program, options.interleaving)?;
+    Ok(at_level(&fragment, options, level))
+}
+
+fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acyclic: bool) -> Proof {
+    let text = model::text(fragment, options, level, acyclic);
     let settings = analysis::Options {
         limits: Limits {
             structures: options.max_structures,
             // One message is enough to know that this level does not suffice.
             messages: Some(1),
+            oldest_first: true,
             ..Limits::default()
         },
         bounds: Bounds::default(),
@@ -253,13 +298,13 @@ fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Proo
         text: &text.structures,
     };
     match analysis::analyse(program, structures, &settings) {
-        Ok(analysis) => conclude(analysis, text, level),
+        Ok(analysis) => conclude(analysis, text, level, acyclic),
         // The text is made by this crate: it is a defect here if it cannot be read.
         Err(errors) => unreachable!("the generated model cannot be read: {errors:?}"),
     }
 }
 
-fn conclude(analysis: Analysis, text: Text, level: Level) -> Proof {
+fn conclude(analysis: Analysis, text: Text, level: Level, acyclic: bool) -> Proof {
     let reason = match &analysis.verdict {
         Verdict::Holds { .. } => None,
         Verdict::Violated(_) => Some("the model's message has a concrete run".to_owned()),
@@ -274,6 +319,7 @@ fn conclude(analysis: Analysis, text: Text, level: Level) -> Proof {
         messages: messages.into_iter().collect(),
         text,
         level,
+        acyclic,
         kept: fixpoint.kept(),
         stored: fixpoint.total,
         built: fixpoint.intermediate,

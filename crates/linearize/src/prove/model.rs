@@ -11,14 +11,15 @@ use super::soft::{Chosen, Invariant, found};
 use super::walk::walk;
 use super::{Level, Options, Soft, Text};
 
-/// The text of a model.
-pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Text {
+/// The text of a model; `acyclic` says whether it complains of links that may close a cycle.
+pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acyclic: bool) -> Text {
     let (facts, chosen) = chosen(fragment, options.soft, level);
     let soft = chosen.invariants;
     let mut writer = Writer {
         fragment,
         level,
         keep: if options.collapse { "nonabs" } else { "abs" },
+        many: options.threads.is_none(),
         out: String::new(),
         initial: Vec::new(),
     };
@@ -28,7 +29,7 @@ pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Tex
     writer.soft(&soft);
     writer.rules(&facts);
     writer.out.push_str("%%\n");
-    let actions = actions(fragment, level);
+    let actions = actions(fragment, level, acyclic);
     writer.out.push_str(&actions.text);
     writer.out.push_str("%%\n");
     for (from, action, to) in &actions.edges {
@@ -71,6 +72,8 @@ struct Writer<'a> {
     level: Level,
     /// Whether thread predicates are abstraction predicates.
     keep: &'static str,
+    /// Whether there are any number of threads.
+    many: bool,
     out: String,
     /// Unary predicates that hold of every idle thread.
     initial: Vec<String>,
@@ -159,7 +162,7 @@ impl Writer<'_> {
         if self.fragment.sequence == Sequence::Queue {
             self.line("%p dq(v)");
         }
-        if self.level == Level::Reach {
+        if self.level >= Level::History {
             for (_, pointer) in &self.fragment.pointers {
                 let _ = writeln!(self.out, "%p was[{pointer}](v)");
             }
@@ -289,6 +292,10 @@ impl Writer<'_> {
         self.line("foreach (l in Lines) {\n  %r at[l](v) ==> is_thread(v)");
         self.line("  foreach (m in Lines - {l}) { %r at[l](v) ==> !at[m](v) }\n}");
         self.line("%r is_thread(v) & !|/{ at[l](v) : l in Lines } ==> 0");
+        if self.many {
+            // A run of one thread is a run of two, of which one never makes a call.
+            self.line("%r is_thread(v) & !(E(w) is_thread(w) & v != w) ==> 0");
+        }
     }
 
     /// Locals are null where they do not matter; nothing is known of a call between calls.

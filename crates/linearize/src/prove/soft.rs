@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Level;
 use super::facts::{Colour, Fact, colours};
 use super::fragment::{Effect, Fragment, Location};
-use super::walk::Seen;
+use super::walk::{Seen, Valuation};
 
 /// A fact or its negation.
 pub type Literal = (usize, bool);
@@ -174,8 +174,8 @@ pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact], seen: &[Seen
 
 /// The fact's value in all valuations.
 fn constant(valuations: &Seen, f: usize) -> Option<bool> {
-    let first = valuations.iter().next().is_some_and(|v| v.contains(&f));
-    let same = |v: &BTreeSet<usize>| v.contains(&f) == first;
+    let first = valuations.iter().next().is_some_and(|v| v.contains(f));
+    let same = |v: &Valuation| v.contains(f) == first;
     valuations.iter().all(same).then_some(first)
 }
 
@@ -204,7 +204,7 @@ pub fn conditional(
             }
             for (if_p, then_q) in [(true, true), (true, false), (false, true), (false, false)] {
                 tried += 1;
-                let fine = |v: &BTreeSet<usize>| v.contains(&p) != if_p || v.contains(&q) == then_q;
+                let fine = |v: &Valuation| v.contains(p) != if_p || v.contains(q) == then_q;
                 if valuations.iter().all(fine) {
                     out.push(((p, if_p), (q, then_q)));
                 }
@@ -231,8 +231,8 @@ fn everywhere(
             ) else {
                 continue;
             };
-            let valuations = seen.iter().flatten().filter(|v| v.contains(&has));
-            let values: BTreeSet<bool> = valuations.map(|v| v.contains(&on)).collect();
+            let valuations = seen.iter().flatten().filter(|v| v.contains(has));
+            let values: BTreeSet<bool> = valuations.map(|v| v.contains(on)).collect();
             if let [holds] = values.iter().copied().collect::<Vec<bool>>()[..] {
                 out.push(Invariant::Everywhere {
                     colour,

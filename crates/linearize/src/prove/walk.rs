@@ -7,14 +7,25 @@ use palisade_program::LocId;
 use palisade_program::heap::{Body, CommitKind, Step};
 
 use super::facts::{Colour, Fact};
-use super::fragment::{Effect, Fragment, Sequence, at_once, free_choice};
+use super::fragment::{Effect, Fragment, Location, Sequence, at_once, free_choice};
 use crate::code::Code;
 use crate::options::Reclaim;
 use crate::step::{Outcome, Rules, holds, run};
 use crate::value::{Memory, Value};
 
-/// The valuations seen at a location: sets of facts (indices) that held.
-pub type Seen = BTreeSet<BTreeSet<usize>>;
+/// The facts (indices) that held in one state, as bits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Valuation(Vec<u64>);
+
+impl Valuation {
+    /// Whether the fact held.
+    pub fn contains(&self, fact: usize) -> bool {
+        self.0[fact / 64] >> (fact % 64) & 1 == 1
+    }
+}
+
+/// The valuations seen at a location.
+pub type Seen = BTreeSet<Valuation>;
 
 const WALKS: usize = 800;
 const STEPS: usize = 80;
@@ -23,6 +34,12 @@ const THREADS: usize = 3;
 /// Walks, and notes what held.
 pub fn walk(fragment: &Fragment<'_>, facts: &[Fact]) -> Vec<Seen> {
     let mut seen = vec![Seen::new(); fragment.locations.len()];
+    let locals: Vec<BTreeSet<usize>> = facts.iter().map(Fact::locals).collect();
+    let spoken = |l: &Location| {
+        let all = 0..facts.len();
+        all.filter(|&f| locals[f].is_subset(&l.live)).collect()
+    };
+    let spoken: Vec<Vec<usize>> = fragment.locations.iter().map(spoken).collect();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for _ in 0..WALKS {
         let mut walker = Walker::new(fragment, &mut random);
@@ -30,7 +47,7 @@ pub fn walk(fragment: &Fragment<'_>, facts: &[Fact]) -> Vec<Seen> {
             if !walker.step(&mut random) {
                 break;
             }
-            walker.note(facts, &mut seen);
+            walker.note(facts, &spoken, &mut seen);
         }
     }
     seen
@@ -323,17 +340,20 @@ impl<'a> Walker<'a> {
 
     // ---- what holds
 
-    fn note(&self, facts: &[Fact], seen: &mut [Seen]) {
+    /// Notes which of the facts that a location speaks of hold.
+    fn note(&self, facts: &[Fact], spoken: &[Vec<usize>], seen: &mut [Seen]) {
         for (thread, call) in self.calls.iter().enumerate() {
             let Some(call) = call else { continue };
             let Some(place) = self.place(call) else {
                 continue;
             };
-            let live = &self.fragment.locations[place].live;
-            let held = facts.iter().enumerate().filter(|(_, fact)| {
-                fact.locals().is_subset(live) && self.holds(fact, call, thread as u32)
-            });
-            seen[place].insert(held.map(|(f, _)| f).collect());
+            let mut held = vec![0; facts.len().div_ceil(64)];
+            for &f in &spoken[place] {
+                if self.holds(&facts[f], call, thread as u32) {
+                    held[f / 64] |= 1 << (f % 64);
+                }
+            }
+            seen[place].insert(Valuation(held));
         }
     }
 

@@ -1,0 +1,170 @@
+//! The *start*: `init`, run alone before any thread, and what must never hold.
+
+use palisade_program::heap::{Cond, Place, Step, Term, Type};
+use palisade_program::{LocId, LocalId};
+
+use super::Level;
+use super::action::{Action, Maker, STEP};
+use super::fragment::{Sequence, free_choice};
+
+impl Maker<'_> {
+    pub(super) fn init_variable(&self, local: LocalId) -> String {
+        let body = self.fragment.program.init.as_ref();
+        let name = body.map_or("", |b| &b.locals[local.index()].name);
+        format!("init.{name}")
+    }
+
+    pub(super) fn init_term(&self, term: Term) -> String {
+        match term {
+            Term::Local(id) => format!("{}(v)", self.init_variable(id)),
+            _ => "0".to_owned(),
+        }
+    }
+
+    /// `init` runs at labels of its own, before any thread; its locals are unary.
+    pub(super) fn start(&mut self) {
+        let fragment = self.fragment;
+        let label = |at: LocId| format!("init{}", at.index());
+        let Some(init) = &fragment.program.init else {
+            self.begin("init0");
+            return;
+        };
+        // The first edge's source is the entry label.
+        let mut order: Vec<usize> = (0..init.edges.len()).collect();
+        order.sort_by_key(|&e| (init.edges[e].from != init.entry, e));
+        for e in order {
+            let edge = &init.edges[e];
+            let mut action = Action {
+                title: "init".to_owned(),
+                ..Action::default()
+            };
+            if !free_choice(&edge.step) {
+                self.init_step(&edge.step, &mut action);
+            }
+            let name = format!("init.e{e}");
+            let text = action.text(&name, "", "");
+            self.add(&text, &label(edge.from), &name, &label(edge.to));
+        }
+        self.begin(&label(init.exit));
+    }
+
+    pub(super) fn init_step(&self, step: &Step, action: &mut Action) {
+        let link = &self.fragment.link.1;
+        match step {
+            Step::New { to } => {
+                let x = self.init_variable(*to);
+                action.creates = true;
+                action.update("is_node", "is_node(v) = is_node(v) | isNew(v)".to_owned());
+                action.update(&x, format!("{x}(v) = isNew(v)"));
+            }
+            Step::Assign { to, value } => {
+                let x = self.init_variable(*to);
+                action.update(&x, format!("{x}(v) = {}", self.init_term(*value)));
+            }
+            Step::Read { to, from, .. } => {
+                let x = self.init_variable(*to);
+                match from {
+                    Place::Shared(id) => {
+                        let g = self.fragment.pointer(*id);
+                        action.update(&x, format!("{x}(v) = {g}(v)"));
+                    }
+                    Place::Field { of, .. } => {
+                        let of = self.init_variable(*of);
+                        action.complain(format!("!(E(v) {of}(v))"), "null dereference");
+                        action.focus(format!("{of}(v) & {link}(v,w)"));
+                        action.update(&x, format!("{x}(v) = E(u) {of}(u) & {link}(u,v)"));
+                    }
+                }
+            }
+            Step::Write { to, value, .. } => match to {
+                Place::Shared(id) => {
+                    let g = self.fragment.pointer(*id);
+                    action.update(g, format!("{g}(v) = {}", self.init_term(*value)));
+                }
+                Place::Field { of, .. } => {
+                    let of = self.init_variable(*of);
+                    action.complain(format!("!(E(v) {of}(v))"), "null dereference");
+                    action.focus(format!("{of}(v) & {link}(v,w)"));
+                    let value = self.init_term(*value).replace("(v)", "(w)");
+                    action.update(
+                        link,
+                        format!("{link}(v,w) = ({of}(v) ? {value} : {link}(v,w))"),
+                    );
+                }
+            },
+            Step::Assume(cond) => {
+                let formula = self.init_cond(cond);
+                action.precondition.push(formula);
+            }
+            // Alone, `init` gets every free lock, and commits nothing.
+            Step::Skip
+            | Step::Havoc { .. }
+            | Step::Cas { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Free(_)
+            | Step::Return(_) => {}
+        }
+    }
+
+    pub(super) fn init_cond(&self, cond: &Cond) -> String {
+        match cond {
+            Cond::True => "1".to_owned(),
+            Cond::Eq(a, b) => {
+                let (a, b) = (self.init_term(*a), self.init_term(*b));
+                format!("!(E(v) !({a} <-> {b}))")
+            }
+            Cond::Not(inner) => format!("!({})", self.init_cond(inner)),
+            Cond::And(a, b) => format!("({} & {})", self.init_cond(a), self.init_cond(b)),
+            Cond::Or(a, b) => format!("({} | {})", self.init_cond(a), self.init_cond(b)),
+            Cond::Holds(_) | Cond::Less(..) => "1/2".to_owned(),
+        }
+    }
+
+    /// From `init` to the threads: ghosts get their first values.
+    pub(super) fn begin(&mut self, from: &str) {
+        let mut action = Action {
+            title: "threads begin".to_owned(),
+            ..Action::default()
+        };
+        if let Some(init) = &self.fragment.program.init {
+            for local in &init.locals {
+                if matches!(local.ty, Type::Pointer(_)) {
+                    let x = format!("init.{}", local.name);
+                    action.update(&x, format!("{x}(v) = 0"));
+                }
+            }
+        }
+        // The first node of all stands before the first value of a queue.
+        if let (Sequence::Queue, Some((_, g))) =
+            (self.fragment.sequence, self.fragment.pointers.first())
+        {
+            for ghost in ["s.pos", "s.last", "com", "dq"] {
+                action.update(ghost, format!("{ghost}(v) = {g}(v)"));
+            }
+        }
+        if self.level >= Level::History {
+            for (_, g) in &self.fragment.pointers {
+                let was = format!("was[{g}]");
+                action.update(&was, format!("{was}(v) = {g}(v)"));
+            }
+        }
+        let text = action.text("begin", "", "");
+        self.add(&text, from, "begin", STEP);
+    }
+
+    pub(super) fn check(&mut self) {
+        let mut action = Action {
+            title: "never".to_owned(),
+            ..Action::default()
+        };
+        for never in &self.fragment.program.nevers {
+            let formula = self.cond(0, &never.cond, &mut action);
+            action.complain(formula, "what must never hold");
+        }
+        if !action.messages.is_empty() {
+            let text = action.text("check", "", "");
+            self.add(&text, STEP, "check", STEP);
+        }
+    }
+}
