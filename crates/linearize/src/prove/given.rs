@@ -132,7 +132,7 @@ pub fn over(fragment: &Fragment<'_>, facts: &[Fact], seen: &[Seen], first_pass: 
         for &f in &here {
             for holds in [true, false] {
                 chosen.defined += 1;
-                let refuted = seen[l].iter().any(|v| v.contains(&f) != holds);
+                let refuted = seen[l].iter().any(|v| v.contains(f) != holds);
                 if !(first_pass && refuted) {
                     chosen.invariants.push(at(None, (facts[f].clone(), holds)));
                 }
