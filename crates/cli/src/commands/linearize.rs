@@ -249,6 +249,7 @@ fn try_proof(
             // That points explain short runs is no news now; which ones were found is.
             judgement.notes.retain(|_| found_points);
             judgement.notes.push(proof::summary(&found));
+            judgement.notes.push(proof::obligations(&found, program));
             judgement.notes.extend(drawn);
         }
         Attempt::Failed(notes) => {

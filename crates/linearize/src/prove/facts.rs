@@ -176,9 +176,74 @@ impl Fact {
         })
     }
 
-    /// What follows from it about single nodes: rules that the definition implies but that
-    /// coerce does not find by itself.
-    pub fn rules(&self, fragment: &Fragment<'_>) -> Vec<String> {
+    /// Whether it says that the local is not null.
+    fn requires(&self, v: usize) -> bool {
+        match self {
+            Self::Has(x) | Self::On(_, x) | Self::Result(x) => *x == v,
+            Self::Next(x, y) | Self::Same(x, y) => *x == v || *y == v,
+            Self::End(x, _) => *x == v,
+            Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => false,
+        }
+    }
+
+    /// Whether "if this (or not), then `other` (or not)" follows from the rules of the two.
+    pub fn implies(&self, holds: bool, other: &Self, then: bool) -> bool {
+        match (self, holds, other, then) {
+            (Self::Has(x), false, _, false) => other.requires(*x),
+            (Self::Has(y), true, Self::End(_, null), false) => y == null,
+            (Self::On(Colour::Pointer(p), x), true, Self::On(Colour::Was(was), y), true) => {
+                p == was && x == y
+            }
+            _ => false,
+        }
+    }
+
+    /// What follows from it about the thread: rules over single objects, which are cheap.
+    fn about_thread(&self, fragment: &Fragment<'_>, level: Level) -> Vec<String> {
+        let name = self.name(fragment);
+        let has = |v: usize| Self::Has(v).name(fragment);
+        let on = |colour: &Colour, v: usize| Self::On(colour.clone(), v).name(fragment);
+        match self {
+            Self::On(_, x) | Self::Result(x) => vec![format!("{name}(t) ==> {}(t)", has(*x))],
+            Self::Next(x, y) => vec![
+                format!("{name}(t) ==> {}(t)", on(&Colour::Linked, *x)),
+                format!("{name}(t) ==> {}(t)", has(*y)),
+            ],
+            Self::End(x, y) => {
+                let (some, linked, other) = (has(*x), on(&Colour::Linked, *x), has(*y));
+                vec![
+                    format!("{name}(t) ==> {some}(t)"),
+                    format!("{name}(t) ==> !{linked}(t)"),
+                    format!("{name}(t) ==> !{other}(t)"),
+                    format!("{some}(t) & !{linked}(t) & !{other}(t) ==> {name}(t)"),
+                ]
+            }
+            Self::Same(x, y) => {
+                let mut all = vec![
+                    format!("{name}(t) ==> {}(t)", has(*x)),
+                    format!("{name}(t) ==> {}(t)", has(*y)),
+                ];
+                for colour in colours(fragment, level) {
+                    let (a, b) = (on(&colour, *x), on(&colour, *y));
+                    all.push(format!("{name}(t) & {a}(t) ==> {b}(t)"));
+                    all.push(format!("{name}(t) & {b}(t) ==> {a}(t)"));
+                }
+                all
+            }
+            Self::Has(_) | Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => Vec::new(),
+        }
+    }
+
+    /// What follows from it: rules that the definition implies but that coerce does not find by
+    /// itself.
+    pub fn rules(&self, fragment: &Fragment<'_>, level: Level) -> Vec<String> {
+        let mut all = self.about_thread(fragment, level);
+        all.extend(self.about_nodes(fragment));
+        all
+    }
+
+    /// What follows from it about single nodes.
+    fn about_nodes(&self, fragment: &Fragment<'_>) -> Vec<String> {
         let variable = |v: usize| &fragment.variables[v].name;
         let (name, link) = (self.name(fragment), &fragment.link.1);
         match self {

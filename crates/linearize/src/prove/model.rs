@@ -273,8 +273,13 @@ impl Writer<'_> {
                 let name = fact.name(self.fragment);
                 self.line(&format!("%r {name}(t) ==> is_thread(t)"));
             }
-            for rule in fact.rules(self.fragment) {
+            for rule in fact.rules(self.fragment, self.level) {
                 self.line(&format!("%r {rule}"));
+            }
+        }
+        if self.level >= Level::History {
+            for (_, pointer) in &self.fragment.pointers {
+                let _ = writeln!(self.out, "%r {pointer}(v) ==> was[{pointer}](v)");
             }
         }
         self.dead();
@@ -316,6 +321,10 @@ impl Writer<'_> {
         }
         if self.has_sequence() {
             lines.push("%r at[idle](t) ==> !done(t)".to_owned());
+        }
+        // A return with a lock is complained of.
+        for (_, lock) in &self.fragment.locks {
+            lines.push(format!("%r at[idle](t) ==> !hold[{lock}](t)"));
         }
         if self.takes() {
             let takes = |m: usize| self.fragment.methods[m].effect == Effect::Take;

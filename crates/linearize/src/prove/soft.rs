@@ -204,6 +204,9 @@ pub fn conditional(
             }
             for (if_p, then_q) in [(true, true), (true, false), (false, true), (false, false)] {
                 tried += 1;
+                if facts[p].implies(if_p, &facts[q], then_q) {
+                    continue;
+                }
                 let fine = |v: &Valuation| v.contains(p) != if_p || v.contains(q) == then_q;
                 if valuations.iter().all(fine) {
                     out.push(((p, if_p), (q, then_q)));

@@ -80,6 +80,10 @@ impl Maker<'_> {
                 Place::Shared(id) => {
                     let g = self.fragment.pointer(*id);
                     action.update(g, format!("{g}(v) = {}", self.init_term(*value)));
+                    if self.level >= Level::History {
+                        let (was, value) = (format!("was[{g}]"), self.init_term(*value));
+                        action.update(&was, format!("{was}(v) = {was}(v) | {value}"));
+                    }
                 }
                 Place::Field { of, .. } => {
                     let of = self.init_variable(*of);

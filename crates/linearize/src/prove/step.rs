@@ -85,6 +85,9 @@ impl Maker<'_> {
                 let pointer = self.fragment.pointer(id);
                 action.focus(format!("{pointer}(v)"));
                 action.set_local(&target, &format!("{pointer}(u)"));
+                if self.level >= Level::History {
+                    self.focus_locals(m, action);
+                }
             }
             Place::Field { of, .. } => {
                 let of_name = self.variable(m, of).to_owned();
@@ -203,6 +206,9 @@ impl Maker<'_> {
 
     pub(super) fn returns(&self, m: usize, value: Option<Term>, action: &mut Action) {
         let fragment = self.fragment;
+        for (_, lock) in &fragment.locks {
+            action.complain(format!("hold[{lock}](tr)"), "a call returns with a lock");
+        }
         if fragment.sequence == Sequence::Nothing {
             return;
         }

@@ -116,6 +116,22 @@ fn unsupported(program: &Program, no: &Unsupported) -> String {
     text
 }
 
+/// What else was proved, and what was only searched for.
+pub(super) fn obligations(proof: &Proof, program: &Program) -> String {
+    let circular = program.structs.iter().any(|s| s.circular);
+    let mut text =
+        "also proved: no null dereference, no lock given back that is not held".to_owned();
+    if !program.nevers.is_empty() {
+        text.push_str(", no `never`");
+    }
+    if proof.acyclic {
+        text.push_str(", no cyclic list");
+    } else if !circular {
+        text.push_str("; cycles were searched for within the bounds only");
+    }
+    text
+}
+
 /// What the proof rests on, in one line.
 pub(super) fn summary(proof: &Proof) -> String {
     let confirmed = match &proof.verdict {
