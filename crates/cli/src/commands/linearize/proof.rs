@@ -1,5 +1,6 @@
 //! The proof side of `palisade linearize`: any number of threads, nodes and values.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -9,6 +10,8 @@ use palisade_linearize::prove::{
     Interleaving, Level, Options, Proof, Soft, Unsupported, emit, prove,
 };
 use palisade_program::heap::Program;
+use palisade_program::heap::print::Names;
+use palisade_shape::analysis::Analysis;
 use palisade_shape::draw;
 use palisade_shape::verdict::Verdict;
 
@@ -71,12 +74,38 @@ pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program
             let mut notes = Vec::new();
             let why = proof.reason.unwrap_or_default();
             notes.push(format!("no proof: {why}"));
-            let complaints = proof.messages.iter();
-            notes.extend(complaints.map(|m| format!("the model may show: {m}")));
+            let complaints = proof.analysis.fixpoint.messages.iter();
+            notes.extend(complaints.map(|m| {
+                let place = place(program, &proof.analysis, m.edge);
+                format!("the model may show: {}{place}", m.text)
+            }));
             notes.extend(drawn);
             Attempt::Failed(notes)
         }
         Err(no) => Attempt::Failed(vec![unsupported(program, &no)]),
+    }
+}
+
+/// The step of the program that an edge of the model stands for, with its line if only one
+/// step reads like that.
+fn place(program: &Program, analysis: &Analysis, edge: usize) -> String {
+    let model = &analysis.model;
+    let title = &model.actions[model.edges[edge].action].title;
+    let steps = program.methods.iter().flat_map(|method| {
+        let names = Names {
+            structs: &program.structs,
+            shared: &program.shared,
+            body: Some(&method.body),
+        };
+        let edges = method.body.edges.iter();
+        edges.filter(move |e| names.step(&e.step) == *title)
+    });
+    let lines: BTreeSet<u32> = steps
+        .map(|e| program.source.position(e.span.start).line)
+        .collect();
+    match lines.first() {
+        Some(line) if lines.len() == 1 => format!(", at `{title}` (line {line})"),
+        Some(_) | None => format!(", at `{title}`"),
     }
 }
 
