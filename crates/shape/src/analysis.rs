@@ -101,6 +101,10 @@ fn read_using(
         Language::Tvp
     };
     let tokens = tokens(input, options, errors);
+    // What follows a missing file or quote would be told in vain.
+    if !errors.is_empty() {
+        return None;
+    }
     let ast = program(&mut Parser::new(&tokens, errors), language).ok()?;
     if !errors.is_empty() {
         return None;
@@ -154,6 +158,9 @@ fn read_located(
     errors: &mut Diagnostics,
 ) -> (Vec<Structure>, Vec<Span>) {
     let tokens = tokens(input, options, errors);
+    if !errors.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
     let Ok(list) = tvs::structures(&mut Parser::new(&tokens, errors)) else {
         return (Vec::new(), Vec::new());
     };

@@ -138,6 +138,81 @@ fn wrong_update_formulas_are_not_trusted() {
     assert_eq!(run(program, "%n = {u, w} %p = { x = {u} }"), Ok("unknown"));
 }
 
+/// What is missing is told where it should have been, or where its other half stands.
+#[test]
+fn missing_ends_are_found() {
+    let missing = |from: &str, to: &str, place: &str, message: &str, help: &str| {
+        assert!(PROGRAM.contains(from), "{from}");
+        let error = run(&PROGRAM.replacen(from, to, 1), STATES).expect_err("must be refused");
+        let first = error.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with(place) && first.contains(message),
+            "{error}"
+        );
+        assert!(error.contains(help), "{error}");
+    };
+    let brace = |place: &str| format!("is the `}}` missing that closes {place}?");
+    let foreach = brace("p.tvp:2:21");
+    missing(
+        "unique pointer }",
+        "unique pointer",
+        "p.tvp:7",
+        "found `%%`",
+        &foreach,
+    );
+    let action = brace("p.tvp:8:20");
+    missing(
+        "MOVE(p, q) } }",
+        "MOVE(p, q) }",
+        "p.tvp:9",
+        "%action",
+        &action,
+    );
+    missing(
+        "{ MOVE(p, q) } }",
+        "MOVE(p, q) }",
+        "p.tvp:8:",
+        "expected",
+        "help:",
+    );
+    missing(
+        "\" = \"",
+        "\" = ",
+        "p.tvp:8:",
+        "the string is not closed",
+        "add `\"`",
+    );
+    missing(
+        "%r n",
+        "/* %r n",
+        "p.tvp:5:1",
+        "the comment is not closed",
+        "add `*/`",
+    );
+    missing(
+        "copy(y, x)",
+        "copy(y, z)",
+        "p.tvp:11:3",
+        "`z` is not declared",
+        "`q` of p.tvp:8",
+    );
+    missing(
+        "check() c",
+        "chek() c",
+        "p.tvp:12:3",
+        "`chek` is not defined",
+        "%action",
+    );
+
+    let error = run(PROGRAM, "%n = {u}\n%p = { x = {u}\n%n = {w}\n%p = { }\n");
+    let error = error.expect_err("must be refused");
+    assert!(
+        error.contains("s.tvs:3:1") && error.contains("closes s.tvs:2:6?"),
+        "{error}"
+    );
+    assert_eq!(error.matches("error:").count(), 1, "{error}");
+}
+
 /// Spellings of public models that no preprocessor of C knows, but whose meaning is plain.
 #[test]
 fn elseif_and_backslashes_are_read() {

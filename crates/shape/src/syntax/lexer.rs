@@ -52,10 +52,12 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
     let mut last = Span::default();
     // Strings may span lines: the rest of an open string and where it began.
     let mut open: Option<(String, Span)> = None;
+    let mut first_long: Option<Span> = None;
     for line in &input.lines {
         last = line.span;
         let mut rest = line.text.as_str();
         if let Some((mut text, span)) = open.take() {
+            first_long.get_or_insert(span);
             text.push('\n');
             let Some(end) = rest.find('"') else {
                 text.push_str(rest);
@@ -87,6 +89,8 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
         }
     }
     if let Some((_, span)) = open {
+        // Where one quote is missing, every later string begins where another ends.
+        let span = first_long.unwrap_or(span);
         errors.error(span, "the string is not closed", "add `\"`");
     }
     out.push((Token::End, last));

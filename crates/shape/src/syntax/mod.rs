@@ -52,13 +52,17 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Adds an error.
+    /// Adds an error, unless one of the last says the same.
     pub fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.errors.push(Diagnostic {
-            span,
-            message: message.into(),
-            help: help.into(),
-        });
+        let message = message.into();
+        let mut last = self.errors.iter().rev().take(8);
+        if !last.any(|e| e.span == span && e.message == message) {
+            self.errors.push(Diagnostic {
+                span,
+                message,
+                help: help.into(),
+            });
+        }
     }
 
     /// Whether there is none.

@@ -66,9 +66,28 @@ impl<'a> Parser<'a> {
     pub fn expected<T>(&mut self, what: &str, help: &str) -> Parsed<T> {
         let found = self.peek().clone();
         let span = self.span();
+        let help = match (&found, self.unclosed()) {
+            (Token::Section | Token::End | Token::Directive(_), Some(unclosed)) => unclosed,
+            _ => help.to_owned(),
+        };
         self.errors
             .error(span, format!("expected {what}, found {found}"), help);
         Err(Failed)
+    }
+
+    /// A remedy if a brace before the next token is still open: where a part ends too early, its end
+    /// is missing.
+    pub(super) fn unclosed(&self) -> Option<String> {
+        let mut open: Vec<Span> = Vec::new();
+        for (token, span) in &self.tokens[..self.at.min(self.tokens.len())] {
+            match token {
+                Token::Sign("{") => open.push(*span),
+                Token::Sign("}") => drop(open.pop()),
+                _ => {}
+            }
+        }
+        let place = self.errors.place(*open.last()?);
+        Some(format!("is the `}}` missing that closes {place}?"))
     }
 
     /// Whether the next token is this sign.

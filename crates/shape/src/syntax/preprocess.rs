@@ -79,7 +79,12 @@ pub fn preprocess(
 }
 
 /// Removes comments, keeping line breaks; collects `@properties "file"`.
-fn strip_comments(text: &str, properties: &mut Vec<String>) -> String {
+/// Tells by its line and column a comment that is not closed.
+fn strip_comments(
+    text: &str,
+    properties: &mut Vec<String>,
+    open: &mut Option<(u32, u32)>,
+) -> String {
     let mut out = String::with_capacity(text.len());
     let bytes: Vec<char> = text.chars().collect();
     let mut i = 0;
@@ -102,7 +107,14 @@ fn strip_comments(text: &str, properties: &mut Vec<String>) -> String {
         } else if two == ('/', '*') {
             let end = (i + 2..bytes.len())
                 .find(|j| bytes[*j] == '*' && bytes.get(j + 1) == Some(&'/'))
-                .map_or(bytes.len(), |j| j + 2);
+                .map_or(bytes.len() + 1, |j| j + 2);
+            if end > bytes.len() {
+                let before = bytes[..i].iter().rev();
+                let column = before.take_while(|c| **c != '\n').count();
+                let line = bytes[..i].iter().filter(|c| **c == '\n').count();
+                *open = Some((line as u32 + 1, column as u32 + 1));
+            }
+            let end = end.min(bytes.len());
             let comment: String = bytes[i..end].iter().collect();
             note(&comment, properties);
             out.push(' ');
@@ -127,7 +139,13 @@ impl State<'_> {
         let file = self.errors.files.len() as u32;
         self.errors.files.push(name.to_owned());
         let mut properties = Vec::new();
-        let text = strip_comments(text, &mut properties);
+        let mut open = None;
+        let text = strip_comments(text, &mut properties, &mut open);
+        if let Some((line, column)) = open {
+            let span = Span { file, line, column };
+            self.errors
+                .error(span, "the comment is not closed", "add `*/`");
+        }
         let asked = properties.into_iter().map(|file| (file, name.to_owned()));
         self.out.properties.extend(asked);
         // (this branch is active, some branch of this #if was taken)

@@ -132,7 +132,10 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
                 out.push(Decl::Foreach(var, set, body, span));
             }
             _ if nested && !p.is("}") => {
-                return p.expected("a declaration or `}`", "");
+                return p.expected(
+                    "a declaration or `}`",
+                    "declarations start with %s %p %i %r %f %message or foreach",
+                );
             }
             _ => return Ok(out),
         }
@@ -334,11 +337,13 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
                         return Err(Failed);
                     }
                     other => {
+                        let clauses = "clauses: %t %f %p %message %new %clone { updates } %retain; \
+                             in tvm also %start %wait %stop %newthread %halt %explicitat";
+                        let unclosed = p.unclosed().filter(|_| other == "action");
                         p.errors.error(
                             span,
                             format!("unknown clause `%{other}` in an action"),
-                            "clauses: %t %f %p %message %new %clone { updates } %retain; in tvm also \
-                             %start %wait %stop %newthread %halt %explicitat",
+                            unclosed.unwrap_or_else(|| clauses.to_owned()),
                         );
                         return Err(Failed);
                     }
@@ -390,8 +395,8 @@ fn label(p: &mut Parser<'_>) -> Parsed<String> {
 }
 
 fn edge(p: &mut Parser<'_>) -> Parsed<EdgeAst> {
-    let span = p.span();
     let source = label(p)?;
+    let span = p.span();
     let action = match p.peek() {
         Token::Directive(d) if d == "assert" || d == "hardassert" => {
             p.advance();

@@ -128,6 +128,7 @@ impl Elaborator<'_> {
         match &e.action {
             EdgeAction::Call(name, args) => {
                 let (found, env) = self.find_action(&ast.actions, name, args, e.span)?;
+                self.used = Some(e.span);
                 let mut extra = extra(self, &found.body);
                 extra.name = format!(
                     "{name}({})",
@@ -136,7 +137,9 @@ impl Elaborator<'_> {
                         .collect::<Vec<_>>()
                         .join(", ")
                 );
-                self.action(&found.body, &env, extra, e.span)
+                let action = self.action(&found.body, &env, extra, e.span);
+                self.used = None;
+                action
             }
             EdgeAction::Assert(f, hard) => {
                 let body = ActionBody::default();

@@ -36,6 +36,8 @@ pub(crate) struct Elaborator<'a> {
     global_focus: Vec<(FocusItem, Env)>,
     global_messages: Vec<(MessageAst, Env)>,
     expansions: usize,
+    /// Where the action that is read now is used.
+    used: Option<Span>,
     /// See [`Reading::delayed`].
     pub(super) delayed: bool,
     pub(crate) errors: &'a mut Diagnostics,
@@ -75,6 +77,7 @@ pub fn elaborate(
         global_focus: Vec::new(),
         global_messages: Vec::new(),
         expansions: 0,
+        used: None,
         delayed: reading.delayed,
         errors,
     };
@@ -158,11 +161,20 @@ impl Elaborator<'_> {
         let full = Self::resolve(name, env).to_string();
         let found = self.voc.find(&full);
         if found.is_none() {
-            self.errors.error(
-                span,
-                format!("the predicate `{full}` is not declared"),
-                "declare it with %p or %i before its first use; check arguments and brackets",
-            );
+            let message = format!("the predicate `{full}` is not declared");
+            match self.used {
+                // An argument of the action, or a part of one: it stands where the action is used.
+                Some(used) if full != name.to_string() => {
+                    let place = self.errors.place(span);
+                    let help = format!("it stands for `{name}` of {place}: check the arguments");
+                    self.errors.error(used, message, help);
+                }
+                _ => self.errors.error(
+                    span,
+                    message,
+                    "declare it with %p or %i before its first use; check arguments and brackets",
+                ),
+            }
         }
         found
     }
