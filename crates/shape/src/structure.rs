@@ -230,6 +230,10 @@ impl Structure {
                 to_must[target] |= must[row];
             }
         }
+        // The new objects exist; the old ones only where they did.
+        let (may, must) = self.word(voc, PredId::AC);
+        let new = mask(out.n) & !mask(self.n);
+        out.set_word(voc, PredId::AC, (may | new, must | new));
         out
     }
 

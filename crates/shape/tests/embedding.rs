@@ -6,6 +6,7 @@ mod random;
 use palisade_shape::analysis::{Analysis, Input, Options, analyse};
 use palisade_shape::blur::{blur, names};
 use palisade_shape::eval::Plan;
+use palisade_shape::explore::Bounds;
 use palisade_shape::formula::Var;
 use palisade_shape::isomorphism::canonical;
 use palisade_shape::join::{Join, StructureSet};
@@ -13,6 +14,7 @@ use palisade_shape::kleene::Kleene;
 use palisade_shape::naive::World;
 use palisade_shape::structure::Structure;
 use palisade_shape::vocabulary::{PredId, Vocabulary};
+use palisade_shape::worlds::worlds;
 use proptest::prelude::*;
 use random::{arb_formula, arb_structure, cases, structure, vocabulary};
 use std::path::Path;
@@ -210,6 +212,36 @@ fn analysed(program: &str, states: &str, join: Join) -> Analysis {
         &options,
     )
     .unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Under `ind` objects may be absent; creating others must not make them exist: the worlds of the
+/// structures that `rel` keeps are worlds of those of `ind`.
+#[test]
+fn creation_keeps_absent_objects_absent() {
+    let ind = analysed("create.tvp", "list.tvs", Join::Ind);
+    let rel = analysed("create.tvp", "list.tvs", Join::Rel);
+    let (model, bounds) = (&rel.model, Bounds::default());
+    let voc = &model.vocabulary;
+    let both = rel.fixpoint.locations.iter().zip(&ind.fixpoint.locations);
+    let mut seen = 0;
+    for ((r, i), label) in both.zip(&model.locations) {
+        let stored: Vec<World> = i
+            .set
+            .structures()
+            .iter()
+            .map(|s| World::of(voc, s))
+            .collect();
+        for w in r
+            .set
+            .structures()
+            .iter()
+            .flat_map(|s| worlds(model, s, &bounds))
+        {
+            assert!(stored.iter().any(|s| w.embeds_in(voc, s)), "at {label}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen} worlds only");
 }
 
 /// What `rel` keeps apart embeds in what `part` merges, at every location, and both say the same.

@@ -187,9 +187,12 @@ fn define(voc: &Vocabulary, w: &mut World) {
     }
 }
 
-/// Loses information: blurs, and makes some values unknown.
+/// Loses information: blurs, adds an object that need not exist, and makes some values unknown.
 fn abstraction(voc: &Vocabulary, w: &World, digits: &[u8]) -> Structure {
     let mut s = blur(voc, &w.structure(voc));
+    if digits.first().is_some_and(|d| d.is_multiple_of(2)) && s.len() < 5 {
+        s = with_absent(voc, &s, digits);
+    }
     let n = s.len();
     for (i, d) in digits.iter().enumerate() {
         let p = PredId(2 + (u32::from(*d) % (voc.len() as u32 - 2)));
@@ -201,6 +204,23 @@ fn abstraction(voc: &Vocabulary, w: &World, digits: &[u8]) -> Structure {
         }
     }
     s
+}
+
+/// The structure with one object more, of any values, that may be absent.
+fn with_absent(voc: &Vocabulary, s: &Structure, digits: &[u8]) -> Structure {
+    let (mut out, new) = (s.extend(voc, 1), s.len());
+    let mut at = 0;
+    for p in voc.ids().skip(2) {
+        for tuple in World::new(voc, new + 1).tuples(voc.get(p).arity) {
+            if tuple.contains(&new) {
+                at += 1;
+                let d = digits[at % digits.len()] as usize;
+                out.set(voc, p, &tuple, Kleene::ALL[d % 3]);
+            }
+        }
+    }
+    out.set(voc, PredId::AC, &[new], Kleene::Half);
+    out
 }
 
 proptest! {
