@@ -61,6 +61,6 @@ pub use fingerprint::Fingerprint;
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use refusal::{Reason, Refusal, Site};
-pub use remote::{Operation, Pending, operations};
+pub use remote::{Operation, Pending, operations, set_of};
 pub use remote_atomic::{AtomicOperation, PendingAtomic, atomic_operations};
 pub use state::StateVar;

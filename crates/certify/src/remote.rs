@@ -34,6 +34,10 @@
 //! | network reads | nothing changes: the value of the source is in the set |
 //! | network writes | the target gets one value of the set; instances are left, or none |
 //!
+//! Operations of a process with the same cells and the same remote side are alike: what the
+//! network does with an instance of one it may do with one of another. They share one set,
+//! which has the number of the first of them ([`set_of`]).
+//!
 //! A value that joins must satisfy what is said of the set, beside all that were in it.
 //! There is at least one value in a set that is in use, so what is said of all is
 //! true of one.
@@ -109,6 +113,15 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
     }
     all.sort_unstable();
     all
+}
+
+/// The number of the set for instances of an operation: that of the first operation that is
+/// like it.
+pub fn set_of(operations: &[Operation], number: u32) -> u32 {
+    let alike = |o: &Operation| (o.source, o.target, o.remote, o.copy);
+    let own = operations.get(number as usize).map(alike);
+    let first = operations.iter().position(|o| Some(alike(o)) == own);
+    first.map_or(number, |first| first as u32)
 }
 
 /// The cells that a place may name.

@@ -73,6 +73,14 @@ pub struct Operation {
     conditions: Vec<Step>,
 }
 
+impl Operation {
+    /// Whether the network does the same with instances of both.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let cells = |o: &Self| (o.source, o.target, o.remote, o.copy);
+        cells(self) == cells(other)
+    }
+}
+
 /// The operations that a template can issue, by edge, then cells.
 pub fn operations(program: &Program, template: &Template) -> Vec<Operation> {
     let mut all = Vec::new();
@@ -486,7 +494,8 @@ impl<'p> Network<'p> {
         let mut chain = vec![vec![vec![drained]]];
         for (number, operation, _) in self.all() {
             let own = (self.template, number);
-            let Some(unused) = sets.unused(self.program, own, scratch) else {
+            let unused = sets.unused(self.program, own, scratch);
+            let Some(unused) = unused.filter(|_| !sets.is_shared(own)) else {
                 continue;
             };
             match awaited((operation.remote, operation.copy), target) {
@@ -554,8 +563,8 @@ impl<'p> Network<'p> {
                     };
                     add(self.write(operation, *slot, span), write);
                 }
-                if let Some((sets, scratch)) = self.sets {
-                    let own = (self.template, number);
+                let own = (self.template, number);
+                if let Some((sets, scratch)) = self.sets.filter(|(s, _)| !s.is_shared(own)) {
                     let Some(mut chain) = sets.pick(self.program, own, scratch) else {
                         continue;
                     };

@@ -36,7 +36,8 @@
 //! - the flush loop writes targets without telling the sets that read them: here every
 //!   write does;
 //! - a set shared by several statements (section 4.2) must not be initialised while
-//!   one of them is pending: here each operation has its own set;
+//!   one of them is pending: here only operations of one process with the same cells share
+//!   one, which is in use as long as one of them is pending. Instances of these are alike;
 //! - `remoteOps` stands before loads and stores only, so that `never` and `finally`
 //!   would not see the network's writes: here the network may act at every location.
 //!
@@ -109,16 +110,32 @@ struct Set {
     source: Cell,
 }
 
-/// The sets of one template, by operation; none where slots are always enough.
+/// What an operation has beside its slots.
+enum Own {
+    /// Nothing: slots are always enough.
+    Nothing,
+    /// A set.
+    Set(Set),
+    /// The set of the operation with this number, which has the same cells.
+    SetOf(usize),
+}
+
+/// The sets of one template, by operation.
 struct OfTemplate {
     copies: u32,
-    sets: Vec<Option<Set>>,
+    sets: Vec<Own>,
 }
 
 impl OfTemplate {
+    fn all(&self) -> impl Iterator<Item = &Set> {
+        self.sets.iter().filter_map(|own| match own {
+            Own::Set(set) => Some(set),
+            Own::Nothing | Own::SetOf(_) => None,
+        })
+    }
+
     fn reading(&self, cell: Cell) -> impl Iterator<Item = &Set> {
-        let all = self.sets.iter().flatten();
-        all.filter(move |s| s.source == cell)
+        self.all().filter(move |s| s.source == cell)
     }
 }
 
@@ -148,10 +165,16 @@ impl ValueSets {
                 Count::Fixed(n) => Some(n),
                 Count::Any => Some(wanted.copies),
             };
-            let mut sets = Vec::new();
+            let mut sets: Vec<Own> = Vec::new();
             for (index, operation) in own.iter().enumerate() {
                 if is_bounded(number, operation) {
-                    sets.push(None);
+                    sets.push(Own::Nothing);
+                    continue;
+                }
+                let alike =
+                    |i: &usize| matches!(sets[*i], Own::Set(_)) && own[*i].is_like(operation);
+                if let Some(first) = (0..index).find(alike) {
+                    sets.push(Own::SetOf(first));
                     continue;
                 }
                 let mut add = |name: &str, part, role| {
@@ -179,7 +202,7 @@ impl ValueSets {
                     ),
                     None => Content::Summary(add("set", SetPart::Summary, Role::Set(more))),
                 };
-                sets.push(Some(Set {
+                sets.push(Own::Set(Set {
                     more,
                     content,
                     source: operation.source,
@@ -198,9 +221,19 @@ impl ValueSets {
         program: &Program,
         (template, operation): (usize, usize),
     ) -> Option<(&Set, Option<LocalExpr>)> {
-        let own = at(program, template, Expr::Atom(LocalAtom::SelfId));
-        let set = self.templates[template].sets[operation].as_ref()?;
-        Some((set, own))
+        match &self.templates[template].sets[operation] {
+            Own::Nothing => None,
+            Own::SetOf(first) => self.set(program, (template, *first)),
+            Own::Set(set) => {
+                let own = at(program, template, Expr::Atom(LocalAtom::SelfId));
+                Some((set, own))
+            }
+        }
+    }
+
+    /// Whether an operation's set is that of another one: then what happens to it is said there.
+    pub(crate) fn is_shared(&self, (template, operation): (usize, usize)) -> bool {
+        matches!(self.templates[template].sets[operation], Own::SetOf(_))
     }
 
     /// The value at hand joins the own set of an operation, which is in use from now on;

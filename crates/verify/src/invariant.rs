@@ -11,7 +11,7 @@ use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_certify::{
     AtomicOperation, Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep,
-    Kind, Operation, Pending, PendingAtomic, StateVar,
+    Kind, Operation, Pending, PendingAtomic, StateVar, set_of,
 };
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
@@ -186,8 +186,15 @@ impl<'a> Translator<'a> {
     fn element(&self, thread: usize, number: u32) -> StateVar {
         StateVar::Element {
             thread: thread as u32,
-            operation: self.pending(thread, number, 0, false).operation,
+            operation: self.set_number(thread, number),
         }
+    }
+
+    /// The number of the set of the reduction's operation with this number.
+    fn set_number(&self, thread: usize, number: u32) -> u32 {
+        let template = self.space.threads[thread].template;
+        let known = palisade_certify::operations(self.original, template);
+        set_of(&known, self.pending(thread, number, 0, false).operation)
     }
 
     /// The value of an explicit slot; 0 if it is none.
@@ -405,7 +412,7 @@ impl<'a> Translator<'a> {
         let more = self.set_cells().iter().filter(|c| c.part == SetPart::More);
         let more = more.filter(|c| self.thread_of(c) == Some(thread));
         let used = more.filter(|c| self.explicit_value(control, self.set_slot(c)) == 1);
-        let number = |c: &SetCell| self.pending(thread, c.operation, 0, false).operation;
+        let number = |c: &SetCell| self.set_number(thread, c.operation);
         let mut sets: Vec<u32> = used.map(number).collect();
         sets.sort_unstable();
         let mut atomics = Vec::new();

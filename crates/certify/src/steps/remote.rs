@@ -4,7 +4,7 @@
 
 use super::{Frame, Memory, Runner, Trouble, number, overflow, unsupported};
 use crate::beyond::Beyond;
-use crate::remote::{Awaited, Operation, awaited, operations};
+use crate::remote::{Awaited, Operation, awaited, operations, set_of};
 use crate::remote_atomic::{AtomicOperation, atomic_operations, changed};
 use crate::state::StateVar;
 use palisade_logic::{Formula, Term};
@@ -119,6 +119,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let thread = self.thread;
+        let operation = set_of(&operations(self.program, self.instance.template), operation);
         let element = number(StateVar::Element { thread, operation }, span)?;
         let value = self.value(frame, number(StateVar::Cell(source), span)?);
         match frame.buffer.sets.binary_search(&operation) {
