@@ -31,7 +31,7 @@ use crate::threads::{generalised, of_declared};
 const EXPLICIT_STATES: usize = 1_500_000;
 
 /// The same where all variables are explicit, and there may be no end of states.
-const COUNTING_STATES: usize = 300_000;
+const COUNTING_STATES: usize = 150_000;
 
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
