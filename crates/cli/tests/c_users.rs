@@ -197,6 +197,10 @@ fn attributes_with_a_meaning_are_refused() {
         ),
         ("#pragma pack(1)\nint main(void) {}", "`#pragma pack`"),
         (
+            "struct p { int a, b; }; _Atomic struct p s; int main(void) { struct p t = { 1, 2 }; s = t; }",
+            "an atomic struct",
+        ),
+        (
             "int *_Atomic p; int main(void) { __atomic_fetch_add(&p, 4, 5); }",
             "atomic arithmetic on a pointer (C11 counts objects, gcc bytes)",
         ),

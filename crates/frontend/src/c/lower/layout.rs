@@ -229,6 +229,10 @@ impl Layouts<'_> {
                 }
             }
             Type::Opaque(_) => leaf(path, offset),
+            Type::Struct(_) if ty.is_atomic() => {
+                let error = Diagnostic::error(span, "unsupported: an atomic struct");
+                return Err(error.help("make its members atomic, or use a lock"));
+            }
             Type::Struct(id) => {
                 let mut at = offset;
                 for field in self.fields(*id, span)? {

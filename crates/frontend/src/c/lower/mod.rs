@@ -15,10 +15,11 @@
 //! | `walk` | questions about the tree |
 //! | `layout` | types as cells, addresses |
 //! | `value` | integer arithmetic of C |
-//! | `place` | what stands on the left of an assignment, pointers |
+//! | `place`, `cases` | what stands on the left of an assignment, pointers |
 //! | `targets` | what pointers may point to, by location |
 //! | `graph` | control flow under construction, atomic regions |
 //! | `code` | one thread under construction |
+//! | `globals` | variables that live as long as the program |
 //! | `found` | what one pass leaves to the next |
 //! | `errors` | going on behind a statement with an error |
 //! | `expr`, `choice`, `assign` | expressions |
@@ -32,12 +33,14 @@
 mod assign;
 mod atomic;
 mod call;
+mod cases;
 mod choice;
 mod code;
 mod copies;
 mod errors;
 mod expr;
 mod found;
+mod globals;
 mod graph;
 mod init;
 mod layout;
@@ -61,7 +64,7 @@ use palisade_program::{
     Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template, TemplateId,
 };
 
-use super::ast::{Declaration, File, Function, Item, Storage};
+use super::ast::{Declaration, File, Function, Item};
 use super::types::Type;
 use super::{Options, Races, note_error};
 use crate::diagnostic::Diagnostic;
@@ -557,111 +560,6 @@ impl<'a> Context<'a> {
             labels: Vec::new(),
             span: plan.span,
         })
-    }
-
-    fn declare_globals(&mut self) -> Lower<()> {
-        let mut best: Vec<&'a Declaration> = Vec::new();
-        for item in &self.file.items {
-            let Item::Variable(d) = item else { continue };
-            if matches!(d.ty.plain(), Type::Function(_)) {
-                continue;
-            }
-            if d.storage == Storage::Extern && d.init.is_none() {
-                continue;
-            }
-            match best.iter_mut().find(|b| b.name == d.name) {
-                Some(old) if d.init.is_some() => *old = d,
-                Some(_) => {}
-                None => best.push(d),
-            }
-        }
-        // Names first: initialisers may take addresses of what is declared later.
-        let mut made = Vec::new();
-        for d in best {
-            if d.thread_local {
-                self.thread_local.insert(d.name.clone(), d);
-                continue;
-            }
-            // Headers declare what nobody uses.
-            let mentioned = self.names_used.mentioned.contains(&d.name);
-            if !self.is_supported(&d.ty) && !mentioned {
-                continue;
-            }
-            // An array becomes a pointer where it is mentioned.
-            let decays = mentioned && self.layouts.has_array(&d.ty);
-            let taken = decays || self.names_used.addressed.contains(&d.name);
-            match self.object(&d.name, &d.ty, taken, false, d.span) {
-                Ok(object) => {
-                    self.variables.insert(d.name.clone(), object.clone());
-                    made.push((d, object));
-                }
-                Err(error) => self.errors.of_declaration(&d.name, error)?,
-            }
-        }
-        for (d, object) in made {
-            if let Err(error) = self.set_initial(d, &object) {
-                self.errors.note(error)?;
-            }
-        }
-        self.declared = self.globals.len();
-        Ok(())
-    }
-
-    fn is_supported(&self, ty: &Type) -> bool {
-        self.layouts.leaves(ty, Span::default()).is_ok()
-    }
-
-    fn set_initial(&mut self, d: &'a Declaration, object: &Object) -> Lower<()> {
-        let values = Code::new(self, 0, false).constants(d)?;
-        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
-            let Cells::Shared(var) = cells else { continue };
-            for k in 0..leaf.count() {
-                if let Some(value) = values.get(&leaf.cell(k)) {
-                    self.globals[var.index()].init[k as usize] = Init::Value(*value);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The array of a string literal.
-    fn string(&mut self, text: &str, span: Span) -> Lower<Rc<Object>> {
-        let key = (text.to_owned(), span);
-        if let Some(object) = self.strings.get(&key) {
-            return Ok(object.clone());
-        }
-        let length = text.chars().count() as u64 + 1;
-        let ty = Type::Array(Rc::new(Type::CHAR), Some(length));
-        let object = self.object("string", &ty, true, false, span)?;
-        if let [Cells::Shared(var)] = object.cells.as_slice() {
-            let init = &mut self.globals[var.index()].init;
-            for (cell, c) in init.iter_mut().zip(text.chars()) {
-                *cell = Init::Value(init::char_value(c));
-            }
-        }
-        self.strings.insert(key, object.clone());
-        Ok(object)
-    }
-
-    /// The one object of a `static` variable in a function.
-    fn static_local(&mut self, function: &str, d: &Declaration) -> Lower<Rc<Object>> {
-        let key = (function.to_owned(), d.span);
-        if let Some(object) = self.statics.get(&key) {
-            return Ok(object.clone());
-        }
-        let name = format!("{function}.{}", d.name);
-        let object = self.object(&name, &d.ty, true, false, d.span)?;
-        self.statics.insert(key, object.clone());
-        let values = Code::new(self, 0, false).constants(d)?;
-        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
-            let Cells::Shared(var) = cells else { continue };
-            for k in 0..leaf.count() {
-                if let Some(value) = values.get(&leaf.cell(k)) {
-                    self.globals[var.index()].init[k as usize] = Init::Value(*value);
-                }
-            }
-        }
-        Ok(object)
     }
 
     /// The variables of the program, and whether they are declared atomic.

@@ -11,10 +11,10 @@
 
 use std::rc::Rc;
 
-use palisade_program::{
-    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Place as Memory, Span, Step,
-};
+use palisade_program::{AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span, Step};
 
+use super::cases::{Case, cases_of_variable, is, push_cases, times, within};
+pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
 use super::layout::{Cells, Leaf, Object, UNINITIALISED, compatible};
 use super::value::Val;
@@ -53,22 +53,6 @@ pub(super) struct Part {
     ty: Type,
     /// An index that is no constant stands behind the member: more is not said.
     is_indexed: bool,
-}
-
-/// One cell.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum CellRef {
-    Shared(Memory),
-    Local(LocalId),
-}
-
-/// A cell, when it is the one meant, and its type.
-pub(super) struct Case {
-    pub(super) when: LocalExpr,
-    pub(super) cell: CellRef,
-    pub(super) ty: Type,
-    /// Whether it may not be initialised.
-    pub(super) poisoned: bool,
 }
 
 /// Cases of a pointer at most.
@@ -170,26 +154,6 @@ impl Place {
             }
         }
     }
-}
-
-pub(super) fn plus(a: LocalExpr, b: LocalExpr) -> LocalExpr {
-    match (&a, &b) {
-        (Ir::Const(0), _) => b,
-        (_, Ir::Const(0)) => a,
-        _ => LocalExpr::binary(BinOp::Add, a, b),
-    }
-}
-
-fn times(a: LocalExpr, by: u64) -> LocalExpr {
-    if by == 1 {
-        a
-    } else {
-        LocalExpr::binary(BinOp::Mul, a, Ir::Const(by as i64))
-    }
-}
-
-fn is(a: &LocalExpr, value: i64) -> LocalExpr {
-    LocalExpr::binary(BinOp::Eq, a.clone(), Ir::Const(value))
 }
 
 impl Code<'_, '_> {
@@ -590,128 +554,5 @@ impl Code<'_, '_> {
         };
         let kind = AssertKind::Index;
         self.emit(Step::Assert { cond, kind }, span);
-    }
-}
-
-/// The cells of a scalar part of a variable.
-fn cases_of_variable(
-    object: &Rc<Object>,
-    offset: u64,
-    index: &[(LocalExpr, u64)],
-    span: Span,
-) -> Lower<Vec<Case>> {
-    let leaf = object
-        .leaves
-        .iter()
-        .position(|l| l.offset == offset && l.dims.len() == index.len());
-    let Some(k) = leaf else {
-        return Err(Diagnostic::error(
-            span,
-            "unsupported: this part of a variable",
-        ));
-    };
-    let leaf = &object.leaves[k];
-    // Row-major number of the element.
-    let mut number = Ir::Const(0);
-    for ((len, _), (i, _)) in leaf.dims.iter().zip(index) {
-        number = plus(times(number, *len), i.clone());
-    }
-    Ok(cells_of(object, k, &number))
-}
-
-/// Whether an address is that of a cell of the object.
-fn within(address: &LocalExpr, object: &Object) -> LocalExpr {
-    let Some(base) = object.base else {
-        return Ir::FALSE;
-    };
-    let end = base + object.size as i64;
-    let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(base));
-    let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
-    low.and(high)
-}
-
-fn shared(var: GlobalId, leaf: &Leaf, index: LocalExpr) -> CellRef {
-    CellRef::Shared(Memory {
-        var,
-        index: (!leaf.dims.is_empty()).then_some(index),
-    })
-}
-
-/// Element `number` of leaf `k`; its index is in range.
-fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
-    let leaf = &object.leaves[k];
-    let case = |when, cell| Case {
-        when,
-        cell,
-        ty: leaf.ty.clone(),
-        poisoned: object.poisoned.get() && !object.in_registers(),
-    };
-    match &object.cells[k] {
-        Cells::Shared(var) => vec![case(Ir::TRUE, shared(*var, leaf, number.clone()))],
-        Cells::Locals(locals) => match number {
-            Ir::Const(n) => {
-                let local = usize::try_from(*n).ok().and_then(|n| locals.get(n));
-                local
-                    .map(|l| case(Ir::TRUE, CellRef::Local(*l)))
-                    .into_iter()
-                    .collect()
-            }
-            _ => locals
-                .iter()
-                .enumerate()
-                .map(|(n, l)| case(is(number, n as i64), CellRef::Local(*l)))
-                .collect(),
-        },
-    }
-}
-
-/// The cases in which `address` is in leaf `k` of an object.
-fn push_cases(object: &Object, k: usize, leaf: &Leaf, address: &LocalExpr, cases: &mut Vec<Case>) {
-    let Some(base) = object.base else {
-        return;
-    };
-    let count = leaf.count();
-    let var = match &object.cells[k] {
-        Cells::Shared(var) => var,
-        Cells::Locals(locals) => {
-            for (n, local) in locals.iter().enumerate() {
-                let when = is(address, base + leaf.cell(n as u64) as i64);
-                if when != Ir::FALSE {
-                    cases.push(Case {
-                        when,
-                        cell: CellRef::Local(*local),
-                        ty: leaf.ty.clone(),
-                        poisoned: false,
-                    });
-                }
-            }
-            return;
-        }
-    };
-    let mut push = |when, index| {
-        cases.push(Case {
-            when,
-            cell: shared(*var, leaf, index),
-            ty: leaf.ty.clone(),
-            poisoned: object.poisoned.get(),
-        });
-    };
-    if leaf.is_contiguous() && count > 1 && !matches!(address, Ir::Const(_)) {
-        let first = base + leaf.offset as i64;
-        let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
-        let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(first + count as i64));
-        let index = match address {
-            Ir::Binary(BinOp::Add, a, i) if **a == Ir::Const(first) => (**i).clone(),
-            _ => LocalExpr::binary(BinOp::Sub, address.clone(), Ir::Const(first)),
-        };
-        push(low.and(high), index);
-        return;
-    }
-    for n in 0..count {
-        let at = base + leaf.cell(n) as i64;
-        let when = is(address, at);
-        if when != Ir::FALSE {
-            push(when, Ir::Const(n as i64));
-        }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use palisade_program::{BinOp, Expr as Ir, FenceKind, LocId, LocalExpr, Span, Step};
+use palisade_program::{BinOp, Expr as Ir, FenceKind, Init, LocId, LocalExpr, Span, Step};
 
 use super::code::{Code, Lower, Switch, meet};
 use super::expr::unsupported;
@@ -303,6 +303,12 @@ impl Code<'_, '_> {
                     }
                 }
                 Cells::Shared(_) if assigned.contains(&leaf.path) => {}
+                // Reached once at most: nothing was written before.
+                Cells::Shared(var) if self.loop_depth == 0 && !self.is_any => {
+                    object.poisoned.set(true);
+                    let init = Init::Value(UNINITIALISED);
+                    self.cx.globals[var.index()].init.fill(init);
+                }
                 Cells::Shared(_) if leaf.count() > 64 => {
                     return unsupported(
                         span,

@@ -4,8 +4,8 @@
 //! fail with them.
 //!
 //! The values of a thread's locals are followed from location to location; those of a
-//! shared variable are all that is ever stored to it, whoever does it and whenever it
-//! arrives, so the result is right for every memory model. A variable with more than a
+//! shared variable (of each element of an array) are all that is ever stored to it,
+//! whoever does it and whenever it arrives, so the result is right for every memory model. A variable with more than a
 //! few values may hold anything.
 //!
 //! | seed 003 | here |
@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Atomic, BinOp, Cfg, CfgBuilder, Expr as Ir, Init, LocalAtom, LocalExpr, LocalId, Program, Step,
-    UnOp,
+    Atomic, BinOp, Cfg, CfgBuilder, Expr as Ir, Init, LocalAtom, LocalExpr, LocalId, Place,
+    Program, Step, UnOp,
 };
 
 use super::layout::FIRST_ADDRESS;
@@ -81,15 +81,11 @@ pub(super) fn prune(program: &mut Program) {
     if work == 0 || work > MAX_WORK {
         return;
     }
-    let globals = program.globals.iter().map(|g| {
-        let mut all = Values::Few(BTreeSet::new());
-        for init in &g.init {
-            all.join(&Values::of(*init));
-        }
-        all
-    });
+    let globals = program.globals.iter();
     let mut analysis = Analysis {
-        globals: globals.collect(),
+        globals: globals
+            .map(|g| g.init.iter().map(|i| Values::of(*i)).collect())
+            .collect(),
         followed,
         grown: true,
     };
@@ -189,7 +185,8 @@ fn mentions_address(e: &LocalExpr) -> bool {
 }
 
 struct Analysis {
-    globals: Vec<Values>,
+    /// What each element of each shared variable may hold.
+    globals: Vec<Vec<Values>>,
     followed: Followed,
     /// Whether a shared variable may hold more than was known when it was read.
     grown: bool,
@@ -248,31 +245,55 @@ impl Analysis {
             }
             Step::Load { dst, src } => {
                 if let Some(slot) = after.get_mut(dst) {
-                    *slot = self.globals[src.var.index()].clone();
+                    *slot = self.loaded(src, state);
                 }
             }
-            Step::Store { dst, value } => self.stored(dst.var.index(), &values(value, state)),
+            Step::Store { dst, value } => self.stored(dst, state, &values(value, state)),
             Step::Atomic(block) => {
                 let states = self.flow(&block.body, after);
                 return states[block.body.exit.index()].clone();
             }
             // The network writes what it read elsewhere.
             Step::Put { remote, local } | Step::Get { local, remote } => {
-                self.stored(remote.var.index(), &Values::Any);
-                self.stored(local.var.index(), &Values::Any);
+                self.stored(remote, state, &Values::Any);
+                self.stored(local, state, &Values::Any);
             }
             Step::RemoteAtomic(atomic) => {
                 for place in atomic.places() {
-                    self.stored(place.var.index(), &Values::Any);
+                    self.stored(place, state, &Values::Any);
                 }
             }
         }
         Some(after)
     }
 
-    fn stored(&mut self, var: usize, values: &Values) {
+    /// The elements that a place may be.
+    fn elements(&self, place: &Place, state: &State) -> Vec<usize> {
+        let count = self.globals[place.var.index()].len();
+        let index = place.index.as_ref().map(|i| values(i, state));
+        match index {
+            Some(Values::Few(few)) => few
+                .iter()
+                .filter_map(|i| usize::try_from(*i).ok().filter(|i| *i < count))
+                .collect(),
+            Some(Values::Any) | None => (0..count).collect(),
+        }
+    }
+
+    fn loaded(&self, place: &Place, state: &State) -> Values {
+        let mut all = Values::Few(BTreeSet::new());
+        for k in self.elements(place, state) {
+            all.join(&self.globals[place.var.index()][k]);
+        }
+        all
+    }
+
+    fn stored(&mut self, place: &Place, state: &State, values: &Values) {
+        let var = place.var.index();
         if self.followed.globals.contains(&var) {
-            self.grown |= self.globals[var].join(values);
+            for k in self.elements(place, state) {
+                self.grown |= self.globals[var][k].join(values);
+            }
         }
     }
 
