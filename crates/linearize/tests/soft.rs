@@ -140,3 +140,17 @@ fn points_that_are_found_are_claims() {
         assert!(matches!(search.found, Found::Nothing), "{name}");
     }
 }
+
+/// The model knows an argument by its node: code that changes or copies one is refused.
+#[test]
+fn arguments_are_written_only() {
+    let treiber = text("examples/linear/treiber.pal");
+    for line in ["v = t.value;", "data w = v;", "data w = t.value; v = w;"] {
+        let changed = treiber.replacen("n.value = v;", &format!("{line} n.value = v;"), 1);
+        assert_ne!(changed, treiber);
+        let no = prove(&parsed(&changed), &Options::default()).expect_err("refused");
+        assert!(no.what.contains("an argument"), "{line}: {}", no.what);
+        let place = parsed(&changed).source.position(no.span.start).line;
+        assert_eq!(place, 16, "{line}");
+    }
+}

@@ -250,6 +250,13 @@ impl<'a> Fragment<'a> {
             }
         };
         for edge in &body.edges {
+            // The model knows an argument by the node that it is written to, and nowhere else.
+            if (0..method.parameters).any(|p| touches(&edge.step, LocalId::from(p))) {
+                return refuse(
+                    "an argument that is assigned, copied or returned",
+                    edge.span,
+                );
+            }
             self.step(body, &edge.step, edge.span)?;
             for commit in &edge.commits {
                 commits(commit)?;
@@ -293,19 +300,11 @@ impl<'a> Fragment<'a> {
         let Some(holder) = holder else {
             return refuse("an argument that is not stored in a node", method.span);
         };
-        let defined = |step: &Step| match step {
-            Step::New { to } | Step::Assign { to, .. } | Step::Havoc { to } => *to == holder,
-            Step::Read { to, tag, .. } => *to == holder || *tag == Some(holder),
-            Step::Skip
-            | Step::Assume(_)
-            | Step::Write { .. }
-            | Step::Cas { .. }
-            | Step::Lock(_)
-            | Step::Unlock(_)
-            | Step::Free(_)
-            | Step::Return(_) => false,
-        };
-        let mut definitions = method.body.edges.iter().filter(|e| defined(&e.step));
+        let mut definitions = method
+            .body
+            .edges
+            .iter()
+            .filter(|e| assigns(&e.step, holder));
         let (first, second) = (definitions.next(), definitions.next());
         let fresh = first.is_some_and(|e| matches!(e.step, Step::New { .. }));
         if !fresh || second.is_some() {
@@ -512,6 +511,41 @@ fn told_before(step: &Step, cond: &Cond) -> bool {
         Cond::And(a, b) | Cond::Or(a, b) => told_before(step, a) && told_before(step, b),
         Cond::Holds(_) | Cond::Less(..) => false,
     }
+}
+
+/// Whether the step gives the local a value.
+fn assigns(step: &Step, local: LocalId) -> bool {
+    match step {
+        Step::New { to } | Step::Assign { to, .. } | Step::Havoc { to } => *to == local,
+        Step::Read { to, tag, .. } => *to == local || *tag == Some(local),
+        Step::Skip
+        | Step::Assume(_)
+        | Step::Write { .. }
+        | Step::Cas { .. }
+        | Step::Lock(_)
+        | Step::Unlock(_)
+        | Step::Free(_)
+        | Step::Return(_) => false,
+    }
+}
+
+/// Whether the step changes the local, or hands its value on to another local or the caller.
+fn touches(step: &Step, local: LocalId) -> bool {
+    let handed = match step {
+        Step::Assign { value, .. } => *value == Term::Local(local),
+        Step::Return(value) => *value == Some(Term::Local(local)),
+        Step::Skip
+        | Step::Assume(_)
+        | Step::Havoc { .. }
+        | Step::New { .. }
+        | Step::Read { .. }
+        | Step::Write { .. }
+        | Step::Cas { .. }
+        | Step::Lock(_)
+        | Step::Unlock(_)
+        | Step::Free(_) => false,
+    };
+    handed || assigns(step, local)
 }
 
 /// `*`, or a branch that depends on it.
