@@ -39,6 +39,46 @@ fn a_stack_is_proved() {
     assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
 }
 
+/// Michael and Scott's queue needs to know where pointers have been; the one with two locks that
+/// nobody else is where the lock's holder is.
+#[test]
+fn queues_are_proved() {
+    let mut queues = vec![
+        ("ms_queue", Level::History),
+        ("two_lock_queue", Level::Ghosts),
+    ];
+    if std::env::var_os("PALISADE_SOAK").is_some() {
+        queues.push(("dglm_queue", Level::Ghosts));
+    }
+    for (name, level) in queues {
+        let proof = attempt(name, &text(name), &Options::default());
+        assert!(
+            proof.holds(),
+            "{name}: {:?} {:?}",
+            proof.reason,
+            proof.messages
+        );
+        assert_eq!(proof.level, level, "{name}");
+        assert!(proof.acyclic, "{name}");
+    }
+}
+
+/// A list that is made cyclic is not said to be none, whatever becomes of the rest.
+#[test]
+fn cycles_are_not_overlooked() {
+    let treiber = text("treiber");
+    let line = "        n.next = t;\n";
+    assert!(treiber.contains(line));
+    let cyclic = treiber.replacen(line, "        n.next = n;\n", 1);
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        max_structures: Some(2_000),
+        ..Options::default()
+    };
+    let proof = attempt("cyclic", &cyclic, &options);
+    assert!(!(proof.holds() && proof.acyclic));
+}
+
 /// Programs that are wrong, or whose commit points are: none is proved.
 #[test]
 fn what_is_wrong_is_not_proved() {

@@ -403,6 +403,7 @@ impl<'a> Fragment<'a> {
         if let Some(mine) = method.mine {
             keep_until_commit(body, self.variables[mine].local, &mut live);
         }
+        keep_predecessors(body, self.link.0, &mut live);
         let quiet = match interleaving {
             Interleaving::Full => vec![false; body.locations.len()],
             Interleaving::Restricted => quiet(body),
@@ -619,6 +620,31 @@ fn keep_until_commit(body: &Body, mine: LocalId, live: &mut [Vec<bool>]) {
         }
         if !changed {
             return;
+        }
+    }
+}
+
+/// What was read from a node's link is known by that node: the local that points to it matters as
+/// long as the one that was read does.
+fn keep_predecessors(body: &Body, link: FieldId, live: &mut [Vec<bool>]) {
+    let before = live.to_vec();
+    for edge in &body.edges {
+        let Step::Read { to, from, .. } = &edge.step else {
+            continue;
+        };
+        let of = match from {
+            Place::Field { of, field } if *field == link && of != to => *of,
+            Place::Field { .. } | Place::Shared(_) => continue,
+        };
+        let mut reached = vec![false; live.len()];
+        let mut stack = vec![edge.to];
+        while let Some(at) = stack.pop() {
+            if at == body.exit || reached[at.index()] || !before[at.index()][to.index()] {
+                continue;
+            }
+            reached[at.index()] = true;
+            live[at.index()][of.index()] = true;
+            stack.extend(body.leaving(at).map(|(_, next)| next.to));
         }
     }
 }

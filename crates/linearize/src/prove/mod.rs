@@ -31,8 +31,12 @@
 //! predicate unless [`Options::collapse`] is off.
 //!
 //! *Rules.* The consistency rules in the text follow from the definitions or from how the
-//! text is made (a thread is at one location, locals of other methods are null), so none
-//! assumes anything about the program.
+//! text is made (a thread is at one location, locals of other methods are null, a pointer has
+//! been where it is), with three exceptions. There are at least two threads: a run of one is a
+//! run of two, of which one never makes a call. No list is cyclic, and a thread between calls holds
+//! no lock: the model complains of every step that would change that, so it holds in all states
+//! before the first complaint, and after a complaint nothing is concluded. Where cycles are
+//! not complained of, they are not excluded.
 //!
 //! | file | term |
 //! |---|---|

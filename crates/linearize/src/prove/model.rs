@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::action::actions;
 use super::facts::{Colour, Fact, colours, facts};
-use super::fragment::{Effect, Fragment, Sequence};
+use super::fragment::{Effect, Fragment, Location, Sequence};
 use super::given::{further, hand, over};
 use super::soft::{Chosen, Invariant, found};
 use super::walk::walk;
@@ -20,6 +20,7 @@ pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acycli
         level,
         keep: if options.collapse { "nonabs" } else { "abs" },
         many: options.threads.is_none(),
+        acyclic,
         out: String::new(),
         initial: Vec::new(),
     };
@@ -74,6 +75,8 @@ struct Writer<'a> {
     keep: &'static str,
     /// Whether there are any number of threads.
     many: bool,
+    /// Whether links that may close a cycle are complained of.
+    acyclic: bool,
     out: String,
     /// Unary predicates that hold of every idle thread.
     initial: Vec<String>,
@@ -170,7 +173,14 @@ impl Writer<'_> {
         let keep = self.keep;
         self.line(&format!("foreach (l in Lines) {{ %p at[l](v) {keep} }}"));
         for link in self.links() {
-            self.line(&format!("%p {link}(v, w) function"));
+            // What would close a cycle is complained of, so there is none before that.
+            let cycles = self.acyclic && link == self.fragment.link.1;
+            let open = if cycles {
+                " antireflexive antisymmetric"
+            } else {
+                ""
+            };
+            self.line(&format!("%p {link}(v, w) function{open}"));
         }
         for local in self.locals() {
             self.line(&format!("%p {local}(t, v) function"));
@@ -317,6 +327,22 @@ impl Writer<'_> {
                 lines.push(format!(
                     "%r at[{l}](t) ==> !{x}(t,v)\n%r at[{l}](t) ==> !has[{x}](t)"
                 ));
+            }
+        }
+        // The same the other way round, for a thread that may be at several places.
+        let elsewhere = |live: &dyn Fn(&Location) -> bool| -> String {
+            let live = self.fragment.locations.iter().filter(|l| live(l));
+            live.map(|l| format!(" & !at[{}](t)", l.name)).collect()
+        };
+        for (v, variable) in self.fragment.variables.iter().enumerate() {
+            let elsewhere = elsewhere(&|l| l.live.contains(&v));
+            lines.push(format!("%r has[{}](t){elsewhere} ==> 0", variable.name));
+        }
+        if self.takes() {
+            let takes = |l: &Location| self.fragment.methods[l.method].effect == Effect::Take;
+            let elsewhere = elsewhere(&takes);
+            for flag in ["rempty", "noted"] {
+                lines.push(format!("%r {flag}(t){elsewhere} ==> 0"));
             }
         }
         if self.has_sequence() {

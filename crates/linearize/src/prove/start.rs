@@ -3,9 +3,9 @@
 use palisade_program::heap::{Cond, Place, Step, Term, Type};
 use palisade_program::{LocId, LocalId};
 
-use super::Level;
 use super::action::{Action, Maker, STEP};
 use super::fragment::{Sequence, free_choice};
+use super::{CYCLE, Level};
 
 impl Maker<'_> {
     pub(super) fn init_variable(&self, local: LocalId) -> String {
@@ -89,7 +89,12 @@ impl Maker<'_> {
                     let of = self.init_variable(*of);
                     action.complain(format!("!(E(v) {of}(v))"), "null dereference");
                     action.focus(format!("{of}(v) & {link}(v,w)"));
-                    let value = self.init_term(*value).replace("(v)", "(w)");
+                    let value = self.init_term(*value);
+                    if self.acyclic && value != "0" {
+                        let closes = format!("E(v) {value} & ({of}(v) | has[{link}](v))");
+                        action.complain(closes, CYCLE);
+                    }
+                    let value = value.replace("(v)", "(w)");
                     action.update(
                         link,
                         format!("{link}(v,w) = ({of}(v) ? {value} : {link}(v,w))"),
