@@ -332,7 +332,8 @@ impl Writer<'_> {
         // The same the other way round, for a thread that may be at several places.
         let elsewhere = |live: &dyn Fn(&Location) -> bool| -> String {
             let live = self.fragment.locations.iter().filter(|l| live(l));
-            live.map(|l| format!(" & !at[{}](t)", l.name)).collect()
+            let each: Vec<String> = live.map(|l| format!(" & !at[{}](t)", l.name)).collect();
+            each.concat()
         };
         for (v, variable) in self.fragment.variables.iter().enumerate() {
             let elsewhere = elsewhere(&|l| l.live.contains(&v));
