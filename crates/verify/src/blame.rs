@@ -196,3 +196,50 @@ fn between((term, least, greatest): (Term, Int, Int)) -> Option<BTreeSet<Atom>> 
     all.extend(Formula::le(&term, &greatest).ok()?.atoms());
     Some(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: Var = Var(0);
+    const Y: Var = Var(1);
+
+    fn atoms(formula: Result<Formula, palisade_logic::Overflow>) -> BTreeSet<Atom> {
+        formula.expect("small numbers").atoms()
+    }
+
+    /// The atoms of `y <= (x + by) % 2^32 - less`, without remainders.
+    fn plain(by: Int, less: Int) -> BTreeSet<Atom> {
+        let sum = Term::var(X).plus_constant(by).expect("small");
+        let wrapped = sum.modulo(1 << 32).expect("small");
+        let right = wrapped.plus_constant(-less).expect("small");
+        let atom = atoms(Formula::le(&Term::var(Y), &right)).pop_first();
+        without_remainders(&atom.expect("a comparison"))
+    }
+
+    fn expected(by: Int, least: Int, greatest: Int) -> BTreeSet<Atom> {
+        let right = Term::var(X).plus_constant(by).expect("small");
+        let mut all = atoms(Formula::le(&Term::var(Y), &right));
+        all.extend(between((Term::var(X), least, greatest)).expect("small"));
+        all
+    }
+
+    #[test]
+    fn unsigned_numbers_lose_their_remainders() {
+        assert_eq!(plain(1, 0), expected(1, 0, (1 << 32) - 1));
+        assert_eq!(plain(-1, 0), expected(-1, 0, (1 << 32) - 1));
+    }
+
+    #[test]
+    fn signed_numbers_lose_their_remainders() {
+        let half: Int = 1 << 31;
+        assert_eq!(plain(half + 1, half), expected(1, -half, half - 1));
+        assert_eq!(plain(half - 1, half), expected(-1, -half, half - 1));
+    }
+
+    #[test]
+    fn other_atoms_stay() {
+        let atom = atoms(Formula::le(&Term::var(X), &Term::var(Y))).pop_first();
+        assert!(without_remainders(&atom.expect("a comparison")).is_empty());
+    }
+}

@@ -32,6 +32,10 @@ pub fn seed_atoms(seeding: &Seeding<'_>, notes: &mut Vec<String>) -> BTreeSet<At
     if seeding.options.hints {
         atoms.extend(hinted(seeding, notes));
     }
+    // Without refinement the question is what the given predicates can show.
+    if seeding.options.refine {
+        atoms.extend(hints::index_bounds(seeding.space));
+    }
     atoms
 }
 

@@ -250,6 +250,7 @@ fn measure(
     let options = Options {
         model,
         symmetry,
+        hunt: true,
         deadline: ours.into_iter().chain(context.limits.deadline).min(),
         cancel: context.limits.cancel.clone(),
         ..Options::default()
