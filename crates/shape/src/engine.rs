@@ -33,9 +33,6 @@ pub struct Limits {
     pub structures: Option<usize>,
     /// Most messages.
     pub messages: Option<usize>,
-    /// Whether to take the oldest structures first although messages are limited: where none is
-    /// expected.
-    pub oldest_first: bool,
     /// Most time.
     pub time: Option<Duration>,
     /// Most bytes of stored structures.
@@ -303,17 +300,12 @@ impl Engine<'_> {
             .then_some(Stop::Memory)
     }
 
-    /// The next structures of a location: the oldest, which keeps traces short and joins few; the
-    /// newest where only the first messages are asked for, because depth finds them sooner.
+    /// The next structures of a location: the oldest, which keeps traces short and joins few.
+    /// (The newest first would find a first message sooner, but seldom one with a short run.)
     fn batch(&mut self, location: usize, edges: usize) -> Vec<usize> {
         let size = (JOBS / edges.max(1)).clamp(1, BATCH);
         let pending = &mut self.pending[location];
-        let newest = self.limits.messages.is_some() && !self.limits.oldest_first;
-        let batch: Vec<usize> = if newest {
-            pending.iter().rev().copied().take(size).collect()
-        } else {
-            pending.iter().copied().take(size).collect()
-        };
+        let batch: Vec<usize> = pending.iter().copied().take(size).collect();
         for i in &batch {
             pending.remove(i);
         }

@@ -286,7 +286,6 @@ fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acyclic
             structures: options.max_structures,
             // One message is enough to know that this level does not suffice.
             messages: Some(1),
-            oldest_first: true,
             ..Limits::default()
         },
         bounds: Bounds::default(),
