@@ -85,9 +85,6 @@ const SOURCES: [AtomSource; 3] = [
     AtomSource::Preconditions,
     AtomSource::Spacer,
 ];
-/// Most work for one query of an abstraction: about a third of a second, where nearly
-/// all take less than a millisecond.
-const EFFORT: u32 = 6_400_000;
 /// Deepest cone of influence.
 const MAX_DEPTH: usize = 4;
 
@@ -492,7 +489,7 @@ pub fn unknown_reason(reason: Reason) -> Unknown {
 pub fn limits(options: &Options) -> Limits {
     Limits {
         query: Some(Duration::from_secs(10)),
-        effort: Some(EFFORT),
+        effort: None,
         deadline: options.deadline,
         cancel: options.cancel.clone(),
     }
