@@ -60,16 +60,13 @@ impl<'p> Direct<'p> {
         }
         if let Verdict::Violated(_) = report.verdict {
             let run = report.witness.as_ref().and_then(|w| self.run(w));
-            match run {
-                Some((violation, witness)) => {
-                    report.verdict = Verdict::Violated(violation);
-                    report.witness = Some(witness);
-                }
-                None => {
-                    let why = "its direct stores could not be run in buffers".to_owned();
-                    report.verdict = Verdict::Unknown(Unknown::ReplayFailed(why));
-                }
-            }
+            report.verdict = if let Some((violation, witness)) = run {
+                report.witness = Some(witness);
+                Verdict::Violated(violation)
+            } else {
+                let why = "its direct stores could not be run in buffers".to_owned();
+                Verdict::Unknown(Unknown::ReplayFailed(why))
+            };
         }
         report
     }
@@ -88,7 +85,7 @@ impl<'p> Direct<'p> {
             let thread = action.thread;
             let kind = ActionKind::Step { edge, choice: None };
             actions.push(Action { thread, kind });
-            let updates = self.updates(instances.get(thread)?, edge);
+            let updates = self.updates(*instances.get(thread)?, edge);
             let only = updates.len() == 1;
             let fits = updates.into_iter().find_map(|kind| {
                 actions.push(Action { thread, kind });
@@ -113,7 +110,7 @@ impl<'p> Direct<'p> {
     }
 
     /// The steps of memory one of which follows the store.
-    fn updates(&self, instance: &Instance, edge: EdgeId) -> Vec<ActionKind> {
+    fn updates(&self, instance: Instance, edge: EdgeId) -> Vec<ActionKind> {
         let cfg = &self.original.template(instance.template).cfg;
         let Step::Store { dst, .. } = &cfg.edge(edge).step else {
             return Vec::new();
