@@ -13,8 +13,8 @@
 //! A structure that is closed under the rules stays closed when blurred or joined (a body
 //! that is 1 on the merged objects was 1 on all of them, so the head was 1 on all of them), so
 //! a rule is looked at again only after a change that can make its body 1 or its head less than 1:
-//! changes are told apart by predicate and direction ([`Shift`]). Clauses over one object
-//! ([`crate::clause`]) are cheap and come before the other rules.
+//! changes are told apart by predicate and direction (`Shift`). Clauses over one object
+//! (`clause`) are cheap and come before the other rules.
 
 use crate::clause::Clauses;
 use crate::formula::Var;

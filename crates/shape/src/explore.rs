@@ -5,7 +5,7 @@
 //! 1. [`guided`] follows the actions that led the analysis to a message, and nothing else: a
 //!    run along them is found at the cost of its length.
 //! 2. [`search`] follows all runs from the worlds of the input, breadth first and, once there is a
-//!    message, [`crate::toward`] it. Every world it meets must embed in a stored structure, so it
+//!    message, `toward` it. Every world it meets must embed in a stored structure, so it
 //!    checks the engine as well.
 //!
 //! Both use the naive evaluator only. Limits: objects, worlds and steps are bounded; the

@@ -10,7 +10,7 @@
 //! disjunctions distributed up to a limit; existential parts stay whole. Every literal of a
 //! clause that is an atom or an equality gives one rule: the negation of the others implies
 //! it. That is the closure under contraposition, all logically equivalent. Clauses of unary
-//! literals over one variable are kept as they are ([`crate::clause`]).
+//! literals over one variable are kept as they are (`clause`).
 
 use crate::clause::Clause;
 use crate::eval::Plan;
