@@ -12,17 +12,17 @@ use palisade_logic::{Formula, SolverStats};
 use palisade_machine::Witness;
 use palisade_memory::reduced::Reduced;
 use palisade_memory::value_sets::SetPart;
-use palisade_program::{Broken, Cell, Instance, Program, Unknown, Verdict, Violation};
+use palisade_program::{Broken, Cell, Instance, Model, Program, Unknown, Verdict, Violation};
 
 use crate::direct::Direct;
 use crate::engine::{self, End, Engine};
 use crate::evidence;
-use crate::hunt;
+use crate::hunt::{self, Hunted, Hunts};
 use crate::invariant::Translator;
 use crate::knowledge::Knowledge;
 use crate::lift::{Plan, Pupil, Teacher};
 use crate::many;
-use crate::options::{Options, Promote, Report};
+use crate::options::{Buffers, Extrapolate, Options, Promote, Report, Strategy};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::seeds::{Seeding, seed_atoms};
 use crate::threads::{generalised, of_declared};
@@ -32,6 +32,14 @@ const EXPLICIT_STATES: usize = 1_500_000;
 
 /// The same where all variables are explicit, and there may be no end of states.
 const COUNTING_STATES: usize = 150_000;
+
+/// The same where the machine has seen the end of them; it stores fewer, since it leaves out
+/// orders of steps and names of copies.
+const OPEN_STATES: usize = 400_000;
+
+/// What is remarked of a proof without predicates.
+const STATE_BY_STATE: &str =
+    "proved state by state: in the certificate every variable has its value";
 
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
@@ -70,22 +78,38 @@ fn verify_whole(program: &Program, options: &Options, knowledge: &Knowledge) -> 
     let copies = options.copies();
     let instances = program.instances(copies);
     let solver = Arc::clone(&stats);
-    let teacher = Teacher::new(program, instances.clone(), copies, options, solver);
+    let mut teacher = Teacher::new(program, instances.clone(), copies, options, solver);
+    let list = may_list_states(program, options);
+    let hunts = || Rc::new(Hunts::new(program, options, list));
+    let hunts = (options.hunt && options.refine).then(hunts);
+    teacher.hunts.clone_from(&hunts);
     let mut driver = Driver {
         program,
         options,
         reducer: Reducer::new(program, options, &instances),
+        brief: false,
         dropped: false,
         instances,
         knowledge,
         counted: knowledge.counts(),
         solver: stats,
         teacher: Rc::new(teacher),
-        hunted: Rc::default(),
+        hunts,
         report: Report::not_run(),
     };
     driver.report.verdict = driver.run();
     driver.finish()
+}
+
+/// Whether a proof may do without predicates, whatever values there are. Other ways that
+/// are asked for are tried as asked.
+fn may_list_states(program: &Program, options: &Options) -> bool {
+    options.model != Model::Rma
+        && !program.has_unbounded_threads()
+        && options.promote == Promote::Auto
+        && options.strategy == Strategy::Lazy
+        && options.extrapolate == Extrapolate::Auto
+        && options.buffers == Buffers::Auto
 }
 
 /// What is searched.
@@ -106,10 +130,13 @@ struct Driver<'a> {
     counted: (Vec<u64>, u64),
     solver: Arc<SolverStats>,
     teacher: Rc<Teacher<'a>>,
-    /// Whether the long hunt has been made.
-    hunted: Rc<std::cell::Cell<bool>>,
+    /// The machine, if it may look for bugs; not where exactly the given predicates are
+    /// asked about.
+    hunts: Option<Rc<Hunts<'a>>>,
     report: Report,
     reducer: Reducer<'a>,
+    /// Whether searches end where they would need predicates.
+    brief: bool,
     /// The last search failed because of a claim, which was dropped.
     dropped: bool,
 }
@@ -124,16 +151,18 @@ impl Driver<'_> {
             Ok(plan) => self.knowledge.in_order(plan),
             Err(unknown) => return Verdict::Unknown(unknown),
         };
-        if self.wants_hunt()
-            && let Some(bug) =
-                hunt::hunt(self.program, self.options.model, hunt::QUICK, self.options)
-        {
-            self.report.stats.hunted_states = bug.states;
-            return self.known((bug.violation, bug.witness));
+        if let Some(verdict) = self.quick(&plan) {
+            return verdict;
         }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
         for planned in &plan {
             verdict = self.planned(planned);
+            if self.has_few_states() {
+                match self.state_by_state(&plan) {
+                    Some(found) => verdict = found,
+                    None => verdict = self.planned(planned),
+                }
+            }
             match &verdict {
                 Verdict::Holds => {
                     self.knowledge.proved_by(&planned.search);
@@ -151,10 +180,69 @@ impl Driver<'_> {
         verdict
     }
 
-    /// Whether the machine may look for bugs; not where exactly the given
-    /// predicates are asked about.
-    fn wants_hunt(&self) -> bool {
-        self.options.hunt && self.options.refine
+    /// The quick hunt. If it has seen all states, one search without looking for
+    /// predicates, then a proof state by state.
+    fn quick(&mut self, plan: &[Planned]) -> Option<Verdict> {
+        self.hunts.as_ref()?;
+        let (program, options) = (self.program, self.options);
+        match hunt::look(program, options.model, hunt::QUICK, options) {
+            Hunted::Bug(bug) => {
+                self.report.stats.hunted_states = bug.states;
+                Some(self.known((bug.violation, bug.witness)))
+            }
+            Hunted::All(_) if may_list_states(program, options) => {
+                self.brief = true;
+                let verdict = plan.first().map(|planned| self.planned(planned));
+                self.brief = false;
+                match verdict? {
+                    Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => None,
+                    Verdict::Unknown(_) => self.state_by_state(plan),
+                    decided => Some(decided),
+                }
+            }
+            Hunted::All(_) | Hunted::Nothing => None,
+        }
+    }
+
+    /// Whether a hunt has seen all states since this was last asked.
+    fn has_few_states(&self) -> bool {
+        let few = self.hunts.as_ref().is_some_and(|h| h.few.replace(false));
+        if few {
+            // It has not been studied to the end.
+            self.teacher.forget();
+        }
+        few
+    }
+
+    /// Tries a proof with every variable explicit: the invariant is the set of states that
+    /// are reached. `None`: there are too many of them, or variables start with any value.
+    fn state_by_state(&mut self, plan: &[Planned]) -> Option<Verdict> {
+        let search = match plan {
+            [only] => only.search.clone(),
+            // No run has filled the buffers of the hunt.
+            _ => Search::Bounded(vec![hunt::BUFFER; self.program.cell_count()]),
+        };
+        let task = Task {
+            search: &search,
+            reduced: self.reducer.reduce(&search),
+            options: self.options.clone(),
+        };
+        self.report.notes.clear();
+        let searched = task.reduced.as_ref().map_or(self.program, |r| &r.program);
+        let space = Space::open(searched, self.instances.clone());
+        let max = self.options.max_states.min(OPEN_STATES);
+        self.brief = true;
+        let verdict = self.attempt(&task, &space, Plan::new(self.options), max);
+        self.brief = false;
+        match verdict {
+            Verdict::Unknown(_) => None,
+            Verdict::Violated(_) => Some(verdict),
+            Verdict::Holds => {
+                self.report.stats.state_by_state = true;
+                self.report.notes.push(STATE_BY_STATE.to_owned());
+                Some(verdict)
+            }
+        }
     }
 
     /// Does one search of the plan, anew as long as claims turn out to be wrong.
@@ -188,6 +276,7 @@ impl Driver<'_> {
             return self.attempt(task, &space, Plan::new(self.options), max);
         }
         let attempts: &[bool] = match self.options.promote {
+            Promote::Auto if self.brief => &[true],
             Promote::Auto => &[true, false],
             Promote::Always => &[true],
             Promote::Never => &[false],
@@ -293,15 +382,8 @@ impl Driver<'_> {
         engine.posts = Rc::clone(&posts);
         engine.cubes = plan.cubes;
         engine.facts = plan.facts;
-        if self.wants_hunt() && !self.hunted.get() {
-            let (program, options, hunted) = (self.program, self.options, Rc::clone(&self.hunted));
-            let hunter = move || {
-                hunted.set(true);
-                let bug = hunt::hunt(program, options.model, hunt::LONG, options)?;
-                Some(Box::new((bug.violation, bug.witness)))
-            };
-            engine.hunter = Some(Box::new(hunter));
-        }
+        engine.brief = self.brief;
+        engine.hunts = self.hunts.clone().filter(|_| !self.brief);
         let end = engine.run(&mut prover, max_states);
         self.knowledge.keep_prover(prover, posts);
         let Engine {

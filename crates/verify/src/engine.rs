@@ -31,7 +31,7 @@ use palisade_logic::{Atom, Limits, Prover, Reason, Var};
 use palisade_program::{Model, Span, Unknown};
 
 use crate::divergence;
-use crate::hunt;
+use crate::hunt::{Hunted, Hunts};
 use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
 use crate::parameterised::along_copies;
@@ -88,8 +88,8 @@ const SOURCES: [AtomSource; 3] = [
 /// Deepest cone of influence.
 const MAX_DEPTH: usize = 4;
 
-/// Looks for a bug on the concrete machine, once.
-pub type Hunter<'a> = Box<dyn FnOnce() -> Option<Bug> + 'a>;
+/// What is said where no predicate is looked for.
+const NONE_WANTED: &str = "predicates are needed";
 
 /// One run of the loop over one space.
 pub struct Engine<'a> {
@@ -105,8 +105,11 @@ pub struct Engine<'a> {
     pub notes: Vec<String>,
     /// Asked before refinement.
     pub advisor: Option<Advisor<'a>>,
-    /// Looks for a bug without abstraction once the searches have become large.
-    pub hunter: Option<Hunter<'a>>,
+    /// Looks for a bug without abstraction once the searches have become large. If it
+    /// has seen all states the loop ends.
+    pub hunts: Option<Rc<Hunts<'a>>>,
+    /// Whether the loop ends where it would need more predicates.
+    pub brief: bool,
     /// The cubes of [`Strategy::Cubes`].
     pub cubes: BTreeSet<Literals>,
     /// The facts of [`Strategy::Program`].
@@ -134,7 +137,8 @@ impl<'a> Engine<'a> {
             stats: Stats::default(),
             notes: Vec::new(),
             advisor: None,
-            hunter: None,
+            hunts: None,
+            brief: false,
             cubes: BTreeSet::new(),
             facts: Extrapolated::default(),
             posts: Rc::default(),
@@ -227,11 +231,15 @@ impl<'a> Engine<'a> {
             });
         }
         let safe = matches!(outcome, Ok(Outcome::Safe(_)));
-        if !safe
-            && self.stats.steps >= hunt::LONG_AFTER
-            && let Some(bug) = self.hunter.take().and_then(|hunter| hunter())
-        {
-            return Ok(Some(End::Advised(bug)));
+        if !safe && let Some(hunts) = &self.hunts {
+            match hunts.ask(&self.stats) {
+                Hunted::Bug(bug) => {
+                    let bug = Box::new((bug.violation, bug.witness));
+                    return Ok(Some(End::Advised(bug)));
+                }
+                Hunted::All(_) => return Err(self.gave_up(NONE_WANTED)),
+                Hunted::Nothing => {}
+            }
         }
         let path = match outcome {
             Ok(Outcome::Safe(nodes)) => return Ok(Some(End::Proved(nodes))),
@@ -248,10 +256,17 @@ impl<'a> Engine<'a> {
             Err(overflow) => return Err(Unknown::GaveUp(overflow.to_string())),
         }
         self.note_stuck(commands, &path);
+        if self.brief {
+            return Err(self.gave_up(NONE_WANTED));
+        }
         match self.ask(transformer) {
             Advice::Bug(found) => return Ok(Some(End::Advised(found))),
             Advice::Atoms(_) => return Ok(None),
             Advice::Nothing => {}
+        }
+        // The advisor may have hunted, too.
+        if self.hunts.as_ref().is_some_and(|hunts| hunts.few.get()) {
+            return Err(self.gave_up(NONE_WANTED));
         }
         if !self.options.refine {
             return if self.sharpen(transformer) {

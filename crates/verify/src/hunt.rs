@@ -1,22 +1,36 @@
-//! The *hunt*: a short search of the concrete machine for a bug. It looks at few
-//! states, with small buffers: that it finds nothing means nothing, what it finds is
-//! a run. There are two in a verification: a quick one at the beginning, since most
-//! bugs are shallow and a proof attempt would come to them only after some rounds of
-//! refinement; and a longer one when the abstract searches have become large, since
-//! three threads under TSO may have more abstract states than the bug's depth asks
-//! for concrete ones. Both have fixed sizes: what is found does not depend on speed.
+//! The *hunt*: a search of the concrete machine for a bug. It looks at few
+//! states, with small buffers: what it finds is a run. There are some in a
+//! verification: a quick one at the beginning, since most bugs are shallow and a proof
+//! attempt would come to them only after some rounds of refinement; longer ones when
+//! some rounds have brought no proof; and a last one when the abstract searches have
+//! become large, since three threads under TSO may have more abstract states than the
+//! bug's depth asks for concrete ones. All have fixed sizes: what is found does not
+//! depend on speed.
+//!
+//! That a hunt finds nothing means nothing, unless it has seen *all* states. Then no
+//! predicates are needed: the proof is tried state by state (`driver.rs`). What the machine
+//! has seen is no part of that proof, it only says that it is worth a try.
+
+use std::cell::Cell;
 
 use palisade_machine::{Options, Witness, explore};
 use palisade_program::{Model, Program, Verdict, Violation};
 
+use crate::options::Stats;
+
 /// Most stores in one buffer: the bugs of small programs need few.
-const BUFFER: usize = 4;
+pub const BUFFER: u32 = 4;
 /// States of the quick hunt.
 pub const QUICK: u64 = 20_000;
-/// States of the long hunt.
-pub const LONG: u64 = 2_000_000;
-/// Abstract steps of all searches after which the long hunt is made.
-pub const LONG_AFTER: usize = 400_000;
+/// With more states than this no proof state by state is tried: it would take long.
+const FEW: u64 = 800_000;
+/// The hunts that are made while searches go on: after so many rounds of refinement or so
+/// many abstract steps of all searches, among so many states.
+const LATER: [(usize, usize, u64); 3] = [
+    (2, 30_000, 80_000),
+    (4, 100_000, 250_000),
+    (usize::MAX, 400_000, 2_000_000),
+];
 
 /// A run into a violation.
 #[derive(Clone, Debug)]
@@ -40,10 +54,29 @@ impl Bug {
     }
 }
 
+/// What a hunt has found.
+#[derive(Clone, Debug)]
+pub enum Hunted {
+    /// A bug.
+    Bug(Bug),
+    /// All states, so many at most, and no bug.
+    All(u64),
+    /// Neither.
+    Nothing,
+}
+
 /// Looks for a bug under `model` among about `states` states.
 pub fn hunt(program: &Program, model: Model, states: u64, limits: &crate::Options) -> Option<Bug> {
+    match look(program, model, states, limits) {
+        Hunted::Bug(bug) => Some(bug),
+        Hunted::All(_) | Hunted::Nothing => None,
+    }
+}
+
+/// The same; tells whether these were all states.
+pub fn look(program: &Program, model: Model, states: u64, limits: &crate::Options) -> Hunted {
     let options = Options {
-        buffer: Some(BUFFER),
+        buffer: Some(BUFFER as usize),
         threads: limits.copies(),
         max_states: Some(states),
         deadline: limits.deadline,
@@ -52,13 +85,67 @@ pub fn hunt(program: &Program, model: Model, states: u64, limits: &crate::Option
         workers: usize::from(states <= QUICK),
         ..Options::new(model)
     };
-    let found = explore(program, &options).ok()?;
+    let Ok(found) = explore(program, &options) else {
+        return Hunted::Nothing;
+    };
     match (found.verdict, found.witness) {
-        (Verdict::Violated(violation), Some(witness)) => Some(Bug {
+        (Verdict::Violated(violation), Some(witness)) => Hunted::Bug(Bug {
             violation,
             witness,
             states: found.stats.states,
         }),
-        (Verdict::Violated(_) | Verdict::Holds | Verdict::Unknown(_), _) => None,
+        (Verdict::Holds, _) => Hunted::All(found.stats.states),
+        (Verdict::Violated(_) | Verdict::Unknown(_), _) => Hunted::Nothing,
+    }
+}
+
+/// The hunts of one verification that are made while searches go on, each once.
+#[derive(Debug)]
+pub struct Hunts<'a> {
+    program: &'a Program,
+    options: &'a crate::Options,
+    /// Whether a proof state by state may be tried.
+    list: bool,
+    /// How many of [`LATER`] have been made.
+    made: Cell<usize>,
+    /// Whether all states were seen, and a proof state by state is still to be tried.
+    pub few: Cell<bool>,
+}
+
+impl<'a> Hunts<'a> {
+    /// None has been made.
+    pub fn new(program: &'a Program, options: &'a crate::Options, list: bool) -> Self {
+        Self {
+            program,
+            options,
+            list,
+            made: Cell::new(0),
+            few: Cell::new(false),
+        }
+    }
+
+    /// Asked after a round without proof: makes the hunt whose time has come.
+    pub fn ask(&self, stats: &Stats) -> Hunted {
+        if let Some((rounds, steps, states)) = LATER.get(self.made.get())
+            && (stats.iterations >= *rounds || stats.steps >= *steps)
+        {
+            self.made.set(self.made.get() + 1);
+            return self.make(*states);
+        }
+        if self.few.get() {
+            Hunted::All(FEW)
+        } else {
+            Hunted::Nothing
+        }
+    }
+
+    fn make(&self, states: u64) -> Hunted {
+        match look(self.program, self.options.model, states, self.options) {
+            Hunted::All(seen) if !self.list || seen > FEW => Hunted::Nothing,
+            found => {
+                self.few.set(matches!(found, Hunted::All(_)));
+                found
+            }
+        }
     }
 }

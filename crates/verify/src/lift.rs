@@ -34,6 +34,7 @@ use palisade_program::{Cell, Instance, Model, Program, Violation};
 
 use crate::elsewhere;
 use crate::engine::{Advice, Advisor, End, Engine, limits};
+use crate::hunt::Hunts;
 use crate::options::{Extrapolate, Options, Stats, Strategy};
 use crate::strengthen::strengthen;
 
@@ -72,6 +73,8 @@ pub struct Teacher<'a> {
     pub options: &'a Options,
     /// Where solver calls are counted.
     pub solver: Arc<SolverStats>,
+    /// Looks for bugs while SC is studied.
+    pub hunts: Option<Rc<Hunts<'a>>>,
     /// What was learned, by whether finite variables are explicit.
     lessons: RefCell<BTreeMap<bool, Rc<Lesson>>>,
     /// What finding out has cost.
@@ -93,6 +96,7 @@ impl<'a> Teacher<'a> {
             copies,
             options,
             solver,
+            hunts: None,
             lessons: RefCell::default(),
             cost: RefCell::default(),
         }
@@ -110,6 +114,11 @@ impl<'a> Teacher<'a> {
     /// The rounds and steps that were spent under SC since this was last asked.
     pub fn take_cost(&self) -> Stats {
         self.cost.take()
+    }
+
+    /// Forgets what SC has taught.
+    pub fn forget(&self) {
+        self.lessons.borrow_mut().clear();
     }
 
     /// What SC teaches; found once.
@@ -138,6 +147,7 @@ impl<'a> Teacher<'a> {
             BTreeSet::new()
         };
         let mut engine = Engine::new(&space, &options, hinted);
+        engine.hunts.clone_from(&self.hunts);
         let end = engine.run(&mut self.prover(), options.max_states.min(MAX_STATES));
         self.cost.replace_with(|cost| Stats {
             iterations: cost.iterations + engine.stats.iterations,
@@ -152,7 +162,8 @@ impl<'a> Teacher<'a> {
                     elsewhere::replay(program, &self.instances, model, self.copies, &run);
                 replayed.map_or(Lesson::Nothing, |found| Lesson::Bug(Box::new(found)))
             }
-            End::Advised(..) | End::Unknown(_) => Lesson::Nothing,
+            End::Advised(bug) => Lesson::Bug(bug),
+            End::Unknown(_) => Lesson::Nothing,
         }
     }
 

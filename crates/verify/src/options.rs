@@ -240,6 +240,8 @@ pub struct Stats {
     pub direct_stores: usize,
     /// States of the machine's search that found the violation, if one did.
     pub hunted_states: u64,
+    /// Whether the proof has no predicates because every variable is explicit.
+    pub state_by_state: bool,
 }
 
 impl Stats {

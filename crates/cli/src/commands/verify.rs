@@ -392,6 +392,7 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "certificate_entries": stats.certificate_entries,
         "direct_stores": stats.direct_stores,
         "hunted_states": stats.hunted_states,
+        "state_by_state": stats.state_by_state,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
         "extrapolated_program_facts": stats.extrapolated.map(|e| e.1),
     });

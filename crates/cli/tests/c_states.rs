@@ -1,0 +1,105 @@
+//! Proofs *state by state*: programs with few states and arithmetic for which predicates
+//! would be many. The proof is a certificate of all states; one that lacks a state is refused.
+
+mod c_support;
+
+use palisade_frontend::c::Options;
+use palisade_program::{Model, Program, Verdict};
+use palisade_verify::Report;
+
+const MODELS: [Model; 3] = [Model::Sc, Model::Tso, Model::Pso];
+
+/// Threads with arguments add them up under a lock.
+const ARGUMENTS: &str = "
+int pthread_create(pthread_t *, const void *, void *(*)(void *), void *);
+int pthread_join(pthread_t, void **);
+int pthread_mutex_lock(pthread_mutex_t *);
+int pthread_mutex_unlock(pthread_mutex_t *);
+struct arg { int id; int n; };
+int total; pthread_mutex_t m;
+void *worker(void *p) {
+  struct arg *a = p;
+  for (int i = 0; i < a->n; i++) {
+    pthread_mutex_lock(&m); total = total * 3 + a->id - 2 * total; pthread_mutex_unlock(&m);
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t t[2]; struct arg a[2];
+  for (int i = 0; i < 2; i++) {
+    a[i].id = i + 1; a[i].n = 3; pthread_create(&t[i], 0, worker, &a[i]);
+  }
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  check(total == 9);
+}";
+
+/// Both threads store what they compute and load after it: buffers are in the states.
+const CROSSED: &str = "
+int pthread_create(pthread_t *, const void *, void *(*)(void *), void *);
+unsigned x, y;
+void *left(void *p) {
+  for (unsigned i = 1; i < 3; i++) { x = i * 40503u % 257u; check(y % 103u == 0 || y % 103u == 51); }
+  return 0;
+}
+void *right(void *p) {
+  for (unsigned i = 1; i < 3; i++) { y = i * 40503u % 257u; check(x % 103u == 0 || x % 103u == 51); }
+  return 0;
+}
+int main(void) { pthread_t a, b; pthread_create(&a, 0, left, 0); pthread_create(&b, 0, right, 0); }";
+
+fn report(text: &str, model: Model) -> (Program, Report) {
+    let program = c_support::read(text, &Options::default()).expect("is read");
+    let options = palisade_verify::Options {
+        model,
+        hunt: true,
+        ..palisade_verify::Options::default()
+    };
+    let report = palisade_verify::verify(&program, &options);
+    (program, report)
+}
+
+/// The text of the certificate is read and checked; without one of its states it is refused.
+fn certificate_counts(program: &Program, report: &Report) {
+    let certificate = report.certificate.as_ref().expect("a proof has one");
+    assert!(certificate.atoms.is_empty(), "no predicates");
+    let text = palisade_certify::print(program, certificate);
+    let mut read = palisade_certify::parse(program, &text).expect("is read again");
+    let options = palisade_certify::Options::default();
+    assert!(palisade_certify::check(program, &read, &options).is_ok());
+    for lacks in [0, read.entries.len() / 2, read.entries.len() - 1] {
+        let entry = read.entries.remove(lacks);
+        assert!(palisade_certify::check(program, &read, &options).is_err());
+        read.entries.insert(lacks, entry);
+    }
+}
+
+#[test]
+fn few_states_need_no_predicates() {
+    let weak = &[Model::Tso, Model::Pso];
+    for (text, models) in [(ARGUMENTS, &MODELS[..]), (CROSSED, weak)] {
+        for &model in models {
+            let (program, report) = report(text, model);
+            assert_eq!(report.verdict, Verdict::Holds, "{model} {text}");
+            assert!(report.certified && report.stats.state_by_state);
+            certificate_counts(&program, &report);
+        }
+    }
+}
+
+#[test]
+fn wrong_twins_are_violated() {
+    let twins = [
+        (ARGUMENTS, "total == 9", "total == 8"),
+        (ARGUMENTS, "pthread_mutex_lock(&m);", ""),
+        (CROSSED, "40503u", "40504u"),
+    ];
+    for (text, right, wrong) in twins {
+        assert!(text.contains(right));
+        let (_, report) = report(&text.replace(right, wrong), Model::Pso);
+        assert!(
+            matches!(report.verdict, Verdict::Violated(_)),
+            "{wrong}: {:?}",
+            report.verdict
+        );
+    }
+}
