@@ -1,11 +1,13 @@
 //! All successors of a state: the steps of every thread and of memory, handed
 //! to a [`Sink`] one by one. With partial-order reduction a thread that may be
-//! preferred (see [`crate::partial_order`]) is expanded alone.
+//! preferred (see [`crate::partial_order`]) is expanded alone, and the network does not do
+//! what can wait (see [`crate::delay`]).
 
 use palisade_program::{Cell, EdgeId, Model};
 
 use crate::action::{Action, ActionKind};
 use crate::block::{BlockEnd, BlockScratch, BlockStep};
+use crate::delay::Late;
 use crate::machine::{Act, Machine};
 use crate::options::{Bound, Bounds};
 use crate::remote::{Part, parts};
@@ -111,6 +113,7 @@ pub(crate) trait Sink {
 pub(crate) struct Scratch {
     next: State,
     block: BlockScratch,
+    late: Late,
 }
 
 /// What the steps of one thread, or of a whole state, came to.
@@ -155,12 +158,24 @@ impl Machine<'_> {
                 }
             }
         }
+        let mut late = std::mem::take(&mut scratch.late);
+        late.clear();
+        if reduce {
+            self.delays.find(self, state, &mut late);
+        }
         for t in 0..self.threads.len() {
             if t >= 64 || done >> t & 1 == 0 {
                 total.merge(self.expand_thread(state, t, scratch, sink));
             }
-            total.merge(self.expand_memory(state, t, scratch, sink));
+            total.merge(self.expand_memory(state, t, &late, scratch, sink));
         }
+        if total.steps == 0 && !late.is_empty() {
+            late.clear();
+            for t in 0..self.threads.len() {
+                total.merge(self.expand_memory(state, t, &late, scratch, sink));
+            }
+        }
+        scratch.late = late;
         total
     }
 
@@ -243,7 +258,9 @@ impl Machine<'_> {
             outcome.waits = true;
             return outcome;
         }
-        let Scratch { next, block: inner } = scratch;
+        let Scratch {
+            next, block: inner, ..
+        } = scratch;
         let edge = &self.threads[t].graph.arcs[arc];
         self.run_block(state, t, block, inner, |end, slots, path| {
             let kind = MoveKind::Block(arc, path);
@@ -266,11 +283,12 @@ impl Machine<'_> {
         outcome
     }
 
-    /// Memory's steps for the thread.
+    /// Memory's steps for the thread, without those that are late.
     fn expand_memory(
         &self,
         state: &State,
         t: usize,
+        late: &Late,
         scratch: &mut Scratch,
         sink: &mut impl Sink,
     ) -> Outcome {
@@ -289,6 +307,9 @@ impl Machine<'_> {
             }
         }
         for index in 0..queue.pending.len() {
+            if late.contains(t, index) {
+                continue;
+            }
             // Equal operations are interchangeable.
             if index == 0 || !queue.pending[index].same(&queue.pending[index - 1]) {
                 self.network(state, &mut scratch.next, t, index);

@@ -5,6 +5,7 @@
 use palisade_program::{Cell, LocalId, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
+use crate::delay::Delays;
 use crate::machine::{Keep, Machine};
 use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
 use crate::partial_order::mark_safe;
@@ -39,6 +40,7 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     let mut machine = Machine::new(program, options, keep)?;
     if options.partial_order {
         mark_safe(&mut machine);
+        machine.delays = Delays::of(&machine);
     }
     let symmetry = options.symmetry && !options.collect_finals;
     let canonical = symmetry.then(|| Canonical::of(&machine)).flatten();

@@ -22,6 +22,7 @@ mod action;
 mod block;
 mod canonical;
 mod code;
+mod delay;
 mod expand;
 mod explore;
 mod machine;

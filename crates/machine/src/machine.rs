@@ -19,6 +19,7 @@ use palisade_program::{
 };
 
 use crate::code::{Atom, Code, Table};
+use crate::delay::Delays;
 use crate::options::{Bound, Bounds, Options, Unsupported};
 use crate::property::Checks;
 use crate::remote::RemoteCode;
@@ -189,6 +190,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) has_atomics: bool,
     /// Bounds touched by compiling: `[*]` instantiated.
     pub(crate) bounds: Bounds,
+    /// Which halves of remote operations may wait; set for partial-order reduction.
+    pub(crate) delays: Delays,
     any: Domain,
     keep: Keep,
 }
@@ -229,6 +232,7 @@ impl<'p> Machine<'p> {
             checks: Checks::default(),
             has_atomics: false,
             bounds: Bounds::default(),
+            delays: Delays::default(),
             any: options.any,
             keep,
         };
