@@ -1,15 +1,26 @@
-//! *Who decides* whether a placement is right: `palisade-verify`. Under RMA it looks first at
-//! value sets only (seed 004, section 3), which are decided soon: they have few states, and a
-//! violation that they show is replayed by the machine. If they are too coarse, the concrete
-//! machine searches all runs, with equal pending operations counted to one, then to two
-//! ([`palisade_machine::Options::saturate`]): that covers any number of them. Such a report has
-//! no certificate; the caller proves the program that comes out in the end once more. Only
-//! then everything else is tried that `palisade-verify` knows.
+//! *Who decides* whether a placement is right. Under RMA, one after another until there is a
+//! verdict:
+//!
+//! 1. the concrete machine looks for bugs with room for one pending operation of each process.
+//!    Most wrong placements have such a bug, often deep, and more room makes states by the
+//!    million before its depth is reached;
+//! 2. `palisade-verify` looks at value sets only (seed 004, section 3): they have few
+//!    states, and a violation that they show is replayed by the machine;
+//! 3. the machine looks for bugs with room for two and three operations;
+//! 4. the machine searches all runs, with equal pending operations counted to one, then to two
+//!    ([`palisade_machine::Options::saturate`]): that covers any number of them. Such a report
+//!    has no certificate; the caller proves the program that comes out in the end once more;
+//! 5. everything else that `palisade-verify` knows.
 
 use palisade_machine::{Options as Search, explore};
 use palisade_program::{Model, Program, Unknown, Verdict};
+use palisade_verify::hunt::hunt_within;
 use palisade_verify::{Knowledge, Options, Promote, Report, Stats, verify_with};
 
+/// Pending operations of a process, and the states of each hunt for deep bugs.
+const HUNTS: [(u32, u64); 2] = [(2, 1_000_000), (3, 1_000_000)];
+/// The same for a first look.
+const FIRST_HUNT: (u32, u64) = (1, 1_500_000);
 /// How far equal operations are counted, and the states of each search.
 const SEARCHES: [(usize, u64); 2] = [(1, 1_000_000), (2, 1_000_000)];
 /// Abstract states of each search of the first look.
@@ -31,6 +42,9 @@ pub fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Re
 }
 
 fn remote(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    if let Some(bug) = hunt_within(program, options.model, FIRST_HUNT, options) {
+        return bug.report();
+    }
     let first = Options {
         brief: true,
         max_states: FIRST_STATES,
@@ -42,6 +56,10 @@ fn remote(program: &Program, options: &Options, knowledge: &Knowledge) -> Report
         Verdict::Holds | Verdict::Violated(_) => return report,
         Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => return report,
         Verdict::Unknown(_) => {}
+    }
+    let mut hunts = HUNTS.iter();
+    if let Some(bug) = hunts.find_map(|&room| hunt_within(program, options.model, room, options)) {
+        return bug.report();
     }
     searched(program, options).unwrap_or_else(|| verify_with(program, options, knowledge))
 }

@@ -98,7 +98,7 @@ impl Evidence<'_, '_> {
         let start = std::time::Instant::now();
         found.stats.shortest = !self.task.partial_order && !found.cut;
         let mut run = None;
-        if self.task.partial_order && found.length > 0 {
+        if self.task.partial_order && self.task.options.shortest && found.length > 0 {
             let mut options = self.task.options.clone();
             let used = found.stats.bytes;
             options.max_memory = options.max_memory.map(|most| most.saturating_sub(used));

@@ -50,6 +50,9 @@ pub struct Options {
     pub partial_order: bool,
     /// Symmetry reduction.
     pub symmetry: bool,
+    /// Whether to look for a shortest run into a violation, by a second search without
+    /// partial-order reduction; else the run is the one by which it was found.
+    pub shortest: bool,
     /// Whether a deadlock is a violation.
     pub check_deadlock: bool,
     /// Whether to collect all final states. Switches symmetry off, since only one
@@ -76,6 +79,7 @@ impl Options {
             cancel: Arc::default(),
             partial_order: true,
             symmetry: true,
+            shortest: true,
             check_deadlock: false,
             collect_finals: false,
             workers: 0,

@@ -31,6 +31,8 @@ const LATER: [(usize, usize, u64); 3] = [
     (4, 100_000, 250_000),
     (usize::MAX, 400_000, 2_000_000),
 ];
+/// States of a search whose bugs are worth a second one, for a shortest run.
+const SHORT: u64 = 100_000;
 
 /// A run into a violation.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub struct Bug {
 
 impl Bug {
     /// The report on a program that has it.
-    pub(crate) fn report(self) -> crate::Report {
+    pub fn report(self) -> crate::Report {
         let mut report = crate::Report::not_run();
         report.stats.hunted_states = self.states;
         report.witness = Some(self.witness);
@@ -67,16 +69,37 @@ pub enum Hunted {
 
 /// Looks for a bug under `model` among about `states` states.
 pub fn hunt(program: &Program, model: Model, states: u64, limits: &crate::Options) -> Option<Bug> {
-    match look(program, model, states, limits) {
+    hunt_within(program, model, (BUFFER, states), limits)
+}
+
+/// The same with buffers of this size (RMA: so many pending operations of a process).
+pub fn hunt_within(
+    program: &Program,
+    model: Model,
+    room: (u32, u64),
+    limits: &crate::Options,
+) -> Option<Bug> {
+    match look_within(program, model, room, limits) {
         Hunted::Bug(bug) => Some(bug),
         Hunted::All(_) | Hunted::Nothing => None,
     }
 }
 
-/// The same; tells whether these were all states.
+/// As [`hunt`]; tells whether these were all states.
 pub fn look(program: &Program, model: Model, states: u64, limits: &crate::Options) -> Hunted {
+    look_within(program, model, (BUFFER, states), limits)
+}
+
+fn look_within(
+    program: &Program,
+    model: Model,
+    (buffer, states): (u32, u64),
+    limits: &crate::Options,
+) -> Hunted {
     let options = Options {
-        buffer: Some(BUFFER as usize),
+        buffer: Some(buffer as usize),
+        // A second search for a shorter run of a deep bug takes as long as the first.
+        shortest: states <= SHORT,
         threads: limits.copies(),
         max_states: Some(states),
         deadline: limits.deadline,
