@@ -10,10 +10,6 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// Longest time for one query.
     pub query: Option<Duration>,
-    /// Most work for one query of an abstraction, which does without the answer of a
-    /// hard one: in resource units of the solver, some twenty million a second. It does not
-    /// depend on how fast the machine is.
-    pub effort: Option<u32>,
     /// When everything must end.
     pub deadline: Option<Instant>,
     /// Set from anywhere (Ctrl-C, another worker) to end all queries.

@@ -15,7 +15,7 @@ use crate::memo::Memo;
 use crate::refutation::Refutation;
 use crate::session::{Decision, Session};
 use crate::stats::{Purpose, SolverStats, Source};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -94,8 +94,6 @@ pub struct Prover {
     clock: u64,
     scratch: Session,
     memos: FxHashMap<Cluster, Memo>,
-    /// Queries that took more than [`Limits::effort`].
-    hard: FxHashSet<Box<[Lit]>>,
     differences: Differences,
     options: Options,
 }
@@ -109,7 +107,6 @@ impl Prover {
             clock: 0,
             scratch: Session::new(),
             memos: FxHashMap::default(),
-            hard: FxHashSet::default(),
             differences: Differences::default(),
             options,
         }
@@ -275,15 +272,8 @@ impl Prover {
         let started = Instant::now();
         let keep_model =
             memo.is_some_and(|cluster| self.memos.entry(cluster).or_default().wants_model());
-        let limits = self.limits_of(purpose);
-        if limits.effort.is_some() && self.hard.contains(query) {
-            return Err(Reason::QueryTime);
-        }
-        let decision = self.ask_solver(cluster, query, want_model, keep_model, &limits);
+        let decision = self.ask_solver(cluster, query, want_model, keep_model);
         self.options.stats.count_call(purpose, started.elapsed());
-        if limits.effort.is_some() && matches!(decision, Err(Reason::QueryTime)) {
-            self.hard.insert(query.into());
-        }
         let decision = decision?;
         if let Some(cluster) = memo {
             self.memos
@@ -292,17 +282,6 @@ impl Prover {
                 .store(query, &decision);
         }
         Ok((decision, Source::Solver))
-    }
-
-    /// The limits of queries for a purpose: only an abstraction can do without answers.
-    fn limits_of(&self, purpose: Purpose) -> Limits {
-        let mut limits = self.options.limits.clone();
-        match purpose {
-            Purpose::Abstract | Purpose::Guard => {}
-            Purpose::Simulate | Purpose::Refine | Purpose::Interpolate => limits.effort = None,
-            Purpose::Certify | Purpose::Other => limits.effort = None,
-        }
-        limits
     }
 
     /// The answer as far as difference bounds give one: a core always counts, a
@@ -356,7 +335,6 @@ impl Prover {
         query: &[Lit],
         want_model: bool,
         keep_model: bool,
-        limits: &Limits,
     ) -> Result<Decision, Reason> {
         self.clock += 1;
         let session = if let Some(cluster) = cluster {
@@ -373,7 +351,7 @@ impl Prover {
             }
             &mut self.scratch
         };
-        match session.decide(&self.literals, query, limits)? {
+        match session.decide(&self.literals, query, &self.options.limits)? {
             Decision::Sat(_) if want_model => {
                 Ok(Decision::Sat(Some(session.model(&self.literals, query)?)))
             }

@@ -170,9 +170,6 @@ impl Session {
                         return Err(Reason::Solver(reason));
                     }
                     slice = slice.saturating_mul(2);
-                    if limits.effort.is_some_and(|most| slice > most) {
-                        return Err(Reason::QueryTime);
-                    }
                 }
             }
         }

@@ -102,24 +102,3 @@ fn a_query_beyond_its_time_is_unknown() {
     }
     assert_eq!(Assignment::default().value(Var(3)), 0);
 }
-
-/// An abstraction does without the answer of a hard query, at once if it asks again.
-#[test]
-fn a_query_beyond_its_effort_is_unknown() {
-    let mut prover = Prover::new(Options {
-        limits: Limits {
-            effort: Some(1),
-            ..Limits::default()
-        },
-        ..Options::default()
-    });
-    let first = prover.solve_all(&hard(60), Purpose::Abstract);
-    let Outcome::Unknown(reason) = first else {
-        panic!("a slice of some ten milliseconds does not suffice");
-    };
-    assert_eq!(reason, Reason::QueryTime);
-    let calls = prover.stats().total_solver_calls();
-    let second = prover.solve_all(&hard(60), Purpose::Abstract);
-    assert!(matches!(second, Outcome::Unknown(Reason::QueryTime)));
-    assert_eq!(prover.stats().total_solver_calls(), calls);
-}

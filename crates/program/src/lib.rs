@@ -12,6 +12,7 @@
 //! | [`source`] | source text, spans, line and column |
 //! | [`direct`] | stores that reach memory at once |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
+//! | `around` | wrapping to a width by cases |
 //! | [`gap`] | places between statements |
 //! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
 //! | [`ids`] | index types |
@@ -25,6 +26,7 @@
 //! | [`mod@print`] | steps and properties as text |
 //! | [`verdict`] | verdicts, traces, names of the memory models |
 
+mod around;
 pub mod cfg;
 pub mod direct;
 pub mod expr;

@@ -142,7 +142,7 @@ pub fn remote_atomic(
 impl Template {
     /// An expression of this template as text.
     pub fn show_expr(&self, e: &LocalExpr) -> String {
-        expr(e, &|atom| match atom {
+        expr(&e.unwrapped(), &|atom| match atom {
             LocalAtom::Local(id) => self.local(*id).name.clone(),
             LocalAtom::SelfId => "self".to_owned(),
         })

@@ -504,7 +504,6 @@ pub fn unknown_reason(reason: Reason) -> Unknown {
 pub fn limits(options: &Options) -> Limits {
     Limits {
         query: Some(Duration::from_secs(10)),
-        effort: None,
         deadline: options.deadline,
         cancel: options.cancel.clone(),
     }

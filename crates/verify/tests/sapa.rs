@@ -48,16 +48,9 @@ fn with(name: &str, threads: Threads) -> Report {
     verify(&program, &options)
 }
 
-/// Programs whose proofs have solver queries that take seconds: `palisade bench sapa`
-/// runs them.
-const LONG: [&str; 2] = ["incdec_lock", "ticket_lock"];
-
 #[test]
 fn proved_for_any_number() {
-    for (name, _) in PROGRAMS
-        .into_iter()
-        .filter(|(name, _)| !LONG.contains(name))
-    {
+    for (name, _) in PROGRAMS {
         let report = with(name, Threads::Any);
         assert_eq!(report.verdict, Verdict::Holds, "{name}");
         assert!(report.certified, "{name}");

@@ -1,6 +1,6 @@
 //! *Values*: expressions over a thread's locals with their C type and the interval
 //! that they lie in. Arithmetic is that of C: operands are promoted, results are
-//! brought back into their type's range by [`UnOp::Wrap`] unless the interval shows
+//! brought back into their type's range ([`LocalExpr::wrapped`]) unless the interval shows
 //! that they are in it already. Signed overflow, undefined in C, wraps as well (what
 //! compilers do with `-fwrapv`) unless `--check overflow` makes it a violation.
 //!
@@ -174,11 +174,8 @@ impl Code<'_, '_> {
             let value = palisade_program::expr::wrap(lo, bits, signed);
             return Val::constant(i128::from(value), ty);
         }
-        let wrap = UnOp::Wrap {
-            bits,
-            signed: signed || bits == 64,
-        };
-        exact(LocalExpr::unary(wrap, e), least, most)
+        let signed = signed || bits == 64;
+        exact(e.wrapped((lo, hi), bits, signed), least, most)
     }
 
     /// Converts a value, as an assignment or a cast does.
