@@ -206,7 +206,7 @@ impl Driver<'_> {
 
     /// Whether a hunt has seen all states since this was last asked.
     fn has_few_states(&self) -> bool {
-        let few = self.hunts.as_ref().is_some_and(|h| h.few.replace(false));
+        let few = self.hunts.as_ref().is_some_and(|h| h.take_few());
         if few {
             // It has not been studied to the end.
             self.teacher.forget();

@@ -265,7 +265,7 @@ impl<'a> Engine<'a> {
             Advice::Nothing => {}
         }
         // The advisor may have hunted, too.
-        if self.hunts.as_ref().is_some_and(|hunts| hunts.few.get()) {
+        if self.hunts.as_ref().is_some_and(|hunts| hunts.are_few()) {
             return Err(self.gave_up(NONE_WANTED));
         }
         if !self.options.refine {

@@ -127,12 +127,12 @@ fn look_within(
 pub struct Hunts<'a> {
     program: &'a Program,
     options: &'a crate::Options,
-    /// Whether a proof state by state may be tried.
-    list: bool,
+    /// Whether a proof state by state may be tried; once.
+    list: Cell<bool>,
     /// How many of [`LATER`] have been made.
     made: Cell<usize>,
     /// Whether all states were seen, and a proof state by state is still to be tried.
-    pub few: Cell<bool>,
+    few: Cell<bool>,
 }
 
 impl<'a> Hunts<'a> {
@@ -141,10 +141,15 @@ impl<'a> Hunts<'a> {
         Self {
             program,
             options,
-            list,
+            list: Cell::new(list),
             made: Cell::new(0),
             few: Cell::new(false),
         }
+    }
+
+    /// Whether no more predicates should be looked for.
+    pub fn are_few(&self) -> bool {
+        self.few.get()
     }
 
     /// Asked after a round without proof: makes the hunt whose time has come.
@@ -162,9 +167,16 @@ impl<'a> Hunts<'a> {
         }
     }
 
+    /// Whether all states were seen, and a proof state by state is to be tried now.
+    pub fn take_few(&self) -> bool {
+        let few = self.few.replace(false);
+        self.list.set(self.list.get() && !few);
+        few
+    }
+
     fn make(&self, states: u64) -> Hunted {
         match look(self.program, self.options.model, states, self.options) {
-            Hunted::All(seen) if !self.list || seen > FEW => Hunted::Nothing,
+            Hunted::All(seen) if !self.list.get() || seen > FEW => Hunted::Nothing,
             found => {
                 self.few.set(matches!(found, Hunted::All(_)));
                 found

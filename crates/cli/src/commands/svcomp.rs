@@ -19,9 +19,6 @@ use crate::c_task::Task;
 use crate::context::Context;
 use crate::input;
 
-/// Programs with fewer states are searched by the concrete machine.
-const FEW_STATES: u64 = 200_000;
-
 /// One task's result.
 struct Row {
     name: String,
@@ -158,8 +155,7 @@ fn task(
         ..Options::default()
     };
     let program = &parsed.program;
-    let mut verdict =
-        searched(program, &options).unwrap_or_else(|| verify(program, &options).verdict);
+    let mut verdict = verify(program, &options).verdict;
     if task.is_beside_the_point(program, &verdict) {
         let second = verify(&task.narrowed(program), &options).verdict;
         if matches!(second, Verdict::Violated(_)) {
@@ -167,25 +163,6 @@ fn task(
         }
     }
     Ok((task.expected, task.settle(program, verdict)))
-}
-
-/// What the concrete machine says of a program with few states, all of which it has
-/// seen: proofs with predicates may take long where counting takes no time.
-fn searched(program: &Program, options: &Options) -> Option<Verdict> {
-    if program.has_unbounded_threads() {
-        return None;
-    }
-    let limits = palisade_machine::Options {
-        max_states: Some(FEW_STATES),
-        deadline: options.deadline,
-        cancel: options.cancel.clone(),
-        ..palisade_machine::Options::new(options.model)
-    };
-    let verdict = palisade_machine::explore(program, &limits).ok()?.verdict;
-    match verdict {
-        Verdict::Holds | Verdict::Violated(_) => Some(verdict),
-        Verdict::Unknown(_) => None,
-    }
 }
 
 fn table(rows: &[Row]) -> String {
