@@ -15,6 +15,36 @@ fn found(text: &str) -> String {
 /// Declarations and a body that hold, and a condition that does not.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     (
+        "unsigned u; unsigned long long w; long l;",
+        "u = 0xf0f00000u; check(__builtin_popcount(u) == 8 && __builtin_ctz(u) == 20);
+         check(__builtin_clz(u) == 0 && __builtin_clz(u >> 5) == 5 && __builtin_parity(u) == 0);
+         check(__builtin_ffs(0) == 0 && __builtin_ffs(8) == 4 && __builtin_ffs(-1) == 1);
+         w = 1ULL << 63; check(__builtin_popcountll(w) == 1 && __builtin_ctzll(w) == 63);
+         check(__builtin_clzll(w) == 0 && __builtin_popcountll(~0ULL) == 64); l = -2;
+         check(__builtin_popcountl(l) == 63 && __builtin_ctzl(l) == 1 && __builtin_popcount(l) == 31);",
+        "__builtin_clz(u >> 4) == 5",
+    ),
+    (
+        "#define name(x) _Generic((x), int: 1, unsigned: 2, char *: 3, struct p: 4, default: 5)
+         #define only(x) _Generic((x), int *: 1, long: 2)
+         struct p { int x; } p; short s; char c[2]; long l; int g;",
+        "check(name(1) == 1 && name(2u) == 2 && name(p) == 4 && name(s) == 5 && name(s + s) == 1);
+         check(only(&g) == 1 && only(l) == 2);",
+        "name(1u + 1) == 1",
+    ),
+    (
+        "int old(a, c, q) int a, *q; char c; { *q = c; return a + c; }
+         none() { return 4; }",
+        "int r; check(old(1, 300, &r) == 45 && r == 44 && none() == 4);",
+        "old(1, 300, &r) == 301",
+    ),
+    (
+        "#include <stdarg.h>\n#include <stdio.h>
+         int g; void say(const char *f, ...) { va_list l; va_start(l, f); vprintf(f, l); va_end(l); g++; }",
+        "say(\"%d\", 1); say(\"%d %d\", 2, 3); check(g == 2);",
+        "g == 1",
+    ),
+    (
         "#include <string.h>\nchar a[8], b[8];",
         "strcpy(a, \"hello\"); strcpy(b, a); check(b[4] == 'o' && b[5] == 0);
          check(strlen(b) == 5 && strcmp(a, b) == 0 && strchr(b, 'l') == b + 2);",
@@ -133,6 +163,28 @@ fn programs_compute_what_c_says() {
         let twin =
             format!("{declarations}\nint main(void) {{ {body} check({wrong}); return 0; }}\n");
         assert_eq!(found(&twin), "violated: reach_error is called", "{twin}");
+    }
+}
+
+/// The compiler agrees: run without arguments a program holds, with one it is its twin.
+#[test]
+fn the_compiler_agrees() {
+    let folder = tempfile::tempdir().expect("a folder for the programs");
+    let (source, binary) = (folder.path().join("p.c"), folder.path().join("p"));
+    for (declarations, body, wrong) in PROGRAMS {
+        let text = format!(
+            "#include <stdlib.h>\nvoid check(int c) {{ if (!c) exit(7); }}\n{declarations}\n\
+             int main(int twin, char **unused) {{ {body} if (twin > 1) check({wrong}); return 0; }}\n"
+        );
+        std::fs::write(&source, &text).expect("written");
+        let mut compiler = c_support::compiler();
+        let compiler = compiler.args(["-std=gnu11", "-w", "-o"]);
+        let built = compiler.arg(&binary).arg(&source).status();
+        assert!(built.expect("the compiler runs").success(), "{text}");
+        for (twin, code) in [(None, 0), (Some("twin"), 7)] {
+            let run = std::process::Command::new(&binary).args(twin).output();
+            assert_eq!(run.expect("runs").status.code(), Some(code), "{text}");
+        }
     }
 }
 

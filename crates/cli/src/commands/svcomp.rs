@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use palisade_frontend::c;
-use palisade_program::{Model, Program, Verdict};
+use palisade_program::{Model, Verdict};
 use palisade_report::{Document, Outcome};
 use palisade_verify::{Options, verify};
 use serde_json::{Value, json};

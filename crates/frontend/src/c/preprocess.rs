@@ -24,7 +24,7 @@ pub(super) struct Input {
 }
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 20] = [
+const HEADERS: [(&str, &str); 21] = [
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
@@ -38,6 +38,7 @@ const HEADERS: [(&str, &str); 20] = [
     ("stddef.h", include_str!("headers/stddef.h")),
     ("stdint.h", include_str!("headers/stdint.h")),
     ("inttypes.h", include_str!("headers/stdint.h")),
+    ("stdarg.h", include_str!("headers/stdarg.h")),
     ("stdio.h", include_str!("headers/stdio.h")),
     ("stdlib.h", include_str!("headers/stdlib.h")),
     ("string.h", include_str!("headers/string.h")),

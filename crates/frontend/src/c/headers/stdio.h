@@ -5,6 +5,8 @@ typedef struct __palisade_file FILE;
 extern FILE *stdin, *stdout, *stderr;
 #define EOF (-1)
 int printf(const char *, ...);
+int vprintf(const char *, __builtin_va_list);
+int vfprintf(FILE *, const char *, __builtin_va_list);
 int fprintf(FILE *, const char *, ...);
 int puts(const char *);
 int putchar(int);

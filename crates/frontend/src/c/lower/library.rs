@@ -14,7 +14,12 @@ use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
-const SILENT: [&str; 32] = [
+const SILENT: [&str; 37] = [
+    "vprintf",
+    "vfprintf",
+    "__builtin_va_start",
+    "__builtin_va_end",
+    "__builtin_va_copy",
     "printf",
     "fprintf",
     "puts",
@@ -117,7 +122,10 @@ impl Code<'_, '_> {
                 };
                 self.allocate(&product, true, span).map(Some)
             }
-            _ => self.memory_call(name, args, span),
+            _ => match self.bits_call(name, args, span)? {
+                Some(v) => Ok(Some(v)),
+                None => self.memory_call(name, args, span),
+            },
         }
     }
 

@@ -24,7 +24,7 @@
 //! | `errors` | going on behind a statement with an error |
 //! | `expr`, `choice`, `assign` | expressions |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
-//! | `library`, `copies` | functions of C's library; copies of memory |
+//! | `library`, `copies`, `bits` | functions of C's library; copies of memory; bits |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
@@ -32,6 +32,7 @@
 
 mod assign;
 mod atomic;
+mod bits;
 mod call;
 mod cases;
 mod choice;

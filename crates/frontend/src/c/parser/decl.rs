@@ -11,6 +11,9 @@ use crate::c::lexer::Kind;
 use crate::c::types::{Signature, Type, library_type};
 use crate::diagnostic::Diagnostic;
 
+/// The type of a parameter that is declared behind the parentheses.
+const UNDECLARED: &str = "of this parameter";
+
 /// Elements at most that one initialiser is for.
 const MAX_RANGE: u64 = 1 << 16;
 
@@ -121,11 +124,8 @@ impl Parser {
                 if p.eat("...") {
                     variadic = true;
                 } else if !p.starts_type() && p.word().is_some() {
-                    return Err(Diagnostic::error(
-                        p.span(),
-                        "unsupported: a parameter without type",
-                    )
-                    .help("give each parameter its type, or declare the type first"));
+                    // Their declarations follow: `f(a, b) int a; char b; { ... }`.
+                    params.push((Some(p.identifier()?.0), Type::Other(UNDECLARED)));
                 } else {
                     let specifiers = p.specifiers()?;
                     let (name, ty, _) = p.declarator(specifiers.ty)?;
@@ -150,6 +150,45 @@ impl Parser {
             variadic,
         };
         self.attributes()?;
+        Ok(Type::Function(Rc::new(signature)))
+    }
+
+    /// The declarations of the parameters of an old function definition, between its
+    /// parentheses and its body; the function's type with them.
+    pub(super) fn old_parameters(&mut self, ty: Type) -> Parse<Type> {
+        let is_old = |s: &Signature| s.params.iter().any(|(_, ty)| is_undeclared(ty));
+        let Type::Function(signature) = &ty else {
+            return Ok(ty);
+        };
+        if !is_old(signature) {
+            return Ok(ty);
+        }
+        let mut signature = (**signature).clone();
+        while !self.is("{") {
+            let specifiers = self.specifiers()?;
+            loop {
+                let (name, ty, span) = self.declarator(specifiers.ty.clone())?;
+                self.attributes()?;
+                let param = signature
+                    .params
+                    .iter_mut()
+                    .find(|(known, _)| *known == name);
+                match param {
+                    Some((_, to)) if is_undeclared(to) => *to = ty.decayed(),
+                    _ => return Err(Diagnostic::error(span, "this is no parameter")),
+                }
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(";")?;
+        }
+        if is_old(&signature) {
+            return Err(
+                Diagnostic::error(self.span(), "unsupported: a parameter without type")
+                    .help("give each parameter its type, or declare the type first"),
+            );
+        }
         Ok(Type::Function(Rc::new(signature)))
     }
 
@@ -322,6 +361,10 @@ impl Parser {
         self.expect(";")?;
         Ok(())
     }
+}
+
+fn is_undeclared(ty: &Type) -> bool {
+    matches!(ty, Type::Other(what) if *what == UNDECLARED)
 }
 
 pub(super) fn is_asm(word: &str) -> bool {

@@ -6,7 +6,7 @@ use super::decl::{completed, is_asm};
 use super::{Meaning, Parse, Parser};
 use crate::c::ast::{Binary, Expr, ExprKind, Unary};
 use crate::c::lexer::Kind;
-use crate::c::types::Type;
+use crate::c::types::{DataModel, Type};
 use crate::diagnostic::Diagnostic;
 
 impl Parser {
@@ -339,10 +339,8 @@ impl Parser {
                 Ok(Expr { kind, span })
             }
             "__builtin_offsetof" => self.offset(span),
-            "__builtin_va_arg"
-            | "_Generic"
-            | "__builtin_types_compatible_p"
-            | "__builtin_choose_expr" => {
+            "_Generic" => self.generic(span),
+            "__builtin_va_arg" | "__builtin_types_compatible_p" | "__builtin_choose_expr" => {
                 Err(Diagnostic::error(span, format!("unsupported: `{name}`"))
                     .help("write the value itself"))
             }
@@ -351,6 +349,45 @@ impl Parser {
                 span,
             }),
         }
+    }
+
+    /// `_Generic(e, type: a, default: b)`. Types that are different in C may be one here
+    /// (`long` and `long long` of equal width, `char` and `signed char`, pointers to
+    /// qualified types): where that could decide, the choice is refused.
+    fn generic(&mut self, start: Span) -> Parse<Expr> {
+        self.expect("(")?;
+        let on = self.assignment()?;
+        let ty = self.type_of(&on).map(|ty| ty.decayed().plain().clone());
+        let (mut fitting, mut default) = (Vec::new(), None);
+        while self.eat(",") {
+            if self.eat_word(&["default"]) {
+                self.expect(":")?;
+                default = Some(self.assignment()?);
+                continue;
+            }
+            let named = self.type_name()?;
+            self.expect(":")?;
+            let e = self.assignment()?;
+            if ty.as_ref() == Some(named.plain()) {
+                fitting.push(e);
+            }
+        }
+        self.expect(")")?;
+        let is_clear = ty.is_some_and(|ty| is_distinct(&ty, self.model));
+        let chosen = match (fitting.len(), default) {
+            (1, None) => fitting.pop(),
+            (1, Some(_)) if is_clear => fitting.pop(),
+            (0, default) if is_clear => default,
+            _ => None,
+        };
+        let e = chosen.ok_or_else(|| {
+            Diagnostic::error(self.from(start), "unsupported: this choice of `_Generic`")
+                .help("write the chosen expression itself")
+        })?;
+        Ok(Expr {
+            span: self.from(start),
+            ..e
+        })
     }
 
     /// `__builtin_offsetof(type, a.b)`.
@@ -411,5 +448,17 @@ impl Parser {
             });
         }
         Err(Diagnostic::error(span, "this number is too large"))
+    }
+}
+
+/// Whether no two types of C are this one.
+fn is_distinct(ty: &Type, model: DataModel) -> bool {
+    match ty {
+        Type::Int { bits: 8, signed } => !signed,
+        // An enumeration is the integer that gcc takes for it.
+        Type::Int { bits: 32, .. } => model == DataModel::Lp64,
+        Type::Int { bits: 64, .. } => model == DataModel::Ilp32,
+        Type::Int { .. } | Type::Bool | Type::Struct(_) => true,
+        _ => false,
     }
 }

@@ -281,7 +281,8 @@ impl Parser {
                 words.other = Some("floating point");
             }
             "__int128" | "__int128_t" | "__uint128_t" => words.other = Some("__int128"),
-            "__builtin_va_list" => words.other = Some("va_list"),
+            // It is only handed on; what it holds is never read.
+            "__builtin_va_list" => words.named = Some(Type::INT),
             "__auto_type" => words.auto_type = true,
             "struct" | "union" => {
                 words.named = Some(self.structure()?);

@@ -42,6 +42,7 @@ impl Parser {
         let (name, ty, span) = self.declarator(specifiers.ty.clone())?;
         let name = name.ok_or_else(|| self.unexpected("a name"))?;
         self.attributes()?;
+        let ty = self.old_parameters(ty)?;
         if let (Type::Function(signature), true) = (&ty, self.is("{")) {
             self.bind(&name, Meaning::Variable(ty.clone()));
             let signature = signature.clone();
@@ -77,6 +78,34 @@ impl Parser {
             self.item(Item::Variable(declaration));
         }
         Ok(())
+    }
+
+    /// CBMC's `__CPROVER_ASYNC_1: { ... }`: the block becomes a function without
+    /// parameters, which a thread calls. Locals around it are not known there.
+    fn asynchronous(&mut self, s: Stmt) -> Stmt {
+        let StmtKind::Block(body) = s.kind else {
+            return s;
+        };
+        let name = format!("__async_{}", self.file.items.len());
+        self.item(Item::Function(Function {
+            name: name.clone(),
+            result: Type::Void,
+            params: Vec::new(),
+            body,
+            span: s.span,
+        }));
+        let callee = Expr {
+            kind: ExprKind::Ident(name),
+            span: s.span,
+        };
+        let call = Expr {
+            kind: ExprKind::Call(Box::new(callee), Vec::new()),
+            span: s.span,
+        };
+        Stmt {
+            kind: StmtKind::Expr(call),
+            span: s.span,
+        }
     }
 
     /// `{ ... }` in the scope at hand.
@@ -186,7 +215,13 @@ impl Parser {
             _ if label => {
                 self.at += 2;
                 self.attributes()?;
-                Ok(StmtKind::Label(word, Box::new(self.labelled()?)))
+                let inner = self.labelled()?;
+                let inner = if word.starts_with("__CPROVER_ASYNC_") {
+                    self.asynchronous(inner)
+                } else {
+                    inner
+                };
+                Ok(StmtKind::Label(word, Box::new(inner)))
             }
             "__extension__" => {
                 self.at += 1;
