@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -18,6 +19,7 @@ use crate::args::{BenchArgs, BenchModel, CArgs, IntsArg};
 use crate::c_task::Task;
 use crate::context::Context;
 use crate::input;
+use crate::progress::{self, Progress};
 
 /// One task's result.
 struct Row {
@@ -49,15 +51,23 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     if files.is_empty() {
         bail!("no .yml task below {}", folder.display());
     }
+    let wanted = |file: &PathBuf| {
+        let name = file.display().to_string();
+        args.program.as_ref().is_none_or(|part| name.contains(part))
+    };
+    files.retain(wanted);
     files.sort();
+    context.prepare_last_words(context.document());
+    let progress = Progress::start("tasks");
     let mut rows = Vec::new();
     for file in &files {
-        let name = file.display().to_string();
-        let wanted = args.program.as_ref().is_none_or(|part| name.contains(part));
-        if wanted {
-            rows.push(row(file, args, context));
+        if context.limits.cancel.load(Ordering::Relaxed) {
+            break;
         }
+        progress::detail(format!("{} of {}", rows.len() + 1, files.len()));
+        rows.push(row(file, args, context));
     }
+    drop(progress);
     let document = Document {
         input: Some(folder.display().to_string()),
         model: Some(model(args).to_string()),
@@ -68,6 +78,8 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     let unread = rows.iter().any(|r| r.found == "error");
     Ok(if unread {
         Outcome::BadInput
+    } else if rows.len() < files.len() {
+        Outcome::Unknown
     } else {
         Outcome::Done
     })
