@@ -82,6 +82,21 @@ impl Canonical {
             group.sort(machine, scratch, out);
         }
     }
+
+    /// What distinguishes `thread` from others in `state`, whatever the numbers of copies.
+    pub(crate) fn key(&self, machine: &Machine<'_>, state: &State, thread: usize) -> Vec<i64> {
+        let group = self
+            .groups
+            .iter()
+            .position(|g| (g.first..g.first + g.count).contains(&thread));
+        let Some(number) = group else {
+            return vec![-1, thread as i64];
+        };
+        let group = &self.groups[number];
+        let mut key = vec![number as i64];
+        group.key(machine, state, thread - group.first, &mut key);
+        key
+    }
 }
 
 impl Group {

@@ -57,7 +57,7 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
         program,
     };
     let deadlock = match (found.end, found.stuck) {
-        (End::Violated, _) | (_, None) => None,
+        (End::Violated | End::Time | End::Cancelled, _) | (_, None) => None,
         (_, Some(id)) => run_to(&task, &found, id).and_then(|run| evidence.deadlock(&run)),
     };
     let mut witness = None;

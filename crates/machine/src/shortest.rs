@@ -5,7 +5,8 @@
 //! them level by level, the states that lie on some run of length L are *marked*
 //! (up to symmetry). Going forward over marked states only, each pair of a state
 //! and the thread that ran last gets the least number of switches: a shortest
-//! path in a layered graph.
+//! path in a layered graph. Pairs that differ only by which copy of a symmetric template
+//! is which are one.
 //!
 //! A step of memory does not change which thread runs; it counts as one switch
 //! if it is for another thread than the running one, so that a buffered store of
@@ -253,6 +254,10 @@ impl Forward<'_, '_> {
     }
 }
 
+/// A state and who was last, up to symmetry: the bytes of the state's representative, what
+/// distinguishes the two threads, and whether they are one.
+type Key = (Vec<u8>, [Vec<i64>; 2], bool);
+
 struct Step<'a, 'p> {
     forward: &'a Forward<'a, 'p>,
     /// The layer that is built; none if only failing steps are looked for.
@@ -260,7 +265,7 @@ struct Step<'a, 'p> {
     from: &'a [Node],
     index: usize,
     nodes: Vec<Node>,
-    known: HashMap<(Vec<u8>, Last), usize>,
+    known: HashMap<Key, usize>,
     failing: Option<(Cost, Action)>,
     bytes: Vec<u8>,
 }
@@ -277,6 +282,17 @@ impl<'a, 'p> Step<'a, 'p> {
             failing: None,
             bytes: Vec::new(),
         }
+    }
+
+    /// For a state whose representative is in `bytes`.
+    fn key(&self, state: &State, (runner, column): Last) -> Key {
+        let task = self.forward.task;
+        let of = |thread: usize| match task.canonical {
+            Some(canonical) if thread != NOBODY => canonical.key(task.machine, state, thread),
+            Some(_) | None => vec![thread as i64],
+        };
+        let threads = [of(runner), of(column)];
+        (self.bytes.clone(), threads, runner == column)
     }
 
     /// The cost after the step, and who was last.
@@ -302,8 +318,7 @@ impl Sink for Step<'_, '_> {
             return;
         }
         let (cost, last) = self.cost(&step);
-        let mut key = Vec::new();
-        forward.task.machine.pack(next, &mut key);
+        let key = self.key(next, last);
         let node = |action| Node {
             state: next.clone(),
             last,
@@ -312,12 +327,12 @@ impl Sink for Step<'_, '_> {
             action: Some(action),
         };
         let action = step.action(&self.from[self.index].state);
-        match self.known.get(&(key.clone(), last)) {
+        match self.known.get(&key) {
             Some(&at) if self.nodes[at].cost <= cost => {}
             Some(&at) => self.nodes[at] = node(action),
             None => {
                 let node = node(action);
-                self.known.insert((key, last), self.nodes.len());
+                self.known.insert(key, self.nodes.len());
                 self.nodes.push(node);
             }
         }
