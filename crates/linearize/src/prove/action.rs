@@ -8,7 +8,8 @@ use std::fmt::Write;
 use palisade_program::heap::{Commit, Cond, Edge};
 
 use super::Level;
-use super::fragment::{Fragment, at_once};
+use super::fragment::Fragment;
+use super::places::at_once;
 
 /// An action under construction. `tr` is the thread that acts.
 #[derive(Default)]

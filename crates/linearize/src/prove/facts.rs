@@ -33,6 +33,19 @@ pub enum Colour {
 }
 
 impl Colour {
+    /// Whether at most one node has it.
+    const fn single(&self) -> bool {
+        match self {
+            Self::Pointer(_) | Self::First | Self::Last => true,
+            Self::Entered
+            | Self::Left
+            | Self::Valued
+            | Self::Linked
+            | Self::Was(_)
+            | Self::Reached(_) => false,
+        }
+    }
+
     /// Its predicate.
     pub fn name(&self, fragment: &Fragment<'_>) -> String {
         match self {
@@ -95,6 +108,8 @@ pub enum Fact {
     End(usize, usize),
     /// Both point to the same node.
     Same(usize, usize),
+    /// The shared pointer (index) is not null: of no thread, but said of one that read it.
+    Shared(usize),
     /// The local is the specification's result.
     Result(usize),
     /// The call has taken effect.
@@ -113,7 +128,9 @@ impl Fact {
         match self {
             Self::Has(x) | Self::On(_, x) | Self::Result(x) => BTreeSet::from([*x]),
             Self::Next(x, y) | Self::End(x, y) | Self::Same(x, y) => BTreeSet::from([*x, *y]),
-            Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => BTreeSet::new(),
+            Self::Done | Self::Empty | Self::Noted | Self::Holds(_) | Self::Shared(_) => {
+                BTreeSet::new()
+            }
         }
     }
 
@@ -128,8 +145,18 @@ impl Fact {
             | Self::Noted
             | Self::Holds(_) => true,
             Self::On(colour, _) => matches!(colour, Colour::Pointer(_)),
-            Self::Next(..) | Self::End(..) | Self::Result(_) => false,
+            Self::Next(..) | Self::End(..) | Self::Result(_) | Self::Shared(_) => false,
         }
+    }
+
+    /// It, said of the thread `t`.
+    pub fn of_thread(&self, fragment: &Fragment<'_>) -> String {
+        let object = if matches!(self, Self::Shared(_)) {
+            ""
+        } else {
+            "t"
+        };
+        format!("{}({object})", self.name(fragment))
     }
 
     /// Its predicate.
@@ -142,6 +169,7 @@ impl Fact {
             Self::End(x, y) => format!("end[{},{}]", variable(*x), variable(*y)),
             Self::Same(x, y) => format!("eq[{},{}]", variable(*x), variable(*y)),
             Self::Result(x) => format!("eq[{},res]", variable(*x)),
+            Self::Shared(p) => format!("has[{}]", fragment.pointers[*p].1),
             Self::Done => "done".to_owned(),
             Self::Empty => "rempty".to_owned(),
             Self::Noted => "noted".to_owned(),
@@ -172,7 +200,9 @@ impl Fact {
                 format!("E(u) {}(t,u) & {}(t,u)", variable(*x), variable(*y))
             }
             Self::Result(x) => format!("E(u) {}(t,u) & res(t,u)", variable(*x)),
-            Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => return None,
+            Self::Shared(_) | Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => {
+                return None;
+            }
         })
     }
 
@@ -182,7 +212,7 @@ impl Fact {
             Self::Has(x) | Self::On(_, x) | Self::Result(x) => *x == v,
             Self::Next(x, y) | Self::Same(x, y) => *x == v || *y == v,
             Self::End(x, _) => *x == v,
-            Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => false,
+            Self::Shared(_) | Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => false,
         }
     }
 
@@ -230,7 +260,12 @@ impl Fact {
                 }
                 all
             }
-            Self::Has(_) | Self::Done | Self::Empty | Self::Noted | Self::Holds(_) => Vec::new(),
+            Self::Has(_)
+            | Self::Shared(_)
+            | Self::Done
+            | Self::Empty
+            | Self::Noted
+            | Self::Holds(_) => Vec::new(),
         }
     }
 
@@ -248,13 +283,18 @@ impl Fact {
         let (name, link) = (self.name(fragment), &fragment.link.1);
         match self {
             Self::On(colour, x) => {
-                let (colour, x) = (colour.name(fragment), variable(*x));
-                vec![
+                let (single, x) = (colour.single(), variable(*x));
+                let colour = colour.name(fragment);
+                let mut all = vec![
                     format!("{name}(t) & {x}(t,v) ==> {colour}(v)"),
                     format!("!{name}(t) & {x}(t,v) ==> !{colour}(v)"),
                     format!("{name}(t) & !{colour}(v) ==> !{x}(t,v)"),
                     format!("!{name}(t) & {colour}(v) ==> !{x}(t,v)"),
-                ]
+                ];
+                if single {
+                    all.push(format!("{name}(t) & {colour}(v) ==> {x}(t,v)"));
+                }
+                all
             }
             Self::Next(x, y) => {
                 let (x, y) = (variable(*x), variable(*y));
@@ -279,6 +319,7 @@ impl Fact {
             }
             Self::Has(_)
             | Self::End(..)
+            | Self::Shared(_)
             | Self::Done
             | Self::Empty
             | Self::Noted
@@ -310,6 +351,7 @@ pub fn facts(fragment: &Fragment<'_>, level: Level) -> Vec<Fact> {
             }
         }
     }
+    all.extend((0..fragment.pointers.len()).map(Fact::Shared));
     all.extend((0..fragment.locks.len()).map(Fact::Holds));
     if fragment.sequence != Sequence::Nothing {
         let results = variables.filter(|&v| returned(fragment, v));
@@ -332,7 +374,15 @@ fn linked(fragment: &Fragment<'_>, x: usize, y: usize) -> bool {
             Step::Read { to, from, .. } => *to == y.local && is_link(from),
             Step::Write { to, value, .. } => *value == Term::Local(y.local) && is_link(to),
             Step::Cas { at, new, .. } => *new == Term::Local(y.local) && is_link(at),
-            _ => false,
+            Step::Skip
+            | Step::Assume(_)
+            | Step::Assign { .. }
+            | Step::Havoc { .. }
+            | Step::New { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Free(_)
+            | Step::Return(_) => false,
         })
 }
 
@@ -342,15 +392,20 @@ fn returned(fragment: &Fragment<'_>, v: usize) -> bool {
     let body = fragment.methods[variable.method].body;
     fragment.methods[variable.method].returns
         && body.edges.iter().any(|edge| match &edge.step {
-            Step::Return(Some(Term::Local(id))) => *id == variable.local,
-            Step::Read {
-                to,
-                from: Place::Field { of, .. },
-                ..
-            } => {
-                *of == variable.local
+            Step::Return(value) => *value == Some(Term::Local(variable.local)),
+            Step::Read { to, from, .. } => {
+                matches!(from, Place::Field { of, .. } if *of == variable.local)
                     && body.locals[to.index()].ty == palisade_program::heap::Type::Data
             }
-            _ => false,
+            Step::Skip
+            | Step::Assume(_)
+            | Step::Assign { .. }
+            | Step::Havoc { .. }
+            | Step::New { .. }
+            | Step::Write { .. }
+            | Step::Cas { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Free(_) => false,
         })
 }

@@ -6,7 +6,7 @@
 //! other, and where it does not hold its value becomes unknown (section 3.5).
 
 use palisade_program::LocalId;
-use palisade_program::heap::soft;
+use palisade_program::heap::{Step, soft};
 
 use super::Level;
 use super::facts::{Colour, Fact, colours};
@@ -17,9 +17,33 @@ use super::walk::Seen;
 /// A literal of the text, as the model says it.
 type Literal = (Fact, bool);
 
+/// What is said, and the locations at which it is said, in the order in which it first is.
+#[derive(Default)]
+struct Groups(Vec<(Option<Literal>, Literal, Vec<usize>)>);
+
+impl Groups {
+    fn add(&mut self, condition: Option<Literal>, then: Literal, location: usize) {
+        let same = |(c, t, _): &&mut (_, _, Vec<usize>)| (c, t) == (&condition, &then);
+        match self.0.iter_mut().find(same) {
+            Some((_, _, locations)) if locations.contains(&location) => {}
+            Some((_, _, locations)) => locations.push(location),
+            None => self.0.push((condition, then, vec![location])),
+        }
+    }
+
+    fn invariants(self) -> impl Iterator<Item = Invariant> {
+        let one = |(condition, then, locations)| Invariant::At {
+            locations,
+            condition,
+            then,
+        };
+        self.0.into_iter().map(one)
+    }
+}
+
 /// The invariants of the text. Those that the level has no words for are left out.
 pub fn hand(fragment: &Fragment<'_>, level: Level) -> Vec<Invariant> {
-    let mut all = Vec::new();
+    let mut groups = Groups::default();
     for (method, declared) in fragment.program.methods.iter().enumerate() {
         for given in &declared.body.softs {
             let said = |given: &soft::Literal| literal(fragment, level, method, *given);
@@ -35,13 +59,31 @@ pub fn hand(fragment: &Fragment<'_>, level: Level) -> Vec<Invariant> {
                     found => found,
                 },
             };
-            let invariant = Invariant::At {
-                locations: vec![location],
-                condition,
-                then,
+            for location in within(fragment, method, location) {
+                groups.add(condition.clone(), then.clone(), location);
+            }
+        }
+    }
+    groups.invariants().collect()
+}
+
+/// The location and those at which a thread is still evaluating what stands there: it has read
+/// something that it will compare or store.
+fn within(fragment: &Fragment<'_>, method: usize, location: usize) -> Vec<usize> {
+    let body = fragment.methods[method].body;
+    let mut all = vec![location];
+    let mut next = 0;
+    while let Some(&here) = all.get(next) {
+        next += 1;
+        for (_, edge) in body.leaving(fragment.locations[here].at) {
+            let Step::Read { to, .. } = &edge.step else {
+                continue;
             };
-            if !all.contains(&invariant) {
-                all.push(invariant);
+            // Locals of the text have names that start with a letter.
+            let temporary = body.locals[to.index()].name.starts_with('$');
+            let after = fragment.location(method, edge.to);
+            if temporary && edge.commits.is_empty() {
+                all.extend(after.filter(|l| !all.contains(l)));
             }
         }
     }
@@ -90,7 +132,8 @@ fn literal(
         soft::Fact::Linked(x, field) if field == link => on(Colour::Linked, x)?,
         soft::Fact::Next(x, field, y) if field == link => Fact::Next(local(x)?, local(y)?),
         soft::Fact::Linked(..) | soft::Fact::Next(..) => return None,
-        soft::Fact::Same(x, y) => {
+        // Data is known by its node.
+        soft::Fact::Same(x, y) | soft::Fact::Value(x, _, y) => {
             let (x, y) = (local(x)?, local(y)?);
             Fact::Same(x.min(y), x.max(y))
         }
@@ -118,33 +161,34 @@ fn literal(
 }
 
 /// One invariant per location and literal; with `first_pass` without those that random runs
-/// refute. Conditional ones are those that [`super::soft`] finds, one per location.
+/// refute. Conditional ones are those that [`super::soft`] finds, one for all locations where the
+/// same holds: what is known only together with a condition is not derived anew when a thread goes
+/// on, unless the step happens to tell whether the condition holds.
 pub fn over(fragment: &Fragment<'_>, facts: &[Fact], seen: &[Seen], first_pass: bool) -> Chosen {
     let mut chosen = Chosen::default();
+    let fact = |(f, holds): super::soft::Literal| (facts[f].clone(), holds);
+    let mut groups = Groups::default();
     for (l, location) in fragment.locations.iter().enumerate() {
         let here = (0..facts.len()).filter(|&f| speaks(fragment, location, &facts[f]));
         let here: Vec<usize> = here.collect();
-        let at = |condition: Option<Literal>, then: Literal| Invariant::At {
-            locations: vec![l],
-            condition,
-            then,
-        };
-        for &f in &here {
-            for holds in [true, false] {
-                chosen.defined += 1;
-                let refuted = seen[l].iter().any(|v| v.contains(f) != holds);
-                if !(first_pass && refuted) {
-                    chosen.invariants.push(at(None, (facts[f].clone(), holds)));
-                }
+        let alone = here.iter().filter(|_| !location.busy);
+        for (f, holds) in alone.flat_map(|&f| [(f, true), (f, false)]) {
+            chosen.defined += 1;
+            let refuted = seen[l].iter().any(|v| v.contains(f) != holds);
+            if !(first_pass && refuted) {
+                chosen.invariants.push(Invariant::At {
+                    locations: vec![l],
+                    condition: None,
+                    then: fact((f, holds)),
+                });
             }
         }
         let (tried, found) = conditional(facts, &here, &seen[l]);
         chosen.defined += tried;
-        let fact = |(f, holds): super::soft::Literal| (facts[f].clone(), holds);
-        let found = found.into_iter();
-        chosen
-            .invariants
-            .extend(found.map(|(condition, then)| at(Some(fact(condition)), fact(then))));
+        for (condition, then) in found {
+            groups.add(Some(fact(condition)), fact(then), l);
+        }
     }
+    chosen.invariants.extend(groups.invariants());
     chosen
 }

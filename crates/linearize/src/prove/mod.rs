@@ -28,7 +28,8 @@
 //! *Threads.* `run` is the thread that takes the next step. After a step any thread
 //! may be next, unless the location is inside an atomic block: then it stays.
 //! All threads are one summary object; no thread predicate is an abstraction
-//! predicate unless [`Options::collapse`] is off.
+//! predicate unless [`Options::collapse`] is off. A thread that stays is an object of its own
+//! until others may go on: else it would be forgotten that it is its turn.
 //!
 //! *Rules.* The consistency rules in the text follow from the definitions or from how the
 //! text is made (a thread is at one location, locals of other methods are null, a pointer has
@@ -40,7 +41,8 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | [`fragment`] | which programs; their predicates' names; live locals |
+//! | [`fragment`], [`supported`] | which programs; their predicates' names |
+//! | [`places`], `quiet` | locations, live locals; where nobody interrupts |
 //! | [`model`] | declarations, rules, actions: the TVP text |
 //! | [`action`] | actions: one for each step, conditional commit and call |
 //! | `term`, `step`, `commit`, `start` | their parts |
@@ -55,9 +57,12 @@ pub mod facts;
 pub mod fragment;
 pub mod given;
 pub mod model;
+pub mod places;
+mod quiet;
 pub mod soft;
 mod start;
 mod step;
+pub mod supported;
 mod term;
 pub mod walk;
 
@@ -71,7 +76,7 @@ use palisade_shape::explore::Bounds;
 use palisade_shape::verdict::{Reason, Verdict, explain};
 
 use fragment::Fragment;
-pub use fragment::Unsupported;
+pub use supported::Unsupported;
 
 /// Where other threads may act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -208,8 +213,7 @@ pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Te
 pub struct Count {
     /// Locations at which other threads may act.
     pub locations: usize,
-    /// Soft invariants that speak of it; one that speaks of several methods counts for the
-    /// first.
+    /// Soft invariants that speak of it, counted once for each location.
     pub soft: usize,
 }
 
@@ -228,11 +232,18 @@ pub fn counts(
         all.entry(name(location.method)).or_default().locations += usize::from(!location.busy);
     }
     for invariant in &chosen.invariants {
-        let method = match invariant {
-            soft::Invariant::Everywhere { variable, .. } => fragment.variables[*variable].method,
-            soft::Invariant::At { locations, .. } => fragment.locations[locations[0]].method,
+        let methods: Vec<usize> = match invariant {
+            soft::Invariant::Everywhere { variable, .. } => {
+                vec![fragment.variables[*variable].method]
+            }
+            soft::Invariant::At { locations, .. } => {
+                let method = |&l: &usize| fragment.locations[l].method;
+                locations.iter().map(method).collect()
+            }
         };
-        all.entry(name(method)).or_default().soft += 1;
+        for method in methods {
+            all.entry(name(method)).or_default().soft += 1;
+        }
     }
     Ok(all)
 }

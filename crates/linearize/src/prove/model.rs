@@ -59,7 +59,7 @@ pub fn chosen(fragment: &Fragment<'_>, soft: Soft, level: Level) -> (Vec<Fact>, 
         Soft::Over => over(fragment, &facts, &walk(fragment, &facts), true),
         Soft::All => over(fragment, &facts, &walk(fragment, &facts), false),
     };
-    chosen.defined += hand.len();
+    chosen.defined += hand.iter().map(Invariant::places).sum::<usize>();
     for invariant in hand {
         if !chosen.invariants.contains(&invariant) {
             chosen.invariants.push(invariant);
@@ -171,7 +171,13 @@ impl Writer<'_> {
             }
         }
         let keep = self.keep;
-        self.line(&format!("foreach (l in Lines) {{ %p at[l](v) {keep} }}"));
+        self.line(&format!("%p at[idle](v) {keep}"));
+        for location in &self.fragment.locations {
+            // A thread that nobody may interrupt stays apart from the others, so that it is it that
+            // goes on; there is only one.
+            let keep = if location.busy { "unique" } else { keep };
+            let _ = writeln!(self.out, "%p at[{}](v) {keep}", location.name);
+        }
         for link in self.links() {
             // What would close a cycle is complained of, so there is none before that.
             let cycles = self.acyclic && link == self.fragment.link.1;
@@ -279,7 +285,8 @@ impl Writer<'_> {
             ));
         }
         for fact in facts {
-            if fact.definition(self.fragment).is_none() {
+            let of_thread = !matches!(fact, Fact::Shared(_));
+            if of_thread && fact.definition(self.fragment).is_none() {
                 let name = fact.name(self.fragment);
                 self.line(&format!("%r {name}(t) ==> is_thread(t)"));
             }
@@ -307,6 +314,15 @@ impl Writer<'_> {
         self.line("foreach (l in Lines) {\n  %r at[l](v) ==> is_thread(v)");
         self.line("  foreach (m in Lines - {l}) { %r at[l](v) ==> !at[m](v) }\n}");
         self.line("%r is_thread(v) & !|/{ at[l](v) : l in Lines } ==> 0");
+        // Nobody else may go on while a thread is there.
+        let busy = self.fragment.locations.iter().filter(|l| l.busy);
+        let busy: Vec<&str> = busy.map(|l| l.name.as_str()).collect();
+        for l in busy {
+            let _ = writeln!(
+                self.out,
+                "%r at[{l}](t) ==> run(t)\n%r !run(t) ==> !at[{l}](t)"
+            );
+        }
         if self.many {
             // A run of one thread is a run of two, of which one never makes a call.
             self.line("%r is_thread(v) & !(E(w) is_thread(w) & v != w) ==> 0");

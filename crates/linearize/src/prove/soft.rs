@@ -43,7 +43,7 @@ pub enum Invariant {
 
 fn literal(fragment: &Fragment<'_>, (fact, holds): &(Fact, bool)) -> String {
     let sign = if *holds { "" } else { "!" };
-    format!("{sign}{}(t)", fact.name(fragment))
+    format!("{sign}{}", fact.of_thread(fragment))
 }
 
 impl Invariant {
@@ -60,6 +60,14 @@ impl Invariant {
                 format!("{word}[{},{x}]", colour.name(fragment))
             }
             Self::At { .. } => format!("soft{number}"),
+        }
+    }
+
+    /// At how many locations something is said, which is how seed 001 counts.
+    pub const fn places(&self) -> usize {
+        match self {
+            Self::Everywhere { .. } => 1,
+            Self::At { locations, .. } => locations.len(),
         }
     }
 
@@ -145,7 +153,9 @@ pub fn found(fragment: &Fragment<'_>, level: Level, facts: &[Fact], seen: &[Seen
         let here = (0..facts.len()).filter(|&f| speaks(fragment, location, &facts[f]));
         let here: Vec<usize> = here.collect();
         defined += 2 * here.len();
-        for &f in &here {
+        // Where nobody else may act the thread is an object of its own, which needs to be told only
+        // what differs from run to run.
+        for &f in here.iter().filter(|_| !location.busy) {
             if let Some(value) = constant(valuations, f) {
                 groups.entry((None, (f, value))).or_default().push(l);
             }
@@ -194,11 +204,7 @@ pub fn conditional(
     let (mut out, mut tried) = (Vec::new(), 0);
     for &p in varying.iter().filter(|&&p| facts[p].decides()) {
         for &q in &varying {
-            let related = !facts[p].locals().is_disjoint(&facts[q].locals())
-                || facts[p].locals().is_empty()
-                || facts[q].locals().is_empty()
-                || facts[q].decides()
-                || matches!(facts[q], Fact::On(Colour::Reached(_), _));
+            let related = related(&facts[p], &facts[q]);
             if p == q || !related || facts[q].decides() && p > q {
                 continue;
             }
@@ -215,6 +221,19 @@ pub fn conditional(
         }
     }
     (tried, out)
+}
+
+/// Whether an implication from the one to the other is worth a try.
+fn related(p: &Fact, q: &Fact) -> bool {
+    if matches!(q, Fact::Shared(_)) {
+        // What was read was null, and the pointer still is.
+        return matches!(p, Fact::Has(_));
+    }
+    !p.locals().is_disjoint(&q.locals())
+        || p.locals().is_empty()
+        || q.locals().is_empty()
+        || q.decides()
+        || matches!(q, Fact::On(Colour::Reached(_), _))
 }
 
 /// Colours that all nodes have to which a local ever points, or none.

@@ -4,7 +4,8 @@ use palisade_program::heap::{Cond, Place, Step, Term, Type};
 use palisade_program::{LocId, LocalId};
 
 use super::action::{Action, Maker, STEP};
-use super::fragment::{Sequence, free_choice};
+use super::fragment::Sequence;
+use super::supported::free_choice;
 use super::{CYCLE, Level};
 
 impl Maker<'_> {

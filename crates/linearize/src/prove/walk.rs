@@ -7,7 +7,9 @@ use palisade_program::LocId;
 use palisade_program::heap::{Body, CommitKind, Step};
 
 use super::facts::{Colour, Fact};
-use super::fragment::{Effect, Fragment, Location, Sequence, at_once, free_choice};
+use super::fragment::{Effect, Fragment, Location, Sequence};
+use super::places::at_once;
+use super::supported::free_choice;
 use crate::code::Code;
 use crate::options::Reclaim;
 use crate::step::{Outcome, Rules, holds, run};
@@ -421,6 +423,7 @@ impl<'a> Walker<'a> {
                 points(*y).is_none() && points(*x).is_some_and(|n| self.link(n).is_none())
             }
             Fact::Same(x, y) => points(*x).is_some() && points(*x) == points(*y),
+            Fact::Shared(p) => node(self.memory.shared(self.fragment.pointers[*p].0)).is_some(),
             Fact::Result(x) => call.result.is_some() && points(*x) == call.result,
             Fact::Done => call.done,
             Fact::Empty => call.empty,

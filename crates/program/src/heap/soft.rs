@@ -18,6 +18,8 @@ pub enum Fact {
     Linked(LocalId, FieldId),
     /// `x.next == y`.
     Next(LocalId, FieldId, LocalId),
+    /// `x.value == v`: the data is that of the node.
+    Value(LocalId, FieldId, LocalId),
     /// `x == y`, both not null.
     Same(LocalId, LocalId),
     /// `x == g`, a shared pointer, not null.
@@ -85,7 +87,7 @@ impl Literal {
             Fact::Linked(of, field) => {
                 compared(names.place(Place::Field { of, field }), "null", !self.holds)
             }
-            Fact::Next(of, field, y) => {
+            Fact::Next(of, field, y) | Fact::Value(of, field, y) => {
                 let place = names.place(Place::Field { of, field });
                 compared(place, &local(y), self.holds)
             }

@@ -161,8 +161,7 @@ fn comparison(builder: &mut Builder<'_>, expr: &Expr) -> Option<Literal> {
             (Fact::Linked(x.id, field), !equal)
         }
         (Side::Field(path), Side::Name(y)) | (Side::Name(y), Side::Field(path)) => {
-            let (x, field) = link(builder, path)?;
-            (Fact::Next(x.id, field, pointer(builder, y)?.id), equal)
+            (field_is(builder, path, y)?, equal)
         }
         (Side::Name(x), Side::Name(y)) => (names(builder, x, y)?, equal),
         (Side::Null, Side::Null) | (Side::Field(_), Side::Field(_)) => {
@@ -185,6 +184,23 @@ fn names(builder: &mut Builder<'_>, x: &Name, y: &Name) -> Option<Fact> {
         }
         (false, true) => names(builder, y, x),
         (false, false) => refuse(builder, x.span.to(y.span), "one side must be a local"),
+    }
+}
+
+/// `x.next == y`, or `x.value == y` for data.
+fn field_is(builder: &mut Builder<'_>, path: &Path, y: &Name) -> Option<Fact> {
+    let other = local(builder, y)?;
+    if other.ty.base != Type::Data {
+        let (x, field) = link(builder, path)?;
+        return Some(Fact::Next(x.id, field, pointer(builder, y)?.id));
+    }
+    let x = pointer(builder, &path.base)?;
+    let name = path.fields.first()?;
+    let (field, ty) = builder.field_of(x, name)?;
+    if ty.base == Type::Data {
+        Some(Fact::Value(x.id, field, other.id))
+    } else {
+        refuse(builder, y.span, "a pointer is asked for here")
     }
 }
 
