@@ -227,3 +227,43 @@ fn pointers_are_those_of_the_compiler() {
         assert_eq!(found, "violated: reach_error is called", "{twin}");
     }
 }
+
+/// A pool of threads that run tasks: what only threads run is no task, else each worker
+/// would be a task of the others, without end.
+#[test]
+fn thread_functions_are_no_targets_of_pointers() {
+    let text = "
+int pthread_create(pthread_t *, const void *, void *(*)(void *), void *);
+int pthread_join(pthread_t, void **);
+int pthread_mutex_lock(pthread_mutex_t *);
+int pthread_mutex_unlock(pthread_mutex_t *);
+struct task { void *(*fn)(void *); void *arg; } queue[4];
+int count, taken, a, b; pthread_mutex_t m;
+void *add(void *p) { int *x = p; *x += 5; return 0; }
+void *twice(void *p) { int *x = p; *x *= 2; return 0; }
+void submit(void *(*fn)(void *), void *arg) { queue[count].fn = fn; queue[count++].arg = arg; }
+void *worker(void *p) {
+  for (;;) {
+    struct task t = { 0, 0 };
+    pthread_mutex_lock(&m); if (taken < count) t = queue[taken++]; pthread_mutex_unlock(&m);
+    if (!t.fn) return 0;
+    t.fn(t.arg);
+  }
+}
+int main(void) {
+  pthread_t t[2];
+  submit(add, &a); submit(twice, &b); b = 3;
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, worker, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  check(a == 5 && b == 6);
+}
+";
+    assert_eq!(c_support::verdict(text, Model::Sc), "holds");
+    let twin = text.replace("b == 6", "b == 3");
+    let found = c_support::verdict(&twin, Model::Sc);
+    assert_eq!(found, "violated: reach_error is called");
+    // One that is stored as well is a target.
+    let stored = text.replace("int count,", "void *(*keep)(void *) = worker; int count,");
+    let stored = stored.replace("submit(add, &a);", "keep(0); submit(add, &a);");
+    assert_eq!(c_support::verdict(&stored, Model::Sc), "holds");
+}

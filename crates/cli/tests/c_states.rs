@@ -103,3 +103,39 @@ fn wrong_twins_are_violated() {
         );
     }
 }
+
+/// Fences, too, are found where only a proof state by state comes to an end.
+#[test]
+fn fences_of_programs_with_few_states() {
+    let text = "
+#include <pthread.h>
+#include <assert.h>
+int flag[2], sum;
+struct arg { int id; int n; };
+void *worker(void *p) {
+  struct arg *a = p;
+  for (int i = 0; i < a->n; i++) {
+    flag[a->id] = 1;
+    if (!flag[1 - a->id]) { int s = sum; sum = s * 3 + a->n - 2 * s; assert(sum == s + a->n); }
+    flag[a->id] = 0;
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t t[2]; struct arg a[2];
+  for (int i = 0; i < 2; i++) { a[i].id = i; a[i].n = 2; pthread_create(&t[i], 0, worker, &a[i]); }
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+}
+";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("args.c");
+    std::fs::write(&file, text).expect("written");
+    let mut palisade = std::process::Command::new(env!("CARGO_BIN_EXE_palisade"));
+    let output = palisade.arg("fence").arg(&file).args(["--model", "tso"]);
+    let output = output.output().expect("runs");
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        words.starts_with("holds with 1 fence (certified)"),
+        "{words}"
+    );
+}

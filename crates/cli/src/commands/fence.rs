@@ -231,6 +231,8 @@ fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
             threads: args.copies,
             buffers: args.buffers.0.clone(),
             hints: !args.no_hints,
+            // Programs with few states are proved state by state.
+            hunt: model != Model::Rma,
             deadline: context.limits.deadline,
             cancel: context.limits.cancel.clone(),
             ..palisade_verify::Options::default()

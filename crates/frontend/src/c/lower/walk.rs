@@ -333,10 +333,34 @@ pub(super) struct Names {
     pub(super) addressed: HashSet<String>,
     /// All names that stand in expressions.
     pub(super) mentioned: HashSet<String>,
-    /// Those that stand elsewhere than as the function of a call.
+    /// Those that stand elsewhere than as the function of a call or of a thread: of
+    /// functions, those that a pointer may hold.
     pub(super) values: HashSet<String>,
     /// Members behind `.` and `->`.
     pub(super) members: HashSet<String>,
+}
+
+/// The function that a call of the library starts or calls, if it is named there: its
+/// address goes nowhere else.
+fn started_function<'e>(name: &str, args: &'e [Expr]) -> Option<&'e str> {
+    let at = match name {
+        "pthread_create" => 2,
+        "thrd_create" | "pthread_once" | "call_once" => 1,
+        _ => return None,
+    };
+    let mut e = args.get(at)?;
+    while let ExprKind::Cast(_, inner) | ExprKind::Unary(Unary::Address, inner) = &e.kind {
+        e = inner;
+    }
+    match &e.kind {
+        ExprKind::Ident(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn defines(file: &File, name: &str) -> bool {
+    let is_it = |item: &Item| matches!(item, Item::Function(f) if f.name == name);
+    file.items.iter().any(is_it)
 }
 
 /// The names that occur in the expressions of a file.
@@ -355,9 +379,13 @@ pub(super) fn file_names(file: &File) -> Names {
             names.mentioned.insert(name.clone());
             *counts.entry(name.clone()).or_default() += 1;
         }
-        ExprKind::Call(callee, _) => {
+        ExprKind::Call(callee, args) => {
             if let ExprKind::Ident(name) = &callee.kind {
                 *counts.entry(name.clone()).or_default() -= 1;
+                let started = started_function(name, args).filter(|_| !defines(file, name));
+                if let Some(function) = started {
+                    *counts.entry(function.to_owned()).or_default() -= 1;
+                }
             }
         }
         ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Unary(..) => {}
