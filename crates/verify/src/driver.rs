@@ -41,6 +41,10 @@ const OPEN_STATES: usize = 400_000;
 const STATE_BY_STATE: &str =
     "proved state by state: in the certificate every variable has its value";
 
+/// What is said where the lazy construction was needed.
+pub const TOO_WEAK: &str =
+    "the extrapolated Boolean program was too weak; the lazy construction was used";
+
 /// Verifies `program` under `options.model`.
 pub fn verify(program: &Program, options: &Options) -> Report {
     verify_with(program, options, &Knowledge::default())
@@ -342,6 +346,9 @@ impl Driver<'_> {
             };
             let cost = teacher.take_cost();
             self.report.stats = std::mem::take(&mut self.report.stats).following(&cost);
+            if stage == 2 && self.options.strategy == Strategy::Program {
+                self.report.notes.push(TOO_WEAK.to_owned());
+            }
             match &verdict {
                 Verdict::Unknown(Unknown::GaveUp(_)) => {}
                 Verdict::Unknown(_) | Verdict::Holds | Verdict::Violated(_) => break,

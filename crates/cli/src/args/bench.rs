@@ -36,6 +36,9 @@ pub(crate) struct BenchArgs {
     /// Draw cost against the number of threads into this SVG file instead (`sapa`)
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+    /// Compare ways to make the Boolean program instead (`rma`), on Bakery if no --program is given
+    #[arg(long)]
+    pub(crate) constructions: bool,
     /// A row that takes longer prints T/O
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60")]
     #[arg(help_heading = "Limits")]

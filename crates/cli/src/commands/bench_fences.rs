@@ -2,20 +2,19 @@
 //! under TSO and PSO, beside the published figures. A row is one run of fence
 //! synthesis with its defaults and without hints.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use palisade_fences::{End, Level, Options, Outcome as Found, Placement, Plan, Rule};
 use palisade_fences::{sites, synthesize};
 use palisade_frontend::Gapped;
 use palisade_program::Model;
-use palisade_report::{Document, Outcome, Stats};
+use palisade_report::Outcome;
 use serde_json::{Value, json};
 
 use super::fence::gapped;
+use super::rows;
 use super::suites::{Suite, text};
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel};
@@ -88,15 +87,9 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
             }
         }
     }
-    let document = Document {
-        rows: Some(rows.iter().map(value).collect()),
-        options: Some(json!({ "row_timeout": args.row_timeout.as_secs_f64() })),
-        stats: Some(Stats {
-            peak_memory_bytes: rows.iter().map(|row| row.memory).max().unwrap_or(0),
-            ..crate::context::stats()
-        }),
-        ..context.document()
-    };
+    let values = rows.iter().map(value).collect();
+    let memory = rows.iter().map(|row| row.memory).max();
+    let document = rows::document(args, context, values, memory);
     context.print(&table(&rows), &document);
     // `bench`: 0 when every input was read and run.
     Ok(if rows.len() == models.len() * experiments.len() {
@@ -139,15 +132,8 @@ fn experiment(args: &BenchArgs, entry: &Value) -> Result<Experiment> {
 fn measure(args: &BenchArgs, context: &Context, model: Model, experiment: &Experiment) -> Row {
     usage::forget_peak();
     let cpu = usage::cpu_seconds();
-    let ours = Instant::now().checked_add(args.row_timeout);
     let options = Options {
-        verify: palisade_verify::Options {
-            model,
-            hints: false,
-            deadline: ours.into_iter().chain(context.limits.deadline).min(),
-            cancel: context.limits.cancel.clone(),
-            ..palisade_verify::Options::default()
-        },
+        verify: rows::options(args, context, model),
         ..Options::default()
     };
     let program = &experiment.gapped.program;
@@ -200,23 +186,6 @@ fn most_fences(plan: &Plan<'_>, placement: &Placement) -> Fences {
         .unwrap_or_default()
 }
 
-/// What the row shows in one word.
-fn answer(row: &Row) -> &'static str {
-    match &row.found.end {
-        End::Repaired(_) => "holds",
-        End::WrongUnderSc(_) => "violated",
-        End::NoRepair(_) | End::TooFew(_) | End::Unknown(_) => "unknown",
-    }
-}
-
-const fn minimum(row: &Row) -> &'static str {
-    if row.found.is_minimum {
-        "proved"
-    } else {
-        "unproved"
-    }
-}
-
 /// Why there is no placement, or why it is not known to be the least.
 fn remark(row: &Row) -> String {
     let undecided = row.found.undecided.first();
@@ -235,27 +204,16 @@ fn remark(row: &Row) -> String {
 
 /// A row for scripts.
 fn value(row: &Row) -> Value {
-    let stats = &row.found.stats;
-    let calls: u64 = stats.solver_calls.iter().map(|(_, n)| n).sum();
     let mut value = json!({
         "program": row.name,
         "model": row.model.to_string(),
         "method": "fence",
-        "verdict": answer(row),
+        "verdict": rows::answer(&row.found),
         "certified": row.certified,
-        "minimum": minimum(row),
+        "minimum": rows::minimum(&row.found),
         "candidates": row.places,
         "lines": row.lines,
-        "stats": {
-            "predicates": row.found.predicates,
-            "iterations": stats.iterations,
-            "solver_calls": calls,
-            "states": stats.states,
-            "rounds": row.found.rounds,
-            "bugs": row.found.bugs,
-            "cpu_seconds": row.cpu_seconds,
-            "peak_memory_bytes": row.memory,
-        },
+        "stats": rows::cost(&row.found, row.cpu_seconds, row.memory),
     });
     match row.fences {
         Some(Fences { full, store_store }) => {
@@ -282,24 +240,9 @@ fn table(rows: &[Row]) -> String {
         lines.extend(row.paper.as_ref().map(|paper| paper_line(row, paper)));
         lines.push(line(row));
     }
-    let width = |c: usize| lines.iter().map(|l| l[c].chars().count()).max();
-    let widths: Vec<usize> = (0..COLUMNS.len()).filter_map(width).collect();
-    let mut text =
-        "fences for each process; size: the paper's instructions, our lines; seconds of \
-                    processor time\n\n"
-            .to_owned();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).enumerate();
-        let cells: Vec<String> = cells
-            .map(|(c, (cell, width))| match c {
-                0..=3 | 7 | 12 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            })
-            .collect();
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
+    let heading = "fences for each process; size: the paper's instructions, our lines; seconds of \
+                   processor time";
+    rows::aligned(heading, &lines, &[0, 1, 2, 3, 7, 12])
 }
 
 fn line(row: &Row) -> Vec<String> {
@@ -308,11 +251,11 @@ fn line(row: &Row) -> Vec<String> {
         row.name.clone(),
         row.model.to_string(),
         "ours".to_owned(),
-        answer(row).to_owned(),
+        rows::answer(&row.found).to_owned(),
         row.lines.to_string(),
         of(|f| f.full),
         of(|f| f.store_store),
-        minimum(row).to_owned(),
+        rows::minimum(&row.found).to_owned(),
         row.found.predicates.to_string(),
         row.places.to_string(),
         row.found.rounds.to_string(),

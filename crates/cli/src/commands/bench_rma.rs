@@ -3,10 +3,8 @@
 //! with its defaults and without hints. The program with these flushes is proved once
 //! more, and every flush is taken out alone: the machine must then find a bug.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use palisade_abstraction::bp::export;
@@ -22,12 +20,13 @@ use palisade_logic::{Limits, Prover};
 use palisade_memory::reduced::Full;
 use palisade_memory::rma;
 use palisade_program::{Model, Program, Verdict};
-use palisade_report::{Document, Outcome, Stats};
+use palisade_report::Outcome;
 use palisade_verify::hunt::hunt;
 use palisade_verify::{Report, verify};
 use serde_json::{Value, json};
 
 use super::fence::flush_gaps;
+use super::rows;
 use super::suites::{Suite, text};
 use crate::CommandResult;
 use crate::args::{BenchArgs, BenchModel, StartArg};
@@ -67,9 +66,9 @@ const SUITE: Suite = suite![
 const HUNT: u64 = 2_000_000;
 
 /// One program.
-struct Experiment {
-    name: String,
-    gapped: Gapped,
+pub(super) struct Experiment {
+    pub(super) name: String,
+    pub(super) gapped: Gapped,
     /// The paper's row.
     paper: Value,
 }
@@ -105,15 +104,9 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
             rows.push(measure(args, context, experiment));
         }
     }
-    let document = Document {
-        rows: Some(rows.iter().map(value).collect()),
-        options: Some(json!({ "row_timeout": args.row_timeout.as_secs_f64() })),
-        stats: Some(Stats {
-            peak_memory_bytes: rows.iter().map(|row| row.memory).max().unwrap_or(0),
-            ..crate::context::stats()
-        }),
-        ..context.document()
-    };
+    let values = rows.iter().map(value).collect();
+    let memory = rows.iter().map(|row| row.memory).max();
+    let document = rows::document(args, context, values, memory);
     context.print(&table(&rows), &document);
     Ok(if rows.len() == experiments.len() {
         Outcome::Done
@@ -122,7 +115,7 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     })
 }
 
-fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
+pub(super) fn experiments(args: &BenchArgs) -> Result<Vec<Experiment>> {
     let chosen = SUITE.entries(args)?;
     chosen.iter().map(|entry| experiment(args, entry)).collect()
 }
@@ -142,15 +135,8 @@ fn experiment(args: &BenchArgs, entry: &Value) -> Result<Experiment> {
 fn measure(args: &BenchArgs, context: &Context, experiment: &Experiment) -> Row {
     usage::forget_peak();
     let cpu = usage::cpu_seconds();
-    let ours = Instant::now().checked_add(args.row_timeout);
     let options = Options {
-        verify: palisade_verify::Options {
-            model: Model::Rma,
-            hints: false,
-            deadline: ours.into_iter().chain(context.limits.deadline).min(),
-            cancel: context.limits.cancel.clone(),
-            ..palisade_verify::Options::default()
-        },
+        verify: rows::options(args, context, Model::Rma),
         ..Options::default()
     };
     let program = &experiment.gapped.program;
@@ -231,25 +217,8 @@ fn boolean_lines(program: &Program, options: &Options) -> Option<usize> {
     Some(made.to_string().lines().count())
 }
 
-/// What the row shows in one word.
-fn answer(row: &Row) -> &'static str {
-    match &row.found.end {
-        End::Repaired(_) => "holds",
-        End::WrongUnderSc(_) => "violated",
-        End::NoRepair(_) | End::TooFew(_) | End::Unknown(_) => "unknown",
-    }
-}
-
 fn is_certified(row: &Row) -> bool {
     row.proof.as_ref().is_some_and(|proof| proof.certified)
-}
-
-const fn minimum(row: &Row) -> &'static str {
-    if row.found.is_minimum {
-        "proved"
-    } else {
-        "unproved"
-    }
 }
 
 /// Why there is no placement, or what is not known about it.
@@ -279,30 +248,19 @@ fn rma_predicates(row: &Row) -> Option<usize> {
 
 /// A row for scripts.
 fn value(row: &Row) -> Value {
-    let stats = &row.found.stats;
-    let calls: u64 = stats.solver_calls.iter().map(|(_, n)| n).sum();
     let mut value = json!({
         "program": row.name,
         "model": "rma",
         "method": "fence",
-        "verdict": answer(row),
+        "verdict": rows::answer(&row.found),
         "certified": is_certified(row),
-        "minimum": minimum(row),
+        "minimum": rows::minimum(&row.found),
         "candidates": row.candidates,
         "sc_predicates": sc_predicates(row),
         "rma_predicates": rma_predicates(row),
         "sc_lines": row.lines.0,
         "rma_lines": row.lines.1,
-        "stats": {
-            "predicates": row.found.predicates,
-            "iterations": stats.iterations,
-            "solver_calls": calls,
-            "states": stats.states,
-            "rounds": row.found.rounds,
-            "bugs": row.found.bugs,
-            "cpu_seconds": row.cpu_seconds,
-            "peak_memory_bytes": row.memory,
-        },
+        "stats": rows::cost(&row.found, row.cpu_seconds, row.memory),
     });
     match row.flushes {
         Some((flushes, needed)) => {
@@ -342,24 +300,9 @@ fn table(rows: &[Row]) -> String {
         }
         lines.push(line(row));
     }
-    let width = |c: usize| lines.iter().map(|l| l[c].chars().count()).max();
-    let widths: Vec<usize> = (0..COLUMNS.len()).filter_map(width).collect();
-    let mut text =
-        "flushes of so many candidates; needed: taken out alone, they give a replayed bug; \
-                    seconds of processor time, synthesis included\n\n"
-            .to_owned();
-    for line in &lines {
-        let cells = line.iter().zip(&widths).enumerate();
-        let cells: Vec<String> = cells
-            .map(|(c, (cell, width))| match c {
-                0..=2 | 9 | 11 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            })
-            .collect();
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
+    let heading = "flushes of so many candidates; needed: taken out alone, they give a replayed bug; \
+                   seconds of processor time, synthesis included";
+    rows::aligned(heading, &lines, &[0, 1, 2, 9, 11])
 }
 
 fn shown(number: Option<usize>) -> String {
@@ -371,14 +314,14 @@ fn line(row: &Row) -> Vec<String> {
     vec![
         row.name.clone(),
         "ours".to_owned(),
-        answer(row).to_owned(),
+        rows::answer(&row.found).to_owned(),
         shown(sc_predicates(row)),
         shown(rma_predicates(row)),
         shown(row.lines.0),
         shown(row.lines.1),
         flushes.unwrap_or_else(|| format!("-/{}", row.candidates)),
         shown(row.flushes.map(|(_, needed)| needed)),
-        minimum(row).to_owned(),
+        rows::minimum(&row.found).to_owned(),
         format!("{:.2}", row.cpu_seconds),
         remark(row),
     ]

@@ -2,6 +2,7 @@
 
 mod abstract_;
 mod bench;
+mod bench_constructions;
 mod bench_fences;
 mod bench_rma;
 mod bench_sapa;
@@ -16,6 +17,7 @@ mod linearize;
 mod litmus;
 mod man;
 mod reduce;
+mod rows;
 mod shape;
 mod show;
 mod suites;
@@ -44,6 +46,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Bench(args) => match args.suite {
             SuiteArg::Cupex => bench::run(&args, context),
             SuiteArg::Fences => bench_fences::run(&args, context),
+            SuiteArg::Rma if args.constructions => bench_constructions::run(&args, context),
             SuiteArg::Rma => bench_rma::run(&args, context),
             SuiteArg::Sapa => bench_sapa::run(&args, context),
             SuiteArg::Soft => bench_soft::run(&args, context),

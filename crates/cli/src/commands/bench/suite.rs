@@ -148,6 +148,7 @@ mod tests {
             strategy: None,
             folder: None,
             plot: None,
+            constructions: false,
             row_timeout: std::time::Duration::from_mins(1),
             common: crate::args::CommonArgs::default(),
         }

@@ -1,0 +1,49 @@
+//! `palisade bench rma` on small programs of the suite: a row of table 3, and the constructions
+//! of the Boolean program beside each other.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(["bench", "rma", "--json"])
+        .args(arguments)
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    document["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn a_row_has_the_fewest_flushes_and_their_proof() {
+    let rows = rows(&["--program", "Loop2_TLM"]);
+    let [row] = &rows[..] else {
+        panic!("one row: {rows:?}");
+    };
+    assert_eq!(row["verdict"], "holds", "{row}");
+    assert_eq!(row["certified"], true, "{row}");
+    assert_eq!(row["minimum"], "proved", "{row}");
+    assert_eq!(row["flushes"], 2, "{row}");
+    assert_eq!(row["needed"], row["flushes"], "{row}");
+    assert_eq!(row["paper"]["flushes"], 4, "{row}");
+}
+
+/// All constructions come to the same verdict; extrapolation asks no solver.
+#[test]
+fn constructions_agree() {
+    for program in ["Queue", "Bluetooth"] {
+        let rows = rows(&["--constructions", "--program", program]);
+        let methods: Vec<&Value> = rows.iter().map(|row| &row["method"]).collect();
+        assert_eq!(methods, ["standard", "lazy", "program"], "{rows:?}");
+        for row in &rows {
+            assert_eq!(row["verdict"], "holds", "{row}");
+            assert_eq!(row["certified"], true, "{row}");
+        }
+        assert_eq!(rows[2]["construction_calls"], 0, "{rows:?}");
+        // Where the extrapolated program is too weak, the row says so.
+        assert_eq!(rows[2]["too_weak"], program == "Queue", "{rows:?}");
+        assert!(rows[2]["facts"].as_u64() > Some(0), "{rows:?}");
+    }
+}
