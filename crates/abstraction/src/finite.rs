@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade_program::cfg::{Cfg, FlushTarget, Place, Step};
+use palisade_program::cfg::{Cfg, Place, Step};
 use palisade_program::{
     BinOp, Cell, Change, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, LocalId, Operand,
     Program, RemoteAtomic,
@@ -202,8 +202,7 @@ impl Analysis<'_> {
                 let mut at = self.graph(thread, &atomic.body, locals);
                 return at.swap_remove(atomic.body.exit.index());
             }
-            Step::Skip | Step::Fence(_) => {}
-            Step::Flush(FlushTarget::All | FlushTarget::Process { .. }) => {}
+            Step::Skip | Step::Fence(_) | Step::Flush(_) => {}
         }
         if let Some(dst) = step.written_local() {
             add(&mut self.assigned[dst.index()], &locals[dst.index()]);

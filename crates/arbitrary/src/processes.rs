@@ -52,7 +52,11 @@ fn statement(
     match rng.below(if depth < 1 { 12 } else { 9 }) {
         0 | 1 => out.line(&format!("put({y}, p{other}, {x});")),
         2 | 3 => out.line(&format!("{x} = get({y}, p{other});")),
-        4 if shape.fences => out.line(&format!("flush(p{other});")),
+        4 if shape.fences => {
+            let is_local = shape.local_flushes && rng.chance(70);
+            let word = if is_local { "flush_local" } else { "flush" };
+            out.line(&format!("{word}(p{other});"));
+        }
         5 | 6 => out.line(&format!("{x} = {c};")),
         7 => out.line(&format!("{x} = (r + {c}) % {m};")),
         9 if shape.loops => {

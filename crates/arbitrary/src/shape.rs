@@ -37,6 +37,8 @@ pub struct Shape {
     pub processes: bool,
     /// In RMA programs: compare-and-swap, fetch-and-op, accumulate.
     pub remote_atomics: bool,
+    /// In RMA programs: most flushes wait for the own side only.
+    pub local_flushes: bool,
 }
 
 impl Default for Shape {
@@ -58,6 +60,7 @@ impl Default for Shape {
             finals: true,
             processes: false,
             remote_atomics: false,
+            local_flushes: false,
         }
     }
 }

@@ -200,11 +200,21 @@ impl Hash {
                 self.place(remote);
             }
             Step::RemoteAtomic(atomic) => self.remote_atomic(atomic),
-            Step::Flush(FlushTarget::All) => self.tag(11),
-            Step::Flush(FlushTarget::Process { template, copy }) => {
+            Step::Flush(target) => self.flush(target),
+        }
+    }
+
+    fn flush(&mut self, target: &FlushTarget) {
+        match target {
+            FlushTarget::All => self.tag(11),
+            FlushTarget::Process { template, copy } => {
                 self.tag(12);
                 self.number(i64::from(template.0));
                 self.option(copy.as_ref(), Self::local_expr);
+            }
+            FlushTarget::Local(whole) => {
+                self.tag(14);
+                self.flush(whole);
             }
         }
     }

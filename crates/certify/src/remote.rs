@@ -63,6 +63,8 @@ pub struct Operation {
     pub remote: TemplateId,
     /// Which copy of it; `None` if it is the only one.
     pub copy: Option<u32>,
+    /// Whether it is a put: its own side is done when its source is read.
+    pub put: bool,
 }
 
 /// A pending instance of an operation.
@@ -95,11 +97,8 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
         };
         for source in named(program, from) {
             for target in named(program, to) {
-                let side = if std::ptr::eq(remote, to) {
-                    target
-                } else {
-                    source
-                };
+                let put = std::ptr::eq(remote, to);
+                let side = if put { target } else { source };
                 let copy = home.per_copy.then(|| program.variable_of(side).1);
                 all.push(Operation {
                     edge: index as u32,
@@ -107,6 +106,7 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
                     target,
                     remote: home.template,
                     copy,
+                    put,
                 });
             }
         }
@@ -118,7 +118,7 @@ pub fn operations(program: &Program, template: TemplateId) -> Vec<Operation> {
 /// The number of the set for instances of an operation: that of the first operation that is
 /// like it.
 pub fn set_of(operations: &[Operation], number: u32) -> u32 {
-    let alike = |o: &Operation| (o.source, o.target, o.remote, o.copy);
+    let alike = |o: &Operation| (o.source, o.target, o.remote, o.copy, o.put);
     let own = operations.get(number as usize).map(alike);
     let first = operations.iter().position(|o| Some(alike(o)) == own);
     first.map_or(number, |first| first as u32)
@@ -152,6 +152,7 @@ pub(crate) fn awaited(
 ) -> Awaited<'_> {
     match target {
         FlushTarget::All => Awaited::Always,
+        FlushTarget::Local(whole) => awaited(whole, (remote, copy)),
         FlushTarget::Process { template, .. } if *template != remote => Awaited::Never,
         FlushTarget::Process { copy: named, .. } => match (named, copy) {
             (Some(named), Some(own)) => Awaited::If(named, own),

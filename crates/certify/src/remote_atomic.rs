@@ -45,6 +45,14 @@ pub struct AtomicOperation {
     pub copy: Option<u32>,
 }
 
+impl AtomicOperation {
+    /// Whether all operands of a pending instance that the network has to read are read.
+    pub(crate) fn is_read(&self, pending: PendingAtomic) -> bool {
+        let mut inputs = self.inputs.iter().enumerate();
+        inputs.all(|(i, cell)| cell.is_none() || pending.got >> i & 1 == 1)
+    }
+}
+
 /// A pending instance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PendingAtomic {

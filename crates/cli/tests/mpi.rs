@@ -100,6 +100,49 @@ fn the_missing_flush_is_found() {
     }
 }
 
+/// A put and a get with a flush between them that waits for the own side only, or for both.
+#[test]
+fn a_local_flush_lets_the_buffer_be_used_again() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("palisade-mpi-local-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("t.c");
+    let text = |flush: &str, last: &str, condition: &str| {
+        format!(
+            "#include <assert.h>\n#include <mpi.h>\n\nint main(int argc, char **argv) {{\n\
+             int rank, x = 1, y = 5;\nint *m;\nMPI_Win win;\nMPI_Init(&argc, &argv);\n\
+             MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+             MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &m, &win);\n\
+             *m = 0;\nMPI_Barrier(MPI_COMM_WORLD);\nif (rank == 0) {{\n\
+             MPI_Put(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, win);\n{flush}\nx = 2;\n\
+             MPI_Get(&y, 1, MPI_INT, 1, 0, 1, MPI_INT, win);\n{last}\n\
+             assert({condition});\n}}\nMPI_Win_free(&win);\nMPI_Finalize();\nreturn 0;\n}}\n"
+        )
+    };
+    let (rank, all) = (
+        "MPI_Win_flush_local(1, win);",
+        "MPI_Win_flush_local_all(win);",
+    );
+    for (flush, last, condition, code) in [
+        (rank, rank, "y != 2", 0),
+        (all, all, "y != 2", 0),
+        ("", rank, "y != 2", 1),
+        (rank, all, "y != 5", 0),
+        (rank, "", "y != 5", 1),
+        (rank, rank, "y == 1", 1),
+        ("MPI_Win_flush(1, win);", rank, "y == 1", 0),
+    ] {
+        fs::write(&file, text(flush, last, condition)).expect("written");
+        let output = palisade(&["verify", "--model", "rma", "-n", "2"], &file);
+        let words = String::from_utf8_lossy(&output.stdout).into_owned();
+        let context = format!("{flush} {last} {condition}: {words}");
+        assert_eq!(output.status.code(), Some(code), "{context}");
+    }
+    fs::remove_dir_all(&folder).expect("made above");
+}
+
 /// Programs that are refused, with the line and a word of the message.
 const REFUSED: [(&str, &str, &str); 6] = [
     ("", ":5:", "how many ranks"),
@@ -108,7 +151,7 @@ const REFUSED: [(&str, &str, &str); 6] = [
         ":10:",
         "unsupported",
     ),
-    ("MPI_Win_flush_local(0, win);", ":10:", "unsupported"),
+    ("MPI_Win_lock_all(0);", ":10:", "unsupported"),
     (
         "MPI_Put(&x, 1, MPI_CHAR, 0, 0, 1, MPI_INT, win);",
         ":10:",

@@ -181,7 +181,7 @@ impl Machine<'_> {
             Act::Copy { .. } | Act::Issue { .. } | Act::Remote(_) => {
                 unreachable!("compiled blocks hold no such step")
             }
-            Act::Flush { .. } | Act::FlushAll => {
+            Act::Flush { .. } => {
                 unreachable!("compiled blocks hold no such step")
             }
         }

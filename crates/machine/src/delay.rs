@@ -211,7 +211,6 @@ impl Touched {
             Act::Flush { first, count, .. } => {
                 self.flushes |= (first..first + count).fold(0, |all, t| all | bit(t));
             }
-            Act::FlushAll => self.flushes = u64::MAX,
             Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } => {}
             Act::Assert(_) | Act::Fence | Act::StoreStore | Act::Block(_) => {}
         }

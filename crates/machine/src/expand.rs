@@ -226,8 +226,7 @@ impl Machine<'_> {
                 | Act::Copy { .. }
                 | Act::Issue { .. }
                 | Act::Remote(_)
-                | Act::Flush { .. }
-                | Act::FlushAll => {
+                | Act::Flush { .. } => {
                     let effect = self.apply(state, &mut scratch.next, t, arc, 0);
                     let kind = MoveKind::Step(arc, None);
                     report(

@@ -10,7 +10,7 @@
 //! | fence(ss) | skip | PSO: [`Act::StoreStore`]; TSO: skip | skip |
 //! | put, get | [`Act::Copy`] at once | refused | [`Act::Issue`] |
 //! | remote atomic | [`Act::Remote`], at once | refused | [`Act::Remote`], issued |
-//! | flush | skip | refused | [`Act::Flush`], [`Act::FlushAll`] |
+//! | flush | skip | refused | [`Act::Flush`] |
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
@@ -87,6 +87,7 @@ pub(crate) enum Act {
         dst: Spot,
         src: Spot,
         remote: Remote,
+        put: bool,
     },
     /// The remote atomic operation with this index in [`Thread::remotes`].
     Remote(u32),
@@ -95,8 +96,9 @@ pub(crate) enum Act {
         first: u32,
         count: u32,
         copy: Option<Code>,
+        /// Only for their own side.
+        local: bool,
     },
-    FlushAll,
 }
 
 /// The thread on the remote side of an operation.
@@ -492,13 +494,24 @@ impl Compiler<'_, '_> {
                 Act::Remote(self.remotes.len() as u32 - 1)
             }
             Step::Flush(_) if model != Model::Rma => Act::Skip,
-            Step::Flush(FlushTarget::All) => Act::FlushAll,
-            Step::Flush(FlushTarget::Process { template, copy }) => {
-                let (first, count) = Machine::copies(self.all, *template);
-                let copy = copy.as_ref().map(|e| self.code(e));
-                Act::Flush { first, count, copy }
-            }
+            Step::Flush(target) => self.flush(target),
         })
+    }
+
+    fn flush(&mut self, target: &FlushTarget) -> Act {
+        let local = target.is_local();
+        let threads = self.all.len() as u32;
+        let (first, count) = match target.process() {
+            None => (0, threads),
+            Some(template) => Machine::copies(self.all, template),
+        };
+        let copy = target.one_copy().map(|(_, e)| self.code(e));
+        Act::Flush {
+            first,
+            count,
+            copy,
+            local,
+        }
     }
 
     /// Inside a block stores go straight to memory, under every model; one that does
@@ -542,7 +555,12 @@ impl Compiler<'_, '_> {
     ) -> Result<Act, Unsupported> {
         Ok(match self.remote_side(remote, span, put)? {
             None => Act::Copy { dst, src },
-            Some(remote) => Act::Issue { dst, src, remote },
+            Some(remote) => Act::Issue {
+                dst,
+                src,
+                remote,
+                put,
+            },
         })
     }
 

@@ -144,7 +144,7 @@ impl Machine<'_> {
                     put(out, queue.pending.len() as u64);
                     for pending in &queue.pending {
                         put(out, u64::from(pending.remote));
-                        put(out, u64::from(pending.target));
+                        put(out, u64::from(pending.target) << 1 | u64::from(pending.put));
                         if pending.source == NO_CELL {
                             put(out, 0);
                             put_value(out, pending.value);
@@ -220,13 +220,15 @@ impl Machine<'_> {
                 Model::Rma => {
                     for _ in 0..reader.get() {
                         let remote = reader.get() as u32;
-                        let target = reader.get() as u32;
+                        let target = reader.get();
+                        let (target, is_put) = ((target >> 1) as u32, target & 1 == 1);
                         let source = reader.get() as u32;
                         let written = source == 0;
                         queue.pending.push(Pending {
                             remote,
                             source: if written { NO_CELL } else { source - 1 },
                             target,
+                            put: is_put,
                             value: if written { reader.value() } else { 0 },
                             origin: 0,
                         });

@@ -87,7 +87,7 @@ fn independent(
             true
         }
         Act::Buffer { .. } | Act::Fence | Act::StoreStore => true,
-        Act::Issue { .. } | Act::Flush { .. } | Act::FlushAll => true,
+        Act::Issue { .. } | Act::Flush { .. } => true,
         Act::Load { .. } => match step {
             Step::Load { src, .. } => accesses.only_writer(program, src.var, template),
             _ => false,

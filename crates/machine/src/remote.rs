@@ -249,6 +249,7 @@ impl Machine<'_> {
                         remote: atomic.remote,
                         source: NO_CELL,
                         target: atomic.result,
+                        put: false,
                         value: old,
                         origin: atomic.origin,
                     };
@@ -262,6 +263,12 @@ impl Machine<'_> {
 }
 
 impl PendingAtomic {
+    /// Whether the own side is done: no result is awaited, and all operands are read.
+    pub(crate) fn is_locally_done(&self) -> bool {
+        let unread = |input: &Input| matches!(input, Input::Cell(_));
+        self.result == NO_CELL && !self.inputs.iter().any(unread)
+    }
+
     /// What it is, in words; `name` names cells.
     pub(crate) fn words(&self, name: &impl Fn(u32) -> String) -> String {
         let input = |i: &Input| match i {

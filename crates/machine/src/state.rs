@@ -42,6 +42,8 @@ pub(crate) struct Pending {
     pub(crate) source: u32,
     /// Cell to write.
     pub(crate) target: u32,
+    /// Whether it is a put: then its own side is done once the source is read.
+    pub(crate) put: bool,
     /// The value read; 0 before.
     pub(crate) value: i64,
     /// The edge that issued it; only for reports, not part of the state.
@@ -51,8 +53,13 @@ pub(crate) struct Pending {
 impl Pending {
     /// Equal but for the origin.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        let key = |p: &Self| (p.remote, p.source, p.target, p.value);
+        let key = |p: &Self| (p.remote, p.source, p.target, p.put, p.value);
         key(self) == key(other)
+    }
+
+    /// Whether the own side is done.
+    pub(crate) const fn is_locally_done(&self) -> bool {
+        self.put && self.source == NO_CELL
     }
 }
 

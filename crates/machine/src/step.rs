@@ -160,7 +160,12 @@ impl Machine<'_> {
                 next.clone_from(state);
                 next.slots[dst as usize] = slots[src as usize];
             }
-            Act::Issue { dst, src, remote } => {
+            Act::Issue {
+                dst,
+                src,
+                remote,
+                put,
+            } => {
                 let (target, source) = (self.cell_of(dst, slots)?, self.cell_of(src, slots)?);
                 if queue.pending.len() + queue.atomics.len() >= self.buffer {
                     return Err(Bound::Buffer);
@@ -171,6 +176,7 @@ impl Machine<'_> {
                     remote,
                     source,
                     target,
+                    put,
                     value: 0,
                     origin: arc as u32,
                 };
@@ -180,7 +186,12 @@ impl Machine<'_> {
                 let code = &self.threads[t].remotes[index as usize];
                 self.remote_step(state, next, t, code, arc)?;
             }
-            Act::Flush { first, count, copy } => {
+            Act::Flush {
+                first,
+                count,
+                copy,
+                local,
+            } => {
                 let threads = match copy {
                     None => first..first + count,
                     Some(copy) => {
@@ -191,14 +202,13 @@ impl Machine<'_> {
                         first + copy as u32..first + copy as u32 + 1
                     }
                 };
-                let pending = queue.pending.iter().any(|p| threads.contains(&p.remote));
-                if pending || queue.atomics.iter().any(|a| threads.contains(&a.remote)) {
-                    return Ok(Effect::Waits);
-                }
-                next.clone_from(state);
-            }
-            Act::FlushAll => {
-                if !queue.pending.is_empty() || !queue.atomics.is_empty() {
+                let mut pending = queue.pending.iter();
+                let mut atomics = queue.atomics.iter();
+                let waits = pending
+                    .any(|p| threads.contains(&p.remote) && !(local && p.is_locally_done()))
+                    || atomics
+                        .any(|a| threads.contains(&a.remote) && !(local && a.is_locally_done()));
+                if waits {
                     return Ok(Effect::Waits);
                 }
                 next.clone_from(state);

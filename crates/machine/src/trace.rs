@@ -303,7 +303,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             }
             Act::Skip | Act::Assume(_) | Act::Fence | Act::StoreStore | Act::Block(_) => None,
             Act::Remote(_) => None,
-            Act::Assert(_) | Act::Issue { .. } | Act::Flush { .. } | Act::FlushAll => None,
+            Act::Assert(_) | Act::Issue { .. } | Act::Flush { .. } => None,
         };
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
     }

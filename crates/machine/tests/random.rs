@@ -23,7 +23,10 @@ fn shape(seed: u64) -> Shape {
             statements: 3,
             ..Shape::rma()
         },
-        1 => Shape::rma(),
+        1 => Shape {
+            local_flushes: seed % 24 == 7,
+            ..Shape::rma()
+        },
         2 => Shape {
             threads: 3,
             vars: 3,
@@ -188,6 +191,7 @@ fn delays_of_the_network_do_not_matter() {
     for seed in 0..soak(300) {
         let shape = Shape {
             remote_atomics: seed % 4 == 3,
+            local_flushes: seed % 3 == 1,
             statements: 3 + seed as usize % 2,
             ..Shape::rma()
         };

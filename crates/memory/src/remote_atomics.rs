@@ -127,6 +127,12 @@ pub(crate) struct AtomicSlot {
 }
 
 impl AtomicSlot {
+    /// All operands that the network has to read are read.
+    pub(crate) fn has_operands(&self) -> LocalExpr {
+        let got = self.got.iter().flatten();
+        got.fold(Expr::TRUE, |all, flag| all.and(equals(*flag, 1)))
+    }
+
     /// Declares the variables of a slot.
     pub(crate) fn new(
         builder: &mut TemplateBuilder,

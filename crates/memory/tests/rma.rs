@@ -97,6 +97,81 @@ fn sets_miss_no_violation() {
     assert!(same > 2 * more, "{same} as the machine, {more} too many");
 }
 
+/// Flushes that wait for the own side only: slots are exact, sets miss nothing.
+#[test]
+fn local_flushes_are_as_the_machines() {
+    let shape = |seed: u64| Shape {
+        local_flushes: true,
+        remote_atomics: seed.is_multiple_of(4),
+        statements: 4,
+        ..Shape::rma()
+    };
+    let (mut bad, mut good, mut flushes) = (0, 0, 0);
+    for seed in 0..count(100) {
+        let text = generate(8_000 + seed, &shape(seed));
+        let program = parse(&text);
+        flushes += usize::from(text.contains("flush_local"));
+        let machine = violated(&program, Model::Rma);
+        let slots = rma::reduce(&program, 2, Full::Fails);
+        let sets = with_sets(&program, seed as u32 % 3, seed as u32 / 3 % 3);
+        let slots = violated(&slots.program, Model::Sc);
+        let sets = violated(&sets.program, Model::Sc);
+        match (machine, slots) {
+            (Some(machine), Some(slots)) if machine != slots => {
+                // Atomic operations on one cell happen in any order in slots.
+                assert!(slots && seed.is_multiple_of(4), "slots: {slots}\n{text}");
+            }
+            (Some(true), Some(_)) => bad += 1,
+            (Some(false), Some(_)) => good += 1,
+            (None, _) | (_, None) => {}
+        }
+        assert!(
+            machine != Some(true) || sets != Some(false),
+            "missed by sets\n{text}"
+        );
+    }
+    assert!(
+        bad > 10 && good > 10 && flushes > 20,
+        "{bad}, {good}, {flushes}"
+    );
+}
+
+/// What a local flush is for, and what it is not.
+#[test]
+fn a_local_flush_completes_the_own_side_only() {
+    let text = |flush: &str, finally: &str| {
+        format!(
+            "process server {{ shared Y = 1; }}
+             process client {{
+                 shared X = 2; shared R = 0; local r = 0;
+                 put(Y, server, X); {flush}(server); X = 3;
+                 R = get(Y, server); flush_local(server); r = R;
+             }}
+             finally ({finally});"
+        )
+    };
+    for (flush, finally, holds) in [
+        // The source was read before it changed.
+        ("flush_local", "Y == 2", true),
+        ("flush_local", "client.r != 3", true),
+        // The result of the get is there.
+        ("flush_local", "client.r != 0", true),
+        // The put may not have arrived.
+        ("flush_local", "client.r == 2", false),
+        ("flush", "client.r == 2", true),
+    ] {
+        let program = parse(&text(flush, finally));
+        let slots = rma::reduce(&program, 1, Full::Fails);
+        let machine = violated(&program, Model::Rma);
+        assert_eq!(machine, Some(!holds), "{flush} {finally}");
+        assert_eq!(
+            violated(&slots.program, Model::Sc),
+            machine,
+            "{flush} {finally}"
+        );
+    }
+}
+
 /// Remote atomic operations: those on one cell happen in any order here, so that there
 /// may be more violations, but none is missed; neither in slots nor beside sets.
 #[test]

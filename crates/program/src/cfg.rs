@@ -116,6 +116,38 @@ pub enum FlushTarget {
     },
     /// All own operations.
     All,
+    /// The own side of operations that the other target names: a put waits until its source
+    /// is read, a get and an atomic operation with a result until that is written, one without
+    /// a result until its operands are read.
+    Local(Box<FlushTarget>),
+}
+
+impl FlushTarget {
+    /// The process that it names; `None` if it is for all.
+    pub fn process(&self) -> Option<TemplateId> {
+        match self {
+            Self::Process { template, .. } => Some(*template),
+            Self::All => None,
+            Self::Local(whole) => whole.process(),
+        }
+    }
+
+    /// The process and which copy of it, if it names one of several.
+    pub fn one_copy(&self) -> Option<(TemplateId, &LocalExpr)> {
+        match self {
+            Self::Process { template, copy } => Some((*template, copy.as_ref()?)),
+            Self::All => None,
+            Self::Local(whole) => whole.one_copy(),
+        }
+    }
+
+    /// Whether only the own side is waited for.
+    pub const fn is_local(&self) -> bool {
+        match self {
+            Self::Local(_) => true,
+            Self::Process { .. } | Self::All => false,
+        }
+    }
 }
 
 /// One step of a thread.
@@ -215,12 +247,11 @@ impl Step {
                 atomic.places().for_each(|p| place(p, f));
                 atomic.values().for_each(f);
             }
-            Self::Flush(FlushTarget::Process { copy, .. }) => {
-                if let Some(e) = copy {
+            Self::Flush(target) => {
+                if let Some((_, e)) = target.one_copy() {
                     f(e);
                 }
             }
-            Self::Flush(FlushTarget::All) => {}
         }
     }
 

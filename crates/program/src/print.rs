@@ -220,17 +220,7 @@ impl Program {
                 let remote = (place(&atomic.remote), self.home_name(&atomic.remote));
                 remote_atomic(atomic, remote, &place, &e)
             }
-            Step::Flush(FlushTarget::All) => "flush(all)".to_owned(),
-            Step::Flush(FlushTarget::Process {
-                template: target,
-                copy,
-            }) => {
-                let target = &self.template(*target).name;
-                match copy {
-                    Some(copy) => format!("flush({target}[{}])", e(copy)),
-                    None => format!("flush({target})"),
-                }
-            }
+            Step::Flush(target) => flush(target, &|t| self.template(t).name.clone(), &e),
         }
     }
 
@@ -279,5 +269,23 @@ impl Program {
             PropertyKind::Never => format!("never {cond}"),
             PropertyKind::Finally => format!("finally ({cond})"),
         }
+    }
+}
+/// A flush as text; `name` names processes and `expr` writes expressions.
+pub fn flush(
+    target: &FlushTarget,
+    name: &dyn Fn(TemplateId) -> String,
+    expr: &dyn Fn(&LocalExpr) -> String,
+) -> String {
+    let (word, whole) = match target {
+        FlushTarget::Local(whole) => ("flush_local", &**whole),
+        FlushTarget::All | FlushTarget::Process { .. } => ("flush", target),
+    };
+    match whole {
+        FlushTarget::Process { template, copy } => match copy {
+            Some(copy) => format!("{word}({}[{}])", name(*template), expr(copy)),
+            None => format!("{word}({})", name(*template)),
+        },
+        FlushTarget::All | FlushTarget::Local(_) => format!("{word}(all)"),
     }
 }

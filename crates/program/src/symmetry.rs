@@ -27,7 +27,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cfg::{Cfg, FlushTarget, Place, Step};
+use crate::cfg::{Cfg, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
 use crate::ids::{GlobalId, LocId, LocalId, TemplateId};
 use crate::liveness::{Liveness, inside_block};
@@ -332,7 +332,7 @@ impl<'p> Analysis<'p> {
             LocalAtom::SelfId => Use::Node(number),
         };
         match step {
-            Step::Skip | Step::Fence(_) | Step::Flush(FlushTarget::All) => {}
+            Step::Skip | Step::Fence(_) => {}
             Step::Assume(e) | Step::Assert { cond: e, .. } => self.truth(e, span, &using),
             Step::Assign { dst, value } => {
                 self.flow(value, after + dst.index(), span, &using);
@@ -367,9 +367,9 @@ impl<'p> Analysis<'p> {
                 }
                 self.class(Self::value(atomic.remote.var)).computed = Some(span);
             }
-            Step::Flush(FlushTarget::Process { template, copy }) => {
-                if let Some(copy) = copy {
-                    let number = self.number(*template);
+            Step::Flush(target) => {
+                if let Some((template, copy)) = target.one_copy() {
+                    let number = self.number(template);
                     self.flow(copy, number, span, &using);
                 }
             }

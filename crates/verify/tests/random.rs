@@ -154,7 +154,11 @@ fn rma() {
             max_rounds: 60,
             ..Options::default()
         };
-        let mut text = generate(60_000 + seed, &Shape::rma());
+        let shape = Shape {
+            local_flushes: seed % 3 == 1,
+            ..Shape::rma()
+        };
+        let mut text = generate(60_000 + seed, &shape);
         if seed % 2 == 0 {
             // A property that often fails.
             let _ = writeln!(text, "finally (x00 != {} || x10 == 0);", seed % 3);
@@ -177,7 +181,11 @@ fn rma_sets() {
             max_rounds: 20,
             ..Options::default()
         };
-        let text = generate(70_000 + seed, &Shape::rma());
+        let shape = Shape {
+            local_flushes: seed % 3 == 1,
+            ..Shape::rma()
+        };
+        let text = generate(70_000 + seed, &shape);
         compare(&text, &options, &mut tally);
     }
     println!("rma with sets: {tally:?}");
@@ -309,6 +317,64 @@ fn certificates_under_rma_are_tight() {
             check(&weak).is_err(),
             "without what it says of sets:\n{printed}"
         );
+    }
+}
+
+/// One operation with a slot beside one in a set.
+const MIXED: &str = "
+process a { shared X = 1; while (true) { put(Y, b, X); put(F, c, X); flush(c); X = 3 - X; } }
+process b { shared Y = 1; local r = 1; while (true) { r = Y; assert(r == 1 || r == 2); } }
+process c { shared F = 1; local s = 1; while (true) { s = F; assert(s == 1 || s == 2); } }
+";
+
+/// What a certificate says of slots and of sets in use is not taken on trust.
+#[test]
+fn false_slots_are_refused() {
+    let program = parse(MIXED);
+    let options = Options {
+        model: Model::Rma,
+        ..Options::default()
+    };
+    let certificate = verify(&program, &options).certificate.expect("it holds");
+    let printed = palisade_certify::print(&program, &certificate);
+    let accepted = |change: &dyn Fn(&mut palisade_certify::Certificate)| {
+        let mut changed = certificate.clone();
+        change(&mut changed);
+        assert!(changed != certificate, "it changes something:\n{printed}");
+        let options = palisade_certify::Options::default();
+        palisade_certify::check(&program, &changed, &options).is_ok()
+    };
+    let beyond = certificate.beyond.as_ref().expect("it has sets");
+    let [(thread, operation, 1)] = beyond.slots[..] else {
+        panic!("one operation has a slot: {:?}", beyond.slots);
+    };
+    let with_slots = |slots: Vec<(u32, u32, u32)>| {
+        accepted(&|c| c.beyond.as_mut().expect("it has sets").slots = slots.clone())
+    };
+    let own = (thread, operation, 1);
+    let other = u32::from(operation == 0);
+    assert!(!with_slots(Vec::new()), "no slot is said");
+    assert!(!with_slots(vec![(thread, operation, 0)]), "too few");
+    assert!(
+        !with_slots(vec![own, (thread, other, 1)]),
+        "one for the set"
+    );
+    assert!(!with_slots(vec![own, own]), "said twice");
+    assert!(!with_slots(vec![own, (thread, 7, 1)]), "of no operation");
+    assert!(!with_slots(vec![own, (9, operation, 1)]), "of no thread");
+    assert!(!accepted(&|c| c.beyond = None), "no sets at all");
+    // Sets in use that a state does not tell of, or that there are not.
+    for (number, entry) in certificate.entries.iter().enumerate() {
+        let sets = &entry.control.buffers[thread as usize].sets;
+        let flipped = if sets.is_empty() {
+            vec![other]
+        } else {
+            Vec::new()
+        };
+        let flip = |c: &mut palisade_certify::Certificate| {
+            c.entries[number].control.buffers[thread as usize].sets = flipped.clone();
+        };
+        assert!(!accepted(&flip), "entry {number}:\n{printed}");
     }
 }
 

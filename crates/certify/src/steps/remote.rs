@@ -132,7 +132,9 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// RMA: no own operation with its remote side at the target is pending.
+    /// RMA: no own operation with its remote side at the target is pending. A local flush does
+    /// not wait for puts whose source is read, nor for puts in sets: some of these may have
+    /// read it.
     pub(super) fn flush(
         &mut self,
         mut frame: Frame,
@@ -141,11 +143,16 @@ impl Runner<'_> {
     ) -> Result<Vec<Frame>, Trouble> {
         let all = operations(self.program, self.instance.template);
         let atomics = atomic_operations(self.program, self.instance.template);
-        let slots = frame.buffer.pending.iter().map(|p| p.operation);
-        let plain = slots.chain(frame.buffer.sets.iter().copied());
-        let plain = plain.map(|o| (all[o as usize].remote, all[o as usize].copy));
-        let numbers = frame.buffer.atomics.iter().map(|p| p.operation as usize);
-        let atomic = numbers.map(|o| (atomics[o].remote, atomics[o].copy));
+        let local = target.is_local();
+        let slots = frame.buffer.pending.iter().map(|p| (p.operation, p.read));
+        let plain = slots.chain(frame.buffer.sets.iter().map(|&set| (set, true)));
+        let plain = plain.map(|(number, read)| (all[number as usize], read));
+        let plain = plain.filter(|(o, read)| !(local && o.put && *read));
+        let plain = plain.map(|(o, _)| (o.remote, o.copy));
+        let atomic = frame.buffer.atomics.iter();
+        let atomic = atomic.map(|p| (p, &atomics[p.operation as usize]));
+        let atomic = atomic.filter(|(p, o)| !(local && o.result.is_none() && o.is_read(**p)));
+        let atomic = atomic.map(|(_, o)| (o.remote, o.copy));
         let pending: Vec<_> = plain.chain(atomic).collect();
         for side in pending {
             match awaited(target, side) {

@@ -156,8 +156,8 @@ pub(crate) enum StmtKind {
         process: Process,
     },
     RemoteAtomic(Box<RemoteAtomic>),
-    /// `None` is `flush(all)`.
-    Flush(Option<Process>),
+    /// A flush, and whether it waits for the own side only; `None` is `flush(all)`.
+    Flush(Option<Process>, bool),
 }
 
 /// A remote atomic operation.

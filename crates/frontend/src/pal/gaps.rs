@@ -190,7 +190,9 @@ impl Filler<'_> {
             StmtKind::Skip | StmtKind::Fence(_) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {}
             StmtKind::Call(_) | StmtKind::Put { .. } | StmtKind::Get { .. } => {}
             StmtKind::RemoteAtomic(_) => {}
-            StmtKind::Flush(target) => {
+            // What completes the own side only is no candidate: nothing else does the same.
+            StmtKind::Flush(_, true) => {}
+            StmtKind::Flush(target, false) => {
                 let target = target.as_ref().map_or(stmt.span, |process| process.span);
                 let gap = Gap {
                     flush: Some(FlushWords {
@@ -297,7 +299,7 @@ fn remote_side(stmt: &Stmt) -> Option<FlushWords> {
         StmtKind::Skip | StmtKind::Atomic(..) | StmtKind::Lock(_) | StmtKind::Unlock(_) => {
             return None;
         }
-        StmtKind::Fence(_) | StmtKind::Return(_) | StmtKind::Call(_) | StmtKind::Flush(_) => {
+        StmtKind::Fence(_) | StmtKind::Return(_) | StmtKind::Call(_) | StmtKind::Flush(..) => {
             return None;
         }
     };
@@ -369,7 +371,7 @@ fn ending(stmt: &Stmt) -> Ending {
         StmtKind::Assign { .. } | StmtKind::Update { .. } | StmtKind::Call(_) => Ending::Acts,
         StmtKind::Assume(_) | StmtKind::Assert(_) => Ending::Acts,
         StmtKind::Put { .. } | StmtKind::Get { .. } => Ending::Acts,
-        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => Ending::Acts,
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(..) => Ending::Acts,
     }
 }
 
@@ -437,7 +439,7 @@ fn calls(stmt: &Stmt, found: &mut BTreeSet<String>) {
         StmtKind::Atomic(..) | StmtKind::Fence(_) => {}
         // Remote operations do not stand in atomic blocks.
         StmtKind::Put { .. } | StmtKind::Get { .. } => {}
-        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(..) => {}
     }
     super::lower::for_each_child(&stmt.kind, &mut |child| calls(child, found));
 }

@@ -82,6 +82,7 @@ pub(crate) const BUILTINS: &[&str] = &[
     "put",
     "get",
     "flush",
+    "flush_local",
     "compare_and_swap",
     "fetch_and_op",
     "accumulate",

@@ -29,11 +29,13 @@ enum Half {
         from: usize,
         to: usize,
         remote: Instance,
+        put: bool,
     },
     Write {
         to: usize,
         value: i64,
         remote: Instance,
+        put: bool,
     },
 }
 
@@ -345,16 +347,20 @@ impl Reference<'_> {
             }
             Step::Put { remote, local } => {
                 let (from, to) = (self.cell(state, t, local), self.cell(state, t, remote));
-                self.issue(&mut next, t, from, to, to);
+                self.issue(&mut next, t, from, to, true);
             }
             Step::Get { local, remote } => {
                 let (from, to) = (self.cell(state, t, remote), self.cell(state, t, local));
-                self.issue(&mut next, t, from, to, from);
+                self.issue(&mut next, t, from, to, false);
             }
             Step::RemoteAtomic(atomic) => self.remote_atomic(state, &mut next, t, atomic),
             Step::Flush(target) => {
-                let waits = |remote: &Instance| match target {
-                    FlushTarget::All => true,
+                let (whole, local) = match target {
+                    FlushTarget::Local(whole) => (&**whole, true),
+                    whole => (whole, false),
+                };
+                let waits = |remote: &Instance| match whole {
+                    FlushTarget::All | FlushTarget::Local(_) => true,
                     FlushTarget::Process { template, copy } => {
                         remote.template == *template
                             && copy.as_ref().is_none_or(|copy| {
@@ -362,13 +368,18 @@ impl Reference<'_> {
                             })
                     }
                 };
-                let side = |half: &Half| match half {
-                    Half::Read { remote, .. } | Half::Write { remote, .. } => *remote,
+                let half = |half: &Half| match half {
+                    Half::Read { remote, .. } => waits(remote),
+                    // Of a put nothing is left to be done here.
+                    Half::Write { put: true, .. } if local => false,
+                    Half::Write { remote, .. } => waits(remote),
+                };
+                let change = |c: &Change| {
+                    let done = c.result.is_none() && c.operands.iter().all(Result::is_ok);
+                    waits(&c.remote) && !(local && done)
                 };
                 let thread = &state.threads[t];
-                let mut halves = thread.pending.iter().map(side);
-                let mut changes = thread.changes.iter().map(|c| c.remote);
-                if halves.any(|r| waits(&r)) || changes.any(|r| waits(&r)) {
+                if thread.pending.iter().any(half) || thread.changes.iter().any(change) {
                     return Vec::new();
                 }
             }
@@ -376,15 +387,18 @@ impl Reference<'_> {
         vec![next]
     }
 
-    fn issue(&self, next: &mut State, t: usize, from: usize, to: usize, far: usize) {
+    fn issue(&self, next: &mut State, t: usize, from: usize, to: usize, put: bool) {
         if self.model != Model::Rma {
             next.memory[to] = next.memory[from];
             return;
         }
-        let remote = self.home(far);
-        next.threads[t]
-            .pending
-            .push(Half::Read { from, to, remote });
+        let remote = self.home(if put { to } else { from });
+        next.threads[t].pending.push(Half::Read {
+            from,
+            to,
+            remote,
+            put,
+        });
         next.threads[t].pending.sort();
     }
 
@@ -457,6 +471,7 @@ impl Reference<'_> {
                     to,
                     value: old,
                     remote: change.remote,
+                    put: false,
                 });
                 after.threads[t].pending.sort();
             }
@@ -520,10 +535,16 @@ impl Reference<'_> {
             let pending = &mut after.threads[t].pending;
             pending.remove(i);
             match half {
-                Half::Read { from, to, remote } => pending.push(Half::Write {
+                Half::Read {
+                    from,
+                    to,
+                    remote,
+                    put,
+                } => pending.push(Half::Write {
                     to: *to,
                     value: state.memory[*from],
                     remote: *remote,
+                    put: *put,
                 }),
                 Half::Write { to, value, .. } => after.memory[*to] = *value,
             }

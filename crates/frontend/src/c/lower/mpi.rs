@@ -14,6 +14,7 @@
 //! | `MPI_Accumulate`, `MPI_Fetch_and_op`, `MPI_Compare_and_swap` | remote atomic operations |
 //! | `MPI_Win_flush` | flush of the rank's window |
 //! | `MPI_Win_flush_all`, `MPI_Win_unlock_all` | flush of the window at every rank |
+//! | `MPI_Win_flush_local`, `MPI_Win_flush_local_all` | the same for the own side: origin buffers may be used again, results are there |
 //! | `MPI_Win_fence`, `MPI_Win_free` | the same, then a barrier |
 //! | `MPI_Barrier` | a counter and a sense in atomic blocks: it completes no operation |
 //! | `MPI_Win_lock_all` | nothing |
@@ -43,6 +44,22 @@ use crate::diagnostic::Diagnostic;
 const MAX_ELEMENTS: i128 = 64;
 /// Ranks at most.
 pub(super) const MAX_RANKS: u32 = 64;
+
+/// Which side of operations a flush waits for.
+#[derive(Clone, Copy)]
+enum Side {
+    Both,
+    Own,
+}
+
+impl Side {
+    fn of(self, target: FlushTarget) -> FlushTarget {
+        match self {
+            Self::Both => target,
+            Self::Own => FlushTarget::Local(Box::new(target)),
+        }
+    }
+}
 
 /// A window at one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -250,17 +267,21 @@ impl Code<'_, '_> {
             ("MPI_Win_create", [base, size, unit, _, _, win]) => {
                 self.window_create(base, size, unit, win, span)
             }
-            ("MPI_Win_flush", [rank, win]) => self.flush_rank(rank, win, span),
-            ("MPI_Win_flush_all" | "MPI_Win_unlock_all", [win]) => self.flush_window(win, span),
+            ("MPI_Win_flush", [rank, win]) => self.flush_rank(rank, win, Side::Both, span),
+            ("MPI_Win_flush_local", [rank, win]) => self.flush_rank(rank, win, Side::Own, span),
+            ("MPI_Win_flush_all" | "MPI_Win_unlock_all", [win]) => {
+                self.flush_window(win, Side::Both, span)
+            }
+            ("MPI_Win_flush_local_all", [win]) => self.flush_window(win, Side::Own, span),
             ("MPI_Win_fence", [_, win]) => {
-                self.flush_window(win, span)?;
+                self.flush_window(win, Side::Both, span)?;
                 self.mpi_barrier(span)
             }
             ("MPI_Win_free", [win]) => {
                 let place = self.target_of(win)?;
                 let handle = self.load(&place, span)?;
                 let number = self.window_named(&handle, span)?;
-                self.flush_number(number, span);
+                self.flush_number(number, Side::Both, span);
                 self.mpi_barrier(span)
             }
             ("MPI_Put" | "MPI_Get", [origin, count, ty, rank, at, far_count, far_ty, window]) => {
@@ -300,11 +321,6 @@ impl Code<'_, '_> {
                 let (result, types) = (Some(result), [ty, ty]);
                 self.atomic_operation(&buffers, result, 1, types, &target, &change, span)
             }
-            ("MPI_Win_flush_local" | "MPI_Win_flush_local_all", _) => unsupported(
-                span,
-                &format!("`{name}`, which waits for the own side of operations only"),
-                "use MPI_Win_flush, which waits for both sides",
-            ),
             _ => unsupported(
                 span,
                 &format!("this call of `{name}`"),
@@ -573,36 +589,36 @@ impl Code<'_, '_> {
         Ok(())
     }
 
-    fn flush_rank(&mut self, rank: &Expr, win: &Expr, span: Span) -> Lower<()> {
+    fn flush_rank(&mut self, rank: &Expr, win: &Expr, side: Side, span: Span) -> Lower<()> {
         let number = self.window_number(win, span)?;
         self.each_rank(rank, span, &mut |code, rank| {
-            code.flush_home(rank, number, span);
+            code.flush_home(rank, number, side, span);
             Ok(())
         })
     }
 
-    fn flush_home(&mut self, rank: u32, number: usize, span: Span) {
+    fn flush_home(&mut self, rank: u32, number: usize, side: Side, span: Span) {
         let template = self.mpi().home(rank, number);
         let target = FlushTarget::Process {
             template,
             copy: None,
         };
-        self.emit(Step::Flush(target), span);
+        self.emit(Step::Flush(side.of(target)), span);
     }
 
-    fn flush_window(&mut self, win: &Expr, span: Span) -> Lower<()> {
+    fn flush_window(&mut self, win: &Expr, side: Side, span: Span) -> Lower<()> {
         let number = self.window_number(win, span)?;
-        self.flush_number(number, span);
+        self.flush_number(number, side, span);
         Ok(())
     }
 
-    fn flush_number(&mut self, number: usize, span: Span) {
+    fn flush_number(&mut self, number: usize, side: Side, span: Span) {
         if self.mpi().count() <= 1 {
-            self.emit(Step::Flush(FlushTarget::All), span);
+            self.emit(Step::Flush(side.of(FlushTarget::All)), span);
             return;
         }
         for rank in 0..self.mpi().ranks {
-            self.flush_home(rank, number, span);
+            self.flush_home(rank, number, side, span);
         }
     }
 

@@ -78,8 +78,8 @@ impl Code<'_, '_> {
         }
         match name.text.as_str() {
             "cas" | "xchg" | "fetch_add" => self.atomic_operation(name, args, None, span),
-            "lock" | "unlock" | "put" | "flush" | "get" | "accumulate" | "compare_and_swap"
-            | "fetch_and_op" => {
+            "lock" | "unlock" | "put" | "flush" | "flush_local" | "get" | "accumulate"
+            | "compare_and_swap" | "fetch_and_op" => {
                 let help = match name.text.as_str() {
                     "get" => {
                         "write `X = get(Y, p);` on its own, where X is a shared variable of this \

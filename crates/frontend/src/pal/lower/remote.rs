@@ -106,7 +106,7 @@ impl Code<'_, '_> {
         }
     }
 
-    pub(super) fn flush(&mut self, target: Option<&Process>, span: Span) {
+    pub(super) fn flush(&mut self, target: Option<&Process>, is_local: bool, span: Span) {
         if !self.may_be_remote(span) {
             return;
         }
@@ -116,6 +116,11 @@ impl Code<'_, '_> {
                 Some((template, copy)) => FlushTarget::Process { template, copy },
                 None => return,
             },
+        };
+        let target = if is_local {
+            FlushTarget::Local(Box::new(target))
+        } else {
+            target
         };
         self.emit(Step::Flush(target), span);
     }

@@ -110,7 +110,7 @@ impl Code<'_, '_> {
                 process,
             } => self.get(local, remote, process, span),
             StmtKind::RemoteAtomic(atomic) => self.remote_atomic(atomic, span),
-            StmtKind::Flush(target) => self.flush(target.as_ref(), span),
+            StmtKind::Flush(target, is_local) => self.flush(target.as_ref(), *is_local, span),
         }
     }
 

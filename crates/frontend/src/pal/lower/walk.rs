@@ -33,7 +33,7 @@ pub(in crate::pal) fn for_each_child(kind: &StmtKind, f: &mut dyn FnMut(&Stmt)) 
         StmtKind::Assume(_) | StmtKind::Assert(_) | StmtKind::Skip | StmtKind::Fence(_) => {}
         StmtKind::Lock(_) | StmtKind::Unlock(_) | StmtKind::Call(_) => {}
         StmtKind::Put { .. } | StmtKind::Get { .. } => {}
-        StmtKind::RemoteAtomic(_) | StmtKind::Flush(_) => {}
+        StmtKind::RemoteAtomic(_) | StmtKind::Flush(..) => {}
     }
 }
 

@@ -334,7 +334,8 @@ impl Parser<'_> {
         if self.sym_after(1, "(") {
             match self.word() {
                 "put" => return self.put(),
-                "flush" => return self.flush(),
+                "flush" => return self.flush(false),
+                "flush_local" => return self.flush(true),
                 word if is_remote_atomic(word) => return self.remote_atomic(None),
                 "lock" => return Ok(StmtKind::Lock(self.lock_operand()?)),
                 "unlock" => return Ok(StmtKind::Unlock(self.lock_operand()?)),
@@ -482,8 +483,8 @@ impl Parser<'_> {
         })
     }
 
-    fn flush(&mut self) -> Parse<StmtKind> {
-        const FORM: &str = "write `flush(p);` or `flush(all);`";
+    fn flush(&mut self, is_local: bool) -> Parse<StmtKind> {
+        const FORM: &str = "write `flush(p);` or `flush(all);`, or the same with `flush_local`";
         self.advance();
         self.need_sym("(", FORM)?;
         let target = if self.is_word("all") && self.sym_after(1, ")") {
@@ -493,7 +494,7 @@ impl Parser<'_> {
             Some(self.process()?)
         };
         self.need_sym(")", FORM)?;
-        Ok(StmtKind::Flush(target))
+        Ok(StmtKind::Flush(target, is_local))
     }
 
     /// `R = compare_and_swap(Y, p, old, new)`, `R = fetch_and_op(Y, p, v, op)` or

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use palisade_program::print::{expr, remote_atomic};
 use palisade_program::{
-    AssertKind, Cfg, Edge, Expr, FenceKind, FlushTarget, GlobalId, LocId, LocalAtom, LocalExpr,
-    LocalId, Place, Program, Span, Step, TemplateId,
+    AssertKind, Cfg, Edge, Expr, FenceKind, GlobalId, LocId, LocalAtom, LocalExpr, LocalId, Place,
+    Program, Span, Step, TemplateId,
 };
 
 use super::names::{Names, TemplateNames, is_chain};
@@ -213,13 +213,9 @@ impl Code<'_> {
                 let remote = self.remote(&atomic.remote);
                 remote_atomic(atomic, remote, &|p| self.place(p), &e)
             }
-            Step::Flush(FlushTarget::All) => "flush(all)".to_owned(),
-            Step::Flush(FlushTarget::Process { template, copy }) => {
-                let process = &self.names.templates[template.index()].name;
-                match copy {
-                    Some(copy) => format!("flush({process}[{}])", e(copy)),
-                    None => format!("flush({process})"),
-                }
+            Step::Flush(target) => {
+                let name = |t: TemplateId| self.names.templates[t.index()].name.clone();
+                palisade_program::print::flush(target, &name, &e)
             }
         }
     }
