@@ -18,6 +18,40 @@ use palisade_program::heap::{Program, Specification};
 /// Structures that the proof of Treiber's stack with restricted interleaving builds, and some.
 const TREIBER: usize = 20_000;
 
+/// The outcome of a `cas` in a local, and a loop that ends by it.
+const FLAG_STACK: &str = "
+spec stack;
+struct node { data value; node next; }
+shared node top;
+method push(data v) {
+    node n = new node;
+    node t;
+    bool ok = false;
+    n.value = v;
+    while (!ok) {
+        t = top;
+        n.next = t;
+        ok = cas(top, t, n);
+        commit when ok;
+    }
+}
+method pop() returns data {
+    node t, n;
+    data v;
+    bool ok = false;
+    while (!ok) {
+        t = top;
+        commit when t == null;
+        if (t == null) return empty;
+        n = t.next;
+        ok = cas(top, t, n);
+        commit when ok;
+    }
+    v = t.value;
+    return v;
+}
+";
+
 const LOCKED_STACK: &str = "\
 spec stack;
 struct node {
@@ -359,12 +393,20 @@ fn wrong_mutants_of_structures_are_not_proved() {
         ("atomic stack", ATOMIC_STACK.to_owned(), 2_000),
         ("atomic queue", ATOMIC_QUEUE.to_owned(), 2_000),
         ("stack with a lock", LOCKED_STACK.to_owned(), 2_000),
+        ("stack with flags", FLAG_STACK.to_owned(), TREIBER),
+        ("stack with counters", example("treiber_counted"), TREIBER),
     ] {
         let most = if soak().is_some() { 10 * most } else { most };
-        let options = options(Interleaving::Restricted, most);
-        let (wrong, tried) = try_mutants(name, &text, count, &options);
-        bad += wrong;
-        taken += tried;
+        let mut ways = vec![Interleaving::Restricted];
+        if soak().is_some() {
+            ways.push(Interleaving::Full);
+        }
+        for interleaving in ways {
+            let options = options(interleaving, most);
+            let (wrong, tried) = try_mutants(name, &text, count, &options);
+            bad += wrong;
+            taken += tried;
+        }
     }
     assert!(bad >= 20 && taken >= 15, "{bad} wrong, {taken} tried");
 }

@@ -97,6 +97,69 @@ fn stacks_without_races_are_proved() {
     }
 }
 
+/// A step that others do not notice stands first in an atomic block: they act before it.
+#[test]
+fn others_act_before_an_atomic_block() {
+    let program = format!(
+        "{STACK}
+        method push(data v) {{
+            node n = new node; node t;
+            t = first;
+            atomic {{ n.value = v; n.next = t; first = n; commit; }}
+        }}
+        method pop() returns data {{
+            node t; data v;
+            atomic {{ t = first; commit; if (t != null) first = t.next; }}
+            if (t == null) return empty;
+            v = t.value; return v;
+        }}"
+    );
+    let local = program
+        .replacen("atomic { n.value = v;", "atomic { if (t == n) t = n;", 1)
+        .replacen("t = first;", "n.value = v; t = first;", 1);
+    assert!(local.contains("n.value = v; t = first;") && local.contains("t == n"));
+    for program in [program, local] {
+        let options = Options {
+            interleaving: Interleaving::Restricted,
+            ..Options::default()
+        };
+        let proof = prove_at(&parsed("early", &program), &options, Level::Ghosts);
+        assert!(!proof.is_ok_and(|proof| proof.holds()), "{program}");
+    }
+}
+
+/// Locals of type bool are told by the location, counters beside pointers are left out.
+#[test]
+fn flags_and_tags_are_no_obstacle() {
+    let flags = text("treiber")
+        .replace("    node t;\n", "    node t;\n    bool ok;\n    bool no = !ok;\n")
+        .replace(
+            "if (cas(top, t, n)) {\n            commit;\n            return;",
+            "ok = cas(top, t, n);\n        commit when ok;\n        no = !ok;\n        if (!no) {\n            return;",
+        );
+    assert!(
+        flags.contains("when ok") && flags.contains("= !ok;\n    n.value"),
+        "{flags}"
+    );
+    let unread = flags.replace("ok = cas(top, t, n);", "cas(top, t, n); ok = true;");
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        ..Options::default()
+    };
+    for (name, text, right) in [
+        ("flags", &flags, true),
+        ("unread", &unread, false),
+        ("counted", &text("treiber_counted"), true),
+    ] {
+        let proof = attempt(name, text, &options);
+        assert_eq!(proof.holds(), right, "{name}: {:?}", proof.messages);
+    }
+    // Where calls take effect must not depend on what is left out.
+    let claim = text("treiber_counted").replacen("commit;", "commit when t.count != 3;", 1);
+    let no = prove(&parsed("claim", &claim), &options).expect_err("refused");
+    assert!(no.what.contains("depends on a number"), "{}", no.what);
+}
+
 /// Queues need no reachability; the one with two locks needs to know that
 /// nobody else is where the lock holder is.
 #[test]

@@ -10,6 +10,7 @@ use palisade_program::heap::{Commit, Cond, Edge};
 use super::Level;
 use super::fragment::Fragment;
 use super::places::at_once;
+use super::term::not;
 
 /// An action under construction. `tr` is the thread that acts.
 #[derive(Default)]
@@ -166,6 +167,9 @@ impl Maker<'_> {
         from: Option<usize>,
         to: Option<usize>,
     ) {
+        if action.precondition.iter().any(|formula| formula == "0") {
+            return;
+        }
         let place = |l: Option<usize>| l.map_or("idle", |l| &self.fragment.locations[l].name);
         let (source, target) = (place(from), place(to));
         let busy = to.is_some_and(|l| self.fragment.locations[l].busy);
@@ -207,7 +211,7 @@ impl Maker<'_> {
                 let formula = self.before(m, &edge.step, when, &mut together);
                 together.precondition.push(formula);
                 let formula = self.before(m, &edge.step, when, without);
-                without.precondition.push(format!("!({formula})"));
+                without.precondition.push(not(&formula));
             }
             for commit in &edge.commits {
                 self.commit(m, commit.kind, &mut together);
@@ -253,11 +257,7 @@ impl Maker<'_> {
                 ..Action::default()
             };
             let formula = self.cond(m, &commit.when, &mut action);
-            let formula = if counts {
-                formula
-            } else {
-                format!("!({formula})")
-            };
+            let formula = if counts { formula } else { not(&formula) };
             action.precondition.push(formula);
             if counts {
                 self.commit(m, commit.kind, &mut action);

@@ -2,16 +2,18 @@
 //! a name for every variable and location, and which locals matter where.
 //!
 //! One struct with one pointer field to itself and at most one data field; shared
-//! variables are pointers and locks; locals are pointers and data; the specification is
-//! a stack, a queue or nothing. Anything else is [`Unsupported`], with its place.
+//! variables are pointers and locks; locals are pointers and data (numbers and truth values are
+//! gone, see [`super::plain`](mod@super::plain)); the specification is a stack, a queue or nothing. Anything else is [`Unsupported`], with its place.
 
 use std::collections::BTreeSet;
 
-use palisade_program::heap::{Body, Operation, Program, Specification, Term, Type};
-use palisade_program::{FieldId, LocId, LocalId, SharedId, Span};
+use palisade_program::heap::{Body, Operation, Program, Term, Type};
+use palisade_program::{FieldId, LocId, LocalId, SharedId};
 
 use super::Interleaving;
-use super::supported::{Unsupported, commits, free_choice, link, pointers_only, refuse, touches};
+use super::supported::{
+    Unsupported, commits, free_choice, link, pointers_only, refuse, sequence, touches,
+};
 
 /// The sequence that the specification keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,31 +103,20 @@ pub struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// Looks at `program`.
+    /// Looks at `program`, which is [plain](super::plain).
     pub fn of(program: &'a Program, interleaving: Interleaving) -> Result<Self, Unsupported> {
-        let sequence = match &program.specification {
-            Specification::Stack => Sequence::Stack,
-            Specification::Queue => Sequence::Queue,
-            Specification::Nothing => Sequence::Nothing,
-            Specification::Set => return refuse("a set as specification", Span::default()),
-            Specification::Own(_) => {
-                return refuse("a specification of one's own", Span::default());
-            }
-        };
+        let sequence = sequence(program)?;
         let link = link(program)?;
         let mut pointers = Vec::new();
         let mut locks = Vec::new();
         for (index, shared) in program.shared.iter().enumerate() {
             let named = (SharedId::from(index), format!("g.{}", shared.name));
-            match (shared.ty, shared.tag) {
-                (Type::Pointer(_), None) => pointers.push(named),
-                (Type::Lock, _) => locks.push(named),
-                (Type::Pointer(_), Some(_)) => {
-                    return refuse("a mark or counter beside a pointer", shared.span);
-                }
-                (Type::Data | Type::Int | Type::Bool, _) => {
-                    return refuse("a shared variable that is no pointer or lock", shared.span);
-                }
+            match shared.ty {
+                Type::Pointer(_) => pointers.push(named),
+                Type::Lock => locks.push(named),
+                // No step speaks of them.
+                Type::Int | Type::Bool => {}
+                Type::Data => return refuse("a shared variable of type data", shared.span),
             }
             if shared.init != Term::Null && matches!(shared.ty, Type::Pointer(_)) {
                 return refuse(
@@ -149,7 +140,7 @@ impl<'a> Fragment<'a> {
         }
         if let Some(init) = &program.init {
             for local in &init.locals {
-                if !matches!(local.ty, Type::Pointer(_) | Type::Bool) {
+                if !matches!(local.ty, Type::Pointer(_) | Type::Bool | Type::Int) {
                     return refuse("such a local in `init`", local.span);
                 }
             }
@@ -204,8 +195,10 @@ impl<'a> Fragment<'a> {
             let data = match declared.ty {
                 Type::Pointer(_) => false,
                 Type::Data => true,
+                // No step speaks of them.
+                Type::Int | Type::Bool if local >= method.parameters => continue,
                 Type::Int | Type::Bool | Type::Lock => {
-                    return refuse("a local that is no pointer or data", declared.span);
+                    return refuse("such a parameter", declared.span);
                 }
             };
             // Parameters are known by the node that holds them.

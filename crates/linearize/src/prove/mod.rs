@@ -41,6 +41,7 @@
 //!
 //! | file | term |
 //! |---|---|
+//! | [`plain`](mod@plain) | the program without numbers, truth values and tags |
 //! | [`fragment`], [`supported`] | which programs; their predicates' names |
 //! | [`places`], `quiet` | locations, live locals; where nobody interrupts |
 //! | [`model`] | declarations, rules, actions: the TVP text |
@@ -58,6 +59,7 @@ pub mod fragment;
 pub mod given;
 pub mod model;
 pub mod places;
+pub mod plain;
 mod quiet;
 pub mod soft;
 mod start;
@@ -204,7 +206,8 @@ impl Proof {
 
 /// The model of `program` as text.
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
-    let fragment = Fragment::of(program, options.interleaving)?;
+    let program = plain::plain(program)?;
+    let fragment = Fragment::of(&program, options.interleaving)?;
     Ok(model::text(&fragment, options, level, lists(&fragment)))
 }
 
@@ -224,7 +227,8 @@ pub fn counts(
     interleaving: Interleaving,
     soft: Soft,
 ) -> Result<BTreeMap<String, Count>, Unsupported> {
-    let fragment = Fragment::of(program, interleaving)?;
+    let program = plain::plain(program)?;
+    let fragment = Fragment::of(&program, interleaving)?;
     let (_, chosen) = model::chosen(&fragment, soft, Level::Reach);
     let name = |method: usize| fragment.methods[method].name.to_owned();
     let mut all: BTreeMap<String, Count> = BTreeMap::new();
@@ -250,7 +254,8 @@ pub fn counts(
 
 /// Tries to prove `program`, with one level after another.
 pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
-    let fragment = Fragment::of(program, options.interleaving)?;
+    let program = plain::plain(program)?;
+    let fragment = Fragment::of(&program, options.interleaving)?;
     let mut proof = at_level(&fragment, options, Level::Ghosts);
     for level in LEVELS.into_iter().skip(1) {
         let more_may_help = matches!(
@@ -286,7 +291,8 @@ pub fn prove_at(
     options: &Options<'_>,
     level: Level,
 ) -> Result<Proof, Unsupported> {
-    let fragment = Fragment::of(program, options.interleaving)?;
+    let program = plain::plain(program)?;
+    let fragment = Fragment::of(&program, options.interleaving)?;
     Ok(at_level(&fragment, options, level))
 }
 

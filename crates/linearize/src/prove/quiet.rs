@@ -3,8 +3,9 @@
 //! section 4: accesses of shared memory that matter).
 //!
 //! Such a step commutes with every step of another thread: it is over locals, or over fields of a
-//! node that only one local of this call points to. So every run is like one in which
-//! threads are not interrupted there. The same links are written in it, with the same values, so
+//! node that only one local of this call points to. So what others do before it they can do
+//! after it: at the next location, which must not be inside an atomic block, or further on. Every run
+//! is like one in which threads are not interrupted there. The same links are written in it, with the same values, so
 //! a cycle in the one is a cycle in the other: none leads through a node to which nothing leads.
 
 use palisade_program::LocId;
@@ -30,7 +31,11 @@ pub(super) fn quiet(body: &Body) -> Vec<bool> {
             },
             _ => false,
         };
-        local && possible && at != body.entry
+        // Others act before an atomic block, and cannot act in it instead.
+        let enters = |e: &&Edge| body.locations[e.to.index()].atomic;
+        let outside = !body.locations[at.index()].atomic;
+        let enters = outside && edges.iter().any(enters);
+        local && possible && !enters && at != body.entry
     };
     let all = (0..body.locations.len()).map(LocId::from);
     let candidates: Vec<bool> = all.map(goes_on).collect();

@@ -7,6 +7,7 @@ use palisade_program::heap::{Place, Step, Term};
 use super::action::{Action, Maker};
 use super::facts::{Colour, Fact};
 use super::fragment::{Effect, Sequence};
+use super::term::not;
 use super::{CYCLE, Level};
 
 impl Maker<'_> {
@@ -47,7 +48,7 @@ impl Maker<'_> {
                     action.precondition.push(formula);
                     self.write(m, *at, *new, action);
                 } else {
-                    action.precondition.push(format!("!({formula})"));
+                    action.precondition.push(not(&formula));
                 }
                 if let Place::Field { of, .. } = at
                     && !*success

@@ -1,10 +1,10 @@
 //! What is *supported*: which structs, steps, conditions and arguments the model can express.
 //! Anything else is [`Unsupported`], with its place; nothing is guessed.
 
-use palisade_program::heap::{Body, Commit, Cond, Place, Program, Step, Term, Type};
+use palisade_program::heap::{Body, Commit, Cond, Place, Program, Specification, Step, Term, Type};
 use palisade_program::{FieldId, LocalId, Span, StructId};
 
-use super::fragment::Fragment;
+use super::fragment::{Fragment, Sequence};
 use super::places::assigns;
 
 /// What the proof side cannot express.
@@ -23,6 +23,19 @@ pub(super) fn refuse<T>(what: &str, span: Span) -> Result<T, Unsupported> {
     })
 }
 
+/// The sequence that the specification keeps.
+pub(super) fn sequence(program: &Program) -> Result<Sequence, Unsupported> {
+    // What a set holds, and what a program of one's own does, depends on comparing and counting
+    // values, of which the model says nothing.
+    match &program.specification {
+        Specification::Stack => Ok(Sequence::Stack),
+        Specification::Queue => Ok(Sequence::Queue),
+        Specification::Nothing => Ok(Sequence::Nothing),
+        Specification::Set => refuse("the specification `set`", Span::default()),
+        Specification::Own(_) => refuse("a specification of one's own", Span::default()),
+    }
+}
+
 impl Fragment<'_> {
     /// The variable whose node holds the argument: written into it at one place, and
     /// allocated at one place.
@@ -38,13 +51,14 @@ impl Fragment<'_> {
             } = &edge.step
                 && *value == parameter
             {
-                if holder.is_some() {
+                // The same statement may be there in several copies.
+                if holder.is_some_and(|holder| holder != (*of, edge.span)) {
                     return refuse("an argument that is stored at two places", edge.span);
                 }
-                holder = Some(*of);
+                holder = Some((*of, edge.span));
             }
         }
-        let Some(holder) = holder else {
+        let Some((holder, _)) = holder else {
             return refuse("an argument that is not stored in a node", method.span);
         };
         let mut definitions = method
@@ -52,9 +66,9 @@ impl Fragment<'_> {
             .edges
             .iter()
             .filter(|e| assigns(&e.step, holder));
-        let (first, second) = (definitions.next(), definitions.next());
+        let first = definitions.next();
         let fresh = first.is_some_and(|e| matches!(e.step, Step::New { .. }));
-        if !fresh || second.is_some() {
+        if !fresh || definitions.any(|e| Some(e.span) != first.map(|first| first.span)) {
             return refuse(
                 "an argument stored in a node that is not its own",
                 method.span,
@@ -197,13 +211,15 @@ pub(super) fn link(program: &Program) -> Result<(FieldId, String), Unsupported> 
     let mut values = 0;
     for (index, field) in only.fields.iter().enumerate() {
         match field.ty {
-            Type::Pointer(to)
-                if to == StructId::from(0) && field.tag.is_none() && link.is_none() =>
-            {
+            Type::Pointer(to) if to == StructId::from(0) && link.is_none() => {
                 link = Some((FieldId::from(index), format!("f.{}", field.name)));
             }
             Type::Data if values == 0 => values = 1,
-            _ => return refuse("such a field", field.span),
+            Type::Pointer(_) | Type::Data => {
+                return refuse("another field of that type", field.span);
+            }
+            Type::Int | Type::Bool => return refuse("a field of type int or bool", field.span),
+            Type::Lock => return refuse("a lock in a node", field.span),
         }
     }
     match link {

@@ -83,21 +83,9 @@ impl Maker<'_> {
         match cond {
             Cond::True => "1".to_owned(),
             Cond::Eq(a, b) => self.equal(m, *a, *b, action),
-            Cond::Not(inner) => format!("!({})", self.cond(m, inner, action)),
-            Cond::And(a, b) => {
-                format!(
-                    "({} & {})",
-                    self.cond(m, a, action),
-                    self.cond(m, b, action)
-                )
-            }
-            Cond::Or(a, b) => {
-                format!(
-                    "({} | {})",
-                    self.cond(m, a, action),
-                    self.cond(m, b, action)
-                )
-            }
+            Cond::Not(inner) => not(&self.cond(m, inner, action)),
+            Cond::And(a, b) => and(&self.cond(m, a, action), &self.cond(m, b, action)),
+            Cond::Or(a, b) => or(&self.cond(m, a, action), &self.cond(m, b, action)),
             // The fragment has none; any outcome is sound.
             Cond::Holds(_) | Cond::Less(..) => "1/2".to_owned(),
         }
@@ -122,22 +110,42 @@ impl Maker<'_> {
                     Place::Field { .. } => self.equal(m, *a, *b, action),
                 }
             }
-            Cond::Not(inner) => format!("!({})", self.before(m, step, inner, action)),
-            Cond::And(a, b) => {
-                let (a, b) = (
-                    self.before(m, step, a, action),
-                    self.before(m, step, b, action),
-                );
-                format!("({a} & {b})")
-            }
-            Cond::Or(a, b) => {
-                let (a, b) = (
-                    self.before(m, step, a, action),
-                    self.before(m, step, b, action),
-                );
-                format!("({a} | {b})")
-            }
+            Cond::Not(inner) => not(&self.before(m, step, inner, action)),
+            Cond::And(a, b) => and(
+                &self.before(m, step, a, action),
+                &self.before(m, step, b, action),
+            ),
+            Cond::Or(a, b) => or(
+                &self.before(m, step, a, action),
+                &self.before(m, step, b, action),
+            ),
             Cond::True | Cond::Holds(_) | Cond::Less(..) => self.cond(m, cond, action),
         }
+    }
+}
+
+// Constants are folded: an action that is never possible is left out of the model.
+
+pub(super) fn not(a: &str) -> String {
+    match a {
+        "0" => "1".to_owned(),
+        "1" => "0".to_owned(),
+        _ => format!("!({a})"),
+    }
+}
+
+fn and(a: &str, b: &str) -> String {
+    match (a, b) {
+        ("0", _) | (_, "0") => "0".to_owned(),
+        ("1", other) | (other, "1") => other.to_owned(),
+        _ => format!("({a} & {b})"),
+    }
+}
+
+fn or(a: &str, b: &str) -> String {
+    match (a, b) {
+        ("1", _) | (_, "1") => "1".to_owned(),
+        ("0", other) | (other, "0") => other.to_owned(),
+        _ => format!("({a} | {b})"),
     }
 }

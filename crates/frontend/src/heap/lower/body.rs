@@ -48,7 +48,7 @@ pub(super) struct Builder<'a> {
     pub(super) kind: Kind,
     scopes: Vec<BTreeMap<String, Variable>>,
     loops: Vec<Loop>,
-    atomic: u32,
+    pub(super) atomic: u32,
     /// Locations that edges may still be led to later: heads of loops, and the entry.
     sealed: Vec<LocId>,
     temporaries: u32,

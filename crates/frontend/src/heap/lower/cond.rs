@@ -30,6 +30,26 @@ pub(super) const fn is_compound(expr: &Expr) -> bool {
     }
 }
 
+/// Whether it is a `cas`, or the opposite of one.
+pub(super) fn is_cas(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Cas(..) => true,
+        ExprKind::Not(inner) => is_cas(inner),
+        ExprKind::And(..)
+        | ExprKind::Or(..)
+        | ExprKind::Compare(..)
+        | ExprKind::Null
+        | ExprKind::Empty
+        | ExprKind::Bool(_)
+        | ExprKind::Int(_)
+        | ExprKind::Any
+        | ExprKind::Path(_)
+        | ExprKind::New(_)
+        | ExprKind::Pack(..)
+        | ExprKind::Add(..) => false,
+    }
+}
+
 impl Builder<'_> {
     /// From the current location to `yes` if the condition holds, to `no` otherwise.
     /// The current location is meaningless afterwards.

@@ -137,7 +137,11 @@ impl Builder<'_> {
             | ExprKind::Or(..)
             | ExprKind::Compare(..) => {
                 let to = self.target(Ty::plain(Type::Bool), into, span);
-                let (yes, no, after) = (self.fresh(), self.fresh(), self.fresh());
+                // Whether a `cas` succeeds is known together with it: one step.
+                self.atomic += u32::from(cond::is_cas(expr));
+                let (yes, no) = (self.fresh(), self.fresh());
+                self.atomic -= u32::from(cond::is_cas(expr));
+                let after = self.fresh();
                 self.branch(expr, yes, no);
                 for (at, truth) in [(yes, true), (no, false)] {
                     self.at = at;
