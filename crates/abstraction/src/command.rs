@@ -497,9 +497,8 @@ impl<'s> Executor<'s> {
             Step::Havoc { dst, domain } => {
                 let slot = self.local(*dst);
                 if let Some(explicit) = &self.space.slots[slot].explicit {
-                    known_values(explicit, span)?;
-                    let inside = |v: &&i64| domain.is_none_or(|d| d.contains(**v));
-                    let runs = explicit.values.iter().filter(inside).map(|&v| {
+                    let values = explicit.any_of(*domain).ok_or_else(|| not_known(span))?;
+                    let runs = values.into_iter().map(|v| {
                         let mut run = run.clone();
                         run.last().chosen.push(Chosen::Value(v));
                         run.explicit.insert(slot, v);
@@ -685,8 +684,14 @@ fn fits<T>(
 /// That an explicit variable has no other values than those listed.
 fn known_values(explicit: &Explicit, span: Span) -> Result<(), Unsupported> {
     if explicit.open {
-        let what = "data for a variable whose values are not known".to_owned();
-        return Err(Unsupported { what, span });
+        return Err(not_known(span));
     }
     Ok(())
+}
+
+fn not_known(span: Span) -> Unsupported {
+    Unsupported {
+        what: "data for a variable whose values are not known".to_owned(),
+        span,
+    }
 }

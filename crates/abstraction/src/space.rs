@@ -47,6 +47,23 @@ pub struct Explicit {
     pub open: bool,
 }
 
+/// Values of `*` at most for a variable whose values are not listed.
+const FEW_VALUES: i64 = 64;
+
+impl Explicit {
+    /// The values that `*` within `domain` gives; `None` if they are not known.
+    pub fn any_of(&self, domain: Option<Domain>) -> Option<Vec<i64>> {
+        match domain {
+            _ if !self.open => {
+                let inside = |v: &i64| domain.is_none_or(|d| d.contains(*v));
+                Some(self.values.iter().copied().filter(inside).collect())
+            }
+            Some(d) if d.hi.saturating_sub(d.lo) < FEW_VALUES => Some((d.lo..=d.hi).collect()),
+            Some(_) | None => None,
+        }
+    }
+}
+
 /// The finite part of a state: program counters and explicit variables.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Control {

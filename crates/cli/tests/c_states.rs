@@ -104,6 +104,37 @@ fn wrong_twins_are_violated() {
     }
 }
 
+/// Of a number that only decides a branch nothing counts but whether it is 0.
+#[test]
+fn any_number_as_a_condition_is_two_cases() {
+    let text = "
+int __VERIFIER_nondet_int(void); unsigned __VERIFIER_nondet_uint(void);
+int main(void) {
+  int g = 0, n = 0;
+  while (n < 3 && !__VERIFIER_nondet_int()) n++;
+  if (__VERIFIER_nondet_uint()) g = 1; else g = 2;
+  check(g == 1 || g == 2);
+}";
+    assert_eq!(c_support::verdict(text, Model::Sc), "holds");
+    for wrong in ["g != 1", "g != 2", "n != 0", "n != 2", "n != 3"] {
+        let twin = text.replace("g == 1 || g == 2", wrong);
+        let found = c_support::verdict(&twin, Model::Sc);
+        assert_eq!(found, "violated: reach_error is called", "{wrong}");
+    }
+    let own = text.replace("(void);", "(void) { return 0; }");
+    assert_eq!(
+        c_support::verdict(&own.replace("g == 1", "g == 3"), Model::Sc),
+        "holds"
+    );
+    let (program, report) = report(&ARGUMENTS.replace("a->n; i++", "a->n && any(); i++").replace(
+        "struct arg {",
+        "int __VERIFIER_nondet_int(void); int any(void) { if (__VERIFIER_nondet_int()) return 1; return 0; }
+         struct arg {",
+    ).replace("total == 9", "total <= 9"), Model::Tso);
+    assert_eq!(report.verdict, Verdict::Holds);
+    certificate_counts(&program, &report);
+}
+
 /// Fences, too, are found where only a proof state by state comes to an end.
 #[test]
 fn fences_of_programs_with_few_states() {

@@ -226,17 +226,21 @@ impl<'a> Code<'_, 'a> {
             _ => match name.strip_prefix("__VERIFIER_nondet_") {
                 Some(kind) if !self.cx.functions.contains_key(name) => {
                     let ty = self.nondet_type(kind, span)?;
-                    let dst = self.temporary(span);
-                    self.havoc(dst, &ty, span);
-                    let e = self.read(dst);
-                    Ok(Some(self.held(e, &ty)))
+                    Ok(Some(self.any_value(&ty, span)))
                 }
                 _ => Ok(None),
             },
         }
     }
 
-    fn nondet_type(&self, kind: &str, span: Span) -> Lower<Type> {
+    /// Any value of a type.
+    pub(super) fn any_value(&mut self, ty: &Type, span: Span) -> Val {
+        let dst = self.temporary(span);
+        self.havoc(dst, ty, span);
+        self.held(self.read(dst), ty)
+    }
+
+    pub(super) fn nondet_type(&self, kind: &str, span: Span) -> Lower<Type> {
         let word = self.cx.options.data_model.word();
         let int = |bits, signed| Type::Int { bits, signed };
         Ok(match kind {

@@ -224,13 +224,34 @@ impl Code<'_, '_> {
                 self.branch(b, yes, no)
             }
             _ => {
-                let v = self.value(cond)?;
+                let v = match self.any_truth(cond)? {
+                    Some(v) => v,
+                    None => self.value(cond)?,
+                };
                 if !self.live {
                     return Ok((false, false));
                 }
                 let truth = self.truth(v, cond.span)?;
                 Ok(self.branch_on(truth, yes, no, cond.span))
             }
+        }
+    }
+
+    /// The value of `__VERIFIER_nondet_int()` where only its truth counts: 0 or 1 say it
+    /// all, and leave finitely many states.
+    fn any_truth(&mut self, cond: &Expr) -> Lower<Option<Val>> {
+        let ExprKind::Call(callee, _) = &cond.kind else {
+            return Ok(None);
+        };
+        let ExprKind::Ident(name) = &callee.kind else {
+            return Ok(None);
+        };
+        match name.strip_prefix("__VERIFIER_nondet_") {
+            Some(kind) if !self.cx.functions.contains_key(name.as_str()) => {
+                self.nondet_type(kind, cond.span)?;
+                Ok(Some(self.any_value(&Type::Bool, cond.span)))
+            }
+            _ => Ok(None),
         }
     }
 

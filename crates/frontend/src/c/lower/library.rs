@@ -71,10 +71,7 @@ impl Code<'_, '_> {
             if name == "pthread_detach" || name.contains("attr") || name.starts_with("pthread_") {
                 return Ok(Some(Val::constant(0, &Type::INT)));
             }
-            let dst = self.temporary(span);
-            self.havoc(dst, &Type::INT, span);
-            let e = self.read(dst);
-            return Ok(Some(self.held(e, &Type::INT)));
+            return Ok(Some(self.any_value(&Type::INT, span)));
         }
         match (name, args) {
             ("__builtin_expect", [e, _]) => {
@@ -86,10 +83,7 @@ impl Code<'_, '_> {
                 Ok(Some(self.convert(v, &long, span)?))
             }
             ("rand" | "random", []) => {
-                let dst = self.temporary(span);
-                self.havoc(dst, &Type::INT, span);
-                let e = self.read(dst);
-                let v = self.held(e, &Type::INT);
+                let v = self.any_value(&Type::INT, span);
                 let nonneg =
                     LocalExpr::binary(palisade_program::BinOp::Ge, v.e.clone(), Ir::Const(0));
                 self.emit(Step::Assume(nonneg), span);
@@ -133,9 +127,7 @@ impl Code<'_, '_> {
     fn clock(&mut self, at: &Expr, result: i64, span: Span) -> Lower<Val> {
         let place = self.target_of(at)?;
         for (path, ty) in self.scalars(&place.ty().clone(), span)? {
-            let dst = self.temporary(span);
-            self.havoc(dst, &ty, span);
-            let v = self.held(self.read(dst), &ty);
+            let v = self.any_value(&ty, span);
             self.store(&part_at(place.clone(), &path, &ty), v, span)?;
         }
         Ok(Val::constant(i128::from(result), &Type::INT))
