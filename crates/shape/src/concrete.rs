@@ -28,6 +28,8 @@ pub struct Step {
     pub broken: Option<usize>,
     /// Text of a message given after the update.
     pub post_messages: Vec<usize>,
+    /// What the precondition's variables stand for: in a model with threads, who moves.
+    pub bound: Vec<usize>,
 }
 
 /// All that an action can do to a world.
@@ -35,8 +37,10 @@ pub struct Step {
 pub struct Steps {
     /// The results.
     pub results: Vec<Step>,
-    /// Messages given before the update, by index.
+    /// Messages given before the update, by index,
     pub messages: Vec<usize>,
+    /// and what the precondition's variables stand for where the first of them is.
+    pub bound: Vec<usize>,
     /// An update formula that contradicts a definition.
     pub mismatch: Option<PredId>,
     /// Too many free choices, or too many objects.
@@ -59,10 +63,17 @@ pub fn step(model: &Model, action: &Action, w: &World, max_objects: usize) -> St
         for (i, m) in action.messages.iter().enumerate() {
             let value = w.value(&m.formula, &mut at);
             if value != Kleene::Half && m.fires(value) {
+                if out.messages.iter().all(|known| i < *known) {
+                    out.bound = tuple.to_vec();
+                }
                 out.messages.push(i);
             }
         }
+        let before = out.results.len();
         results(model, action, w, &at, max_objects, &mut out);
+        for result in &mut out.results[before..] {
+            result.bound = tuple.to_vec();
+        }
     }
     out.messages.sort_unstable();
     out.messages.dedup();
@@ -232,6 +243,7 @@ fn finish(
         world,
         broken,
         post_messages,
+        bound: Vec::new(),
     });
 }
 

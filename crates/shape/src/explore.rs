@@ -76,6 +76,8 @@ impl Default for Bounds {
 pub struct RunStep {
     /// The edge.
     pub edge: usize,
+    /// What the variables of the action's precondition stand for, in the world before.
+    pub bound: Vec<usize>,
     /// The world after; for the last step the world in which the message was given.
     pub world: World,
 }
@@ -188,8 +190,16 @@ fn may_cover(voc: &Vocabulary, s: &Structure, concrete: &Structure) -> bool {
     })
 }
 
-/// A visited world: location, world, and the visit and edge it came by.
-type Visit = (usize, World, Option<(usize, usize)>);
+/// A visited world: location, world, and the step that it came by.
+type Visit = (usize, World, Option<Came>);
+
+/// A step from a visited world.
+#[derive(Clone)]
+struct Came {
+    from: usize,
+    edge: usize,
+    bound: Vec<usize>,
+}
 
 /// The worlds of the input. Runs start from few structures, so more than usual are taken of each.
 fn starts(model: &Model, initial: &[Structure], bounds: &Bounds, factor: usize) -> Vec<World> {
@@ -274,13 +284,20 @@ fn follow(
         for at in beam {
             let w = visited[at].1.clone();
             let steps = step(model, &model.actions[e.action], &w, largest(&w, bounds));
-            if let Some(m) = first_message(&steps) {
-                return Some(run_to(&visited, at, *edge, m));
+            if let Some((m, bound)) = first_message(&steps) {
+                let edge = *edge;
+                let from = at;
+                return Some(run_to(&visited, Came { from, edge, bound }, m));
             }
             for r in steps.results {
                 let new = next.len() < BEAM && r.broken.is_none() && seen.insert(r.world.clone());
                 if new {
-                    visited.push((e.target, r.world, Some((at, *edge))));
+                    let came = Came {
+                        from: at,
+                        edge: *edge,
+                        bound: r.bound,
+                    };
+                    visited.push((e.target, r.world, Some(came)));
                     next.push(visited.len() - 1);
                 }
             }
@@ -346,8 +363,9 @@ fn search_runs(
                 out.edges.push(edge);
             }
             out.bounded |= steps.incomplete;
-            if let Some(m) = first_message(&steps) {
-                out.run = Some(run_to(&visited, at, edge, m));
+            if let Some((m, bound)) = first_message(&steps) {
+                let from = at;
+                out.run = Some(run_to(&visited, Came { from, edge, bound }, m));
                 return out;
             }
             if let Some(predicate) = steps.mismatch {
@@ -362,7 +380,12 @@ fn search_runs(
                 }
                 if seen.insert((e.target, canonical(voc, &r.world.structure(voc)))) {
                     frontier.push(r.world.n, hint(e.target, &r.world));
-                    visited.push((e.target, r.world, Some((at, edge))));
+                    let came = Came {
+                        from: at,
+                        edge,
+                        bound: r.bound,
+                    };
+                    visited.push((e.target, r.world, Some(came)));
                 }
             }
         }
@@ -370,32 +393,37 @@ fn search_runs(
     out
 }
 
-fn first_message(steps: &Steps) -> Option<usize> {
-    steps.messages.first().copied().or_else(|| {
-        steps
-            .results
-            .iter()
-            .find_map(|r| r.post_messages.first().copied())
+/// The first message and what the precondition's variables stand for there.
+fn first_message(steps: &Steps) -> Option<(usize, Vec<usize>)> {
+    let before = steps.messages.first();
+    let before = before.map(|m| (*m, steps.bound.clone()));
+    before.or_else(|| {
+        let mut results = steps.results.iter();
+        results.find_map(|r| Some((*r.post_messages.first()?, r.bound.clone())))
     })
 }
 
-fn run_to(visited: &[Visit], at: usize, edge: usize, message: usize) -> Run {
+/// The run to a visited world and the step from there that gives the message.
+fn run_to(visited: &[Visit], last: Came, message: usize) -> Run {
+    let mut at = last.from;
+    let number = (last.edge, message);
     let mut steps = vec![RunStep {
-        edge,
+        edge: last.edge,
+        bound: last.bound,
         world: visited[at].1.clone(),
     }];
-    let mut at = at;
-    while let Some((parent, edge)) = visited[at].2 {
+    while let Some(came) = &visited[at].2 {
         steps.push(RunStep {
-            edge,
+            edge: came.edge,
+            bound: came.bound.clone(),
             world: visited[at].1.clone(),
         });
-        at = parent;
+        at = came.from;
     }
     steps.reverse();
     Run {
         start: visited[at].1.clone(),
         steps,
-        message: (edge, message),
+        message: number,
     }
 }

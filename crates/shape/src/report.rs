@@ -8,6 +8,7 @@ use crate::action::Message;
 use crate::analysis::Analysis;
 use crate::engine::Given;
 use crate::explore::Run;
+use crate::formula::Var;
 use crate::print::tvs;
 use crate::verdict::{Verdict, explain};
 use std::fmt::Write;
@@ -25,6 +26,20 @@ fn title(a: &Analysis, edge: usize) -> String {
     let action = &a.model.actions[e.action];
     let from = &a.model.locations[e.source];
     format!("{from}: {}", action.title.trim().replace('\n', " "))
+}
+
+/// What the variables of an action's precondition stand for: `tr = u1`, in a model with
+/// threads the thread that moves.
+pub fn bound(a: &Analysis, edge: usize, bound: &[usize]) -> Vec<String> {
+    let action = &a.model.actions[a.model.edges[edge].action];
+    let name = |v: Var| {
+        a.model
+            .variables
+            .get(v.0 as usize)
+            .map_or("?", String::as_str)
+    };
+    let pairs = action.bindings.iter().zip(bound);
+    pairs.map(|(v, u)| format!("{} = u{u}", name(*v))).collect()
 }
 
 /// One message: text, the actions that led to it, the structure that caused it.
@@ -53,7 +68,10 @@ pub fn run(a: &Analysis, r: &Run) -> String {
         let _ = writeln!(out, "    {line}");
     }
     for s in &r.steps {
-        let _ = writeln!(out, "  {}", title(a, s.edge));
+        let _ = match bound(a, s.edge, &s.bound).join(", ") {
+            none if none.is_empty() => writeln!(out, "  {}", title(a, s.edge)),
+            bound => writeln!(out, "  {} [{bound}]", title(a, s.edge)),
+        };
     }
     if let Some(last) = r.steps.last() {
         out.push_str("in\n");

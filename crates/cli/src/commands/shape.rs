@@ -355,6 +355,10 @@ fn run_value(analysis: &Analysis, run: &Run) -> Value {
     start.insert("structure".into(), json!(world));
     let steps = run.steps.iter().map(|step| {
         let mut value = step_value(analysis, step.edge);
+        let bound = report::bound(analysis, step.edge, &step.bound);
+        if !bound.is_empty() {
+            value.insert("bound".into(), json!(bound));
+        }
         let world = tvs(vocabulary, &step.world.structure(vocabulary));
         value.insert("structure".into(), json!(world));
         value
