@@ -79,13 +79,13 @@ impl Claim<'_> {
             return Err("a `never` speaks of the thread and of what it stores");
         }
         let cfg = &self.template.cfg;
-        let Some(own) = stored(cfg.edge(self.store)) else {
+        let Some(own) = cfg.edge(self.store).step.stored() else {
             return Err("it is no store");
         };
         for load in loads(cfg) {
             let hidden = same(load, own) || self.only_here(load);
             let passed = |edge: &Edge| {
-                let forwarded = stored(edge).is_some_and(|dst| same(dst, load));
+                let forwarded = edge.step.stored().is_some_and(|dst| same(dst, load));
                 empties(&edge.step) || (self.model == Model::Tso && forwarded)
             };
             let meets = |edge: &Edge| loaded(edge).any(|l| l == load);
@@ -105,7 +105,7 @@ impl Claim<'_> {
         let cfg = &self.template.cfg;
         let passed =
             |edge: &Edge| empties(&edge.step) || edge.step == Step::Fence(FenceKind::StoreStore);
-        let other = |edge: &Edge| stored(edge).is_some_and(|dst| !same(dst, own));
+        let other = |edge: &Edge| edge.step.stored().is_some_and(|dst| !same(dst, own));
         if leads(cfg, self.store, passed, other) {
             return Err("a store may overtake it");
         }
@@ -160,7 +160,7 @@ impl Claim<'_> {
                         PropAtom::SelfOf(_) => {}
                         PropAtom::Global(var, element) => {
                             let edges = self.template.cfg.edges.iter();
-                            memory |= edges.filter_map(stored).any(|dst| {
+                            memory |= edges.filter_map(|e| e.step.stored()).any(|dst| {
                                 let at = element.map(i64::from);
                                 let elsewhere = matches!((&dst.index, at),
                                     (Some(Expr::Const(c)), Some(at)) if *c != at);
@@ -212,26 +212,12 @@ fn empties(step: &Step) -> bool {
     }
 }
 
-/// Where an edge stores through the buffer.
-fn stored(edge: &Edge) -> Option<&Place> {
-    match &edge.step {
-        Step::Store { dst, .. } => Some(dst),
-        _ => None,
-    }
-}
-
 /// What an edge loads past the buffer.
 fn loaded(edge: &Edge) -> impl Iterator<Item = &Place> {
-    let (own, inner) = match &edge.step {
-        Step::Load { src, .. } => (Some(src), None),
-        Step::Atomic(atomic) if !atomic.drains() => (None, Some(&atomic.body.edges)),
-        _ => (None, None),
-    };
-    let inner = inner.into_iter().flatten();
-    own.into_iter().chain(inner.filter_map(|e| match &e.step {
-        Step::Load { src, .. } => Some(src),
-        _ => None,
-    }))
+    let block = edge.step.block().filter(|atomic| !atomic.drains());
+    let inner = block.into_iter().flat_map(|atomic| &atomic.body.edges);
+    let inner = inner.filter_map(|e| e.step.loaded());
+    edge.step.loaded().into_iter().chain(inner)
 }
 
 fn loads(cfg: &Cfg) -> impl Iterator<Item = &Place> {
@@ -240,10 +226,11 @@ fn loads(cfg: &Cfg) -> impl Iterator<Item = &Place> {
 
 fn each_write(cfg: &Cfg, f: &mut impl FnMut(&Place)) {
     for edge in &cfg.edges {
-        match &edge.step {
-            Step::Store { dst, .. } => f(dst),
-            Step::Atomic(atomic) => each_write(&atomic.body, f),
-            _ => {}
+        if let Some(dst) = edge.step.stored() {
+            f(dst);
+        }
+        if let Some(atomic) = edge.step.block() {
+            each_write(&atomic.body, f);
         }
     }
 }
@@ -257,8 +244,8 @@ fn same(a: &Place, b: &Place) -> bool {
     let index = match (&a.index, &b.index) {
         (None, None) => true,
         (Some(Expr::Const(a)), Some(Expr::Const(b))) => a == b,
-        (Some(Expr::Atom(LocalAtom::SelfId)), Some(Expr::Atom(LocalAtom::SelfId))) => true,
-        _ => false,
+        (Some(_), Some(_)) => is_self(a) && is_self(b),
+        (None, Some(_)) | (Some(_), None) => false,
     };
     a.var == b.var && index
 }

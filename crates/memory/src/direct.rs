@@ -55,7 +55,7 @@
 //! stores to forbids direct stores of T. In all other cases they are left out, and
 //! memory is as it was. `finally` is about states in which nothing is pending.
 
-use palisade_program::cfg::{Cfg, FenceKind, Place, Step};
+use palisade_program::cfg::{Atomic, Cfg, FenceKind, Place, Step};
 use palisade_program::direct::StoreEdge;
 use palisade_program::{
     Count, EdgeId, Expr, LocId, LocalAtom, Model, Program, PropAtom, Property, PropertyKind,
@@ -126,7 +126,8 @@ fn agree(a: &Place, b: &Place) -> bool {
         && match (&a.index, &b.index) {
             (None, None) => true,
             (Some(Expr::Const(a)), Some(Expr::Const(b))) => a == b,
-            _ => is_own_element(a) && is_own_element(b),
+            (Some(_), Some(_)) => is_own_element(a) && is_own_element(b),
+            (None, Some(_)) | (Some(_), None) => false,
         }
 }
 
@@ -137,21 +138,16 @@ fn stores_of(template: &Template) -> impl Iterator<Item = (EdgeId, &Place)> {
         .edges
         .iter()
         .enumerate()
-        .filter_map(|(i, e)| match &e.step {
-            Step::Store { dst, .. } => Some((EdgeId::from(i), dst)),
-            _ => None,
-        })
+        .filter_map(|(i, e)| Some((EdgeId::from(i), e.step.stored()?)))
 }
 
 /// The places that a graph stores to, also in atomic blocks.
 fn all_written(cfg: &Cfg) -> Vec<&Place> {
     let mut written = Vec::new();
     for edge in &cfg.edges {
-        match &edge.step {
-            Step::Store { dst, .. } => written.push(dst),
-            Step::Atomic(atomic) => written.extend(all_written(&atomic.body)),
-            _ => {}
-        }
+        written.extend(edge.step.stored());
+        let block = edge.step.block().into_iter();
+        written.extend(block.flat_map(|atomic| all_written(&atomic.body)));
     }
     written
 }
@@ -166,11 +162,7 @@ fn incoming(cfg: &Cfg) -> Vec<Vec<EdgeId>> {
 }
 
 fn is_barrier(step: &Step) -> bool {
-    match step {
-        Step::Fence(FenceKind::Full) => true,
-        Step::Atomic(atomic) => atomic.drains(),
-        _ => false,
-    }
+    *step == Step::Fence(FenceKind::Full) || step.block().is_some_and(Atomic::drains)
 }
 
 /// A template whose stores are looked at.
@@ -190,16 +182,10 @@ impl<'p> Thread<'p> {
     fn loads(&self) -> Vec<(LocId, &'p Place)> {
         let mut loads = Vec::new();
         for edge in &self.cfg.edges {
-            match &edge.step {
-                Step::Load { src, .. } => loads.push((edge.from, src)),
-                Step::Atomic(atomic) if !atomic.drains() => {
-                    let inner = atomic.body.edges.iter();
-                    loads.extend(inner.filter_map(|e| match &e.step {
-                        Step::Load { src, .. } => Some((edge.from, src)),
-                        _ => None,
-                    }));
-                }
-                _ => {}
+            loads.extend(edge.step.loaded().map(|src| (edge.from, src)));
+            if let Some(atomic) = edge.step.block().filter(|a| !a.drains()) {
+                let inner = atomic.body.edges.iter();
+                loads.extend(inner.filter_map(|e| Some((edge.from, e.step.loaded()?))));
             }
         }
         loads.retain(|(_, place)| !self.is_exclusive(place));
@@ -215,10 +201,9 @@ impl<'p> Thread<'p> {
                 return true;
             }
             written.all(|w| {
-                let elsewhere = match (constant(w), constant(place)) {
-                    (Some(a), Some(b)) => a != b,
-                    _ => false,
-                };
+                let elsewhere = constant(w)
+                    .zip(constant(place))
+                    .is_some_and(|(a, b)| a != b);
                 let own = id == self.id && is_own_element(w) && is_own_element(place);
                 w.var != place.var || elsewhere || own
             })
@@ -244,13 +229,13 @@ impl<'p> Thread<'p> {
     fn buffered_tso(&self) -> Vec<bool> {
         let mut buffered = vec![false; self.cfg.edges.len()];
         for (at, place) in self.loads() {
-            self.backwards(at, |id, step| match step {
-                Step::Store { dst, .. } => {
-                    let differs = !agree(dst, place);
-                    buffered[id.index()] |= differs;
-                    differs
-                }
-                _ => !is_barrier(step),
+            self.backwards(at, |id, step| {
+                let Some(dst) = step.stored() else {
+                    return !is_barrier(step);
+                };
+                let differs = !agree(dst, place);
+                buffered[id.index()] |= differs;
+                differs
             });
         }
         buffered
@@ -259,13 +244,12 @@ impl<'p> Thread<'p> {
     fn buffered_pso(&self) -> Vec<bool> {
         let mut buffered = vec![false; self.cfg.edges.len()];
         let mut overtaken = |at: LocId, place: &Place, by_store: bool| {
-            self.backwards(at, |id, step| match step {
-                Step::Store { dst, .. } => {
+            self.backwards(at, |id, step| {
+                if let Some(dst) = step.stored() {
                     buffered[id.index()] |= !agree(dst, place);
-                    true
                 }
-                Step::Fence(FenceKind::StoreStore) => !by_store,
-                _ => !is_barrier(step),
+                let stops_stores = *step == Step::Fence(FenceKind::StoreStore);
+                !(is_barrier(step) || by_store && stops_stores)
             });
         };
         for (at, place) in self.loads() {
@@ -277,7 +261,7 @@ impl<'p> Thread<'p> {
         let mut all = buffered.clone();
         for (id, place) in self.stores() {
             self.backwards(self.cfg.edge(id).from, |earlier, step| {
-                if let Step::Store { dst, .. } = step {
+                if let Some(dst) = step.stored() {
                     all[id.index()] |= buffered[earlier.index()] && !agree(dst, place);
                 }
                 !is_barrier(step)

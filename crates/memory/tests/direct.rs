@@ -4,33 +4,11 @@
 
 mod common;
 
-use common::{Target, WEAK, answer, is_small, only, parse, run, soak, targets};
-use palisade_arbitrary::{Rng, Shape, generate};
+use common::{Target, WEAK, answer, is_small, only, parse, run, shape, soak, targets};
+use palisade_arbitrary::{Rng, generate};
 use palisade_memory::direct::direct_stores;
 use palisade_program::direct::{StoreEdge, with_direct};
 use palisade_program::{Model, Program, Step};
-
-fn shape(seed: u64) -> Shape {
-    match seed % 4 {
-        0 => Shape {
-            threads: 3,
-            statements: 3,
-            ..Shape::default()
-        },
-        1 => Shape {
-            vars: 3,
-            statements: 4,
-            modulus: 2,
-            ..Shape::default()
-        },
-        2 => Shape {
-            loops: false,
-            statements: 6,
-            ..Shape::default()
-        },
-        _ => Shape::default(),
-    }
-}
 
 fn stores(program: &Program) -> Vec<StoreEdge> {
     let mut all = Vec::new();

@@ -5,36 +5,13 @@ mod common;
 
 use common::{
     Agreed, Answer, Target, WEAK, agree, answer, is_small, only, original_finals, parse, reduce,
-    run, soak, unchanged,
+    run, shape, soak, unchanged,
 };
-use palisade_arbitrary::{Shape, generate};
+use palisade_arbitrary::generate;
 use palisade_memory::need::most_buffered;
 use palisade_memory::pso;
 use palisade_memory::reduced::{Full, Reduced};
 use palisade_program::{Cell, Model, Program};
-
-/// Shapes in turn, so that every seed has one.
-fn shape(seed: u64) -> Shape {
-    match seed % 5 {
-        0 => Shape {
-            threads: 3,
-            statements: 3,
-            ..Shape::default()
-        },
-        1 => Shape {
-            vars: 3,
-            statements: 4,
-            modulus: 2,
-            ..Shape::default()
-        },
-        2 => Shape {
-            loops: false,
-            statements: 6,
-            ..Shape::default()
-        },
-        _ => Shape::default(),
-    }
-}
 
 #[test]
 fn machine_and_reduction_agree() {

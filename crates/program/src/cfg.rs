@@ -219,6 +219,36 @@ pub enum Step {
 }
 
 impl Step {
+    /// Where a plain store writes.
+    pub const fn stored(&self) -> Option<&Place> {
+        match self {
+            Self::Store { dst, .. } => Some(dst),
+            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Load { .. } | Self::Fence(_) | Self::Atomic(_) | Self::Assert { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::RemoteAtomic(_) | Self::Flush(_) => None,
+        }
+    }
+
+    /// What a plain load reads.
+    pub const fn loaded(&self) -> Option<&Place> {
+        match self {
+            Self::Load { src, .. } => Some(src),
+            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Store { .. } | Self::Fence(_) | Self::Atomic(_) | Self::Assert { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::RemoteAtomic(_) | Self::Flush(_) => None,
+        }
+    }
+
+    /// The block of an atomic step.
+    pub fn block(&self) -> Option<&Atomic> {
+        match self {
+            Self::Atomic(atomic) => Some(atomic),
+            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Load { .. } | Self::Store { .. } | Self::Fence(_) | Self::Assert { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::RemoteAtomic(_) | Self::Flush(_) => None,
+        }
+    }
+
     /// Calls `f` on every expression of the step, those of atomic bodies too.
     pub fn for_each_expr(&self, f: &mut impl FnMut(&LocalExpr)) {
         let place = |place: &Place, f: &mut dyn FnMut(&LocalExpr)| {

@@ -13,6 +13,7 @@ pub(crate) mod shapes;
 
 use std::fmt;
 
+use palisade_arbitrary::Shape;
 use palisade_frontend::pal;
 use palisade_machine::{Bound, Exploration, Final, Options, explore};
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
@@ -278,4 +279,27 @@ pub(crate) struct Agreed {
     pub(crate) violated: bool,
     /// A buffer was too small.
     pub(crate) overflows: bool,
+}
+
+/// Shapes in turn, so that every seed has one; of five, so that both models see each.
+pub(crate) fn shape(seed: u64) -> Shape {
+    match seed % 5 {
+        0 => Shape {
+            threads: 3,
+            statements: 3,
+            ..Shape::default()
+        },
+        1 => Shape {
+            vars: 3,
+            statements: 4,
+            modulus: 2,
+            ..Shape::default()
+        },
+        2 => Shape {
+            loops: false,
+            statements: 6,
+            ..Shape::default()
+        },
+        _ => Shape::default(),
+    }
 }
