@@ -22,6 +22,7 @@
 //! | any write of v to a cell x (a store, a store in an atomic block, the network's write of a slot or of a set) | v joins the set of every operation of every process with `src = x` and `more = 1` |
 //! | network writes from a set (any time, `more = 1`) | `trg(s)` gets some v of the set; then the rule above; then `more` stays 1, or becomes 0 and the set empty |
 //! | `flush(p)`, end of a process | waits until `more = 0` as well |
+//! | `flush_local(p)` | the same for gets; puts in a set may all have read their source |
 //!
 //! **No run is lost.** Let a state of the machine be given with any number of pending
 //! instances, k of each operation assigned to slots and the rest to its set. Kept

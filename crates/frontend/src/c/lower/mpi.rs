@@ -15,7 +15,7 @@
 //! | `MPI_Win_flush` | flush of the rank's window |
 //! | `MPI_Win_flush_all`, `MPI_Win_unlock_all` | flush of the window at every rank |
 //! | `MPI_Win_flush_local`, `MPI_Win_flush_local_all` | the same for the own side: origin buffers may be used again, results are there |
-//! | `MPI_Win_fence`, `MPI_Win_free` | the same, then a barrier |
+//! | `MPI_Win_fence`, `MPI_Win_free` | flush of the window at every rank, then a barrier |
 //! | `MPI_Barrier` | a counter and a sense in atomic blocks: it completes no operation |
 //! | `MPI_Win_lock_all` | nothing |
 //!
@@ -25,20 +25,21 @@
 //! The network computes with mathematical integers; that a sum fits its type is an
 //! obligation where it is read.
 
+mod remote;
+mod windows;
+
 use palisade_program::{
-    AtomicKind, BinOp, Cfg, CfgBuilder, Change, Count, Expr as Ir, FlushTarget, GlobalId, Home,
-    LocalExpr, Operand, Place as Memory, RemoteAtomic, RemoteOp, Span, Step, Template, TemplateId,
+    AtomicKind, BinOp, Change, Expr as Ir, FlushTarget, GlobalId, LocalExpr, Operand,
+    Place as Memory, Span, Step, TemplateId,
 };
 
-use super::Context;
 use super::code::{Code, Lower};
 use super::expr::unsupported;
-use super::layout::Cells;
-use super::place::{CellRef, Place};
 use super::value::Val;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
+use remote::Target;
 
 /// Elements of one operation at most.
 const MAX_ELEMENTS: i128 = 64;
@@ -146,85 +147,12 @@ impl Mpi {
     }
 }
 
-impl Context<'_> {
-    /// Puts windows where flushes can name them; the processes that are needed for that.
-    pub(super) fn window_processes(&mut self, span: Span) -> Lower<Vec<Template>> {
-        let Some(mpi) = &self.mpi else {
-            return Ok(Vec::new());
-        };
-        let count = mpi.count();
-        if mpi.windows.iter().any(|own| own.len() != count) {
-            return Err(Diagnostic::error(
-                span,
-                "unsupported: ranks that make different numbers of windows",
-            )
-            .help("let every rank make every window: MPI_Win_allocate is collective"));
-        }
-        if count <= 1 {
-            return Ok(Vec::new());
-        }
-        let mut processes = Vec::new();
-        let mut homes: Vec<(GlobalId, TemplateId)> = Vec::new();
-        for rank in 0..mpi.ranks {
-            for number in 0..count {
-                processes.push(silent(format!("rank{rank}.window{number}"), span));
-                let object = mpi.window(rank, number).map(|w| w.object);
-                let object = object.and_then(|k| self.object_number(k));
-                for cells in object.iter().flat_map(|o| &o.cells) {
-                    if let Cells::Shared(var) = cells {
-                        homes.push((*var, mpi.home(rank, number)));
-                    }
-                }
-            }
-        }
-        let ranks = mpi.ranks;
-        for (var, template) in homes {
-            let home = &mut self.globals[var.index()].home;
-            if home.is_some_and(|h| h.template != template && h.template.0 >= ranks) {
-                return Err(Diagnostic::error(
-                    span,
-                    "unsupported: a variable that is in two windows",
-                )
-                .help("make one window of it"));
-            }
-            *home = Some(Home {
-                template,
-                per_copy: false,
-            });
-        }
-        Ok(processes)
-    }
-}
-
-/// A process that does nothing.
-fn silent(name: String, span: Span) -> Template {
-    let mut builder = CfgBuilder::new();
-    let only = builder.loc();
-    let cfg: Cfg = builder.finish(only, only).0;
-    Template {
-        name,
-        count: Count::Once,
-        is_process: true,
-        locals: Vec::new(),
-        cfg,
-        labels: Vec::new(),
-        span,
-    }
-}
-
 fn zero() -> Val {
     Val::constant(0, &Type::INT)
 }
 
 fn equals(e: &LocalExpr, value: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::Eq, e.clone(), Ir::Const(value))
-}
-
-/// The arguments that say which elements of a window are meant.
-struct Target<'e> {
-    rank: &'e Expr,
-    at: &'e Expr,
-    window: &'e Expr,
 }
 
 impl Code<'_, '_> {
@@ -376,183 +304,6 @@ impl Code<'_, '_> {
         self.emit(Step::Store { dst, value }, span);
     }
 
-    /// The bytes of one element, and how many fit into `size` bytes.
-    fn window_size(&mut self, size: &Expr, unit: &Expr, ty: &Type, span: Span) -> Lower<u64> {
-        let one = ty.size(self.cx.layouts.structs, self.cx.options.data_model);
-        let (size, unit) = (
-            self.value(size)?.as_constant(),
-            self.value(unit)?.as_constant(),
-        );
-        let (Some(size), Some(unit), Some(one)) = (size, unit, one) else {
-            return unsupported(
-                span,
-                "a window whose size is not known here",
-                "give a constant size, such as `2 * sizeof(int)`",
-            );
-        };
-        if unit != i128::from(one) || !ty.is_scalar() {
-            return unsupported(
-                span,
-                "a window with this displacement unit",
-                "use the size of its elements, such as `sizeof(int)`",
-            );
-        }
-        let count = u64::try_from(size).unwrap_or(0) / one.max(1);
-        if count == 0 {
-            return unsupported(span, "a window without elements", "give it at least one");
-        }
-        Ok(count)
-    }
-
-    fn window_allocate(
-        &mut self,
-        size: &Expr,
-        unit: &Expr,
-        base: &Expr,
-        win: &Expr,
-        span: Span,
-    ) -> Lower<()> {
-        let base = self.target_of(base)?;
-        let Some(ty) = base.ty().pointee().cloned() else {
-            return unsupported(
-                span,
-                "this base of a window",
-                "pass the address of a pointer",
-            );
-        };
-        let count = self.window_size(size, unit, &ty, span)?;
-        let whole = if count == 1 {
-            ty.clone()
-        } else {
-            Type::Array(std::rc::Rc::new(ty.clone()), Some(count))
-        };
-        let object = self.cx.object("window", &whole, true, false, span)?;
-        self.cx.forget_initial(&object);
-        let address = self.address_of(&Self::whole(&object), span)?;
-        let number = self.cx.objects.len() - 1;
-        let pointer = Val {
-            ty: Type::pointer(ty.clone()),
-            ..address
-        };
-        self.store(&base, pointer, span)?;
-        self.window(number, count, ty, win, span)
-    }
-
-    fn window_create(
-        &mut self,
-        base: &Expr,
-        size: &Expr,
-        unit: &Expr,
-        win: &Expr,
-        span: Span,
-    ) -> Lower<()> {
-        let address = self.value(base)?;
-        let object = address.object.or_else(|| {
-            let constant = address.as_constant()?;
-            self.cx.object_at(constant as i64)
-        });
-        let found = object.and_then(|k| Some((k, self.cx.object_number(k)?)));
-        let start = |o: &super::layout::Object| o.base.map(i128::from);
-        let found = found.filter(|(_, o)| start(o) == address.as_constant());
-        let Some((number, object)) = found else {
-            return unsupported(
-                span,
-                "a window of something else than a whole variable",
-                "pass the address of a variable, or an array",
-            );
-        };
-        let [leaf] = object.leaves.as_slice() else {
-            return unsupported(span, "a window of a struct", "use an array of integers");
-        };
-        let ty = leaf.ty.clone();
-        let count = self.window_size(size, unit, &ty, span)?;
-        if count > leaf.count() {
-            return Err(Diagnostic::error(span, "a window beyond its variable")
-                .label(format!("{count} elements of {}", leaf.count()))
-                .help("make the window no larger than the variable"));
-        }
-        object.poisoned.set(true);
-        self.window(number, count, ty, win, span)
-    }
-
-    /// Notes a window and stores its handle.
-    fn window(&mut self, object: usize, count: u64, ty: Type, win: &Expr, span: Span) -> Lower<()> {
-        if self.loop_depth > 0 {
-            return unsupported(span, "a window made in a loop", "make it before the loop");
-        }
-        let mpi = self.cx.mpi.as_mut().expect("an MPI program");
-        let own = &mut mpi.windows[mpi.rank as usize];
-        own.push(Window { object, count, ty });
-        let handle = own.len() as i128;
-        let place = self.target_of(win)?;
-        self.store(&place, Val::constant(handle, &Type::INT), span)
-    }
-
-    /// The number of the window that a handle names.
-    fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
-        let handle = self.value(win)?;
-        self.window_named(&handle, span)
-    }
-
-    fn window_named(&mut self, handle: &Val, span: Span) -> Lower<usize> {
-        let handle = handle.as_constant();
-        let handle = handle.and_then(|h| usize::try_from(h - 1).ok());
-        match (handle, self.mpi().count()) {
-            (Some(number), count) if number < count => Ok(number),
-            (_, 1) => Ok(0),
-            _ => unsupported(
-                span,
-                "a window that is not known here",
-                "keep the window in a local variable of main",
-            ),
-        }
-    }
-
-    fn elements(&mut self, count: &Expr, far: &Expr, span: Span) -> Lower<u64> {
-        let (count, far) = (
-            self.value(count)?.as_constant(),
-            self.value(far)?.as_constant(),
-        );
-        match (count, far) {
-            (Some(n), Some(m)) if n == m && (0..=MAX_ELEMENTS).contains(&n) => Ok(n as u64),
-            _ => unsupported(
-                span,
-                "an operation on this number of elements",
-                "give equal constants for origin and target, 64 at most",
-            ),
-        }
-    }
-
-    fn operation(&mut self, op: &Expr, span: Span) -> Lower<RemoteOp> {
-        let number = self.value(op)?.as_constant();
-        let number = number.and_then(|n| usize::try_from(n - 1).ok());
-        match number.and_then(|n| RemoteOp::ALL.get(n)) {
-            Some(op) => Ok(*op),
-            None => unsupported(
-                span,
-                "this operation",
-                "MPI_SUM, MPI_REPLACE, MPI_NO_OP, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR",
-            ),
-        }
-    }
-
-    /// Checks that a datatype is that of the elements.
-    fn check_type(&mut self, datatype: &Expr, ty: &Type, span: Span) -> Lower<()> {
-        let named = self.value(datatype)?.as_constant();
-        let Type::Int { bits, signed } = ty.plain() else {
-            return unsupported(span, "an operation on this type", "use integers");
-        };
-        let own = i128::from(*bits) + if *signed { 0 } else { 1000 };
-        if named == Some(own) {
-            return Ok(());
-        }
-        unsupported(
-            span,
-            "a datatype that is not the one of the memory",
-            "name the type of the variable, such as MPI_INT for int",
-        )
-    }
-
     /// Runs `f` once for each rank that `rank` may be.
     fn each_rank(
         &mut self,
@@ -620,203 +371,5 @@ impl Code<'_, '_> {
         for rank in 0..self.mpi().ranks {
             self.flush_home(rank, number, side, span);
         }
-    }
-
-    /// Element `k` of a window of a rank, from displacement `at`; `None` in the first
-    /// pass, where the window may not be known yet.
-    fn remote_cell(
-        &mut self,
-        rank: u32,
-        number: usize,
-        at: &Val,
-        k: u64,
-        span: Span,
-    ) -> Option<Memory> {
-        let window = self.mpi().window(rank, number)?.clone();
-        let object = self.cx.object_number(window.object)?;
-        let Some(Cells::Shared(var)) = object.cells.first() else {
-            return None;
-        };
-        let index = super::place::plus(at.e.clone(), Ir::Const(k as i64));
-        let held = Val {
-            e: index.clone(),
-            lo: at.lo + i128::from(k),
-            hi: at.hi + i128::from(k),
-            ..at.clone()
-        };
-        self.checked_index(&held, window.count, span);
-        let is_array = !object.leaves.first()?.dims.is_empty();
-        Some(Memory {
-            var: *var,
-            index: is_array.then_some(index),
-        })
-    }
-
-    /// The type of a window's elements; `None` as for [`Self::remote_cell`].
-    fn window_type(&self, number: usize) -> Option<Type> {
-        let window = self.mpi().window(self.mpi().rank, number)?;
-        Some(window.ty.clone())
-    }
-
-    /// Element `k` of a buffer of this rank, case by case.
-    fn own_cells(&mut self, buffer: &Val, k: u64, span: Span) -> Lower<Vec<(LocalExpr, Memory)>> {
-        let Some(ty) = buffer.ty.pointee().cloned() else {
-            return Err(Diagnostic::error(span, "expected a pointer"));
-        };
-        let address = super::place::plus(buffer.e.clone(), Ir::Const(k as i64));
-        let pointer = Val {
-            e: address,
-            ..buffer.clone()
-        };
-        let place: Place = self.pointed(pointer, ty);
-        self.poison(&place);
-        let mut cells = Vec::new();
-        for case in self.cases(&place, span)? {
-            match case.cell {
-                CellRef::Shared(memory) => cells.push((case.when, memory)),
-                CellRef::Local(_) => {
-                    return unsupported(
-                        span,
-                        "a buffer that is not in memory",
-                        "use a variable whose address is taken only here",
-                    );
-                }
-            }
-        }
-        Ok(cells)
-    }
-
-    /// The network may write what is not initialised there.
-    fn poison(&self, place: &Place) {
-        let known = match place {
-            Place::Address { object, .. } => object.and_then(|k| self.cx.object_number(k)),
-            Place::Variable { object, .. } => Some(object.clone()),
-        };
-        match known {
-            Some(object) => object.poisoned.set(true),
-            None => {
-                for object in self.cx.targets(self.thread) {
-                    object.poisoned.set(true);
-                }
-            }
-        }
-    }
-
-    /// Runs `f` once for each combination of cells that buffers may be.
-    fn each_cell(
-        &mut self,
-        buffers: &[Vec<(LocalExpr, Memory)>],
-        chosen: &mut Vec<Memory>,
-        span: Span,
-        f: &mut dyn FnMut(&mut Self, &[Memory]),
-    ) {
-        let Some((first, rest)) = buffers.split_first() else {
-            f(self, chosen);
-            return;
-        };
-        if let [(when, only)] = first.as_slice()
-            && *when == Ir::TRUE
-        {
-            chosen.push(only.clone());
-            self.each_cell(rest, chosen, span, f);
-            chosen.pop();
-            return;
-        }
-        let (start, join) = (self.here, self.graph.loc());
-        for (when, memory) in first {
-            let then = self.graph.loc();
-            self.here = start;
-            self.assume(when.clone(), then, span);
-            self.at(then);
-            chosen.push(memory.clone());
-            self.each_cell(rest, chosen, span, f);
-            chosen.pop();
-            self.go(join, span);
-        }
-        self.at(join);
-    }
-
-    fn transfer(
-        &mut self,
-        is_put: bool,
-        origin: &Expr,
-        count: u64,
-        types: [&Expr; 2],
-        target: &Target<'_>,
-        span: Span,
-    ) -> Lower<()> {
-        let buffers = [origin];
-        self.remote(&buffers, count, types, target, span, &|places, remote| {
-            let (remote, local) = (remote.clone(), places[0].clone());
-            if is_put {
-                Step::Put { remote, local }
-            } else {
-                Step::Get { local, remote }
-            }
-        })
-    }
-
-    #[allow(clippy::too_many_arguments)] // what MPI's own calls say
-    fn atomic_operation(
-        &mut self,
-        operands: &[&Expr],
-        result: Option<&Expr>,
-        count: u64,
-        types: [&Expr; 2],
-        target: &Target<'_>,
-        change: &dyn Fn(&[Memory]) -> Change,
-        span: Span,
-    ) -> Lower<()> {
-        let buffers: Vec<&Expr> = operands.iter().copied().chain(result).collect();
-        let used = operands.len();
-        self.remote(&buffers, count, types, target, span, &|places, remote| {
-            Step::RemoteAtomic(Box::new(RemoteAtomic {
-                remote: remote.clone(),
-                change: change(&places[..used]),
-                result: places.get(used).cloned(),
-            }))
-        })
-    }
-
-    /// Emits a remote operation for each element, with these buffers.
-    fn remote(
-        &mut self,
-        buffers: &[&Expr],
-        count: u64,
-        types: [&Expr; 2],
-        target: &Target<'_>,
-        span: Span,
-        step: &dyn Fn(&[Memory], &Memory) -> Step,
-    ) -> Lower<()> {
-        let mut pointers = Vec::new();
-        for buffer in buffers {
-            let pointer = self.value(buffer)?;
-            let Some(ty) = pointer.ty.pointee().cloned() else {
-                return Err(Diagnostic::error(buffer.span, "expected a pointer"));
-            };
-            self.check_type(types[0], &ty, buffer.span)?;
-            pointers.push(self.saved(pointer, span));
-        }
-        let number = self.window_number(target.window, span)?;
-        if let Some(ty) = self.window_type(number) {
-            self.check_type(types[1], &ty, span)?;
-        }
-        let at = self.value(target.at)?;
-        let at = self.saved(at, span);
-        self.each_rank(target.rank, span, &mut |code, rank| {
-            for k in 0..count {
-                let Some(remote) = code.remote_cell(rank, number, &at, k, span) else {
-                    continue;
-                };
-                let mut cells = Vec::new();
-                for pointer in &pointers {
-                    cells.push(code.own_cells(pointer, k, span)?);
-                }
-                code.each_cell(&cells, &mut Vec::new(), span, &mut |code, places| {
-                    code.emit(step(places, &remote), span);
-                });
-            }
-            Ok(())
-        })
     }
 }

@@ -1,0 +1,265 @@
+//! *Windows*: how they are made, which one a handle names, where their elements lie, and the
+//! processes in which they live.
+
+use palisade_program::{
+    Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Place as Memory, Span, Template, TemplateId,
+};
+
+use super::super::Context;
+use super::super::code::{Code, Lower};
+use super::super::expr::unsupported;
+use super::super::layout::Cells;
+use super::super::value::Val;
+use super::Window;
+use crate::c::ast::Expr;
+use crate::c::types::Type;
+use crate::diagnostic::Diagnostic;
+
+impl Context<'_> {
+    /// Puts windows where flushes can name them; the processes that are needed for that.
+    pub(in super::super) fn window_processes(&mut self, span: Span) -> Lower<Vec<Template>> {
+        let Some(mpi) = &self.mpi else {
+            return Ok(Vec::new());
+        };
+        let count = mpi.count();
+        if mpi.windows.iter().any(|own| own.len() != count) {
+            return Err(Diagnostic::error(
+                span,
+                "unsupported: ranks that make different numbers of windows",
+            )
+            .help("let every rank make every window: MPI_Win_allocate is collective"));
+        }
+        if count <= 1 {
+            return Ok(Vec::new());
+        }
+        let mut processes = Vec::new();
+        let mut homes: Vec<(GlobalId, TemplateId)> = Vec::new();
+        for rank in 0..mpi.ranks {
+            for number in 0..count {
+                processes.push(silent(format!("rank{rank}.window{number}"), span));
+                let object = mpi.window(rank, number).map(|w| w.object);
+                let object = object.and_then(|k| self.object_number(k));
+                for cells in object.iter().flat_map(|o| &o.cells) {
+                    if let Cells::Shared(var) = cells {
+                        homes.push((*var, mpi.home(rank, number)));
+                    }
+                }
+            }
+        }
+        let ranks = mpi.ranks;
+        for (var, template) in homes {
+            let home = &mut self.globals[var.index()].home;
+            if home.is_some_and(|h| h.template != template && h.template.0 >= ranks) {
+                return Err(Diagnostic::error(
+                    span,
+                    "unsupported: a variable that is in two windows",
+                )
+                .help("make one window of it"));
+            }
+            *home = Some(Home {
+                template,
+                per_copy: false,
+            });
+        }
+        Ok(processes)
+    }
+}
+
+/// A process that does nothing.
+fn silent(name: String, span: Span) -> Template {
+    let mut builder = CfgBuilder::new();
+    let only = builder.loc();
+    let cfg: Cfg = builder.finish(only, only).0;
+    Template {
+        name,
+        count: Count::Once,
+        is_process: true,
+        locals: Vec::new(),
+        cfg,
+        labels: Vec::new(),
+        span,
+    }
+}
+
+impl Code<'_, '_> {
+    /// The bytes of one element, and how many fit into `size` bytes.
+    pub(super) fn window_size(
+        &mut self,
+        size: &Expr,
+        unit: &Expr,
+        ty: &Type,
+        span: Span,
+    ) -> Lower<u64> {
+        let one = ty.size(self.cx.layouts.structs, self.cx.options.data_model);
+        let (size, unit) = (
+            self.value(size)?.as_constant(),
+            self.value(unit)?.as_constant(),
+        );
+        let (Some(size), Some(unit), Some(one)) = (size, unit, one) else {
+            return unsupported(
+                span,
+                "a window whose size is not known here",
+                "give a constant size, such as `2 * sizeof(int)`",
+            );
+        };
+        if unit != i128::from(one) || !ty.is_scalar() {
+            return unsupported(
+                span,
+                "a window with this displacement unit",
+                "use the size of its elements, such as `sizeof(int)`",
+            );
+        }
+        let count = u64::try_from(size).unwrap_or(0) / one.max(1);
+        if count == 0 {
+            return unsupported(span, "a window without elements", "give it at least one");
+        }
+        Ok(count)
+    }
+
+    pub(super) fn window_allocate(
+        &mut self,
+        size: &Expr,
+        unit: &Expr,
+        base: &Expr,
+        win: &Expr,
+        span: Span,
+    ) -> Lower<()> {
+        let base = self.target_of(base)?;
+        let Some(ty) = base.ty().pointee().cloned() else {
+            return unsupported(
+                span,
+                "this base of a window",
+                "pass the address of a pointer",
+            );
+        };
+        let count = self.window_size(size, unit, &ty, span)?;
+        let whole = if count == 1 {
+            ty.clone()
+        } else {
+            Type::Array(std::rc::Rc::new(ty.clone()), Some(count))
+        };
+        let object = self.cx.object("window", &whole, true, false, span)?;
+        self.cx.forget_initial(&object);
+        let address = self.address_of(&Self::whole(&object), span)?;
+        let number = self.cx.objects.len() - 1;
+        let pointer = Val {
+            ty: Type::pointer(ty.clone()),
+            ..address
+        };
+        self.store(&base, pointer, span)?;
+        self.window(number, count, ty, win, span)
+    }
+
+    pub(super) fn window_create(
+        &mut self,
+        base: &Expr,
+        size: &Expr,
+        unit: &Expr,
+        win: &Expr,
+        span: Span,
+    ) -> Lower<()> {
+        let address = self.value(base)?;
+        let object = address.object.or_else(|| {
+            let constant = address.as_constant()?;
+            self.cx.object_at(constant as i64)
+        });
+        let found = object.and_then(|k| Some((k, self.cx.object_number(k)?)));
+        let start = |o: &super::super::layout::Object| o.base.map(i128::from);
+        let found = found.filter(|(_, o)| start(o) == address.as_constant());
+        let Some((number, object)) = found else {
+            return unsupported(
+                span,
+                "a window of something else than a whole variable",
+                "pass the address of a variable, or an array",
+            );
+        };
+        let [leaf] = object.leaves.as_slice() else {
+            return unsupported(span, "a window of a struct", "use an array of integers");
+        };
+        let ty = leaf.ty.clone();
+        let count = self.window_size(size, unit, &ty, span)?;
+        if count > leaf.count() {
+            return Err(Diagnostic::error(span, "a window beyond its variable")
+                .label(format!("{count} elements of {}", leaf.count()))
+                .help("make the window no larger than the variable"));
+        }
+        object.poisoned.set(true);
+        self.window(number, count, ty, win, span)
+    }
+
+    /// Notes a window and stores its handle.
+    pub(super) fn window(
+        &mut self,
+        object: usize,
+        count: u64,
+        ty: Type,
+        win: &Expr,
+        span: Span,
+    ) -> Lower<()> {
+        if self.loop_depth > 0 {
+            return unsupported(span, "a window made in a loop", "make it before the loop");
+        }
+        let mpi = self.cx.mpi.as_mut().expect("an MPI program");
+        let own = &mut mpi.windows[mpi.rank as usize];
+        own.push(Window { object, count, ty });
+        let handle = own.len() as i128;
+        let place = self.target_of(win)?;
+        self.store(&place, Val::constant(handle, &Type::INT), span)
+    }
+
+    /// The number of the window that a handle names.
+    pub(super) fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
+        let handle = self.value(win)?;
+        self.window_named(&handle, span)
+    }
+
+    pub(super) fn window_named(&mut self, handle: &Val, span: Span) -> Lower<usize> {
+        let handle = handle.as_constant();
+        let handle = handle.and_then(|h| usize::try_from(h - 1).ok());
+        match (handle, self.mpi().count()) {
+            (Some(number), count) if number < count => Ok(number),
+            (_, 1) => Ok(0),
+            _ => unsupported(
+                span,
+                "a window that is not known here",
+                "keep the window in a local variable of main",
+            ),
+        }
+    }
+
+    /// Element `k` of a window of a rank, from displacement `at`; `None` in the first
+    /// pass, where the window may not be known yet.
+    pub(super) fn remote_cell(
+        &mut self,
+        rank: u32,
+        number: usize,
+        at: &Val,
+        k: u64,
+        span: Span,
+    ) -> Option<Memory> {
+        let window = self.mpi().window(rank, number)?.clone();
+        let object = self.cx.object_number(window.object)?;
+        let Some(Cells::Shared(var)) = object.cells.first() else {
+            return None;
+        };
+        let index = super::super::place::plus(at.e.clone(), Ir::Const(k as i64));
+        let held = Val {
+            e: index.clone(),
+            lo: at.lo + i128::from(k),
+            hi: at.hi + i128::from(k),
+            ..at.clone()
+        };
+        self.checked_index(&held, window.count, span);
+        let is_array = !object.leaves.first()?.dims.is_empty();
+        Some(Memory {
+            var: *var,
+            index: is_array.then_some(index),
+        })
+    }
+
+    /// The type of a window's elements; `None` as for [`Self::remote_cell`].
+    pub(super) fn window_type(&self, number: usize) -> Option<Type> {
+        let window = self.mpi().window(self.mpi().rank, number)?;
+        Some(window.ty.clone())
+    }
+}
