@@ -128,6 +128,23 @@ fn others_act_before_an_atomic_block() {
     }
 }
 
+/// What must never hold may hold inside an atomic block, and nowhere else.
+#[test]
+fn never_is_looked_at_between_steps() {
+    let program = |open: &str| {
+        format!(
+            "spec none; circular struct node {{ node next; }} shared node x;
+            init {{ node first = new node; x = first; }}
+            never x == null;
+            method swap() {{ node n = new node; {open} {{ x = null; x = n; }} }}"
+        )
+    };
+    for (open, right) in [("atomic", true), ("", false)] {
+        let proof = attempt("swap", &program(open), &Options::default());
+        assert_eq!(proof.holds(), right, "{open}: {:?}", proof.messages);
+    }
+}
+
 /// Locals of type bool are told by the location, counters beside pointers are left out.
 #[test]
 fn flags_and_tags_are_no_obstacle() {

@@ -123,6 +123,35 @@ fn threads_apart_agree_with_threads_collapsed() {
     }
 }
 
+/// The structures with one thread; a plain store instead of `cas` does no harm alone, and does with
+/// two threads.
+#[test]
+fn structures_with_threads_apart() {
+    let apart = |program: &Program, threads: usize| {
+        let options = Options {
+            soft: Soft::None,
+            collapse: false,
+            threads: Some(threads),
+            interleaving: Interleaving::Restricted,
+            ..Options::default()
+        };
+        let proof = prove(program, &options).unwrap_or_else(|no| panic!("{no:?}"));
+        (proof.holds(), proof.messages)
+    };
+    for name in ["treiber", "ms_queue", "dglm_queue", "two_lock_queue"] {
+        let program = parsed(&text(&format!("examples/linear/{name}.pal")));
+        let (holds, messages) = apart(&program, 1);
+        assert!(holds, "{name}: {messages:?}");
+        if name == "treiber" && std::env::var_os("PALISADE_SOAK").is_some() {
+            assert!(apart(&program, 2).0, "{name}");
+        }
+    }
+    let store = parsed(&text("examples/linear/treiber_store.pal"));
+    assert!(apart(&store, 1).0);
+    assert!(!apart(&store, 2).0);
+    assert!(!attempt(&store, Soft::Found).holds());
+}
+
 #[test]
 fn locations_and_invariants_are_counted() {
     let treiber = parsed(&text("suites/soft/treiber.pal"));

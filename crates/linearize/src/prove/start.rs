@@ -172,6 +172,11 @@ impl Maker<'_> {
             let formula = self.cond(0, &never.cond, &mut action);
             action.complain(formula, "what must never hold");
         }
+        // Inside an atomic block is not between steps; elsewhere what is shared is as it was before.
+        for location in self.fragment.locations.iter().filter(|l| l.busy) {
+            let nobody = format!("!(E(t) at[{}](t))", location.name);
+            action.precondition.push(nobody);
+        }
         if !action.messages.is_empty() {
             let text = action.text("check", "", "");
             self.add(&text, STEP, "check", STEP);
