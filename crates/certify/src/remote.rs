@@ -16,7 +16,7 @@
 //! | network reads | an unread instance: its value is that of its source now |
 //! | network writes | a read instance: its target gets its value, the instance is gone |
 //! | flush(p) | only if no own instance has its remote side at p |
-//! | flush_local(p) | the same but for puts that are read: their own side is done |
+//! | `flush_local(p)` | the same but for puts that are read: their own side is done |
 //!
 //! The network's steps are possible whenever there is such an instance.
 //!
@@ -34,7 +34,7 @@
 //! | any write of a value to a cell | the value joins every set in use whose operation reads the cell |
 //! | network reads | nothing changes: the value of the source is in the set |
 //! | network writes | the target gets one value of the set; instances are left, or none |
-//! | flush_local(p) | does not wait for sets of puts, all of which may be read |
+//! | `flush_local(p)` | does not wait for sets of puts, all of which may be read |
 //!
 //! Puts, or gets, of a process with the same cells and the same remote side are alike: what the
 //! network does with an instance of one it may do with one of another. They share one set,
