@@ -437,9 +437,6 @@ mod tests {
 
     #[test]
     fn a_run_into_something_unsupported_says_nothing() {
-        let source = palisade_program::Source::new("t.c", "int main() { assert(0); }");
-        let parsed = c::parse(Path::new("t.c"), &source, &c::Options::default());
-        assert!(parsed.is_err(), "assert is not declared without its header");
         let text = "void __palisade_assert(int); int x; int main() { __palisade_assert(x); }";
         let source = palisade_program::Source::new("t.c", text);
         let program = c::parse(Path::new("t.c"), &source, &c::Options::default());
