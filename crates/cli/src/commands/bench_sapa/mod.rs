@@ -267,7 +267,7 @@ fn measure(
     };
     let seconds = |names: &[&str]| {
         let times = report.stats.times.iter().filter(|t| names.contains(&t.0));
-        times.map(|t| t.1.as_secs_f64()).sum()
+        times.map(|t| t.1).sum::<Duration>().as_secs_f64()
     };
     Measured {
         verdict,
