@@ -28,7 +28,7 @@ use crate::fingerprint::Fingerprint;
 use crate::state::StateVar;
 use palisade_logic::Formula;
 use palisade_program::direct::StoreEdge;
-use palisade_program::{LocId, Model};
+use palisade_program::{GlobalId, LocId, Model};
 
 /// What sort of argument a certificate makes. Planned are value sets of pending
 /// remote operations (seed 004). Each is a variant with its own rules of closure.
@@ -64,6 +64,9 @@ pub struct Certificate {
     /// Stores that go to memory at once: the certificate speaks of the program in which
     /// they do (the module `direct` has the rules).
     pub direct: Vec<StoreEdge>,
+    /// Variables of which it knows nothing: it speaks of the program in which they are
+    /// forgotten ([`palisade_program::forget`] says why that is enough).
+    pub forgotten: Vec<GlobalId>,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
     pub beyond: Option<Beyond>,
     /// Variables whose values are part of the control. Slots may be among them.

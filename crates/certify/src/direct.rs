@@ -20,13 +20,27 @@ use crate::refusal::Reason;
 use crate::views::subject;
 use palisade_program::cfg::{Cfg, Edge, FenceKind, Place, Step};
 use palisade_program::direct::with_direct;
+use palisade_program::forget::without;
 use palisade_program::{
     Count, EdgeId, Expr, LocalAtom, Model, Program, PropAtom, PropertyKind, Template, TemplateId,
 };
 use std::borrow::Cow;
 
-/// The program that a certificate with direct stores speaks of.
+/// The program that a certificate with forgotten variables or direct stores speaks of.
 pub(crate) fn confirmed<'p>(
+    program: &'p Program,
+    certificate: &Certificate,
+) -> Result<Cow<'p, Program>, Reason> {
+    if certificate.forgotten.is_empty() {
+        return with_stores(program, certificate);
+    }
+    let malformed = || Reason::Malformed("a variable that cannot be forgotten".to_owned());
+    let changed = without(program, &certificate.forgotten).ok_or_else(malformed)?;
+    Ok(Cow::Owned(with_stores(&changed, certificate)?.into_owned()))
+}
+
+/// The program with the certificate's direct stores.
+fn with_stores<'p>(
     program: &'p Program,
     certificate: &Certificate,
 ) -> Result<Cow<'p, Program>, Reason> {

@@ -13,7 +13,7 @@ use crate::remote_atomic::PendingAtomic;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
 use crate::views::subject;
-use palisade_program::{Cell, EdgeId, LineColumn, LocId, Model, Program};
+use palisade_program::{Cell, EdgeId, GlobalId, LineColumn, LocId, Model, Program};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -70,6 +70,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             model,
             threads,
             direct: Vec::new(),
+            forgotten: Vec::new(),
             beyond: None,
             explicit: Vec::new(),
             atoms: Vec::new(),
@@ -81,6 +82,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
             "direct" => reader.direct(&mut line)?,
+            "forgets" => reader.forgets(&mut line)?,
             "beyond" => reader.beyond(&mut line)?,
             "claim" => reader.claim(&mut line)?,
             "slots" => reader.slots(&mut line)?,
@@ -93,8 +95,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `direct`, `beyond`, `claim`, `slots`, `explicit`, `atom`, \
-                                `at` or `end`";
+                let expected = "expected `direct`, `forgets`, `beyond`, `claim`, `slots`, `explicit`, \
+                                `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -156,6 +158,18 @@ impl Reader<'_> {
         while line.peek().is_some() {
             let edge = EdgeId(line.number()?);
             self.certificate.direct.push((template, edge));
+        }
+        line.end()
+    }
+
+    fn forgets(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        while line.peek().is_some() {
+            let name = line.name()?;
+            let globals = &self.program.globals;
+            let Some(var) = globals.iter().position(|g| g.name == name) else {
+                return Err(line.error_before(&format!("the program has no variable `{name}`")));
+            };
+            self.certificate.forgotten.push(GlobalId::from(var));
         }
         line.end()
     }

@@ -7,6 +7,7 @@
 //! model pso
 //! threads 2                       copies of each [*] template; views: those that are seen
 //! direct left 3 7                 stores that need no buffer: a template, its edges
+//! forgets left.seen               variables of which nothing is known
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
@@ -84,6 +85,11 @@ fn write_header(
             write!(out, " {}", edge.index())?;
         }
         writeln!(out)?;
+    }
+    if !certificate.forgotten.is_empty() {
+        let names = certificate.forgotten.iter();
+        let names: Vec<String> = names.map(|v| quoted(&program.global(*v).name)).collect();
+        writeln!(out, "forgets {}", names.join(" "))?;
     }
     if let Some(beyond) = &certificate.beyond {
         write_beyond(out, beyond, names)?;

@@ -156,6 +156,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         model,
         threads: 0,
         direct: random_direct(rng, program),
+        forgotten: random_forgotten(rng, program),
         beyond: random_beyond(rng),
         explicit,
         atoms,
@@ -171,6 +172,11 @@ fn random_direct(rng: &mut Rng, program: &Program) -> Vec<StoreEdge> {
         direct.extend(chosen.map(|edge| (template, edge.into())));
     }
     direct
+}
+
+fn random_forgotten(rng: &mut Rng, program: &Program) -> Vec<GlobalId> {
+    let all = (0..program.globals.len()).filter(|_| rng.below(3) == 0);
+    all.map(GlobalId::from).collect()
 }
 
 fn random_beyond(rng: &mut Rng) -> Option<Beyond> {

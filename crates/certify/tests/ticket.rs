@@ -151,6 +151,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
         model,
         threads: 0,
         direct: Vec::new(),
+        forgotten: Vec::new(),
         beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),

@@ -9,6 +9,7 @@ use palisade_memory::reduced::{Full, Meaning, Reduced};
 use palisade_memory::rma;
 use palisade_memory::value_sets::{UNLISTED, Wanted};
 use palisade_program::cfg::{Atomic, Cfg, CfgBuilder, Step};
+use palisade_program::forget::without;
 use palisade_program::{Expr, GlobalId, Model, Program, Source, Verdict};
 
 const MOST_STATES: u64 = 100_000;
@@ -95,6 +96,32 @@ fn sets_miss_no_violation() {
     assert!(bad > 10, "{bad} violated");
     // Precision is not soundness; but sets that allow everything show nothing.
     assert!(same > 2 * more, "{same} as the machine, {more} too many");
+}
+
+/// A program without what some variables hold has every violation that it had with them.
+#[test]
+fn forgetting_misses_no_violation() {
+    let (mut bad, mut forgotten) = (0, 0);
+    for seed in 0..count(100) {
+        let text = generate(12_000 + seed, &Shape::rma());
+        let program = parse(&text);
+        let all = (0..program.globals.len()).map(GlobalId::from);
+        for var in all {
+            let Some(changed) = without(&program, &[var]) else {
+                continue;
+            };
+            forgotten += 1;
+            if violated(&program, Model::Rma) == Some(true) {
+                bad += 1;
+                assert_eq!(
+                    violated(&changed, Model::Rma),
+                    Some(true),
+                    "{var:?}\n{text}"
+                );
+            }
+        }
+    }
+    assert!(bad > 10 && forgotten > 50, "{bad} of {forgotten}");
 }
 
 /// Flushes that wait for the own side only: slots are exact, sets miss nothing.

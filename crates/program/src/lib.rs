@@ -13,6 +13,7 @@
 //! | [`direct`] | stores that reach memory at once |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | `around` | wrapping to a width by cases |
+//! | [`forget`] | the program without what some variables hold |
 //! | [`gap`] | places between statements |
 //! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
 //! | [`ids`] | index types |
@@ -30,6 +31,7 @@ mod around;
 pub mod cfg;
 pub mod direct;
 pub mod expr;
+pub mod forget;
 pub mod gap;
 pub mod heap;
 pub mod ids;

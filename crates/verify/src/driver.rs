@@ -17,6 +17,7 @@ use palisade_program::{Broken, Cell, Instance, Model, Program, Unknown, Verdict,
 use crate::direct::Direct;
 use crate::engine::{self, End, Engine};
 use crate::evidence;
+use crate::forget::Forgetting;
 use crate::hunt::{self, Hunted, Hunts};
 use crate::invariant::Translator;
 use crate::knowledge::Knowledge;
@@ -251,6 +252,9 @@ impl Driver<'_> {
 
     /// Does one search of the plan, anew as long as claims turn out to be wrong.
     fn planned(&mut self, planned: &Planned) -> Verdict {
+        if planned.search == Search::Forgetting {
+            return self.forgetting();
+        }
         loop {
             let task = Task {
                 search: &planned.search,
@@ -265,6 +269,26 @@ impl Driver<'_> {
             let verdict = self.task(&task);
             if !std::mem::take(&mut self.dropped) {
                 return verdict;
+            }
+        }
+    }
+
+    /// Looks for a proof that does without some variables.
+    fn forgetting(&mut self) -> Verdict {
+        let Some(forgetting) = Forgetting::of(self.program) else {
+            return Verdict::Unknown(Unknown::GaveUp("no variable to forget".into()));
+        };
+        let report = forgetting.verify(self.options);
+        let before = std::mem::take(&mut self.report.stats);
+        let stats = report.stats.clone().following(&before);
+        match report.verdict {
+            Verdict::Holds => {
+                self.report = Report { stats, ..report };
+                Verdict::Holds
+            }
+            Verdict::Unknown(_) | Verdict::Violated(_) => {
+                self.report.stats = stats;
+                forgetting.says_nothing(report.verdict)
             }
         }
     }

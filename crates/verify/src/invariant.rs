@@ -608,6 +608,7 @@ impl<'a> Translator<'a> {
             model: self.model,
             threads,
             direct: Vec::new(),
+            forgotten: Vec::new(),
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,

@@ -7,6 +7,7 @@
 //! | [`options`] | options, statistics, the report |
 //! | [`driver`] | what is searched, and the verdict |
 //! | `direct` | stores that need no buffer get none |
+//! | `forget` | a proof that does without some variables (RMA) |
 //! | [`many`] | any number of threads |
 //! | `pool` | predicates of templates |
 //! | `plan` | the searches of a verification, one after another |
@@ -35,6 +36,7 @@ pub mod driver;
 pub mod elsewhere;
 pub mod engine;
 pub mod evidence;
+mod forget;
 pub mod given;
 pub mod hunt;
 pub mod invariant;

@@ -26,7 +26,7 @@ use palisade_program::{
     Unknown,
 };
 
-use crate::options::{Buffers, Options};
+use crate::options::{Buffers, Options, Strategy};
 use crate::simulate::Run;
 
 /// What is said of a bound on exact cells.
@@ -78,12 +78,17 @@ pub(crate) enum Search {
     /// RMA: the same, without data: all variables are explicit, and the values of sets are
     /// guessed. For programs that count, but not far.
     Counting,
+    /// RMA: the program without the variables that say little (`forget.rs`), with sets only.
+    Forgetting,
 }
 
 impl Search {
     /// Whether it comes to an end soon.
     const fn is_brief(&self) -> bool {
-        matches!(self, Self::Counting | Self::Slots(1) | Self::Mixed(0))
+        matches!(
+            self,
+            Self::Counting | Self::Slots(1) | Self::Forgetting | Self::Mixed(0)
+        )
     }
 
     /// Whether violations may go through value sets.
@@ -175,6 +180,7 @@ pub(crate) fn remote(program: &Program, instances: &[Instance]) -> Vec<Planned> 
     let mut plan: Vec<Planned> = counting.into_iter().collect();
     plan.extend([
         planned(Search::Slots(1)),
+        planned(Search::Forgetting),
         planned(Search::Mixed(0)),
         planned(Search::Mixed(1)),
         planned(Search::HuntingSlots(2)),
@@ -208,6 +214,10 @@ pub(crate) fn searches(program: &Program, options: &Options) -> Result<Vec<Plann
         Buffers::Abstract(slots) if model == Model::Rma => one(Search::Sets(*slots)),
         Buffers::Auto if model == Model::Rma => {
             let mut plan = remote(program, &program.instances(options.copies()));
+            // Other ways that are asked for are tried as asked.
+            if options.strategy != Strategy::Lazy || !options.refine {
+                plan.retain(|planned| planned.search != Search::Forgetting);
+            }
             if options.brief && plan.len() > 1 {
                 plan.retain(|planned| planned.search.is_brief());
             }
@@ -261,7 +271,7 @@ impl<'a> Reducer<'a> {
             }
         };
         Some(match search {
-            Search::Itself => return None,
+            Search::Itself | Search::Forgetting => return None,
             Search::Bounded(sizes) => bounded(sizes, Full::Fails),
             Search::Hunting(sizes) => bounded(sizes, Full::Blocks),
             Search::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
@@ -353,6 +363,7 @@ impl<'a> Reducer<'a> {
                 "{k} {ABSTRACT} (they have a violation that the machine does not have)"
             )]),
             Search::Itself | Search::Bounded(_) | Search::Hunting(_) => failed,
+            Search::Forgetting => failed,
             Search::Slots(_) | Search::HuntingSlots(_) => failed,
             Search::Sets(_) | Search::Mixed(_) | Search::Counting => {
                 Unknown::Bound(vec![SETS.to_owned()])

@@ -24,6 +24,7 @@ fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificat
         model,
         threads: 2,
         direct,
+        forgotten: Vec::new(),
         beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),

@@ -145,6 +145,7 @@ pub(crate) fn exact_live(
         model,
         threads,
         direct: Vec::new(),
+        forgotten: Vec::new(),
         beyond: None,
         explicit,
         atoms: table,
