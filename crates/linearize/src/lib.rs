@@ -25,6 +25,7 @@ mod canonical;
 mod code;
 pub mod explore;
 mod history;
+pub mod lockstep;
 pub mod machine;
 pub mod options;
 pub mod points;

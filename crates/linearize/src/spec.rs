@@ -147,7 +147,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Runs a body of an own specification in all ways.
-    fn execute(
+    pub(crate) fn execute(
         &self,
         code: &Code<'_>,
         memory: Memory,

@@ -99,6 +99,8 @@ pub(crate) enum LinearEmitArg {
     Tvp,
     /// The model's initial structure
     Tvs,
+    /// Object and specification in lockstep as one program, for objects without lists
+    Lockstep,
 }
 
 /// Which soft invariants.

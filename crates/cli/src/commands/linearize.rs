@@ -14,6 +14,7 @@ use palisade_program::{Source, Unknown};
 use palisade_report::{Document, Ink, Outcome, Stats};
 use serde_json::{Value, json};
 
+mod lockstep;
 mod proof;
 
 use self::proof::Attempt;
@@ -43,23 +44,16 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
         model: Some("sc".to_owned()),
         ..context.document()
     };
-    match args.emit {
-        Some(LinearEmitArg::Program) => {
-            return Ok(emit(context, heading, &print::program(&program)));
-        }
-        Some(what @ (LinearEmitArg::Tvp | LinearEmitArg::Tvs)) => {
-            return Ok(match proof::text(args, context, &program) {
-                Ok((tvp, _)) if what == LinearEmitArg::Tvp => emit(context, heading, &tvp),
-                Ok((_, tvs)) => emit(context, heading, &tvs),
-                Err(why) => {
-                    let result = unknown(why);
-                    let text = text(args, context, &program, &options(args, context), &result);
-                    context.print(&text, &document(heading, &program, &result));
-                    result.outcome
-                }
-            });
-        }
-        None => {}
+    if let Some(what) = args.emit {
+        return Ok(match emitted(args, what, context, &program) {
+            Ok(text) => emit(context, heading, &text),
+            Err(why) => {
+                let result = unknown(why);
+                let text = text(args, context, &program, &options(args, context), &result);
+                context.print(&text, &document(heading, &program, &result));
+                result.outcome
+            }
+        });
     }
     let options = options(args, context);
     let heading = Document {
@@ -74,6 +68,21 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     let text = text(args, context, &program, &options, &result);
     context.print(&text, &document(heading, &program, &result));
     Ok(result.outcome)
+}
+
+/// What `--emit` asks for, or why there is none.
+fn emitted(
+    args: &LinearizeArgs,
+    what: LinearEmitArg,
+    context: &Context,
+    program: &Program,
+) -> Result<String, String> {
+    match what {
+        LinearEmitArg::Program => Ok(print::program(program)),
+        LinearEmitArg::Tvp => proof::text(args, context, program).map(|(tvp, _)| tvp),
+        LinearEmitArg::Tvs => proof::text(args, context, program).map(|(_, tvs)| tvs),
+        LinearEmitArg::Lockstep => lockstep::text(program),
+    }
 }
 
 fn emit(context: &Context, heading: Document, text: &str) -> Outcome {
@@ -141,6 +150,8 @@ struct Judgement {
     /// The program to prove, if nothing speaks against it: no bug was found, and no wrong
     /// commit point. It has the commit points of the text, or those that were found.
     may_hold: Option<Box<Program>>,
+    /// Whether the proof's certificate was checked, if it has one.
+    certified: Option<bool>,
     states: u64,
     transitions: u64,
 }
@@ -153,6 +164,7 @@ fn unknown(reason: String) -> Judgement {
         witness: None,
         notes: Vec::new(),
         may_hold: None,
+        certified: None,
         states: 0,
         transitions: 0,
     }
@@ -234,23 +246,27 @@ fn try_proof(
     judgement: &mut Judgement,
 ) {
     match proof::attempt(args, context, program) {
-        Attempt::Proved(found, drawn) => {
+        Attempt::Proved(proved) => {
             let threads = match args.threads.filter(|_| args.no_collapse) {
                 None => "any number of threads".to_owned(),
                 Some(n) => format!("{n} threads"),
             };
             judgement.outcome = Outcome::Holds;
             judgement.bound = None;
-            judgement.reason = if program.specification == Specification::Nothing {
-                format!("for {threads} and nodes")
+            let nodes = if program.structs.is_empty() {
+                ""
             } else {
-                format!("linearizable, for {threads}, nodes and values")
+                ", nodes"
             };
+            judgement.reason = if program.specification == Specification::Nothing {
+                format!("for {threads}{}", nodes.replace(',', " and"))
+            } else {
+                format!("linearizable, for {threads}{nodes} and values")
+            };
+            judgement.certified = proved.certified.then_some(true);
             // That points explain short runs is no news now; which ones were found is.
             judgement.notes.retain(|_| found_points);
-            judgement.notes.push(proof::summary(&found));
-            judgement.notes.push(proof::obligations(&found, program));
-            judgement.notes.extend(drawn);
+            judgement.notes.extend(proved.notes);
         }
         Attempt::Failed(notes) => {
             if let Some(why) = context.limits.stopped() {
@@ -405,6 +421,7 @@ fn document(heading: Document, program: &Program, result: &Judgement) -> Documen
             Outcome::Done | Outcome::Holds => "holds",
             Outcome::BadInput | Outcome::Unknown => "unknown",
         }),
+        certified: result.certified,
         replayed: result.witness.is_some().then_some(true),
         reason: Some(result.reason.clone()),
         bound: result.bound.clone(),

@@ -60,7 +60,7 @@ pub mod given;
 pub mod model;
 pub mod places;
 pub mod plain;
-mod quiet;
+pub(crate) mod quiet;
 pub mod soft;
 mod start;
 mod step;

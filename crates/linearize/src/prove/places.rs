@@ -131,7 +131,7 @@ fn told_before(step: &Step, cond: &Cond) -> bool {
 }
 
 /// Whether the step gives the local a value.
-pub(super) fn assigns(step: &Step, local: LocalId) -> bool {
+pub(crate) fn assigns(step: &Step, local: LocalId) -> bool {
     match step {
         Step::New { to } | Step::Assign { to, .. } | Step::Havoc { to } => *to == local,
         Step::Read { to, tag, .. } => *to == local || *tag == Some(local),

@@ -73,7 +73,7 @@ fn local_step(step: &Step, private: &[bool]) -> bool {
 
 /// Locals, at each location, that are the only pointer to a node: it was allocated by this call, and
 /// the local has not been written to memory or copied since, on any path.
-fn private(body: &Body) -> Vec<Vec<bool>> {
+pub(crate) fn private(body: &Body) -> Vec<Vec<bool>> {
     let mut all = vec![vec![true; body.locals.len()]; body.locations.len()];
     all[body.entry.index()] = vec![false; body.locals.len()];
     loop {

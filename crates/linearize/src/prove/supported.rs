@@ -16,7 +16,7 @@ pub struct Unsupported {
     pub span: Span,
 }
 
-pub(super) fn refuse<T>(what: &str, span: Span) -> Result<T, Unsupported> {
+pub(crate) fn refuse<T>(what: &str, span: Span) -> Result<T, Unsupported> {
     Err(Unsupported {
         what: what.to_owned(),
         span,

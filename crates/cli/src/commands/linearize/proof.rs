@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result};
 use palisade_linearize::prove::{
     Interleaving, Level, Options, Proof, Soft, Unsupported, emit, prove,
 };
-use palisade_program::heap::Program;
 use palisade_program::heap::print::Names;
+use palisade_program::heap::{Program, Specification};
 use palisade_shape::analysis::Analysis;
 use palisade_shape::draw;
 use palisade_shape::verdict::Verdict;
 
+use super::lockstep;
 use crate::args::{InterleavingArg, LinearizeArgs, SoftArg};
 use crate::context::Context;
 use crate::drawings;
@@ -54,10 +55,18 @@ pub(super) fn text(
     Ok((made.program, made.structures))
 }
 
+/// A proof.
+pub(super) struct Proved {
+    /// What it rests on, and what else it shows.
+    pub(super) notes: Vec<String>,
+    /// Whether a certificate was checked.
+    pub(super) certified: bool,
+}
+
 /// What came of it.
 pub(super) enum Attempt {
-    /// It was proved; and what was drawn.
-    Proved(Box<Proof>, Option<String>),
+    /// It was proved.
+    Proved(Box<Proved>),
     /// It was not, and why.
     Failed(Vec<String>),
 }
@@ -69,7 +78,12 @@ pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program
             let drawn = drawings_of(args, program, &proof);
             let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
             if proof.holds() {
-                return Attempt::Proved(Box::new(proof), drawn);
+                let mut notes = vec![summary(&proof), obligations(&proof, program)];
+                notes.extend(drawn);
+                return Attempt::Proved(Box::new(Proved {
+                    notes,
+                    certified: false,
+                }));
             }
             let mut notes = Vec::new();
             let why = proof.reason.unwrap_or_default();
@@ -82,7 +96,16 @@ pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program
             notes.extend(drawn);
             Attempt::Failed(notes)
         }
-        Err(no) => Attempt::Failed(vec![unsupported(program, &no)]),
+        Err(no) => lockstep::attempt(args, context, program).unwrap_or_else(|also_no| {
+            let no = match program.specification {
+                Specification::Own(_) => also_no,
+                Specification::Stack
+                | Specification::Queue
+                | Specification::Set
+                | Specification::Nothing => no,
+            };
+            Attempt::Failed(vec![unsupported(program, &no)])
+        }),
     }
 }
 
@@ -132,7 +155,7 @@ fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result
     )))
 }
 
-fn unsupported(program: &Program, no: &Unsupported) -> String {
+pub(super) fn unsupported(program: &Program, no: &Unsupported) -> String {
     let mut text = format!("no proof: {} is not supported by the prover", no.what);
     if no.span.start > 0 {
         // Writing to a string does not fail.
@@ -146,7 +169,7 @@ fn unsupported(program: &Program, no: &Unsupported) -> String {
 }
 
 /// What else was proved, and what was only searched for.
-pub(super) fn obligations(proof: &Proof, program: &Program) -> String {
+fn obligations(proof: &Proof, program: &Program) -> String {
     let circular = program.structs.iter().any(|s| s.circular);
     let mut text =
         "also proved: no null dereference, no lock given back that is not held".to_owned();
@@ -162,7 +185,7 @@ pub(super) fn obligations(proof: &Proof, program: &Program) -> String {
 }
 
 /// What the proof rests on, in one line.
-pub(super) fn summary(proof: &Proof) -> String {
+fn summary(proof: &Proof) -> String {
     let confirmed = match &proof.verdict {
         Verdict::Holds { worlds, steps, .. } => {
             format!("; confirmed on {worlds} small worlds and {steps} steps")
