@@ -592,7 +592,7 @@ impl<'p> Network<'p> {
                         continue;
                     };
                     chain.extend(self.stored(operation.target, local(scratch.value)));
-                    chain.push(sets.leave(self.program, own));
+                    chain.push(sets.leave(self.program, own, scratch));
                     add(chains(vec![chain], span), Meaning::Pick(operation.target));
                 }
             }

@@ -24,6 +24,19 @@
 //! | `flush(p)`, end of a process | waits until `more = 0` as well |
 //! | `flush_local(p)` | the same for gets; puts in a set may all have read their source |
 //!
+//! **One set per variable** ([`Sharing::Variable`]; section 4.2). All operations that read one
+//! cell, of all processes, share one content; each keeps its own `more`. A flag `used` says whether
+//! one of them is pending:
+//!
+//! | step | rule |
+//! |---|---|
+//! | put, get without a free slot | the value of `src(s)` joins the content; `more = used = 1`. The content was empty if `used` was 0, that is if *no* operation that reads the cell was pending |
+//! | any write of v to a cell x | v joins the content of x if `used` is 1 |
+//! | network writes from a set | as above; where `more` becomes 0 and no other operation that reads the cell is pending, `used` becomes 0 and the content empty |
+//!
+//! The content has the set of every pending operation that shares it, so no run is lost either;
+//! there are fewer variables, and more runs.
+//!
 //! **No run is lost.** Let a state of the machine be given with any number of pending
 //! instances, k of each operation assigned to slots and the rest to its set. Kept
 //! invariant: if there is a rest, `more` is 1, the set holds the value of every read
@@ -37,8 +50,9 @@
 //! - the flush loop writes targets without telling the sets that read them: here every
 //!   write does;
 //! - a set shared by several statements (section 4.2) must not be initialised while
-//!   one of them is pending: here only operations of one process with the same cells share
-//!   one, which is in use as long as one of them is pending. Instances of these are alike;
+//!   one of them is pending. Operations of one process with the same cells share one always:
+//!   it is in use as long as one of them is pending, and instances of these are alike. Others
+//!   share one only if that is wanted, by the rules above;
 //! - `remoteOps` stands before loads and stores only, so that `never` and `finally`
 //!   would not see the network's writes: here the network may act at every location.
 //!
@@ -58,6 +72,16 @@ use crate::rma::Operation;
 /// The words of the assertion that a value is one of those listed.
 pub const UNLISTED: &str = "a value that is not listed";
 
+/// Which operations share a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Sharing {
+    /// None, but for those of one process with the same cells (section 3).
+    #[default]
+    Statement,
+    /// All that read the same cell (section 4.2).
+    Variable,
+}
+
 /// How sets are wanted.
 pub struct Wanted<'a> {
     /// The values that a cell can have, where they are few; a set of them is listed.
@@ -67,20 +91,25 @@ pub struct Wanted<'a> {
     /// Operations of which the control flow allows at most this many at once have all
     /// their slots, and no set.
     pub exact: u32,
+    /// Which operations share a set.
+    pub sharing: Sharing,
 }
 
 /// What a cell that the reduction has added stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetPart {
-    /// Whether the set is in use.
+    /// Whether instances of the operation are in the set.
     More,
+    /// Of a set that operations share: whether it is in use.
+    Used,
     /// Whether it has this value.
     Has(i64),
     /// The summary of its values.
     Summary,
 }
 
-/// A cell that the reduction has added.
+/// A cell that the reduction has added. What all operations share that read one cell is put
+/// down to the first of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetCell {
     /// The template whose operation it is.
@@ -100,6 +129,7 @@ pub(crate) struct Scratch {
     pub(crate) flag: LocalId,
 }
 
+#[derive(Clone)]
 enum Content {
     Listed(Vec<(i64, GlobalId)>),
     Summary(GlobalId),
@@ -109,6 +139,15 @@ struct Set {
     more: GlobalId,
     content: Content,
     source: Cell,
+    /// If others share the content: whether it is in use.
+    used: Option<GlobalId>,
+}
+
+impl Set {
+    /// The index of the content's variables: what is shared is no array.
+    fn content_at<'a>(&self, at: Option<&'a LocalExpr>) -> Option<&'a LocalExpr> {
+        at.filter(|_| self.used.is_none())
+    }
 }
 
 /// What an operation has beside its slots.
@@ -121,6 +160,34 @@ enum Own {
     SetOf(usize),
 }
 
+impl Own {
+    fn set(&self) -> Option<&Set> {
+        match self {
+            Self::Set(set) => Some(set),
+            Self::Nothing | Self::SetOf(_) => None,
+        }
+    }
+}
+
+impl Content {
+    /// A new content, listed if its values are known; `flag` says whether it is in use.
+    fn new(
+        values: Option<Vec<i64>>,
+        flag: GlobalId,
+        add: &mut dyn FnMut(&str, SetPart, Role) -> GlobalId,
+    ) -> Self {
+        let Some(values) = values else {
+            return Self::Summary(add("set", SetPart::Summary, Role::Set(flag)));
+        };
+        let values = values.into_iter().enumerate();
+        let listed = values.map(|(i, v)| {
+            let name = format!("has{i}_");
+            (v, add(&name, SetPart::Has(v), Role::Control))
+        });
+        Self::Listed(listed.collect())
+    }
+}
+
 /// The sets of one template, by operation.
 struct OfTemplate {
     copies: u32,
@@ -129,10 +196,7 @@ struct OfTemplate {
 
 impl OfTemplate {
     fn all(&self) -> impl Iterator<Item = &Set> {
-        self.sets.iter().filter_map(|own| match own {
-            Own::Set(set) => Some(set),
-            Own::Nothing | Own::SetOf(_) => None,
-        })
+        self.sets.iter().filter_map(Own::set)
     }
 
     fn reading(&self, cell: Cell) -> impl Iterator<Item = &Set> {
@@ -178,7 +242,7 @@ impl ValueSets {
                     sets.push(Own::SetOf(first));
                     continue;
                 }
-                let mut add = |name: &str, part, role| {
+                let mut add = |name: &str, copies: Option<u32>, part, role| {
                     let name = format!("${name}{number}_{index}");
                     let cells = (0..copies.unwrap_or(1)).map(|copy| SetCell {
                         template: number,
@@ -189,24 +253,31 @@ impl ValueSets {
                     all.cells.extend(cells);
                     declare(program, name, copies, role)
                 };
-                let more = add("more", SetPart::More, Role::Control);
-                let content = match (wanted.values)(operation.source) {
-                    Some(values) => Content::Listed(
-                        values
-                            .into_iter()
-                            .enumerate()
-                            .map(|(i, v)| {
-                                let name = format!("has{i}_");
-                                (v, add(&name, SetPart::Has(v), Role::Control))
-                            })
-                            .collect(),
-                    ),
-                    None => Content::Summary(add("set", SetPart::Summary, Role::Set(more))),
+                let more = add("more", copies, SetPart::More, Role::Control);
+                let others = all.templates.iter().flat_map(OfTemplate::all);
+                let others = others.chain(sets.iter().filter_map(Own::set));
+                let earlier = { others }
+                    .find(|s| s.source == operation.source)
+                    .map(|s| (s.used, s.content.clone()));
+                let (used, content) = match (wanted.sharing, earlier) {
+                    (Sharing::Variable, Some(shared)) => shared,
+                    (Sharing::Variable, None) => {
+                        let used = add("used", None, SetPart::Used, Role::Control);
+                        let values = (wanted.values)(operation.source);
+                        let mut add = |name: &str, part, role| add(name, None, part, role);
+                        (Some(used), Content::new(values, used, &mut add))
+                    }
+                    (Sharing::Statement, _) => {
+                        let values = (wanted.values)(operation.source);
+                        let mut add = |name: &str, part, role| add(name, copies, part, role);
+                        (None, Content::new(values, more, &mut add))
+                    }
                 };
                 sets.push(Own::Set(Set {
                     more,
                     content,
                     source: operation.source,
+                    used,
                 }));
             }
             all.templates.push(OfTemplate {
@@ -246,9 +317,11 @@ impl ValueSets {
         scratch: Scratch,
     ) -> Option<Vec<Segment>> {
         let (set, own) = self.set(program, operation)?;
+        let mut marks = vec![store(set.more, own.as_ref(), Expr::Const(1))];
+        marks.extend(set.used.map(|used| store(used, None, Expr::Const(1))));
         Some(vec![
-            Self::add(set, own.as_ref(), scratch),
-            vec![vec![store(set.more, own.as_ref(), Expr::Const(1))]],
+            Self::add(set, set.content_at(own.as_ref()), scratch),
+            vec![marks],
         ])
     }
 
@@ -285,6 +358,16 @@ impl ValueSets {
     /// the cell.
     pub(crate) fn written(&self, program: &Program, cell: Cell, scratch: Scratch) -> Vec<Segment> {
         let mut segments = Vec::new();
+        let mut shared = self.templates.iter().flat_map(|t| t.reading(cell));
+        if let Some((set, used)) = shared.find_map(|set| Some((set, set.used?))) {
+            // All that read the cell share one content.
+            let in_use = |value| flag(used, None, scratch, value);
+            let mut ways: Segment = vec![in_use(0).to_vec()];
+            for way in Self::add(set, None, scratch) {
+                ways.push([&in_use(1)[..], &way[..]].concat());
+            }
+            return vec![ways];
+        }
         for (number, template) in self.templates.iter().enumerate() {
             for set in template.reading(cell) {
                 for copy in 0..template.copies {
@@ -321,12 +404,12 @@ impl ValueSets {
             Content::Summary(variable) => {
                 vec![vec![Step::Load {
                     dst: scratch.value,
-                    src: place(*variable, own),
+                    src: place(*variable, set.content_at(own)),
                 }]]
             }
             Content::Listed(values) => {
                 let pick = |(value, has): &(i64, GlobalId)| {
-                    let mut steps = flag(*has, own, scratch, 1).to_vec();
+                    let mut steps = flag(*has, set.content_at(own), scratch, 1).to_vec();
                     steps.push(assign(scratch.value, Expr::Const(*value)));
                     steps
                 };
@@ -336,20 +419,52 @@ impl ValueSets {
         Some(vec![vec![flag(set.more, own, scratch, 1).to_vec()], ways])
     }
 
-    /// The own set of an operation stays in use, or becomes empty.
-    pub(crate) fn leave(&self, program: &Program, operation: (usize, usize)) -> Segment {
+    /// The own set of an operation stays in use, or becomes empty; a content that others share
+    /// becomes empty if none of them is pending.
+    pub(crate) fn leave(
+        &self,
+        program: &Program,
+        operation: (usize, usize),
+        scratch: Scratch,
+    ) -> Segment {
         let Some((set, own)) = self.set(program, operation) else {
             return vec![Vec::new()];
         };
-        let mut empty = vec![store(set.more, own.as_ref(), Expr::Const(0))];
+        let own = own.as_ref();
+        let mut left = vec![store(set.more, own, Expr::Const(0))];
+        let mut empty = Vec::new();
         match &set.content {
             Content::Summary(_) => {}
             Content::Listed(values) => {
-                let clear = |(_, has): &(i64, GlobalId)| store(*has, own.as_ref(), Expr::Const(0));
+                let at = set.content_at(own);
+                let clear = |(_, has): &(i64, GlobalId)| store(*has, at, Expr::Const(0));
                 empty.extend(values.iter().map(clear));
             }
         }
-        vec![Vec::new(), empty]
+        let Some(used) = set.used else {
+            return vec![Vec::new(), [left, empty].concat()];
+        };
+        let mut ways = vec![Vec::new()];
+        for (more, at) in self.sharing(program, set.source) {
+            let pending = |value| flag(more, at.as_ref(), scratch, value);
+            ways.push([&left[..], &pending(1)[..]].concat());
+            left.extend(pending(0));
+        }
+        empty.push(store(used, None, Expr::Const(0)));
+        ways.push([left, empty].concat());
+        ways
+    }
+
+    /// The flags `more` of all that read a cell, by copy.
+    fn sharing(&self, program: &Program, cell: Cell) -> Vec<(GlobalId, Option<LocalExpr>)> {
+        let mut all = Vec::new();
+        for (number, template) in self.templates.iter().enumerate() {
+            for set in template.reading(cell) {
+                let copies = (0..template.copies).map(i64::from).map(Expr::Const);
+                all.extend(copies.map(|copy| (set.more, at(program, number, copy))));
+            }
+        }
+        all
     }
 
     /// The own set of an operation is not in use; `None` if it has none.

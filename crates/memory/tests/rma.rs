@@ -7,7 +7,7 @@ use palisade_arbitrary::{Shape, generate};
 use palisade_machine::{Options, explore};
 use palisade_memory::reduced::{Full, Meaning, Reduced};
 use palisade_memory::rma;
-use palisade_memory::value_sets::{UNLISTED, Wanted};
+use palisade_memory::value_sets::{Sharing, UNLISTED, Wanted};
 use palisade_program::cfg::{Atomic, Cfg, CfgBuilder, Step};
 use palisade_program::forget::without;
 use palisade_program::{Expr, GlobalId, Model, Program, Source, Verdict};
@@ -39,11 +39,16 @@ fn violated(program: &Program, model: Model) -> Option<bool> {
 }
 
 fn with_sets(program: &Program, k: u32, exact: u32) -> Reduced {
+    sharing(program, k, exact, Sharing::Statement)
+}
+
+fn sharing(program: &Program, k: u32, exact: u32, sharing: Sharing) -> Reduced {
     let values = |_| Some((0..=3).collect());
     let wanted = Wanted {
         values: &values,
         copies: 2,
         exact,
+        sharing,
     };
     rma::reduce_sets(program, k, &wanted)
 }
@@ -76,11 +81,20 @@ fn slots_have_the_machines_violations() {
 
 #[test]
 fn sets_miss_no_violation() {
+    miss_no_violation(Sharing::Statement, 0);
+}
+
+#[test]
+fn sets_of_variables_miss_no_violation() {
+    miss_no_violation(Sharing::Variable, 20_000);
+}
+
+fn miss_no_violation(shared: Sharing, first: u64) {
     let (mut bad, mut same, mut more) = (0, 0, 0);
     for seed in 0..count(100) {
-        let text = generate(seed, &Shape::rma());
+        let text = generate(first + seed, &Shape::rma());
         let program = parse(&text);
-        let reduced = with_sets(&program, seed as u32 % 3, seed as u32 / 3 % 3);
+        let reduced = sharing(&program, seed as u32 % 3, seed as u32 / 3 % 3, shared);
         let both = (
             violated(&program, Model::Rma),
             violated(&reduced.program, Model::Sc),
@@ -244,6 +258,16 @@ process a { shared X = 0; local i = 1; while (i < 3) { X = i; put(Y, b, X); i = 
 process b { shared Y = 0; }
 finally (Y != 1);
 ";
+/// Two statements read `X`: the first is still pending when the second is issued.
+const TWICE: &str = "
+process a { shared X = 1; shared D = 0; put(Y, b, X); X = 2; put(Z, b, X); D = 1; }
+process b {
+    shared Y = 0; shared Z = 0; shared G = 0; local before = 0; local after = 0;
+    G = get(D, a); flush(a);
+    if (G == 1) { before = Y; after = Y; }
+}
+finally (b.before != 0 || b.after != 1);
+";
 /// Figure 2 of seed 004.
 const FIGURE: &str = "
 process server { shared Y = 1; }
@@ -265,20 +289,32 @@ type Fault = fn(&Program, &mut Reduced);
 
 #[test]
 fn faults_are_noticed() {
-    let faults: [(&str, &str, Fault); 4] = [
-        ("remote writes are not heard", CHAIN, remote_unheard),
-        ("a set in use is initialised anew", LOOP, initialised_anew),
-        ("stores are not heard", FIGURE, stores_unheard),
+    let (own, shared) = (Sharing::Statement, Sharing::Variable);
+    let faults: [(&str, &str, Sharing, Fault); 8] = [
+        ("remote writes are not heard", CHAIN, own, remote_unheard),
+        ("the same", CHAIN, shared, remote_unheard),
+        (
+            "a set in use is initialised anew",
+            LOOP,
+            own,
+            initialised_anew,
+        ),
+        ("the same", LOOP, shared, initialised_anew),
+        // Table 2 to the letter: the second statement is not pending yet.
+        ("a set in use by another", TWICE, shared, initialised_anew),
+        ("stores are not heard", FIGURE, own, stores_unheard),
+        ("the same", FIGURE, shared, stores_unheard),
         (
             "the network rests when a process has ended",
             UNREAD,
+            own,
             rests_at_exit,
         ),
     ];
-    for (what, text, fault) in faults {
+    for (what, text, sets, fault) in faults {
         let program = parse(text);
         assert_eq!(violated(&program, Model::Rma), Some(true), "{what}");
-        let mut reduced = with_sets(&program, 0, 0);
+        let mut reduced = sharing(&program, 0, 0, sets);
         let right = violated(&reduced.program, Model::Sc);
         assert_eq!(right, Some(true), "{what}: without the fault");
         fault(&program, &mut reduced);

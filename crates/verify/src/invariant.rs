@@ -3,7 +3,9 @@
 //! program's variables are renamed to what they stand for in the original:
 //! buffer counters, targets and epochs become shapes, buffered values become
 //! slots, and what is known of the abstract part of a buffer is known of the stores
-//! beyond the exact ones. Nothing here is trusted: `palisade-certify` proves the result anew.
+//! beyond the exact ones; `sets` has what is said of value sets. Nothing here is trusted: `palisade-certify` proves the result anew.
+
+mod sets;
 
 use std::collections::BTreeMap;
 
@@ -11,18 +13,20 @@ use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_certify::{
     AtomicOperation, Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep,
-    Kind, Operation, Pending, PendingAtomic, StateVar, set_of,
+    Kind, Operation, Pending, PendingAtomic, StateVar,
 };
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
-use palisade_logic::{Formula, Term, Var};
+use palisade_logic::{Formula, Term};
 use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::remote_atomics::Input;
 use palisade_memory::rma;
 use palisade_memory::value_sets::{SetCell, SetPart};
 use palisade_program::{Cell, LocId, LocalId, Model, Program};
+
+use self::sets::Listed;
 
 /// What a slot of the searched space is in the original program.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +47,9 @@ enum Slot {
     /// Any element of a value set: it exists while the control variable of this slot
     /// is 1.
     Element(StateVar, usize),
+    /// Any element of the set of a variable: an element of the set of each operation that
+    /// reads the cell and is pending.
+    Shared(Cell),
     /// Part of the shape, or a temporary.
     Shape,
 }
@@ -154,7 +161,11 @@ impl<'a> Translator<'a> {
             return Slot::Shape;
         };
         match set.part {
-            SetPart::More | SetPart::Has(_) => Slot::Shape,
+            SetPart::More | SetPart::Used | SetPart::Has(_) => Slot::Shape,
+            SetPart::Summary if self.shares_sets() => match self.source(&set) {
+                Some(source) => Slot::Shared(source),
+                None => Slot::Shape,
+            },
             SetPart::Summary => {
                 let flag = self.set_slot(&SetCell {
                     part: SetPart::More,
@@ -165,73 +176,10 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn set_cells(&self) -> &'a [SetCell] {
-        let sets = self.reduced.and_then(|r| r.sets.as_ref());
-        sets.map_or(&[], |(_, cells)| cells)
-    }
-
-    /// The slot of a cell that the reduction has added.
-    fn set_slot(&self, cell: &SetCell) -> usize {
-        let number = self.set_cells().iter().position(|c| c == cell);
-        let number = number.expect("every set has all its parts");
-        self.space
-            .cell_slot(Cell::from(self.original.cell_count() + number))
-    }
-
-    fn thread_of(&self, set: &SetCell) -> Option<usize> {
-        let mut threads = self.space.threads.iter();
-        threads.position(|i| i.template.index() == set.template && i.copy == set.copy)
-    }
-
-    fn element(&self, thread: usize, number: u32) -> StateVar {
-        StateVar::Element {
-            thread: thread as u32,
-            operation: self.set_number(thread, number),
-        }
-    }
-
-    /// The number of the set of the reduction's operation with this number.
-    fn set_number(&self, thread: usize, number: u32) -> u32 {
-        let template = self.space.threads[thread].template;
-        let known = palisade_certify::operations(self.original, template);
-        set_of(&known, self.pending(thread, number, 0, false).operation)
-    }
-
     /// The value of an explicit slot; 0 if it is none.
     fn explicit_value(&self, control: &Control, slot: usize) -> i64 {
         let explicit = self.space.slots[slot].explicit.as_ref();
         explicit.map_or(0, |e| control.values[e.position])
-    }
-
-    /// The listed sets in use, in order, with the values that they have.
-    fn listed(&self, control: &Control) -> Vec<Listed> {
-        let mut all = Vec::new();
-        for more in self.set_cells().iter().filter(|c| c.part == SetPart::More) {
-            let used = self.explicit_value(control, self.set_slot(more)) == 1;
-            let Some(thread) = self.thread_of(more).filter(|_| used) else {
-                continue;
-            };
-            let Some(element) = self.element(thread, more.operation).var() else {
-                continue;
-            };
-            let own = |c: &&SetCell| {
-                (c.template, c.copy, c.operation) == (more.template, more.copy, more.operation)
-            };
-            let mut values = Vec::new();
-            let mut is_listed = false;
-            for cell in self.set_cells().iter().filter(own) {
-                if let SetPart::Has(value) = cell.part {
-                    is_listed = true;
-                    if self.explicit_value(control, self.set_slot(cell)) == 1 {
-                        values.push(value);
-                    }
-                }
-            }
-            if is_listed {
-                all.push((element, values));
-            }
-        }
-        all
     }
 
     /// A slot of the reduction's operation with this number, by the number that the
@@ -409,9 +357,8 @@ impl<'a> Translator<'a> {
             }
         }
         pending.sort_unstable();
-        let more = self.set_cells().iter().filter(|c| c.part == SetPart::More);
-        let more = more.filter(|c| self.thread_of(c) == Some(thread));
-        let used = more.filter(|c| self.explicit_value(control, self.set_slot(c)) == 1);
+        let used = self.in_use(control);
+        let used = used.filter(|c| self.thread_of(c) == Some(thread));
         let number = |c: &SetCell| self.set_number(thread, c.operation);
         let mut sets: Vec<u32> = used.map(number).collect();
         sets.sort_unstable();
@@ -455,7 +402,7 @@ impl<'a> Translator<'a> {
                 exists.then_some(var)
             }
             Slot::Element(var, flag) => (self.explicit_value(control, flag) == 1).then_some(var),
-            Slot::Shape => None,
+            Slot::Shared(_) | Slot::Shape => None,
         }
     }
 
@@ -487,18 +434,35 @@ impl<'a> Translator<'a> {
     }
 
     /// A literal in the certificate's variables. Buffer cells that do not exist
-    /// are 0 in the reduced program.
+    /// are 0 in the reduced program. What is said of a set that several pending operations share
+    /// is said of each: no literal speaks of two sets.
     fn literal(&self, control: &Control, formula: &Formula) -> Result<Formula, Overflow> {
         let mut names = Substitution::default();
+        let mut shared = None;
         for var in formula.free_vars() {
             let slot = var.0 as usize;
+            if let Slot::Shared(cell) = self.slots[slot] {
+                shared = Some((var, cell));
+            }
             let term = match self.state_var(control, slot).and_then(StateVar::var) {
                 Some(own) => Term::var(own),
                 None => Term::constant(0),
             };
             names.set(var, term);
         }
-        formula.substitute(&names)
+        let Some((var, cell)) = shared else {
+            return formula.substitute(&names);
+        };
+        let elements = self.elements(control, cell);
+        if elements.is_empty() {
+            return formula.substitute(&names);
+        }
+        let mut all = Formula::True;
+        for element in elements {
+            names.set(var, Term::var(element));
+            all = all.and(&formula.substitute(&names)?);
+        }
+        Ok(all)
     }
 
     /// How the certificate speaks of long buffers.
@@ -600,7 +564,7 @@ impl<'a> Translator<'a> {
         let name = |slot: &usize| match self.slots[*slot] {
             Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
             Slot::Carried(var, ..) | Slot::Element(var, _) | Slot::Atomic(var, ..) => Some(var),
-            Slot::Shape => None,
+            Slot::Shared(_) | Slot::Shape => None,
         };
         Ok(Certificate {
             fingerprint: Fingerprint::of(self.original, self.model, threads),
@@ -622,9 +586,6 @@ struct Reached {
     literals: Vec<(u32, bool)>,
     listed: Vec<Listed>,
 }
-
-/// A listed set: its element, and its values.
-type Listed = (Var, Vec<i64>);
 
 impl Reached {
     /// Whether all states of `other` are of this one: its sets have no fewer values.

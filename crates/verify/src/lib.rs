@@ -61,7 +61,7 @@ pub use given::check_given;
 pub use joins::waits_for_all;
 pub use knowledge::Knowledge;
 pub use options::{
-    Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sizes, Stats, Strategy,
+    Buffers, Extrapolate, Keep, Options, Progress, Promote, Report, Sharing, Sizes, Stats, Strategy,
 };
 pub use plan::{ABSTRACT, SETS, cell_values, stored_values};
 pub use threads::{Threads, with_joins, with_threads};

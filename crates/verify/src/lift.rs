@@ -512,7 +512,7 @@ pub fn copies(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Copies {
                     .entry(var(sc.cell_slot(source)));
                 places.or_default().push(var(slot));
             }
-            SetPart::More => copies.generic_count += 1,
+            SetPart::More | SetPart::Used => copies.generic_count += 1,
             SetPart::Has(_) => {}
         }
     }

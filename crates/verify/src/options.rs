@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 pub use palisade_memory::beyond::Keep;
+pub use palisade_memory::value_sets::Sharing;
 use palisade_program::{Cell, Model, Program, Unknown, Verdict};
 
 /// How abstract transformers are built (DESIGN idea 4).
@@ -114,6 +115,8 @@ pub struct Options {
     pub shortcuts: bool,
     /// Which stores abstract buffers know exactly.
     pub keep: Keep,
+    /// RMA: which remote operations share a value set.
+    pub sets: Sharing,
     /// Explicit finite variables.
     pub promote: Promote,
     /// Run a thread's local steps together with the step before them.
@@ -162,6 +165,7 @@ impl Default for Options {
             drop_buffered: false,
             shortcuts: true,
             keep: Keep::default(),
+            sets: Sharing::default(),
             promote: Promote::default(),
             compress: true,
             merge: false,

@@ -18,7 +18,7 @@ use palisade_abstraction::finite::{Finite, Values};
 use palisade_memory::beyond::{Abstract, CLAIM, Claim, Keep};
 use palisade_memory::blocks::written_cells;
 use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
-use palisade_memory::value_sets::Wanted;
+use palisade_memory::value_sets::{Sharing, Wanted};
 use palisade_memory::{need, pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{
@@ -240,6 +240,7 @@ pub(crate) struct Reducer<'a> {
     keep: Keep,
     instances: Vec<Instance>,
     copies: u32,
+    sharing: Sharing,
     /// Found when they are needed first.
     claims: Option<Claims>,
 }
@@ -255,6 +256,7 @@ impl<'a> Reducer<'a> {
             keep: options.keep,
             instances: instances.to_vec(),
             copies: options.copies(),
+            sharing: options.sets,
             claims: None,
         }
     }
@@ -333,6 +335,7 @@ impl<'a> Reducer<'a> {
             values: &values,
             copies: self.copies,
             exact,
+            sharing: self.sharing,
         };
         rma::reduce_sets(self.program, slots, &wanted)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use palisade_arbitrary::{Shape, generate};
 use palisade_machine::explore;
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-use palisade_verify::{Buffers, Keep, Options, Promote, verify};
+use palisade_verify::{Buffers, Keep, Options, Promote, Sharing, verify};
 
 fn parse(text: &str) -> Program {
     match palisade_frontend::pal::parse(Source::new("random.pal", text)) {
@@ -178,6 +178,7 @@ fn rma_sets() {
             model: Model::Rma,
             promote: [Promote::Auto, Promote::Never][seed as usize % 2],
             buffers: Buffers::Abstract((seed / 2 % 3) as u32),
+            sets: [Sharing::Statement, Sharing::Variable][seed as usize / 6 % 2],
             max_rounds: 20,
             ..Options::default()
         };
@@ -282,11 +283,13 @@ const UNBOUNDED_REMOTE: &[(&str, bool)] = &[
 #[test]
 fn certificates_under_rma_are_tight() {
     let holding = UNBOUNDED_REMOTE.iter().filter(|(_, holds)| *holds);
-    for (text, _) in holding {
+    let both = [Sharing::Statement, Sharing::Variable];
+    for ((text, _), sets) in holding.flat_map(|h| both.map(|sets| (h, sets))) {
         let program = parse(text);
         let options = Options {
             model: Model::Rma,
             buffers: Buffers::Abstract(0),
+            sets,
             ..Options::default()
         };
         let certificate = verify(&program, &options).certificate.expect("it holds");

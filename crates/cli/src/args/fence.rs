@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, ModelArg};
+use super::{CommonArgs, ModelArg, SetsArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade fence`.
@@ -52,6 +52,9 @@ pub(crate) struct FenceArgs {
     /// Store buffers in proofs, as for `verify`
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
+    /// Value sets of remote operations in proofs, as for `verify`
+    #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
+    pub(crate) sets: SetsArg,
     /// Ignore the program's own `predicate` hints
     #[arg(long, help_heading = "Method")]
     pub(crate) no_hints: bool,

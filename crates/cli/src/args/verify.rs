@@ -165,6 +165,9 @@ pub(crate) struct VerifyArgs {
     /// Which stores abstract buffers know exactly
     #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
     pub(crate) keep: KeepArg,
+    /// Value sets of remote operations (RMA): what has one of its own
+    #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
+    pub(crate) sets: SetsArg,
     /// How many copies of each thread declared with [n] or [*] run: a number, or `any`
     /// for a proof for every number
     #[arg(long, value_name = "N|any", value_parser = threads, help_heading = "Method")]
@@ -216,6 +219,9 @@ pub(crate) struct ReduceArgs {
     /// Which stores abstract buffers know exactly
     #[arg(long, value_enum, default_value_t = KeepArg::Newest)]
     pub(crate) keep: KeepArg,
+    /// Value sets of remote operations (RMA): what has one of its own
+    #[arg(long, value_enum, default_value_t = SetsArg::Statement)]
+    pub(crate) sets: SetsArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -243,6 +249,24 @@ impl From<KeepArg> for palisade_verify::Keep {
         match keep {
             KeepArg::Newest => Self::Newest,
             KeepArg::Oldest => Self::Oldest,
+        }
+    }
+}
+
+/// What has a value set of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SetsArg {
+    /// Each remote statement
+    Statement,
+    /// Each variable that remote statements read: fewer sets, with more values
+    Variable,
+}
+
+impl From<SetsArg> for palisade_verify::Sharing {
+    fn from(sets: SetsArg) -> Self {
+        match sets {
+            SetsArg::Statement => Self::Statement,
+            SetsArg::Variable => Self::Variable,
         }
     }
 }

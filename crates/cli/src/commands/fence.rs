@@ -230,6 +230,7 @@ fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
             model,
             threads: args.copies,
             buffers: args.buffers.0.clone(),
+            sets: args.sets.into(),
             hints: !args.no_hints,
             // Programs with few states are proved state by state.
             hunt: model != Model::Rma,

@@ -14,7 +14,7 @@ use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
 use palisade_report::{Document, Outcome};
-use palisade_verify::{Buffers, Keep, cell_values, stored_values};
+use palisade_verify::{Buffers, Keep, Sharing, cell_values, stored_values};
 
 use crate::CommandResult;
 use crate::args::ReduceArgs;
@@ -37,7 +37,12 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
-    let reduced = reduce(&program, model, &args.buffers.0, args.keep.into())?;
+    let reduced = match model {
+        Model::Rma => remote(&program, &args.buffers.0, args.sets.into()),
+        Model::Sc | Model::Tso | Model::Pso => {
+            reduce(&program, model, &args.buffers.0, args.keep.into())
+        }
+    }?;
     let text = text(&program, &reduced, model, &args.buffers.to_string())?;
     let document = Document {
         text: Some(text.clone()),
@@ -49,9 +54,6 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
 
 fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Result<Reduced> {
     let (is_tso, is_pso) = (model == Model::Tso, model == Model::Pso);
-    if model == Model::Rma {
-        return remote(program, buffers);
-    }
     if !is_tso && !is_pso {
         bail!("there is no reduction for {model}; use tso, pso or rma");
     }
@@ -81,7 +83,7 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
 }
 
 /// Pending remote operations in slots.
-fn remote(program: &Program, buffers: &Buffers) -> Result<Reduced> {
+fn remote(program: &Program, buffers: &Buffers, sharing: Sharing) -> Result<Reduced> {
     match buffers {
         Buffers::Auto => {
             bail!("`reduce` needs a number of slots: --buffers bounded:K or abstract:K")
@@ -92,6 +94,7 @@ fn remote(program: &Program, buffers: &Buffers) -> Result<Reduced> {
                 values: &cell_values(program),
                 copies: 2,
                 exact: 0,
+                sharing,
             };
             Ok(rma::reduce_sets(program, *slots, &wanted))
         }
@@ -105,7 +108,9 @@ fn account(reduced: &Reduced, model: Model) -> String {
                 // operations of thread T are pending, $hasV_T_O whether one may write its V-th value.\n\
                 // Where values are not listed, $setT_O stands for a set: a store adds to it, a load\n\
                 // gives some element, and it is empty while $moreT_O is 0. As a plain variable,\n\
-                // which it is when this text is read again, it has fewer runs. With sets the\n\
+                // which it is when this text is read again, it has fewer runs. With one set for\n\
+                // each variable, all operations that read it share one, empty while $usedT_O is 0,\n\
+                // by the first of them; each has its own $more. With sets the\n\
                 // program has every run of the original, and may have more."
             .to_owned();
     }

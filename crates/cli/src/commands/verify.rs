@@ -11,8 +11,8 @@ use palisade_program::symmetry::Asymmetry;
 use palisade_program::{Count, Program, Source, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
-    ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Strategy, Threads, many, verify,
-    waits_for_all, with_joins, with_threads,
+    ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Sharing, Strategy, Threads, many,
+    verify, waits_for_all, with_joins, with_threads,
 };
 use serde_json::{Map, Value, json};
 
@@ -162,6 +162,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         cube_size: args.cube_size.unwrap_or(defaults.cube_size),
         buffers: args.buffers.0.clone(),
         keep: args.keep.into(),
+        sets: args.sets.into(),
         promote: if args.no_explicit {
             Promote::Never
         } else {
@@ -205,6 +206,10 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "keep": match options.keep {
             Keep::Newest => "newest",
             Keep::Oldest => "oldest",
+        },
+        "sets": match options.sets {
+            Sharing::Statement => "statement",
+            Sharing::Variable => "variable",
         },
         "explicit": !args.no_explicit,
         "merge": options.merge,
