@@ -213,6 +213,32 @@ fn slips_are_found() {
             "c.key != k",
             "not linearizable",
         ),
+        // A node is linked out after its lock was given back.
+        (
+            "lock_coupling_set.pal",
+            "    p.next = n;\n    commit;\n    unlock(c.l);\n    unlock(p.l);",
+            "    unlock(c.l);\n    unlock(p.l);\n    p.next = n;\n    commit;",
+            "not linearizable",
+        ),
+        (
+            "lock_coupling_set.pal",
+            "n = c.next;\n    p.next = n;",
+            "n = c.next;\n    p.next = c;",
+            "not linearizable",
+        ),
+        // Nobody looks again behind the locks.
+        (
+            "lazy_set.pal",
+            "if (!p.removed && !c.removed && p.next == c)",
+            "if (true)",
+            "not linearizable",
+        ),
+        (
+            "lazy_set.pal",
+            "if (!p.removed && p.next == c) {\n            if (c",
+            "if (!p.removed) {\n            if (c",
+            "not linearizable",
+        ),
         (
             "harris_set.pal",
             "cas(c.next, s, pack(s.ptr, true))",

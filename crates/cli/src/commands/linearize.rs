@@ -185,9 +185,16 @@ fn judge(
     let cost = (search.states, search.transitions);
     let mut judgement = judged(program, options, context, search)?;
     (judgement.states, judgement.transitions) = cost;
-    if let Some(claims) = judgement.may_hold.take().filter(|_| !args.no_proof) {
-        let found_points = !program.has_commits();
-        try_proof(args, context, &claims, found_points, &mut judgement);
+    let claims = judgement.may_hold.take();
+    let searched = judgement.bound.is_some() && options.reclaim == Reclaim::Never;
+    match claims {
+        _ if args.no_proof => {}
+        Some(claims) => {
+            let found_points = !program.has_commits();
+            try_proof(args, context, &claims, found_points, &mut judgement);
+        }
+        None if searched => judgement.notes.push(proof::not_tried(program)),
+        None => {}
     }
     if options.reclaim != Reclaim::Never && !program.frees() {
         let note = "the program frees nothing: --free makes no difference but for leaks";

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use palisade_linearize::prove::{
     Interleaving, Level, Options, Proof, Soft, Unsupported, emit, prove,
 };
+use palisade_program::Span;
 use palisade_program::heap::print::Names;
 use palisade_program::heap::{Program, Specification};
 use palisade_shape::analysis::Analysis;
@@ -61,6 +62,23 @@ pub(super) struct Proved {
     pub(super) notes: Vec<String>,
     /// Whether a certificate was checked.
     pub(super) certified: bool,
+}
+
+/// Why no proof is tried though nothing speaks against the program within the bounds.
+pub(super) fn not_tried(program: &Program) -> String {
+    let sets = Unsupported {
+        what: "the specification `set`".to_owned(),
+        span: Span::default(),
+    };
+    match program.specification {
+        Specification::Set => unsupported(program, &sets),
+        Specification::Stack
+        | Specification::Queue
+        | Specification::Own(_)
+        | Specification::Nothing => {
+            "no proof was tried: a proof needs commit points that explain short runs".to_owned()
+        }
+    }
 }
 
 /// What came of it.
@@ -156,6 +174,12 @@ fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result
 }
 
 pub(super) fn unsupported(program: &Program, no: &Unsupported) -> String {
+    if program.specification == Specification::Set {
+        return "no proof: sets are searched within the bounds only, since what a set holds depends on \
+                comparing values, which the prover has no words for; --threads, --ops and --values \
+                search further"
+            .to_owned();
+    }
     let mut text = format!("no proof: {} is not supported by the prover", no.what);
     if no.span.start > 0 {
         // Writing to a string does not fail.
