@@ -29,7 +29,7 @@ pub(crate) struct LinearizeArgs {
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = InterleavingArg::Full, help_heading = "Proof")]
     pub(crate) interleaving: InterleavingArg,
     /// Tell threads apart by location and locals instead of collapsing them into one
-    /// object; with --threads N for that many threads only
+    /// object; with --threads N that many threads only, each an object of its own
     #[arg(long, help_heading = "Proof")]
     pub(crate) no_collapse: bool,
     /// Soft invariants: what the proof knows of threads that it has collapsed

@@ -153,6 +153,29 @@ pub struct Text {
     pub locations: usize,
 }
 
+/// What keeps threads and their states apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Apart {
+    /// Nothing: all threads are one object.
+    Nothing,
+    /// There are so many threads, each with a name. Soft invariants keep what must not be lost when
+    /// states are joined.
+    Names,
+    /// Where threads are and where their locals point.
+    Facts,
+}
+
+impl Apart {
+    /// What is tried first.
+    const fn first(options: &Options<'_>) -> Self {
+        match (options.collapse, options.threads, options.soft) {
+            (true, _, _) => Self::Nothing,
+            (false, Some(_), Soft::Hand | Soft::Found | Soft::Over | Soft::All) => Self::Names,
+            (false, Some(_), Soft::None) | (false, None, _) => Self::Facts,
+        }
+    }
+}
+
 /// How much the model's vocabulary says about the heap; the next level is tried when
 /// one does not suffice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -208,7 +231,14 @@ impl Proof {
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
     let program = plain::plain(program)?;
     let fragment = Fragment::of(&program, options.interleaving)?;
-    Ok(model::text(&fragment, options, level, lists(&fragment)))
+    let apart = Apart::first(options);
+    Ok(model::text(
+        &fragment,
+        options,
+        apart,
+        level,
+        lists(&fragment),
+    ))
 }
 
 /// What the model of one method has.
@@ -256,18 +286,36 @@ pub fn counts(
 pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
     let program = plain::plain(program)?;
     let fragment = Fragment::of(&program, options.interleaving)?;
-    let mut proof = at_level(&fragment, options, Level::Ghosts);
-    for level in LEVELS.into_iter().skip(1) {
-        let more_may_help = matches!(
-            proof.verdict,
-            Verdict::Unknown(Reason::Messages | Reason::Stopped(_))
-        ) && !proof.messages.is_empty();
-        if !more_may_help {
-            break;
+    let proof = by_levels(&fragment, options, Apart::first(options));
+    // With threads that have names, states may be kept apart that were joined.
+    if Apart::first(options) == Apart::Names && more_may_help(&proof) {
+        let fine = by_levels(&fragment, options, Apart::Facts);
+        if fine.holds() {
+            return Ok(fine);
         }
-        proof = at_level(&fragment, options, level);
     }
     Ok(proof)
+}
+
+/// One level after another.
+fn by_levels(fragment: &Fragment<'_>, options: &Options<'_>, apart: Apart) -> Proof {
+    let mut proof = at_level(fragment, options, apart, Level::Ghosts);
+    for level in LEVELS.into_iter().skip(1) {
+        if !more_may_help(&proof) {
+            break;
+        }
+        proof = at_level(fragment, options, apart, level);
+    }
+    proof
+}
+
+/// Whether a more precise model may do where this one did not.
+fn more_may_help(proof: &Proof) -> bool {
+    let gave_up = matches!(
+        proof.verdict,
+        Verdict::Unknown(Reason::Messages | Reason::Stopped(_))
+    );
+    gave_up && !proof.messages.is_empty()
 }
 
 /// Whether the program's lists should have no cycles, and the model can say so.
@@ -277,10 +325,10 @@ fn lists(fragment: &Fragment<'_>) -> bool {
 }
 
 /// One level. That no list becomes cyclic is proved too if that is possible.
-fn at_level(fragment: &Fragment<'_>, options: &Options<'_>, level: Level) -> Proof {
-    let proof = attempt(fragment, options, level, lists(fragment));
+fn at_level(fragment: &Fragment<'_>, options: &Options<'_>, apart: Apart, level: Level) -> Proof {
+    let proof = attempt(fragment, options, apart, level, lists(fragment));
     if proof.messages == [CYCLE] {
-        return attempt(fragment, options, level, false);
+        return attempt(fragment, options, apart, level, false);
     }
     proof
 }
@@ -293,11 +341,17 @@ pub fn prove_at(
 ) -> Result<Proof, Unsupported> {
     let program = plain::plain(program)?;
     let fragment = Fragment::of(&program, options.interleaving)?;
-    Ok(at_level(&fragment, options, level))
+    Ok(at_level(&fragment, options, Apart::first(options), level))
 }
 
-fn attempt(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acyclic: bool) -> Proof {
-    let text = model::text(fragment, options, level, acyclic);
+fn attempt(
+    fragment: &Fragment<'_>,
+    options: &Options<'_>,
+    apart: Apart,
+    level: Level,
+    acyclic: bool,
+) -> Proof {
+    let text = model::text(fragment, options, apart, level, acyclic);
     let settings = analysis::Options {
         limits: Limits {
             structures: options.max_structures,

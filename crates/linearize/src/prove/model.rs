@@ -9,16 +9,26 @@ use super::fragment::{Effect, Fragment, Location, Sequence};
 use super::given::{further, hand, over};
 use super::soft::{Chosen, Invariant, found};
 use super::walk::walk;
-use super::{Level, Options, Soft, Text};
+use super::{Apart, Level, Options, Soft, Text};
 
 /// The text of a model; `acyclic` says whether it complains of links that may close a cycle.
-pub fn text(fragment: &Fragment<'_>, options: &Options<'_>, level: Level, acyclic: bool) -> Text {
+pub fn text(
+    fragment: &Fragment<'_>,
+    options: &Options<'_>,
+    apart: Apart,
+    level: Level,
+    acyclic: bool,
+) -> Text {
     let (facts, chosen) = chosen(fragment, options.soft, level);
     let soft = chosen.invariants;
     let mut writer = Writer {
         fragment,
         level,
-        keep: if options.collapse { "nonabs" } else { "abs" },
+        keep: match apart {
+            Apart::Nothing | Apart::Names => "nonabs",
+            Apart::Facts => "abs",
+        },
+        named: options.threads.is_some(),
         many: options.threads.is_none(),
         acyclic,
         out: String::new(),
@@ -73,6 +83,8 @@ struct Writer<'a> {
     level: Level,
     /// Whether thread predicates are abstraction predicates.
     keep: &'static str,
+    /// Whether threads have names.
+    named: bool,
     /// Whether there are any number of threads.
     many: bool,
     /// Whether links that may close a cycle are complained of.
@@ -238,7 +250,14 @@ impl Writer<'_> {
     fn threads(&mut self, facts: &[Fact]) {
         for fact in facts {
             if let Some(definition) = fact.definition(self.fragment) {
-                let (name, keep) = (fact.name(self.fragment), self.keep);
+                let name = fact.name(self.fragment);
+                // What is said of the nodes that locals point to is mostly known of these nodes.
+                let of_node = matches!(fact, Fact::On(..));
+                let keep = if self.named && of_node {
+                    "nonabs"
+                } else {
+                    self.keep
+                };
                 self.line(&format!("%i {name}(t) = {definition} {keep}"));
             }
         }
