@@ -364,13 +364,15 @@ impl Driver<'_> {
             let Some(plan) = teacher.plan(pupil, stage) else {
                 break;
             };
+            let helps_out = self.options.strategy == Strategy::Program
+                && plan.options.strategy == Strategy::Lazy;
             verdict = match plan.bug {
                 Some(bug) => self.known(*bug),
                 None => self.attempt(task, space, plan, max_states),
             };
             let cost = teacher.take_cost();
             self.report.stats = std::mem::take(&mut self.report.stats).following(&cost);
-            if stage == 2 && self.options.strategy == Strategy::Program {
+            if stage > 0 && helps_out {
                 self.report.notes.push(TOO_WEAK.to_owned());
             }
             match &verdict {

@@ -180,19 +180,22 @@ impl<'a> Teacher<'a> {
 
     /// The cubes of the Boolean program under SC with these predicates.
     pub fn cubes(&self, promote: bool, atoms: &BTreeSet<Atom>) -> BTreeSet<Literals> {
-        self.boolean_program(promote, atoms).0
+        self.boolean_program(promote, atoms, false).0
     }
 
-    /// The facts of the Boolean program under SC with these predicates.
-    pub fn facts(&self, promote: bool, atoms: &BTreeSet<Atom>) -> BTreeSet<Fact> {
-        self.boolean_program(promote, atoms).1
+    /// The facts of the Boolean program under SC with these predicates. `split`: also those that
+    /// a search needs which decides what predicates leave open.
+    pub fn facts(&self, promote: bool, atoms: &BTreeSet<Atom>, split: bool) -> BTreeSet<Fact> {
+        self.boolean_program(promote, atoms, split).1
     }
 
-    /// The Boolean program under SC, as far as its states are reached.
+    /// The Boolean program under SC, as far as its states are reached; with cases split if
+    /// there is no proof without, or if that is asked for.
     fn boolean_program(
         &self,
         promote: bool,
         atoms: &BTreeSet<Atom>,
+        split_too: bool,
     ) -> (BTreeSet<Literals>, BTreeSet<Fact>) {
         let space = self.space(promote);
         let mut predicates = Predicates::default();
@@ -226,7 +229,7 @@ impl<'a> Teacher<'a> {
             let found = tables.all_cubes();
             cubes.extend(found.iter().map(|cube| literals_of(&predicates, cube)));
             facts.extend(tables.facts(&predicates));
-            if !matches!(outcome, Ok(search::Outcome::Error(_))) {
+            if !split_too && !matches!(outcome, Ok(search::Outcome::Error(_))) {
                 break;
             }
         }
@@ -310,7 +313,8 @@ impl Teacher<'_> {
         Some(plan)
     }
 
-    /// Cubes first, then those of a strengthened proof, then the lazy strategy.
+    /// Cubes first, then those of a strengthened proof, then the lazy strategy. The Boolean program
+    /// is tried as it is, then with cases split, then that of a strengthened proof.
     fn plan_cubes(
         &self,
         plan: &mut Plan<'_>,
@@ -330,18 +334,30 @@ impl Teacher<'_> {
             (Lesson::Bug(_) | Lesson::Nothing, _) => return None,
         };
         let proved = matches!(&*lesson, Lesson::Proof(_));
+        let whole = proved && self.options.strategy == Strategy::Program;
+        let (split, stage) = match stage {
+            0 => (false, 0),
+            stage if whole => (true, stage - 1),
+            stage => (false, stage),
+        };
         if stage > 0 {
             atoms = self.strengthened(pupil.promote, &atoms);
         }
         plan.atoms = lifted(self, reduced, pupil, &atoms, stage > 0);
         match stage {
-            0 | 1 if proved && self.options.strategy == Strategy::Program => {
+            0 | 1 if whole => {
                 plan.options.refine = false;
+                if !split {
+                    // Cases are split with the facts for that.
+                    plan.options.max_rounds = plan.options.max_rounds.min(1);
+                }
                 let sc = self.space(pupil.promote);
                 let mut copies = copies(&sc, reduced, pupil.space);
                 copies.mixed = stage > 0;
+                copies.incoming = incoming(&sc, reduced, pupil.space);
                 take_elements(&mut copies, pupil.space);
-                plan.facts = Extrapolated::new(&self.facts(pupil.promote, &atoms), &copies);
+                let facts = self.facts(pupil.promote, &atoms, split);
+                plan.facts = Extrapolated::new(&facts, &copies);
             }
             0 | 1 if proved => {
                 plan.options.strategy = Strategy::Cubes;
@@ -359,6 +375,16 @@ impl Teacher<'_> {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether what is said of targets is said of all that may be written to them. Where predicates
+    /// are only added on demand, finding the few that are needed is cheaper.
+    fn takes_incoming(&self) -> bool {
+        match self.options.extrapolate {
+            Extrapolate::Predicates | Extrapolate::Cubes => true,
+            Extrapolate::Auto => self.options.strategy == Strategy::Program,
+            Extrapolate::None => false,
+        }
     }
 
     /// Hands out the lifted predicates of the proof, then those of a strengthened
@@ -400,6 +426,9 @@ fn lifted(
     let sc = teacher.space(pupil.promote);
     let mut copies = copies(&sc, reduced, pupil.space);
     copies.mixed = widely;
+    if teacher.takes_incoming() {
+        copies.incoming = incoming(&sc, reduced, pupil.space);
+    }
     let mut lifted = copies.lift_atoms(atoms);
     if widely {
         lifted.extend(copies.neighbours(atoms));
@@ -414,10 +443,45 @@ fn take_elements(copies: &mut Copies, space: &Space<'_>) {
     let all = copies.threads.iter().flat_map(|t| &t.places);
     let of_sets = all.filter(|(_, places)| places.iter().any(is_set));
     let places = of_sets.map(|(var, _)| (*var, vec![element])).collect();
+    let of_sets = copies.incoming.iter().filter(|(_, place)| is_set(place));
+    let taken: Vec<(Var, Var)> = of_sets.map(|(var, _)| (*var, element)).collect();
+    copies.incoming.extend(taken);
     copies.threads.push(Thread {
         places,
         single: false,
     });
+}
+
+/// Which variables get the values of which slots and sets: the targets of remote operations. What is
+/// to be known of a target is to be known of all that may be written to it, also in
+/// relation to the variable that the operation reads, which may have changed since.
+fn incoming(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Vec<(Var, Var)> {
+    let var = |slot: usize| Var(slot as u32);
+    let mut all = Vec::new();
+    for (number, instance) in space.threads.iter().enumerate() {
+        let template = &reduced.templates[instance.template.index()];
+        for (index, part) in template.locals.iter().enumerate() {
+            if let Part::Carried(operation, _) = part {
+                let target = template.operations[*operation as usize].target;
+                let slot = space.local_slot(number, index.into());
+                all.push((var(sc.cell_slot(target)), var(slot)));
+            }
+        }
+    }
+    let sets = reduced.sets.iter().flat_map(|(_, cells)| cells.iter());
+    for (number, set) in sets.enumerate() {
+        if set.part != SetPart::Summary {
+            continue;
+        }
+        let operations = &reduced.templates[set.template].operations;
+        let own = &operations[set.operation as usize];
+        let slot = space.cell_slot(Cell::from(sc.program.cell_count() + number));
+        let alike = operations.iter().filter(|o| o.source == own.source);
+        all.extend(alike.map(|o| (var(sc.cell_slot(o.target)), var(slot))));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Which variables of `space`, the space of `reduced`, hold copies of which of `sc`,

@@ -1,6 +1,7 @@
 //! Extrapolation on the examples of seed 000: Figures 3 and 4 (why predicates must
 //! not be buffered themselves), Figure 8 (intra-thread coherence), and how many
-//! predicates the rules of section 5 give (Tables 1 and 2).
+//! predicates the rules of section 5 give (Tables 1 and 2); and what extrapolation to value sets
+//! needs beyond seed 004.
 
 use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;
@@ -236,4 +237,27 @@ never x[1] == 2;
             assert_eq!(witness.start.model, model);
         }
     }
+}
+
+/// What is known of `Y` was known of all that is on its way to it, and of how that compares with
+/// `X`, which goes on: no variable replaced by its set says so.
+#[test]
+fn what_is_said_of_a_target_is_said_of_what_it_may_get() {
+    let program = parse(
+        "process a { shared X = 0; while (1) { X = X + 1; } }
+         process b { shared Y = 0; while (1) { Y = get(X, a); } }
+         never Y > X;",
+    );
+    let options = Options {
+        model: Model::Rma,
+        strategy: Strategy::Program,
+        buffers: Buffers::Abstract(0),
+        ..Options::default()
+    };
+    let report = verify(&program, &options);
+    assert_eq!(report.verdict, Verdict::Holds);
+    assert!(report.certified);
+    assert!(report.notes.is_empty(), "{:?}", report.notes);
+    let (calls, facts) = report.stats.extrapolated.expect("it was extrapolated");
+    assert!(calls == 0 && facts > 0, "{calls} calls, {facts} facts");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use palisade_arbitrary::{Shape, generate};
 use palisade_machine::explore;
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-use palisade_verify::{Buffers, Keep, Options, Promote, Sharing, verify};
+use palisade_verify::{Buffers, Keep, Options, Promote, Sharing, Strategy, verify};
 
 fn parse(text: &str) -> Program {
     match palisade_frontend::pal::parse(Source::new("random.pal", text)) {
@@ -190,6 +190,28 @@ fn rma_sets() {
         compare(&text, &options, &mut tally);
     }
     println!("rma with sets: {tally:?}");
+    let total = tally.holds + tally.violated + tally.unknown;
+    assert!(tally.holds * 2 >= total, "{tally:?}");
+}
+
+/// The Boolean program of the proof under SC, renamed: also where predicates are needed for all data.
+#[test]
+fn rma_extrapolated() {
+    let mut tally = Tally::default();
+    for seed in 0..count(60) {
+        let options = Options {
+            model: Model::Rma,
+            strategy: Strategy::Program,
+            promote: Promote::Never,
+            buffers: Buffers::Abstract((seed % 2) as u32),
+            sets: [Sharing::Statement, Sharing::Variable][seed as usize / 2 % 2],
+            max_rounds: 20,
+            ..Options::default()
+        };
+        let text = generate(75_000 + seed, &Shape::rma());
+        compare(&text, &options, &mut tally);
+    }
+    println!("rma extrapolated: {tally:?}");
     let total = tally.holds + tally.violated + tally.unknown;
     assert!(tally.holds * 2 >= total, "{tally:?}");
 }

@@ -29,6 +29,9 @@ pub struct Copies {
     pub same: BTreeMap<Var, Var>,
     /// The threads' buffers.
     pub threads: Vec<Thread>,
+    /// Places whose values a variable under SC may get: what is said of the variable then was said
+    /// of the place before.
+    pub incoming: Vec<(Var, Var)>,
     /// Whether copies of several threads may stand in one formula. Rule 6 takes this
     /// as not needed; a variable of one thread compared with one of another needs it
     /// when both are buffered.
@@ -46,6 +49,9 @@ impl Copies {
     /// each thread every way to take buffered copies for some of them.
     pub fn choices(&self, vars: &BTreeSet<Var>) -> Vec<Substitution> {
         let mut all = vec![self.substitution(vars, &BTreeMap::new())];
+        let incoming = self.incoming.iter().filter(|(var, _)| vars.contains(var));
+        let incoming = incoming.map(|(var, place)| BTreeMap::from([(*var, *place)]));
+        all.extend(incoming.map(|way| self.substitution(vars, &way)));
         if self.mixed {
             let everywhere: Vec<(Var, Vec<Var>)> =
                 vars.iter().map(|v| (*v, self.all(*v))).collect();

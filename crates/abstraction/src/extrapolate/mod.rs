@@ -20,7 +20,8 @@
 //!
 //! *RMA* (seed 004, section 4.2). What the network has read for a pending operation, and
 //! any element of an operation's value set, are copies of the variable that the operation
-//! reads. [`program`] takes over whole Boolean programs.
+//! reads. What is said of the target is said of them too ([`Copies::incoming`]): the target may get
+//! them. [`program`] takes over whole Boolean programs.
 //!
 //! *Cubes* (section 4.3) are lifted as one formula: all literals of a cube by the
 //! same choice ([`Copies::lift_cubes`]). [`listed`] searches these and single

@@ -18,6 +18,12 @@
 //! | `addToSet(XSet, X)`: `choose(p[XSet/X] & p, !p[XSet/X] & !p)` | the predicate is false for some element if it is for one that was there or for the new one: a disjunction |
 //! | predicates over `Y` and a set are unknown after `Y = randomElem(XSet)` | no fact speaks of two sets, unless a literal contradicts its negation |
 //!
+//! To the letter the first rule is unsound for a predicate over both `X` and `Y`: after `Y = X` it is
+//! known that `X <= Y`, after `Y = randomElem(XSet)` it is not, since `X` may have changed. Here the
+//! condition that is asked about has the element where it had `Y`, and it takes a predicate that
+//! relates `X` to `XSet` to answer it. These come from [`Copies::incoming`]: what is said of `Y` is
+//! said of the sets that are written to `Y`. Without them Bakery is not proved.
+//!
 //! What is left out only makes the program less precise. The facts of the initial states
 //! are evaluated.
 
@@ -25,12 +31,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_logic::{Formula, Prover, Reason};
 
-use crate::cubes::{Cover, Cube, CubeSearch, Question};
+use crate::cubes::{Cover, Cube, CubeSearch, Question, size};
 use crate::extrapolate::copies::Copies;
 use crate::extrapolate::lift::Literals;
 
 /// Most cubes that are combined for a disjunction.
-const MOST_CUBES: usize = 64;
+const MOST_CUBES: usize = 1000;
 
 /// A cube and conditions that cannot hold at once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -158,7 +164,10 @@ impl CubeSearch for Extrapolated {
                     longer.insert(cube.with(other));
                 }
             }
-            all = longer.cubes().iter().take(MOST_CUBES).cloned().collect();
+            all = longer.cubes().to_vec();
+            // Small ones hold in more states.
+            all.sort_by_key(size);
+            all.truncate(MOST_CUBES);
         }
         Ok(all.into_iter().collect())
     }
