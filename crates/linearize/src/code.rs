@@ -63,7 +63,9 @@ fn live(body: &Body) -> Vec<Vec<bool>> {
             for commit in &edge.commits {
                 uses_of_cond(&commit.when, &mut |id| before[id.index()] = true);
             }
-            writes(&edge.step, &mut |id| before[id.index()] = false);
+            for id in edge.step.assigned() {
+                before[id.index()] = false;
+            }
             uses(&edge.step, &mut |id| before[id.index()] = true);
             let known = &mut live[edge.from.index()];
             for (known, before) in known.iter_mut().zip(before) {
@@ -97,26 +99,6 @@ fn uses_of_place(place: Place, f: &mut dyn FnMut(LocalId)) {
     match place {
         Place::Shared(_) => {}
         Place::Field { of, .. } => f(of),
-    }
-}
-
-fn writes(step: &Step, f: &mut dyn FnMut(LocalId)) {
-    match step {
-        Step::Assign { to, .. } | Step::Havoc { to } | Step::New { to } => f(*to),
-        Step::Read { to, tag, .. } => {
-            f(*to);
-            if let Some(tag) = tag {
-                f(*tag);
-            }
-        }
-        Step::Skip
-        | Step::Assume(_)
-        | Step::Write { .. }
-        | Step::Cas { .. }
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Free(_)
-        | Step::Return(_) => {}
     }
 }
 

@@ -226,16 +226,7 @@ fn spelled_out(mut text: String, names: &Names<'_>, body: &Body) -> String {
 /// A step with the value that it is about.
 fn noted(text: String, step: &Step, body: &Body, locals: &[Value]) -> String {
     let local = |id: palisade_program::LocalId| shown_value(locals[id.index()]);
-    let of_term = |term: &Term| match term {
-        Term::Local(id) => Some(local(*id)),
-        Term::Null
-        | Term::Empty
-        | Term::Undefined
-        | Term::Bool(_)
-        | Term::Int(_)
-        | Term::Plus(..)
-        | Term::Shared(_) => None,
-    };
+    let of_term = |term: &Term| term.local().map(local);
     let note = match step {
         Step::Read { to, tag, .. } => match tag {
             Some(tag) => Some(format!("{}, {}", local(*to), local(*tag))),

@@ -23,9 +23,11 @@
 //!
 //! | file | term |
 //! |---|---|
+//! | `access` | the parts of steps and terms |
 //! | [`mod@print`] | a heap program as text |
 //! | [`soft`] | soft invariants that the user gives |
 
+mod access;
 pub mod print;
 pub mod soft;
 
@@ -587,19 +589,11 @@ impl Program {
                 Term::Empty | Term::Undefined => false,
                 Term::Null | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => false,
             };
-            method.body.edges.iter().any(|edge| match &edge.step {
-                Step::Assume(cond) => cond.compares(&data),
-                Step::Cas { expect, .. } => data(*expect),
-                Step::Skip
-                | Step::Assign { .. }
-                | Step::Havoc { .. }
-                | Step::New { .. }
-                | Step::Read { .. }
-                | Step::Write { .. }
-                | Step::Lock(_)
-                | Step::Unlock(_)
-                | Step::Free(_)
-                | Step::Return(_) => false,
+            method.body.edges.iter().any(|edge| {
+                let tested = edge.step.assumed().is_some_and(|cond| cond.compares(&data));
+                let expected =
+                    |step: &Step| matches!(step, Step::Cas { expect, .. } if data(*expect));
+                tested || expected(&edge.step)
             })
         })
     }

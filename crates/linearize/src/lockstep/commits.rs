@@ -277,28 +277,10 @@ fn stuck(room: &Room<'_>, edges: &[&Edge]) -> Option<LocalExpr> {
         return None;
     }
     let mut none = TRUE;
-    let mut fails = 0;
     for edge in edges {
-        match &edge.step {
-            HeapStep::Assume(cond) => {
-                none = none.and(room.cond(cond, &|_| Vec::new()).negate());
-            }
-            // A `cas` has two outcomes, and both are there.
-            HeapStep::Cas { .. } => fails += 1,
-            HeapStep::Skip
-            | HeapStep::Assign { .. }
-            | HeapStep::Havoc { .. }
-            | HeapStep::New { .. }
-            | HeapStep::Read { .. }
-            | HeapStep::Write { .. }
-            | HeapStep::Lock(_)
-            | HeapStep::Unlock(_)
-            | HeapStep::Free(_)
-            | HeapStep::Return(_) => return None,
-        }
-    }
-    if fails > 0 {
-        return None;
+        // Any other step is possible; of a `cas` both outcomes are there.
+        let cond = edge.step.assumed()?;
+        none = none.and(room.cond(cond, &|_| Vec::new()).negate());
     }
     Some(none)
 }

@@ -71,20 +71,7 @@ impl Hints {
         }
         for edge in &body.edges {
             let commits = edge.commits.iter().map(|commit| &commit.when);
-            let assumed = match &edge.step {
-                Step::Assume(cond) => Some(cond),
-                Step::Skip
-                | Step::Assign { .. }
-                | Step::Havoc { .. }
-                | Step::New { .. }
-                | Step::Read { .. }
-                | Step::Write { .. }
-                | Step::Cas { .. }
-                | Step::Lock(_)
-                | Step::Unlock(_)
-                | Step::Free(_)
-                | Step::Return(_) => None,
-            };
+            let assumed = edge.step.assumed();
             for cond in assumed.into_iter().chain(commits) {
                 self.of_cond(room, cond);
             }
@@ -158,26 +145,8 @@ fn sources(body: &Body, local: LocalId) -> BTreeSet<SharedId> {
 
 /// The local that a shared variable is read into.
 fn reads(step: &Step) -> Option<(LocalId, SharedId)> {
-    match step {
-        Step::Read {
-            to,
-            from: Place::Shared(from),
-            ..
-        } => Some((*to, *from)),
-        Step::Read {
-            from: Place::Field { .. },
-            ..
-        }
-        | Step::Skip
-        | Step::Assume(_)
-        | Step::Assign { .. }
-        | Step::Havoc { .. }
-        | Step::New { .. }
-        | Step::Write { .. }
-        | Step::Cas { .. }
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Free(_)
-        | Step::Return(_) => None,
+    match step.read()? {
+        (to, Place::Shared(from)) => Some((to, from)),
+        (_, Place::Field { .. }) => None,
     }
 }

@@ -367,45 +367,29 @@ pub fn facts(fragment: &Fragment<'_>, level: Level) -> Vec<Fact> {
 /// Whether some step makes the second the successor of the first.
 fn linked(fragment: &Fragment<'_>, x: usize, y: usize) -> bool {
     let (x, y) = (&fragment.variables[x], &fragment.variables[y]);
-    let is_link = |place: &Place| matches!(place, Place::Field { of, field } if *of == x.local && *field == fragment.link.0);
+    let link = Place::Field {
+        of: x.local,
+        field: fragment.link.0,
+    };
+    let (read, put) = ((y.local, link), (link, Term::Local(y.local)));
     let body = fragment.methods[x.method].body;
-    x.method == y.method
-        && body.edges.iter().any(|edge| match &edge.step {
-            Step::Read { to, from, .. } => *to == y.local && is_link(from),
-            Step::Write { to, value, .. } => *value == Term::Local(y.local) && is_link(to),
-            Step::Cas { at, new, .. } => *new == Term::Local(y.local) && is_link(at),
-            Step::Skip
-            | Step::Assume(_)
-            | Step::Assign { .. }
-            | Step::Havoc { .. }
-            | Step::New { .. }
-            | Step::Lock(_)
-            | Step::Unlock(_)
-            | Step::Free(_)
-            | Step::Return(_) => false,
-        })
+    let links = |step: &Step| {
+        step.read() == Some(read) || step.written() == Some(put) || step.swapped() == Some(put)
+    };
+    x.method == y.method && body.edges.iter().any(|edge| links(&edge.step))
 }
 
 /// Whether a method returns the local's value, or the value of its node.
 fn returned(fragment: &Fragment<'_>, v: usize) -> bool {
     let variable = &fragment.variables[v];
     let body = fragment.methods[variable.method].body;
-    fragment.methods[variable.method].returns
-        && body.edges.iter().any(|edge| match &edge.step {
-            Step::Return(value) => *value == Some(Term::Local(variable.local)),
-            Step::Read { to, from, .. } => {
-                matches!(from, Place::Field { of, .. } if *of == variable.local)
-                    && body.locals[to.index()].ty == palisade_program::heap::Type::Data
-            }
-            Step::Skip
-            | Step::Assume(_)
-            | Step::Assign { .. }
-            | Step::Havoc { .. }
-            | Step::New { .. }
-            | Step::Write { .. }
-            | Step::Cas { .. }
-            | Step::Lock(_)
-            | Step::Unlock(_)
-            | Step::Free(_) => false,
-        })
+    let gives = |step: &Step| {
+        let own = step.returned() == Some(Term::Local(variable.local));
+        let of_node = step.read().is_some_and(|(to, from)| {
+            matches!(from, Place::Field { of, .. } if of == variable.local)
+                && body.locals[to.index()].ty == palisade_program::heap::Type::Data
+        });
+        own || of_node
+    };
+    fragment.methods[variable.method].returns && body.edges.iter().any(|edge| gives(&edge.step))
 }

@@ -132,18 +132,7 @@ fn told_before(step: &Step, cond: &Cond) -> bool {
 
 /// Whether the step gives the local a value.
 pub(crate) fn assigns(step: &Step, local: LocalId) -> bool {
-    match step {
-        Step::New { to } | Step::Assign { to, .. } | Step::Havoc { to } => *to == local,
-        Step::Read { to, tag, .. } => *to == local || *tag == Some(local),
-        Step::Skip
-        | Step::Assume(_)
-        | Step::Write { .. }
-        | Step::Cas { .. }
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Free(_)
-        | Step::Return(_) => false,
-    }
+    step.assigned().any(|to| to == local)
 }
 
 /// The node with the argument matters as long as a commit may come.
@@ -171,31 +160,14 @@ fn keep_until_commit(body: &Body, mine: LocalId, live: &mut [Vec<bool>]) {
 fn keep_neighbours(body: &Body, link: FieldId, live: &mut [Vec<bool>]) {
     let before = live.to_vec();
     for edge in &body.edges {
-        let (place, local, read) = match &edge.step {
-            Step::Read { to, from, .. } => (from, *to, true),
-            Step::Write { to, value, .. } => match value {
-                Term::Local(id) => (to, *id, false),
-                Term::Null
-                | Term::Empty
-                | Term::Undefined
-                | Term::Bool(_)
-                | Term::Int(_)
-                | Term::Plus(..)
-                | Term::Shared(_) => continue,
-            },
-            Step::Skip
-            | Step::Assume(_)
-            | Step::Assign { .. }
-            | Step::Havoc { .. }
-            | Step::New { .. }
-            | Step::Cas { .. }
-            | Step::Lock(_)
-            | Step::Unlock(_)
-            | Step::Free(_)
-            | Step::Return(_) => continue,
+        let read = edge.step.read().map(|(to, from)| (from, to, true));
+        let written = edge.step.written();
+        let written = written.and_then(|(to, value)| Some((to, value.local()?, false)));
+        let Some((place, local, read)) = read.or(written) else {
+            continue;
         };
         let of = match place {
-            Place::Field { of, field } if *field == link && *of != local => *of,
+            Place::Field { of, field } if field == link && of != local => of,
             Place::Field { .. } | Place::Shared(_) => continue,
         };
         let (matters, kept) = if read { (local, of) } else { (of, local) };

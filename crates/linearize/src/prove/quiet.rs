@@ -115,14 +115,7 @@ pub(crate) fn private(body: &Body) -> Vec<Vec<bool>> {
 }
 
 fn escape(value: Term, private: &mut [bool]) {
-    match value {
-        Term::Local(id) => private[id.index()] = false,
-        Term::Null
-        | Term::Empty
-        | Term::Undefined
-        | Term::Bool(_)
-        | Term::Int(_)
-        | Term::Plus(..)
-        | Term::Shared(_) => {}
+    if let Some(id) = value.local() {
+        private[id.index()] = false;
     }
 }

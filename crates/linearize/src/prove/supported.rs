@@ -158,20 +158,9 @@ impl Fragment<'_> {
 
 /// Whether the step changes the local, or hands its value on to another local or the caller.
 pub(super) fn touches(step: &Step, local: LocalId) -> bool {
-    let handed = match step {
-        Step::Assign { value, .. } => *value == Term::Local(local),
-        Step::Return(value) => *value == Some(Term::Local(local)),
-        Step::Skip
-        | Step::Assume(_)
-        | Step::Havoc { .. }
-        | Step::New { .. }
-        | Step::Read { .. }
-        | Step::Write { .. }
-        | Step::Cas { .. }
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Free(_) => false,
-    };
+    let value = Term::Local(local);
+    let copied = matches!(step, Step::Assign { value: of, .. } if *of == value);
+    let handed = copied || step.returned() == Some(value);
     handed || assigns(step, local)
 }
 
@@ -187,20 +176,7 @@ pub fn free_choice(step: &Step) -> bool {
         | Cond::Or(..)
         | Cond::Holds(_) => false,
     };
-    match step {
-        Step::Havoc { .. } => true,
-        Step::Assume(cond) => on_choice(cond),
-        Step::Skip
-        | Step::Assign { .. }
-        | Step::New { .. }
-        | Step::Read { .. }
-        | Step::Write { .. }
-        | Step::Cas { .. }
-        | Step::Lock(_)
-        | Step::Unlock(_)
-        | Step::Free(_)
-        | Step::Return(_) => false,
-    }
+    matches!(step, Step::Havoc { .. }) || step.assumed().is_some_and(on_choice)
 }
 
 pub(super) fn link(program: &Program) -> Result<(FieldId, String), Unsupported> {

@@ -32,22 +32,11 @@ pub(super) const fn is_compound(expr: &Expr) -> bool {
 
 /// Whether it is a `cas`, or the opposite of one.
 pub(super) fn is_cas(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Cas(..) => true,
-        ExprKind::Not(inner) => is_cas(inner),
-        ExprKind::And(..)
-        | ExprKind::Or(..)
-        | ExprKind::Compare(..)
-        | ExprKind::Null
-        | ExprKind::Empty
-        | ExprKind::Bool(_)
-        | ExprKind::Int(_)
-        | ExprKind::Any
-        | ExprKind::Path(_)
-        | ExprKind::New(_)
-        | ExprKind::Pack(..)
-        | ExprKind::Add(..) => false,
+    let mut inner = expr;
+    while let ExprKind::Not(opposite) = &inner.kind {
+        inner = opposite;
     }
+    matches!(inner.kind, ExprKind::Cas(..))
 }
 
 impl Builder<'_> {
