@@ -109,7 +109,7 @@ fn verify_whole(program: &Program, options: &Options, knowledge: &Knowledge) -> 
 /// Whether a proof may do without predicates, whatever values there are. Other ways that
 /// are asked for are tried as asked.
 fn may_list_states(program: &Program, options: &Options) -> bool {
-    options.model != Model::Rma
+    (options.model != Model::Rma || plan::has_exact_slots(program))
         && !program.has_unbounded_threads()
         && options.promote == Promote::Auto
         && options.strategy == Strategy::Lazy

@@ -157,6 +157,11 @@ pub(crate) fn automatic(program: &Program, model: Model) -> Vec<Planned> {
     plan
 }
 
+/// Whether the control flow bounds pending remote operations to a few: then there is one search.
+pub(crate) fn has_exact_slots(program: &Program) -> bool {
+    rma::slots_needed(program, EXACT_SLOTS).is_some()
+}
+
 /// The searches under RMA where the number of slots is not given.
 pub(crate) fn remote(program: &Program, instances: &[Instance]) -> Vec<Planned> {
     if let Some(slots) = rma::slots_needed(program, EXACT_SLOTS) {

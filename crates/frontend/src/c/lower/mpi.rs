@@ -28,6 +28,8 @@
 mod remote;
 mod windows;
 
+use std::collections::BTreeMap;
+
 use palisade_program::{
     AtomicKind, BinOp, Change, Expr as Ir, FlushTarget, GlobalId, LocalExpr, Operand,
     Place as Memory, Span, Step, TemplateId,
@@ -83,6 +85,9 @@ pub(super) struct Mpi {
     pub(super) windows: Vec<Vec<Window>>,
     /// Those that the pass before found.
     previous: Vec<Vec<Window>>,
+    /// The variables to which handles of windows are stored, each with the number of its window if
+    /// there is only one.
+    handles: BTreeMap<String, Option<usize>>,
     /// The barrier: how many have arrived, and its sense.
     barrier: (GlobalId, GlobalId),
 }
@@ -121,6 +126,7 @@ impl Mpi {
             rank: 0,
             windows: vec![Vec::new(); ranks as usize],
             previous,
+            handles: BTreeMap::new(),
             barrier,
         }
     }
@@ -208,7 +214,7 @@ impl Code<'_, '_> {
             ("MPI_Win_free", [win]) => {
                 let place = self.target_of(win)?;
                 let handle = self.load(&place, span)?;
-                let number = self.window_named(&handle, span)?;
+                let number = self.window_named(&handle, Some(&place), span)?;
                 self.flush_number(number, Side::Both, span);
                 self.mpi_barrier(span)
             }

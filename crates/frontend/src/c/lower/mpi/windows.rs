@@ -2,16 +2,18 @@
 //! processes in which they live.
 
 use palisade_program::{
-    Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Place as Memory, Span, Template, TemplateId,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Place as Memory, Span, Template,
+    TemplateId,
 };
 
 use super::super::Context;
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::layout::Cells;
+use super::super::place::Place;
 use super::super::value::Val;
 use super::Window;
-use crate::c::ast::Expr;
+use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -82,7 +84,7 @@ fn silent(name: String, span: Span) -> Template {
 }
 
 impl Code<'_, '_> {
-    /// The bytes of one element, and how many fit into `size` bytes.
+    /// How many elements fit into `size` bytes; none only if there are none.
     pub(super) fn window_size(
         &mut self,
         size: &Expr,
@@ -95,6 +97,9 @@ impl Code<'_, '_> {
             self.value(size)?.as_constant(),
             self.value(unit)?.as_constant(),
         );
+        if size == Some(0) {
+            return Ok(0);
+        }
         let (Some(size), Some(unit), Some(one)) = (size, unit, one) else {
             return unsupported(
                 span,
@@ -133,6 +138,11 @@ impl Code<'_, '_> {
             );
         };
         let count = self.window_size(size, unit, &ty, span)?;
+        if count == 0 {
+            let nowhere = Val::constant(0, &Type::pointer(ty.clone()));
+            self.store(&base, nowhere, span)?;
+            return self.empty_window(ty, win, span);
+        }
         let whole = if count == 1 {
             ty.clone()
         } else {
@@ -150,6 +160,14 @@ impl Code<'_, '_> {
         self.window(number, count, ty, win, span)
     }
 
+    /// A window without elements, as ranks make it that others do not reach: every access is out
+    /// of range.
+    fn empty_window(&mut self, ty: Type, win: &Expr, span: Span) -> Lower<()> {
+        self.cx.object("window", &ty, true, false, span)?;
+        let number = self.cx.objects.len() - 1;
+        self.window(number, 0, ty, win, span)
+    }
+
     pub(super) fn window_create(
         &mut self,
         base: &Expr,
@@ -158,6 +176,9 @@ impl Code<'_, '_> {
         win: &Expr,
         span: Span,
     ) -> Lower<()> {
+        if self.value(size)?.as_constant() == Some(0) {
+            return self.empty_window(Type::INT, win, span);
+        }
         let address = self.value(base)?;
         let object = address.object.or_else(|| {
             let constant = address.as_constant()?;
@@ -202,27 +223,50 @@ impl Code<'_, '_> {
         let mpi = self.cx.mpi.as_mut().expect("an MPI program");
         let own = &mut mpi.windows[mpi.rank as usize];
         own.push(Window { object, count, ty });
-        let handle = own.len() as i128;
+        let number = own.len() - 1;
         let place = self.target_of(win)?;
-        self.store(&place, Val::constant(handle, &Type::INT), span)
+        if let Some(name) = variable(&place) {
+            let handles = &mut self.cx.mpi.as_mut().expect("an MPI program").handles;
+            let known = handles.entry(name).or_insert(Some(number));
+            *known = known.filter(|k| *k == number);
+        }
+        self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)
     }
 
     /// The number of the window that a handle names.
     pub(super) fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
+        let place = match &win.kind {
+            ExprKind::Ident(_) => Some(self.place(win)?),
+            _ => None,
+        };
         let handle = self.value(win)?;
-        self.window_named(&handle, span)
+        self.window_named(&handle, place.as_ref(), span)
     }
 
-    pub(super) fn window_named(&mut self, handle: &Val, span: Span) -> Lower<usize> {
-        let handle = handle.as_constant();
-        let handle = handle.and_then(|h| usize::try_from(h - 1).ok());
-        match (handle, self.mpi().count()) {
-            (Some(number), count) if number < count => Ok(number),
-            (_, 1) => Ok(0),
+    /// The window of a handle that was read from a place. A variable to which one window only is
+    /// stored names that one; that nothing else is there is an obligation.
+    pub(super) fn window_named(
+        &mut self,
+        handle: &Val,
+        place: Option<&Place>,
+        span: Span,
+    ) -> Lower<usize> {
+        let constant = handle.as_constant();
+        let constant = constant.and_then(|h| usize::try_from(h - 1).ok());
+        let name = place.and_then(variable);
+        let stored = name.and_then(|name| *self.mpi().handles.get(&name)?);
+        match (constant, stored, self.mpi().count()) {
+            (Some(number), _, count) if number < count => Ok(number),
+            (_, _, 1) => Ok(0),
+            (None, Some(number), _) => {
+                let is = Ir::binary(BinOp::Eq, handle.e.clone(), Ir::Const(number as i64 + 1));
+                self.require(is, "a window handle that changes", span);
+                Ok(number)
+            }
             _ => unsupported(
                 span,
                 "a window that is not known here",
-                "keep the window in a local variable of main",
+                "keep each window in a variable of its own",
             ),
         }
     }
@@ -259,7 +303,26 @@ impl Code<'_, '_> {
 
     /// The type of a window's elements; `None` as for [`Self::remote_cell`].
     pub(super) fn window_type(&self, number: usize) -> Option<Type> {
-        let window = self.mpi().window(self.mpi().rank, number)?;
+        let mpi = self.mpi();
+        let own = std::iter::once(mpi.rank).chain(0..mpi.ranks);
+        let mut known = own.filter_map(|rank| mpi.window(rank, number));
+        // An empty one may have no type.
+        let window = known.find(|w| w.count > 0)?;
         Some(window.ty.clone())
+    }
+}
+
+/// The variable that a place is, in memory.
+fn variable(place: &Place) -> Option<String> {
+    match place {
+        Place::Variable {
+            object,
+            offset,
+            index,
+            ..
+        } if index.is_empty() && !object.in_registers() => object
+            .base
+            .map(|base| format!("{}@{base}+{offset}", object.name)),
+        Place::Variable { .. } | Place::Address { .. } => None,
     }
 }
