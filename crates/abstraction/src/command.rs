@@ -136,7 +136,11 @@ impl<'s> Commands<'s> {
     /// The commands of a space; a command goes on over interior locations.
     pub fn compressed(space: &'s Space<'s>) -> Self {
         let of = |t: &Instance| interior(space.program, t.template);
-        Self::with_interior(space, space.threads.iter().map(of).collect())
+        let interior = match &space.interior {
+            Some(known) => known.clone(),
+            None => space.threads.iter().map(of).collect(),
+        };
+        Self::with_interior(space, interior)
     }
 
     fn with_interior(space: &'s Space<'s>, interior: Vec<Vec<bool>>) -> Self {

@@ -44,7 +44,9 @@ pub fn interior(program: &Program, template: TemplateId) -> Vec<bool> {
                 && passes(cfg, loc, &observed.locals)
         })
         .collect();
-    cut_cycles(cfg, &mut interior);
+    for loc in cfg.cycle_cuts(&interior) {
+        interior[loc.index()] = false;
+    }
     interior
 }
 
@@ -145,14 +147,4 @@ fn touched_locals(step: &Step) -> BTreeSet<LocalId> {
         step => touched.extend(step.written_local()),
     }
     touched
-}
-
-/// Makes the target of every edge back (by number) from an interior location
-/// ordinary: then no cycle is interior.
-fn cut_cycles(cfg: &Cfg, interior: &mut [bool]) {
-    for edge in &cfg.edges {
-        if edge.to < edge.from && interior[edge.from.index()] {
-            interior[edge.to.index()] = false;
-        }
-    }
 }

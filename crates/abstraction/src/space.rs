@@ -90,6 +90,9 @@ pub struct Space<'p> {
     /// Positions of explicit flags that only add runs: whatever can happen while one is 0 can
     /// happen while it is 1, so that a state covers the same state with fewer of them.
     pub monotone: Vec<usize>,
+    /// For each thread and location whether the thread need not be interrupted there; `None`:
+    /// as [`crate::interior`] says.
+    pub interior: Option<Vec<Vec<bool>>>,
     /// What is known of the initial data beside each variable's own initial value.
     pub facts: Vec<Formula>,
     first_local: Vec<usize>,
@@ -111,6 +114,7 @@ impl<'p> Space<'p> {
             explicit: Vec::new(),
             sets: BTreeMap::new(),
             monotone: Vec::new(),
+            interior: None,
             facts: Vec::new(),
             first_local: Vec::new(),
             liveness,

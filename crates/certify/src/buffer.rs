@@ -108,6 +108,11 @@ impl Buffer {
         })
     }
 
+    /// Whether a store to this cell waits.
+    pub(crate) fn has_store_to(&self, cell: Cell) -> bool {
+        self.many.contains(&cell) || self.items.contains(&Item::Store(cell))
+    }
+
     fn count(&self, cell: Cell) -> u32 {
         self.cells().filter(|c| *c == cell).count() as u32
     }

@@ -26,6 +26,7 @@ use crate::beyond::Beyond;
 use crate::buffer::Buffer;
 use crate::fingerprint::Fingerprint;
 use crate::state::StateVar;
+use crate::undisturbed::AccessLoc;
 use palisade_logic::Formula;
 use palisade_program::direct::StoreEdge;
 use palisade_program::{GlobalId, LocId, Model};
@@ -67,6 +68,9 @@ pub struct Certificate {
     /// Variables of which it knows nothing: it speaks of the program in which they are
     /// forgotten ([`palisade_program::forget`] says why that is enough).
     pub forgotten: Vec<GlobalId>,
+    /// Locations at which threads access memory that nobody else accesses meanwhile: they
+    /// are no stops (the module `undisturbed` has the rules).
+    pub undisturbed: Vec<AccessLoc>,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
     pub beyond: Option<Beyond>,
     /// Variables whose values are part of the control. Slots may be among them.

@@ -14,6 +14,7 @@ use crate::fingerprint::Fingerprint;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
+use crate::undisturbed;
 use crate::views::{self, subject};
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
@@ -83,6 +84,7 @@ pub fn check(
     let started = Instant::now();
     let program = &*subject(program, certificate.kind);
     let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
+    undisturbed::admissible(program, certificate).map_err(Refusal::whole)?;
     if certificate.kind == Kind::Views {
         let (obligations, solver_calls) = views::check(program, certificate, options)?;
         return Ok(Checked {
@@ -95,6 +97,9 @@ pub fn check(
     admissible(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     wellformed(program, &instances, certificate).map_err(Refusal::whole)?;
+    if let Some(access) = undisturbed::disturbed(program, certificate).first() {
+        return Err(Refusal::whole(Reason::Disturbed(access.1)));
+    }
     let context = Context::new(program, certificate, instances);
     let workers = if certificate.entries.len() < PARALLEL_FROM {
         1

@@ -9,7 +9,7 @@ use crate::remote::operations;
 use crate::remote_atomic::atomic_operations;
 use crate::state::StateVar;
 use crate::steps::Explicit;
-use crate::stops::{stops_with, until_stop};
+use crate::stops::{Passing, stops_with, until_stop};
 use crate::views::number_facts;
 use palisade_logic::{Formula, Var};
 use palisade_program::{Cell, Instance, LocId, LocalAtom, Place, Program, Step, TemplateId};
@@ -113,8 +113,12 @@ impl<'a> Context<'a> {
                 // engine that made it.
                 Kind::Stops | Kind::Views => {
                     let used = self.used(thread as usize, *instance);
+                    let passing = Passing {
+                        accesses: &self.certificate.undisturbed,
+                        also: &used,
+                    };
                     let model = self.certificate.model;
-                    stops_with(self.program, model, instance.template, &used)
+                    stops_with(self.program, model, instance.template, &passing)
                 }
             };
             let edges = &cfg.edges;

@@ -14,6 +14,7 @@
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
 //! | `direct` | stores that need no buffer |
+//! | `undisturbed` | accesses at which a thread need not stop |
 //! | [`remote`], [`remote_atomic`] | pending remote operations |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
@@ -48,6 +49,7 @@ pub mod state;
 mod steps;
 pub mod stops;
 mod token;
+mod undisturbed;
 mod views;
 mod wellformed;
 mod worker;
@@ -64,3 +66,6 @@ pub use refusal::{Reason, Refusal, Site};
 pub use remote::{Operation, Pending, operations, set_of};
 pub use remote_atomic::{AtomicOperation, PendingAtomic, atomic_operations};
 pub use state::StateVar;
+pub use undisturbed::{
+    AccessLoc, Disturbances, candidates, disturbed, empty_buffers, stops_passing,
+};

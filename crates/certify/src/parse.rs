@@ -13,7 +13,7 @@ use crate::remote_atomic::PendingAtomic;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
 use crate::views::subject;
-use palisade_program::{Cell, EdgeId, GlobalId, LineColumn, LocId, Model, Program};
+use palisade_program::{Cell, EdgeId, GlobalId, LineColumn, LocId, Model, Program, TemplateId};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -71,6 +71,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             threads,
             direct: Vec::new(),
             forgotten: Vec::new(),
+            undisturbed: Vec::new(),
             beyond: None,
             explicit: Vec::new(),
             atoms: Vec::new(),
@@ -81,7 +82,16 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     loop {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
-            "direct" => reader.direct(&mut line)?,
+            "direct" => {
+                let edges = reader.of_template(&mut line)?.into_iter();
+                let edges = edges.map(|(template, number)| (template, EdgeId(number)));
+                reader.certificate.direct.extend(edges);
+            }
+            "undisturbed" => {
+                let locs = reader.of_template(&mut line)?.into_iter();
+                let locs = locs.map(|(template, number)| (template, LocId(number)));
+                reader.certificate.undisturbed.extend(locs);
+            }
             "forgets" => reader.forgets(&mut line)?,
             "beyond" => reader.beyond(&mut line)?,
             "claim" => reader.claim(&mut line)?,
@@ -95,8 +105,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `direct`, `forgets`, `beyond`, `claim`, `slots`, `explicit`, \
-                                `atom`, `at` or `end`";
+                let expected = "expected `direct`, `undisturbed`, `forgets`, `beyond`, `claim`, \
+                                `slots`, `explicit`, `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -150,16 +160,18 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    fn direct(&mut self, line: &mut Line) -> Result<(), ParseError> {
+    /// A template and numbers of something of it.
+    fn of_template(&self, line: &mut Line) -> Result<Vec<(TemplateId, u32)>, ParseError> {
         let name = line.name()?;
         let Some(template) = self.program.template_named(&name) else {
             return Err(line.error_before(&format!("the program has no thread `{name}`")));
         };
+        let mut numbers = Vec::new();
         while line.peek().is_some() {
-            let edge = EdgeId(line.number()?);
-            self.certificate.direct.push((template, edge));
+            numbers.push((template, line.number()?));
         }
-        line.end()
+        line.end()?;
+        Ok(numbers)
     }
 
     fn forgets(&mut self, line: &mut Line) -> Result<(), ParseError> {

@@ -8,6 +8,7 @@
 //! threads 2                       copies of each [*] template; views: those that are seen
 //! direct left 3 7                 stores that need no buffer: a template, its edges
 //! forgets left.seen               variables of which nothing is known
+//! undisturbed left 4 5            accesses of a template where it does not stop: locations
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
@@ -36,7 +37,7 @@ use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
 use crate::views::subject;
-use palisade_program::Program;
+use palisade_program::{Program, TemplateId};
 use std::fmt::Write;
 
 /// The text of `certificate`, which is one for `program`.
@@ -75,17 +76,16 @@ fn write_header(
     writeln!(out, "kind {kind}")?;
     writeln!(out, "model {}", certificate.model)?;
     writeln!(out, "threads {}", certificate.threads)?;
-    for of_template in certificate.direct.chunk_by(|a, b| a.0 == b.0) {
-        write!(
-            out,
-            "direct {}",
-            quoted(&program.template(of_template[0].0).name)
-        )?;
-        for (_, edge) in of_template {
-            write!(out, " {}", edge.index())?;
-        }
-        writeln!(out)?;
-    }
+    let direct = certificate
+        .direct
+        .iter()
+        .map(|(t, edge)| (*t, edge.index()));
+    write_by_template(out, "direct", program, direct)?;
+    let undisturbed = certificate
+        .undisturbed
+        .iter()
+        .map(|(t, loc)| (*t, loc.index()));
+    write_by_template(out, "undisturbed", program, undisturbed)?;
     if !certificate.forgotten.is_empty() {
         let names = certificate.forgotten.iter();
         let names: Vec<String> = names.map(|v| quoted(&program.global(*v).name)).collect();
@@ -101,6 +101,25 @@ fn write_header(
     }
     for (i, atom) in certificate.atoms.iter().enumerate() {
         writeln!(out, "atom p{i}: {}", atom.display(names))?;
+    }
+    Ok(())
+}
+
+/// A line for each template, with numbers.
+fn write_by_template(
+    out: &mut String,
+    what: &str,
+    program: &Program,
+    numbers: impl Iterator<Item = (TemplateId, usize)>,
+) -> std::fmt::Result {
+    let numbers: Vec<(TemplateId, usize)> = numbers.collect();
+    for of_template in numbers.chunk_by(|a, b| a.0 == b.0) {
+        let name = &program.template(of_template[0].0).name;
+        write!(out, "{what} {}", quoted(name))?;
+        for (_, number) in of_template {
+            write!(out, " {number}")?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }

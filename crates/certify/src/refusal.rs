@@ -2,7 +2,7 @@
 //! about the program: the program may be right and the certificate too weak, or
 //! the program may use something that this check does not treat.
 
-use palisade_program::{LineColumn, Span};
+use palisade_program::{LineColumn, LocId, Span};
 use std::fmt;
 
 /// Why the check did not succeed.
@@ -32,6 +32,9 @@ pub enum Reason {
     /// A store that the certificate lets go to memory at once needs its buffer.
     #[error("a store is not direct: {0}")]
     Direct(String),
+    /// Others may disturb an access at which the certificate does not let a thread stop.
+    #[error("an access may be disturbed (location {})", .0.index())]
+    Disturbed(LocId),
     /// A store beyond the exact ones may break what the certificate claims of it.
     #[error("a buffered store may break what the certificate claims of its buffer")]
     Claim,

@@ -194,7 +194,7 @@ impl<'a> Runner<'a> {
                 Step::Atomic(atomic) if !atomic.drains() => {
                     self.block(frame, atomic, edge.span, Memory::of(self.model))?
                 }
-                Step::Atomic(atomic) if buffer.has_no_store() => {
+                Step::Atomic(atomic) if frame.buffer.has_no_store() => {
                     self.block(frame, atomic, edge.span, Memory::Direct)?
                 }
                 Step::Atomic(_) => Vec::new(),

@@ -1,6 +1,7 @@
 //! *Stops*: the locations at which a thread can be while others move, for
 //! certificates of kind [`Kind::Stops`](crate::Kind::Stops). Between two stops a
-//! thread only works on its own locals.
+//! thread only works on its own locals, or on memory that nobody else uses meanwhile
+//! (`undisturbed.rs` says what that is, and how it is shown).
 //!
 //! **Claim.** If a program can violate a property, it can do so in a run in which
 //! other threads and the memory system move only while every thread is at a stop.
@@ -22,6 +23,13 @@
 //!   make an `@` true that was false. A `never` that has all its `@` under `&&`
 //!   and `||` stays satisfied; a template with any other use has stops only;
 //! - `finally` speaks of ended threads, and the exit is a stop.
+//!
+//! *Tests* are no stops either, although a thread may wait there for ever: locations whose
+//! steps are conditions on locals, which a thread reaches from a stop by local steps and
+//! one load at most, at the stop itself. Whether it gets through is decided with that load. If it
+//! does not, take what it has done since the stop out of the run: nobody else has seen it, no
+//! property looks at what it changed, and what is left is a run. So it can be assumed that
+//! every thread that leaves a stop for a test gets through, and then, as above, at once.
 
 use palisade_program::{
     BinOp, Cfg, Edge, Expr, FenceKind, LocId, LocalId, Model, Program, PropAtom, PropExpr,
@@ -29,18 +37,32 @@ use palisade_program::{
 };
 use rustc_hash::FxHashSet;
 
+use crate::undisturbed::{AccessLoc, empty_buffers};
+
 /// For each location of a template whether it is a stop under `model`.
 pub fn stops(program: &Program, model: Model, template: TemplateId) -> Vec<bool> {
-    stops_with(program, model, template, &FxHashSet::default())
+    let passing = Passing {
+        accesses: &[],
+        also: &FxHashSet::default(),
+    };
+    stops_with(program, model, template, &passing)
 }
 
-/// As [`stops`], with the locations of `also` as stops. More stops than needed
-/// are always allowed: the claim holds for every such set.
+/// What a certificate says of stops.
+pub(crate) struct Passing<'c> {
+    /// Undisturbed accesses: no stops by themselves.
+    pub(crate) accesses: &'c [AccessLoc],
+    /// Locations that are stops all the same. More stops than needed are always
+    /// allowed: the claim holds for every such set.
+    pub(crate) also: &'c FxHashSet<LocId>,
+}
+
+/// As [`stops`], for a certificate that says this.
 pub(crate) fn stops_with(
     program: &Program,
     model: Model,
     template: TemplateId,
-    also: &FxHashSet<LocId>,
+    passing: &Passing<'_>,
 ) -> Vec<bool> {
     let cfg = &program.template(template).cfg;
     let mut watched = Watched::default();
@@ -48,23 +70,82 @@ pub(crate) fn stops_with(
         watched.add(property, template);
     }
     let mut stop = vec![true; cfg.loc_count()];
+    let empty = empty_buffers(cfg);
     if watched.everything {
         return stop;
     }
     for loc in cfg.locs() {
-        let at_end = loc == cfg.entry || loc == cfg.exit || also.contains(&loc);
+        let at_end = loc == cfg.entry || loc == cfg.exit || passing.also.contains(&loc);
+        let ground = Ground {
+            accesses: passing.accesses.contains(&(template, loc)),
+            ordered: model == Model::Sc || empty[loc.index()],
+            model,
+        };
         stop[loc.index()] =
-            at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, model, &watched);
+            at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, &watched, ground);
     }
-    // A cycle of quiet locations gets a stop: the target of each edge that goes
-    // back to a location not yet left. Numbers decide what "back" means, which
-    // may make more stops than needed.
-    for edge in &cfg.edges {
-        if edge.to <= edge.from && !stop[edge.from.index()] {
-            stop[edge.to.index()] = true;
-        }
+    let kept = |loc: LocId| passing.also.contains(&loc) || watched.locs.contains(&loc);
+    pass_tests(cfg, &mut stop, &watched, kept);
+    let inside: Vec<bool> = stop.iter().map(|stop| !stop).collect();
+    for loc in cfg.cycle_cuts(&inside) {
+        stop[loc.index()] = true;
     }
     stop
+}
+
+/// Makes *tests* no stops: locations other than those `kept` at which a thread only goes on if
+/// its locals satisfy a condition, and to which it comes from a stop by a load at most
+/// and local steps.
+fn pass_tests(cfg: &Cfg, stop: &mut [bool], watched: &Watched, kept: impl Fn(LocId) -> bool) {
+    let is_test = |loc: LocId| {
+        let mut edges = cfg.outgoing(loc).peekable();
+        let some = edges.peek().is_some();
+        some && edges.all(|(_, e)| e.to != loc && matches!(e.step, Step::Assume(_)))
+    };
+    let ends = [cfg.entry, cfg.exit];
+    let may = |loc: &LocId| !ends.contains(loc) && !kept(*loc) && is_test(*loc);
+    let tests: Vec<LocId> = cfg
+        .locs()
+        .filter(|loc| stop[loc.index()])
+        .filter(may)
+        .collect();
+    for test in &tests {
+        stop[test.index()] = false;
+    }
+    // Since when a thread that passes a location has done nothing but load once, at a stop.
+    loop {
+        let mut idle: Vec<bool> = stop.iter().map(|stop| !stop).collect();
+        loop {
+            let spoilt = cfg.edges.iter().find(|edge| {
+                let first = stop[edge.from.index()];
+                let since = first || idle[edge.from.index()];
+                idle[edge.to.index()] && !(since && is_idle(&edge.step, watched, first))
+            });
+            match spoilt {
+                Some(edge) => idle[edge.to.index()] = false,
+                None => break,
+            }
+        }
+        let wrong = tests
+            .iter()
+            .find(|test| !stop[test.index()] && !idle[test.index()]);
+        match wrong {
+            Some(test) => stop[test.index()] = true,
+            None => return,
+        }
+    }
+}
+
+/// Whether a step changes nothing but locals at which no property looks; `first` it may load.
+fn is_idle(step: &Step, watched: &Watched, first: bool) -> bool {
+    match step {
+        Step::Skip | Step::Assume(_) => true,
+        Step::Assign { dst, .. } | Step::Havoc { dst, .. } => !watched.locals.contains(dst),
+        Step::Load { dst, .. } => first && !watched.locals.contains(dst),
+        Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) | Step::Assert { .. } => false,
+        Step::Put { .. } | Step::Get { .. } => false,
+        Step::RemoteAtomic(_) | Step::Flush(_) => false,
+    }
 }
 
 /// The edges that may follow `edge` before the next stop.
@@ -128,18 +209,37 @@ fn only_under_and_or(e: &PropExpr, is_at: &dyn Fn(&PropAtom) -> bool) -> bool {
     }
 }
 
-/// Whether all steps at `loc` are local and unwatched, and one is always enabled.
-fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
+/// What is known of a location.
+#[derive(Clone, Copy)]
+struct Ground {
+    /// Whether nobody disturbs what happens there.
+    accesses: bool,
+    /// Whether a full fence has nothing to wait for there.
+    ordered: bool,
+    model: Model,
+}
+
+/// Whether all steps at `loc` are local (or loads and stores that nobody disturbs) and
+/// unwatched, and one is always enabled.
+fn is_quiet(cfg: &Cfg, loc: LocId, watched: &Watched, ground: Ground) -> bool {
+    let Ground {
+        accesses,
+        ordered,
+        model,
+    } = ground;
     let edges: Vec<&Edge> = cfg.outgoing(loc).map(|(_, edge)| edge).collect();
     let unwatched = |step: &Step| match step {
         Step::Skip | Step::Assume(_) | Step::Assert { .. } => true,
         Step::Assign { dst, .. } | Step::Havoc { dst, .. } => !watched.locals.contains(dst),
         Step::Fence(FenceKind::Candidate) => true,
-        // Without effect under TSO. (Under SC as well, but stops are stops of
-        // the engine too, and it looks at fences there.)
-        Step::Fence(FenceKind::StoreStore) => model == Model::Tso,
-        Step::Fence(FenceKind::Full) => false,
-        Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
+        Step::Fence(FenceKind::StoreStore) => matches!(model, Model::Sc | Model::Tso),
+        Step::Fence(FenceKind::Full) => ordered && model != Model::Rma,
+        Step::Load { dst, .. } => accesses && !watched.locals.contains(dst),
+        Step::Store { .. } => accesses,
+        Step::Atomic(atomic) => {
+            let written = atomic.body.written_locals();
+            accesses && !written.iter().any(|l| watched.locals.contains(l))
+        }
         Step::Put { .. } | Step::Get { .. } => false,
         Step::RemoteAtomic(_) | Step::Flush(_) => false,
     };
@@ -148,9 +248,8 @@ fn is_quiet(cfg: &Cfg, loc: LocId, model: Model, watched: &Watched) -> bool {
         Step::Havoc { domain, .. } => domain.is_none_or(|d| d.lo <= d.hi),
         Step::Skip | Step::Assign { .. } | Step::Assert { .. } => true,
         // Without effect wherever `unwatched` lets them pass.
-        Step::Fence(FenceKind::Candidate | FenceKind::StoreStore) => true,
-        Step::Fence(FenceKind::Full) => false,
-        Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => false,
+        Step::Fence(_) => true,
+        Step::Load { .. } | Step::Store { .. } | Step::Atomic(_) => true,
         Step::Put { .. } | Step::Get { .. } => false,
         Step::RemoteAtomic(_) | Step::Flush(_) => false,
     };

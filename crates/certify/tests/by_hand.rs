@@ -547,3 +547,80 @@ fn workers_change_nothing_but_the_time() {
     assert!(alone.is_err());
     assert_eq!(alone, run(&certificate, 3));
 }
+
+/// As [`verdict`], for a certificate of kind `stops` under SC.
+fn between_stops(program: &Program, body: &str) -> Result<(), Reason> {
+    let text = fingerprinted(program, Model::Sc, 1, body).replace("kind inductive", "kind stops");
+    let certificate = parse(program, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let result = check(program, &certificate, &Options::default());
+    result.map(|_| ()).map_err(|refusal| refusal.reason)
+}
+
+/// `u` sets `c`, then `d`; `t` does `code` with its locals `r` and `s`.
+fn beside_two_stores(locs: u32, code: Vec<(u32, Step, u32)>) -> Program {
+    let globals = vec![global("c", Init::Value(0)), global("d", Init::Value(0))];
+    let stores = vec![(0, store(0, k(1)), 1), (1, store(1, k(1)), 2)];
+    let threads = vec![
+        thread("t", Count::Once, &["r", "s"], locs, code),
+        thread("u", Count::Once, &[], 3, stores),
+    ];
+    program(globals, threads, Vec::new())
+}
+
+/// The states in which `t` has not begun.
+const NOT_BEGUN: &str = "explicit c, d, t.r, t.s
+at t@0 u@0 with c=0, d=0, t.r=0, t.s=0: true
+at t@0 u@1 with c=1, d=0, t.r=0, t.s=0: true
+at t@0 u@2 with c=1, d=1, t.r=0, t.s=0: true\n";
+
+#[test]
+fn a_test_of_one_load_is_no_stop() {
+    let is_one = |id| bin(BinOp::Eq, r(id), k(1));
+    let one = beside_two_stores(3, vec![(0, load(1, 1), 1), (1, assume(is_one(1)), 2)]);
+    let through = format!("{NOT_BEGUN}at t@2 u@2 with c=1, d=1, t.r=0, t.s=1: true\n");
+    assert_eq!(between_stops(&one, &through), Ok(()));
+    assert_eq!(between_stops(&one, NOT_BEGUN), Err(Reason::NotClosed));
+    // What was stored before the test is seen, whether the thread gets through or not.
+    let stored = vec![(0, store(0, k(2)), 1), (1, assume(is_one(1)), 2)];
+    let stored = beside_two_stores(3, stored);
+    assert_eq!(between_stops(&stored, NOT_BEGUN), Err(Reason::NotClosed));
+}
+
+/// `r` is loaded before the stores and `s` after them; in no run is `t` never interrupted.
+#[test]
+fn a_test_of_two_loads_is_a_stop() {
+    let zero = bin(BinOp::Eq, r(0), k(0));
+    let both = bin(BinOp::And, zero, bin(BinOp::Eq, r(1), k(1)));
+    let code = vec![
+        (0, load(0, 0), 1),
+        (1, load(1, 1), 2),
+        (2, assume(both), 3),
+        (3, assert(k(0)), 4),
+    ];
+    let program = beside_two_stores(5, code);
+    assert!(!certifiable(&program, Model::Sc));
+    let body = format!("undisturbed t 1\n{NOT_BEGUN}");
+    assert_eq!(between_stops(&program, &body), Err(Reason::NotClosed));
+}
+
+#[test]
+fn a_disturbed_access_is_refused() {
+    let one_more = bin(BinOp::Add, r(0), k(1));
+    let code = vec![(0, load(0, 0), 1), (1, store(0, one_more), 2)];
+    let program = beside_two_stores(3, code);
+    let body = format!(
+        "undisturbed t 1\n{NOT_BEGUN}
+at t@2 u@0 with c=1, d=0, t.r=0, t.s=0: true
+at t@2 u@1 with c=2, d=0, t.r=1, t.s=0: true
+at t@2 u@1 with c=1, d=0, t.r=0, t.s=0: true
+at t@2 u@2 with c=2, d=1, t.r=1, t.s=0: true
+at t@2 u@2 with c=1, d=1, t.r=0, t.s=0: true\n"
+    );
+    assert_eq!(
+        between_stops(&program, &body),
+        Err(Reason::Disturbed(LocId(1)))
+    );
+    let no_access = body.replace("undisturbed t 1", "undisturbed t 7");
+    let refused = between_stops(&program, &no_access);
+    assert!(matches!(refused, Err(Reason::Malformed(_))), "{refused:?}");
+}

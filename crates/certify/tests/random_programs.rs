@@ -10,7 +10,7 @@ use palisade_program::{BinOp, Expr, FenceKind, LocalExpr, Model, Program, Step};
 use std::collections::BTreeMap;
 use support::interpret::{Exploration, Interpreter};
 use support::invariant::{exact, exact_live};
-use support::random::{Rng, program_of};
+use support::random::{Rng, program_of, waiting_of};
 
 const MODELS: [Model; 3] = [Model::Sc, Model::Tso, Model::Pso];
 const THREADS: u32 = 2;
@@ -332,4 +332,51 @@ fn stops_lose_no_violation() {
     }
     println!("{fewer} with fewer states, {violated} violated");
     assert!(u64::from(fewer) * 2 >= seeds() && u64::from(violated) * 2 >= seeds());
+}
+
+/// Any accesses are called undisturbed, many of them wrongly: a certificate that is accepted
+/// proves all the same.
+#[test]
+fn undisturbed_accesses_lose_no_violation() {
+    let (mut kept, mut disturbed, mut violated) = (0, 0, 0);
+    for seed in 0..2 * seeds() {
+        let program = if seed % 2 == 0 {
+            program_of(seed)
+        } else {
+            waiting_of(seed)
+        };
+        for model in MODELS {
+            let all = explore(&program, model);
+            let mut interpreter = Interpreter::new(&program, model, THREADS);
+            let mut rng = Rng::new(seed);
+            let chance = [30, 60, 100][rng.below(3)];
+            let mut accesses = palisade_certify::candidates(&program, model);
+            accesses.retain(|_| rng.chance(chance));
+            let instances = &interpreter.instances;
+            let stops = palisade_certify::stops_passing(&program, model, instances, &accesses);
+            interpreter.stops = Some(stops);
+            let found = interpreter.explore();
+            if all.bounded || found.bounded {
+                continue;
+            }
+            let mut certificate = divided(&program, model, &found, seed % 3, seed);
+            certificate.kind = Kind::Stops;
+            certificate.undisturbed = accesses;
+            let context = format!("seed {seed}, {model}");
+            match accepted(&program, &certificate).map_err(|refusal| refusal.reason) {
+                Ok(_) => {
+                    assert!(!all.violated, "accepted a violated program: {context}");
+                    kept += u32::from(!certificate.undisturbed.is_empty());
+                }
+                Err(Reason::Disturbed(_)) => disturbed += 1,
+                // What lies between two stops may have too many runs.
+                Err(Reason::Unsupported(_)) => {}
+                Err(why) => assert!(all.violated, "{context}: {why}"),
+            }
+            violated += u32::from(all.violated);
+        }
+    }
+    println!("{kept} accepted, {disturbed} disturbed, {violated} violated");
+    let enough = |n: u32| u64::from(n) * 4 >= seeds();
+    assert!(enough(kept) && enough(disturbed) && enough(violated));
 }

@@ -5,7 +5,6 @@ mod support;
 
 use palisade_certify::*;
 use palisade_logic::{Formula, Term};
-use palisade_program::direct::StoreEdge;
 use palisade_program::*;
 use support::build::*;
 use support::interpret::Interpreter;
@@ -155,7 +154,8 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         kind: Kind::Inductive,
         model,
         threads: 0,
-        direct: random_direct(rng, program),
+        direct: some_numbers(rng, program),
+        undisturbed: some_numbers(rng, program),
         forgotten: random_forgotten(rng, program),
         beyond: random_beyond(rng),
         explicit,
@@ -164,14 +164,15 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
     }
 }
 
-fn random_direct(rng: &mut Rng, program: &Program) -> Vec<StoreEdge> {
-    let mut direct = Vec::new();
+/// Numbers of edges or locations of each template.
+fn some_numbers<T: From<usize>>(rng: &mut Rng, program: &Program) -> Vec<(TemplateId, T)> {
+    let mut numbers = Vec::new();
     for template in program.template_ids() {
         let edges = program.template(template).cfg.edges.len();
         let chosen = (0..edges).filter(|_| rng.below(4) == 0);
-        direct.extend(chosen.map(|edge| (template, edge.into())));
+        numbers.extend(chosen.map(|number| (template, number.into())));
     }
-    direct
+    numbers
 }
 
 fn random_forgotten(rng: &mut Rng, program: &Program) -> Vec<GlobalId> {

@@ -152,6 +152,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
         threads: 0,
         direct: Vec::new(),
         forgotten: Vec::new(),
+        undisturbed: Vec::new(),
         beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),

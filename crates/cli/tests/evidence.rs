@@ -234,6 +234,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::Index
         | Reason::Claim
         | Reason::Direct(_)
+        | Reason::Disturbed(_)
         | Reason::Property(_) => true,
         Reason::Fingerprint
         | Reason::Malformed(_)

@@ -376,6 +376,31 @@ impl Cfg {
         written
     }
 
+    /// Locations without which no cycle of locations `inside` is left, but for edges from a
+    /// location to itself: those to which a walk in depth comes back before it has left them.
+    pub fn cycle_cuts(&self, inside: &[bool]) -> Vec<LocId> {
+        let mut cuts = Vec::new();
+        // As in `has_cycle`: 0 new, 1 on the path, 2 done.
+        let mut colour: Vec<u8> = inside.iter().map(|inside| 2 * u8::from(!inside)).collect();
+        let mut stack: Vec<(LocId, bool)> = self.locs().map(|loc| (loc, false)).collect();
+        while let Some((loc, leave)) = stack.pop() {
+            if leave {
+                colour[loc.index()] = 2;
+            } else if colour[loc.index()] == 0 {
+                colour[loc.index()] = 1;
+                stack.push((loc, true));
+                for (_, edge) in self.outgoing(loc).filter(|(_, edge)| edge.to != loc) {
+                    match colour[edge.to.index()] {
+                        0 => stack.push((edge.to, false)),
+                        1 => cuts.push(edge.to),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        cuts
+    }
+
     /// Whether the graph has a cycle that is reachable from its entry.
     pub fn has_cycle(&self) -> bool {
         // Depth-first search with an explicit stack: 0 new, 1 on the path, 2 done.

@@ -2,12 +2,13 @@
 //! It picks what is searched (the program itself, or a reduction), runs the loop
 //! on it, and asks for evidence.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 use palisade_abstraction::space::Space;
-use palisade_certify::Kind;
+use palisade_certify::{AccessLoc, Kind, disturbed};
 use palisade_logic::{Formula, SolverStats};
 use palisade_machine::Witness;
 use palisade_memory::reduced::Reduced;
@@ -27,6 +28,7 @@ use crate::options::{Buffers, Extrapolate, Options, Promote, Report, Strategy};
 use crate::plan::{self, Planned, Reducer, Search};
 use crate::seeds::{Seeding, seed_atoms};
 use crate::threads::{generalised, of_declared};
+use crate::undisturbed;
 
 /// States after which finite variables are no longer kept explicit.
 const EXPLICIT_STATES: usize = 1_500_000;
@@ -34,9 +36,8 @@ const EXPLICIT_STATES: usize = 1_500_000;
 /// The same where all variables are explicit, and there may be no end of states.
 const COUNTING_STATES: usize = 150_000;
 
-/// The same where the machine has seen the end of them; it stores fewer, since it leaves out
-/// orders of steps and names of copies.
-const OPEN_STATES: usize = 400_000;
+/// The same of proofs state by state.
+const OPEN_STATES: usize = 1_200_000;
 
 /// What is remarked of a proof without predicates.
 const STATE_BY_STATE: &str =
@@ -94,6 +95,7 @@ fn verify_whole(program: &Program, options: &Options, knowledge: &Knowledge) -> 
         reducer: Reducer::new(program, options, &instances),
         brief: false,
         dropped: false,
+        disturbed: BTreeSet::new(),
         instances,
         knowledge,
         counted: knowledge.counts(),
@@ -124,6 +126,8 @@ struct Task<'t> {
     reduced: Option<Reduced>,
     /// Options of this search.
     options: Options,
+    /// Accesses at which its threads are not interrupted.
+    undisturbed: Vec<AccessLoc>,
 }
 
 struct Driver<'a> {
@@ -144,6 +148,8 @@ struct Driver<'a> {
     brief: bool,
     /// The last search failed because of a claim, which was dropped.
     dropped: bool,
+    /// The last search failed because these accesses are disturbed.
+    disturbed: BTreeSet<AccessLoc>,
 }
 
 impl Driver<'_> {
@@ -156,14 +162,20 @@ impl Driver<'_> {
             Ok(plan) => self.knowledge.in_order(plan),
             Err(unknown) => return Verdict::Unknown(unknown),
         };
+        let listed = self.options.model != Model::Rma && !self.program.has_unbounded_threads();
+        if self.options.promote == Promote::All && listed {
+            let why = "there are too many states, or a variable starts with any value";
+            let unknown = Verdict::Unknown(Unknown::GaveUp(why.to_owned()));
+            return self.state_by_state(&plan, usize::MAX).unwrap_or(unknown);
+        }
         if let Some(verdict) = self.quick(&plan) {
             return verdict;
         }
         let mut verdict = Verdict::Unknown(Unknown::GaveUp("nothing to search".into()));
         for planned in &plan {
             verdict = self.planned(planned);
-            if self.has_few_states() {
-                match self.state_by_state(&plan) {
+            while let Some(most) = self.few_states() {
+                match self.state_by_state(&plan, most) {
                     Some(found) => verdict = found,
                     None => verdict = self.planned(planned),
                 }
@@ -201,7 +213,7 @@ impl Driver<'_> {
                 self.brief = false;
                 match verdict? {
                     Verdict::Unknown(Unknown::Time | Unknown::Interrupted) => None,
-                    Verdict::Unknown(_) => self.state_by_state(plan),
+                    Verdict::Unknown(_) => self.state_by_state(plan, usize::MAX),
                     decided => Some(decided),
                 }
             }
@@ -209,10 +221,11 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether a hunt has seen all states since this was last asked.
-    fn has_few_states(&self) -> bool {
-        let few = self.hunts.as_ref().is_some_and(|h| h.take_few());
-        if few {
+    /// How many states a proof state by state may have, if a hunt since this was last asked
+    /// says that one should be tried.
+    fn few_states(&self) -> Option<usize> {
+        let few = self.hunts.as_ref().and_then(|h| h.take_few());
+        if few.is_some() {
             // It has not been studied to the end.
             self.teacher.forget();
         }
@@ -220,30 +233,51 @@ impl Driver<'_> {
     }
 
     /// Tries a proof with every variable explicit: the invariant is the set of states that
-    /// are reached. `None`: there are too many of them, or variables start with any value.
-    fn state_by_state(&mut self, plan: &[Planned]) -> Option<Verdict> {
+    /// are reached. `None`: there are more than `most`, or variables start with any value.
+    fn state_by_state(&mut self, plan: &[Planned], most: usize) -> Option<Verdict> {
         let search = match plan {
             [only] => only.search.clone(),
             // No run has filled the buffers of the hunt.
             _ => Search::Bounded(vec![hunt::BUFFER; self.program.cell_count()]),
         };
-        let task = Task {
+        let mut task = Task {
             search: &search,
             reduced: self.reducer.reduce(&search),
             options: self.options.clone(),
+            undisturbed: Vec::new(),
         };
         self.report.notes.clear();
-        let searched = task.reduced.as_ref().map_or(self.program, |r| &r.program);
-        let space = Space::open(searched, self.instances.clone());
-        let max = self.options.max_states.min(OPEN_STATES);
-        self.brief = true;
-        let verdict = self.attempt(&task, &space, Plan::new(self.options), max);
-        self.brief = false;
+        let (program, model) = (self.program, self.options.model);
+        let reduced = task.reduced.as_ref();
+        let mut space = Space::open(
+            reduced.map_or(program, |r| &r.program),
+            self.instances.clone(),
+        );
+        if self.options.compress {
+            let translator = Translator::new(&space, program, reduced, model, Kind::Stops);
+            task.undisturbed = undisturbed::unseen(program, model, &space, &translator);
+        }
+        let max = self.options.max_states.min(OPEN_STATES).min(most);
+        let verdict = loop {
+            let passed = &task.undisturbed;
+            space.interior = (!passed.is_empty())
+                .then(|| undisturbed::interior(program, model, &space.threads, reduced, passed));
+            self.brief = true;
+            let verdict = self.attempt(&task, &space, Plan::new(self.options), max);
+            self.brief = false;
+            if self.disturbed.is_empty() {
+                break verdict;
+            }
+            let disturbed = std::mem::take(&mut self.disturbed);
+            task.undisturbed
+                .retain(|access| !disturbed.contains(access));
+        };
         match verdict {
             Verdict::Unknown(_) => None,
             Verdict::Violated(_) => Some(verdict),
             Verdict::Holds => {
                 self.report.stats.state_by_state = true;
+                self.report.stats.undisturbed = task.undisturbed.len();
                 self.report.notes.push(STATE_BY_STATE.to_owned());
                 Some(verdict)
             }
@@ -263,6 +297,7 @@ impl Driver<'_> {
                     max_rounds: self.options.max_rounds.min(planned.rounds),
                     ..self.options.clone()
                 },
+                undisturbed: Vec::new(),
             };
             // Remarks of earlier searches do not concern this one.
             self.report.notes.clear();
@@ -306,7 +341,7 @@ impl Driver<'_> {
         let attempts: &[bool] = match self.options.promote {
             Promote::Auto if self.brief => &[true],
             Promote::Auto => &[true, false],
-            Promote::Always => &[true],
+            Promote::Always | Promote::All => &[true],
             Promote::Never => &[false],
         };
         let mut last = Verdict::Unknown(Unknown::GaveUp("not run".into()));
@@ -431,7 +466,8 @@ impl Driver<'_> {
             .iter()
             .map(|a| Formula::from(a.clone()).display(space).to_string())
             .collect();
-        if matches!(end, End::Proved(_) | End::Refuted(_)) {
+        let stopped = self.hunts.as_ref().is_some_and(|hunts| hunts.are_few());
+        if stopped || matches!(end, End::Proved(_) | End::Refuted(_)) {
             self.knowledge.learn(space, predicates.atoms());
         }
         match end {
@@ -484,9 +520,18 @@ impl Driver<'_> {
                     Translator::new(space, self.program, reduced, self.options.model, kind);
                 let verdict = match translator.certificate(&nodes, &predicates, self.copies()) {
                     Err(overflow) => Verdict::Unknown(Unknown::GaveUp(overflow.to_string())),
-                    Ok(certificate) => self.certify(certificate),
+                    Ok(mut certificate) => {
+                        certificate.undisturbed.clone_from(&task.undisturbed);
+                        self.disturbed = disturbed(self.program, &certificate);
+                        if self.disturbed.is_empty() {
+                            self.certify(certificate)
+                        } else {
+                            let why = "an access may be disturbed".to_owned();
+                            Verdict::Unknown(Unknown::GaveUp(why))
+                        }
+                    }
                 };
-                self.report.stats.times.push(("certify", started.elapsed()));
+                self.report.stats.spend("certify", started.elapsed());
                 verdict
             }
         }

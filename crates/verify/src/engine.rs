@@ -31,7 +31,7 @@ use palisade_logic::{Atom, Limits, Prover, Reason, Var};
 use palisade_program::{Model, Span, Unknown};
 
 use crate::divergence;
-use crate::hunt::{Hunted, Hunts};
+use crate::hunt::{Asked, Hunts};
 use crate::lift::Bug;
 use crate::options::{Options, Progress, Stats, Strategy};
 use crate::parameterised::along_copies;
@@ -105,8 +105,8 @@ pub struct Engine<'a> {
     pub notes: Vec<String>,
     /// Asked before refinement.
     pub advisor: Option<Advisor<'a>>,
-    /// Looks for a bug without abstraction once the searches have become large. If it
-    /// has seen all states the loop ends.
+    /// Looks for a bug without abstraction once the searches have become large. Where a
+    /// proof state by state is worth a try the loop ends.
     pub hunts: Option<Rc<Hunts<'a>>>,
     /// Whether the loop ends where it would need more predicates.
     pub brief: bool,
@@ -233,12 +233,12 @@ impl<'a> Engine<'a> {
         let safe = matches!(outcome, Ok(Outcome::Safe(_)));
         if !safe && let Some(hunts) = &self.hunts {
             match hunts.ask(&self.stats) {
-                Hunted::Bug(bug) => {
+                Asked::Bug(bug) => {
                     let bug = Box::new((bug.violation, bug.witness));
                     return Ok(Some(End::Advised(bug)));
                 }
-                Hunted::All(_) => return Err(self.gave_up(NONE_WANTED)),
-                Hunted::Nothing => {}
+                Asked::Stop => return Err(self.gave_up(NONE_WANTED)),
+                Asked::GoOn => {}
             }
         }
         let path = match outcome {

@@ -18,7 +18,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
@@ -65,7 +65,7 @@ pub fn check_given(program: &Program, options: &Options) -> Report {
         instances: program.instances(threads),
         threads,
         promote: match options.promote {
-            Promote::Always => true,
+            Promote::Always | Promote::All => true,
             Promote::Auto | Promote::Never => false,
         },
         solver: RefCell::default(),
@@ -388,7 +388,7 @@ impl Row<'_> {
             report.certified = true;
         }
         report.certificate = Some(certificate);
-        report.stats.times.push(("certify", started.elapsed()));
+        report.stats.spend("certify", started.elapsed());
         Ok(())
     }
 }
@@ -464,26 +464,15 @@ impl<'a> Given<'a> {
         self.stats.cubes = (work.cubes, work.largest_cube);
         let build = timed.spent;
         drop(timed);
-        self.add_time("build", build);
-        self.add_time("check", started.elapsed().saturating_sub(build));
+        self.stats.spend("build", build);
+        self.stats
+            .spend("check", started.elapsed().saturating_sub(build));
         outcome.map_err(|stop| match stop {
             Stop::Limit(reason) => unknown_reason(reason),
             Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
             Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
             Stop::Mismatch(why) => Unknown::GaveUp(why.to_owned()),
         })
-    }
-
-    fn add_time(&mut self, phase: &'static str, time: Duration) {
-        match self
-            .stats
-            .times
-            .iter_mut()
-            .find(|(known, _)| *known == phase)
-        {
-            Some((_, sum)) => *sum += time,
-            None => self.stats.times.push((phase, time)),
-        }
     }
 
     /// The run of an abstract counterexample, if it is one.

@@ -9,7 +9,9 @@
 //!
 //! That a hunt finds nothing means nothing, unless it has seen *all* states. Then no
 //! predicates are needed: the proof is tried state by state (`driver.rs`). What the machine
-//! has seen is no part of that proof, it only says that it is worth a try.
+//! has seen is no part of that proof, it only says that it is worth a try. A short try is
+//! made where it has not seen all, too: threads that are not interrupted where nobody
+//! disturbs them (`undisturbed.rs`) have far fewer states.
 
 use std::cell::Cell;
 
@@ -31,6 +33,9 @@ const LATER: [(usize, usize, u64); 3] = [
     (4, 100_000, 250_000),
     (usize::MAX, 400_000, 2_000_000),
 ];
+/// States of the proof that is tried after each of these hunts if it has not seen all states
+/// and the searches are as large.
+const TRIED: [usize; 3] = [0, 60_000, 500_000];
 /// States of a search whose bugs are worth a second one, for a shortest run.
 const SHORT: u64 = 100_000;
 
@@ -65,6 +70,17 @@ pub enum Hunted {
     All(u64),
     /// Neither.
     Nothing,
+}
+
+/// What a search for a proof hears from the machine.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    /// A bug.
+    Bug(Bug),
+    /// A proof state by state should be tried first.
+    Stop,
+    /// Nothing.
+    GoOn,
 }
 
 /// Looks for a bug under `model` among about `states` states.
@@ -127,12 +143,12 @@ fn look_within(
 pub struct Hunts<'a> {
     program: &'a Program,
     options: &'a crate::Options,
-    /// Whether a proof state by state may be tried; once.
+    /// Whether a proof state by state may be tried; not again after one with all states.
     list: Cell<bool>,
     /// How many of [`LATER`] have been made.
     made: Cell<usize>,
-    /// Whether all states were seen, and a proof state by state is still to be tried.
-    few: Cell<bool>,
+    /// A proof state by state is still to be tried, with so many states at most.
+    few: Cell<Option<usize>>,
 }
 
 impl<'a> Hunts<'a> {
@@ -143,44 +159,42 @@ impl<'a> Hunts<'a> {
             options,
             list: Cell::new(list),
             made: Cell::new(0),
-            few: Cell::new(false),
+            few: Cell::new(None),
         }
     }
 
     /// Whether no more predicates should be looked for.
     pub fn are_few(&self) -> bool {
-        self.few.get()
+        self.few.get().is_some()
     }
 
     /// Asked after a round without proof: makes the hunt whose time has come.
-    pub fn ask(&self, stats: &Stats) -> Hunted {
+    pub fn ask(&self, stats: &Stats) -> Asked {
         if let Some((rounds, steps, states)) = LATER.get(self.made.get())
             && (stats.iterations >= *rounds || stats.steps >= *steps)
         {
+            let tried = TRIED[self.made.get()];
             self.made.set(self.made.get() + 1);
-            return self.make(*states);
+            let few = match look(self.program, self.options.model, *states, self.options) {
+                Hunted::Bug(bug) => return Asked::Bug(bug),
+                Hunted::All(seen) if seen <= FEW => Some(usize::MAX),
+                Hunted::All(_) | Hunted::Nothing => {
+                    Some(tried).filter(|n| *n > 0 && stats.steps >= *steps)
+                }
+            };
+            self.few.set(few.filter(|_| self.list.get()));
         }
-        if self.few.get() {
-            Hunted::All(FEW)
+        if self.are_few() {
+            Asked::Stop
         } else {
-            Hunted::Nothing
+            Asked::GoOn
         }
     }
 
-    /// Whether all states were seen, and a proof state by state is to be tried now.
-    pub fn take_few(&self) -> bool {
-        let few = self.few.replace(false);
-        self.list.set(self.list.get() && !few);
+    /// How many states a proof state by state may have that is to be tried now.
+    pub fn take_few(&self) -> Option<usize> {
+        let few = self.few.take();
+        self.list.set(self.list.get() && few != Some(usize::MAX));
         few
-    }
-
-    fn make(&self, states: u64) -> Hunted {
-        match look(self.program, self.options.model, states, self.options) {
-            Hunted::All(seen) if !self.list.get() || seen > FEW => Hunted::Nothing,
-            found => {
-                self.few.set(matches!(found, Hunted::All(_)));
-                found
-            }
-        }
     }
 }

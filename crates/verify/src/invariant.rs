@@ -406,7 +406,12 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn control(&self, control: &Control, explicit: &[usize]) -> palisade_certify::Control {
+    /// A control in the certificate's terms, with the values of these slots.
+    pub(crate) fn control(
+        &self,
+        control: &Control,
+        explicit: &[usize],
+    ) -> palisade_certify::Control {
         let original_loc = |thread: usize, loc: LocId| match self.reduced {
             Some(r) => r.templates[self.space.threads[thread].template.index()].locs[loc.index()],
             None => loc,
@@ -573,6 +578,7 @@ impl<'a> Translator<'a> {
             threads,
             direct: Vec::new(),
             forgotten: Vec::new(),
+            undisturbed: Vec::new(),
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,

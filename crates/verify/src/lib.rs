@@ -55,6 +55,7 @@ pub mod strengthen;
 pub mod threads;
 pub mod timed;
 pub mod transitions;
+mod undisturbed;
 
 pub use driver::{verify, verify_with};
 pub use given::check_given;

@@ -194,7 +194,7 @@ impl Many<'_> {
     fn attempts(&mut self, planned: &Planned, reduced: Option<&Reduced>) -> Verdict {
         let attempts: &[bool] = match self.options.promote {
             Promote::Auto => &[true, false],
-            Promote::Always => &[true],
+            Promote::Always | Promote::All => &[true],
             Promote::Never => &[false],
         };
         let program = reduced.map_or(&self.named.program, |r| &r.program);

@@ -86,6 +86,8 @@ pub enum Promote {
     Always,
     /// Only declared control variables are.
     Never,
+    /// All variables are, whatever values they take: proofs state by state, and no others.
+    All,
 }
 
 /// Options of a verification.
@@ -242,6 +244,8 @@ pub struct Stats {
     pub certificate_entries: usize,
     /// Stores that need no buffer.
     pub direct_stores: usize,
+    /// Accesses at which a thread is not interrupted, in a proof state by state.
+    pub undisturbed: usize,
     /// States of the machine's search that found the violation, if one did.
     pub hunted_states: u64,
     /// Whether the proof has no predicates because every variable is explicit.
@@ -249,6 +253,14 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Adds to the time of a phase.
+    pub(crate) fn spend(&mut self, phase: &'static str, time: Duration) {
+        match self.times.iter_mut().find(|(known, _)| *known == phase) {
+            Some((_, sum)) => *sum += time,
+            None => self.times.push((phase, time)),
+        }
+    }
+
     /// The statistics of a further attempt: work adds up, sizes are the last ones.
     #[must_use]
     pub fn following(mut self, earlier: &Self) -> Self {
@@ -257,14 +269,10 @@ impl Stats {
         self.extrapolated = self.extrapolated.or(earlier.extrapolated);
         self.posts.0 += earlier.posts.0;
         self.posts.1 += earlier.posts.1;
-        let mut times = earlier.times.clone();
-        for (phase, time) in self.times {
-            match times.iter_mut().find(|(known, _)| *known == phase) {
-                Some((_, sum)) => *sum += time,
-                None => times.push((phase, time)),
-            }
+        let own = std::mem::replace(&mut self.times, earlier.times.clone());
+        for (phase, time) in own {
+            self.spend(phase, time);
         }
-        self.times = times;
         self
     }
 }

@@ -25,6 +25,7 @@ fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificat
         threads: 2,
         direct,
         forgotten: Vec::new(),
+        undisturbed: Vec::new(),
         beyond: None,
         explicit: Vec::new(),
         atoms: Vec::new(),

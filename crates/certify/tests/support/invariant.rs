@@ -146,6 +146,7 @@ pub(crate) fn exact_live(
         threads,
         direct: Vec::new(),
         forgotten: Vec::new(),
+        undisturbed: Vec::new(),
         beyond: None,
         explicit,
         atoms: table,

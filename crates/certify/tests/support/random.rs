@@ -308,3 +308,54 @@ fn litmus(rng: &mut Rng) -> Program {
     let ended = finally(vec![only(0), only(1)], bad.negate());
     program(globals, templates, vec![ended])
 }
+
+/// Threads that load, store, lock and wait for values; their locals are seen by assertions
+/// at their ends only.
+pub(crate) fn waiting_of(seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let rng = &mut rng;
+    let names = ["x", "y", "z", "m"];
+    let globals = names.map(|name| global(name, Init::Value(0))).to_vec();
+    let threads = ["left", "middle", "right"];
+    let count = 2 + rng.below(2);
+    let templates = threads[..count]
+        .iter()
+        .map(|name| waiting_thread(rng, name, 5 - count as u32));
+    let templates = templates.collect();
+    let last = pbin(BinOp::Ne, mem(0), PropExpr::Const(rng.below(3) as i64));
+    program(globals, templates, vec![finally(Vec::new(), last)])
+}
+
+fn waiting_thread(rng: &mut Rng, name: &str, most: u32) -> Template {
+    let length = 2 + rng.below(most as usize + 1) as u32;
+    let code = (0..length).map(|at| (at, waiting_step(rng), at + 1));
+    let mut code: Vec<_> = code.collect();
+    let last = assert(random_cond(rng).or(random_cond(rng)));
+    code.push((length, last, length + 1));
+    thread(name, Count::Once, &["r", "s", "u"], length + 2, code)
+}
+
+fn waiting_step(rng: &mut Rng) -> Step {
+    let (var, local, value) = (
+        rng.below(3) as u32,
+        rng.below(2) as u32,
+        rng.below(2) as i64,
+    );
+    let is = |id: u32, value: i64| bin(BinOp::Eq, r(id), k(value));
+    match rng.below(12) {
+        0..=3 => load(local, var),
+        4..=6 => store(var, k(1 + value)),
+        7 => store(var, bin(BinOp::Add, r(local), k(1))),
+        8 => assume(is(local, value)),
+        9 => assume(bin(BinOp::And, is(0, value), is(1, 1))),
+        10 => {
+            let wait = vec![
+                (0, load(2, 3), 1),
+                (1, assume(is(2, 0)), 2),
+                (2, store(3, k(1)), 3),
+            ];
+            atomic(4, wait)
+        }
+        _ => store(3, k(0)),
+    }
+}

@@ -137,6 +137,9 @@ pub(crate) struct VerifyArgs {
     /// Abstract variables with few values too, instead of keeping their values
     #[arg(long, help_heading = "Method")]
     pub(crate) no_explicit: bool,
+    /// Keep the values of all variables: prove state by state, without predicates
+    #[arg(long, help_heading = "Method", conflicts_with = "no_explicit")]
+    pub(crate) state_by_state: bool,
     /// Do not check the certificate
     #[arg(long, help_heading = "Method")]
     pub(crate) no_certify: bool,

@@ -163,10 +163,10 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         buffers: args.buffers.0.clone(),
         keep: args.keep.into(),
         sets: args.sets.into(),
-        promote: if args.no_explicit {
-            Promote::Never
-        } else {
-            defaults.promote
+        promote: match (args.no_explicit, args.state_by_state) {
+            (true, _) => Promote::Never,
+            (_, true) => Promote::All,
+            (false, false) => defaults.promote,
         },
         merge: args.merge,
         refine: !args.no_refine,
@@ -359,6 +359,9 @@ fn push_stats(text: &mut String, report: &Report) {
     }
     line("certificate entries", &stats.certificate_entries);
     line("direct stores", &stats.direct_stores);
+    if stats.state_by_state {
+        line("undisturbed accesses", &stats.undisturbed);
+    }
     line("hunted states", &stats.hunted_states);
     for (phase, time) in &stats.times {
         line(
@@ -396,6 +399,7 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "seconds_by_phase": seconds,
         "certificate_entries": stats.certificate_entries,
         "direct_stores": stats.direct_stores,
+        "undisturbed": stats.undisturbed,
         "hunted_states": stats.hunted_states,
         "state_by_state": stats.state_by_state,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),

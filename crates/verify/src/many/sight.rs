@@ -270,7 +270,7 @@ impl Many<'_> {
         self.report.notes.push(format!(
             "for every number of threads: any {seen} of each template [*] are enough to see why"
         ));
-        self.report.stats.times.push(("certify", started.elapsed()));
+        self.report.stats.spend("certify", started.elapsed());
         verdict
     }
 }

@@ -1,0 +1,126 @@
+//! *Undisturbed accesses* in a proof state by state: loads and stores at which a thread
+//! need not be interrupted, since nobody else is at the same memory then (data that a lock
+//! protects, results that a thread leaves behind). With them a proof has far fewer
+//! states. `palisade-certify` has the rule and the argument; here they are guessed.
+//!
+//! At first all loads and stores are thought to be undisturbed but for those that random
+//! walks see disturbed. The search with the others shows whether they are: the ones that
+//! its invariant has disturbed are given up, and the search is made anew. Walks do not
+//! depend on the machine's speed or on chance: their numbers are the same every time.
+
+use std::collections::BTreeSet;
+
+use palisade_abstraction::command::{Commands, End};
+use palisade_abstraction::space::{Control, Space};
+use palisade_certify::{AccessLoc, Disturbances, candidates, empty_buffers, stops_passing};
+use palisade_logic::Formula;
+use palisade_memory::reduced::Reduced;
+use palisade_program::{Instance, Model, Program};
+
+use crate::invariant::Translator;
+
+/// Walks, and steps of each at most.
+const WALKS: u64 = 200;
+const STEPS: usize = 400;
+
+/// The accesses that no walk through `space` sees disturbed.
+pub(crate) fn unseen(
+    program: &Program,
+    model: Model,
+    space: &Space<'_>,
+    translator: &Translator<'_>,
+) -> Vec<AccessLoc> {
+    let mut accesses = candidates(program, model);
+    let everywhere: Vec<Vec<bool>> = space
+        .threads
+        .iter()
+        .map(|t| vec![true; program.template(t.template).cfg.loc_count()])
+        .collect();
+    let mut commands = Commands::new(space);
+    let Some(start) = space.initial_controls().into_iter().next() else {
+        return accesses;
+    };
+    for seed in 0..WALKS {
+        if accesses.is_empty() {
+            break;
+        }
+        let threads = &space.threads;
+        let watch = Disturbances::new(program, model, threads, &accesses, &everywhere);
+        let mut numbers = Numbers(seed);
+        let mut seen = BTreeSet::new();
+        let mut at = start.clone();
+        for _ in 0..STEPS {
+            seen.extend(watch.at(&translator.control(&at, &[])));
+            match step(&mut commands, &at, &mut numbers) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        accesses.retain(|access| !seen.contains(access));
+    }
+    accesses
+}
+
+/// Some state after `control`; `None` if there is none whose data is known.
+fn step(commands: &mut Commands<'_>, control: &Control, numbers: &mut Numbers) -> Option<Control> {
+    let space = commands.space();
+    let mut ways = Vec::new();
+    for thread in 0..control.pcs.len() {
+        let cfg = &space.program.template(space.threads[thread].template).cfg;
+        for (edge, _) in cfg.outgoing(control.pcs[thread]) {
+            let branches = commands.execute(control, thread, edge).ok()?;
+            ways.extend(branches.iter().copied());
+        }
+    }
+    let possible = |branch: &palisade_abstraction::command::Branch| match branch.end {
+        End::At(to) => (branch.guard == Formula::True).then_some(to),
+        End::Failed(_) => None,
+    };
+    ways.retain(|way| possible(commands.branch(*way)).is_some());
+    let count = ways.len() as u64;
+    let way = ways.get(usize::try_from(numbers.next() % count.max(1)).ok()?)?;
+    let branch = commands.branch(*way);
+    let mut next = control.clone();
+    next.pcs[branch.thread] = possible(branch)?;
+    for &(position, value) in &branch.explicit {
+        next.values[position] = value;
+    }
+    Some(next)
+}
+
+/// For each thread and location of the searched program whether the thread need not be
+/// interrupted there.
+pub(crate) fn interior(
+    program: &Program,
+    model: Model,
+    threads: &[Instance],
+    reduced: Option<&Reduced>,
+    undisturbed: &[AccessLoc],
+) -> Vec<Vec<bool>> {
+    let stops = stops_passing(program, model, threads, undisturbed);
+    let of = |(instance, stops): (&Instance, Vec<bool>)| match reduced {
+        None => stops.iter().map(|stop| !stop).collect(),
+        Some(reduced) => {
+            let locs = &reduced.templates[instance.template.index()].locs;
+            let mut interior: Vec<bool> = locs.iter().map(|loc| !stops[loc.index()]).collect();
+            // A thread whose buffers are empty at its exit has ended there.
+            let cfg = &program.template(instance.template).cfg;
+            interior[cfg.exit.index()] = empty_buffers(cfg)[cfg.exit.index()];
+            interior
+        }
+    };
+    threads.iter().zip(stops).map(of).collect()
+}
+
+/// Numbers that look random (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
