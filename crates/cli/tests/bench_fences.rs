@@ -1,8 +1,9 @@
 //! `palisade bench fences`: seed 002, table 1. The paper's fences under TSO, and
 //! ours under PSO, each proved to be the fewest, certified, without hints.
 
-use std::process::Command;
+mod bench_support;
 
+use bench_support::rows;
 use serde_json::Value;
 
 /// Full fences under TSO, full and store-store fences under PSO, for each process.
@@ -17,17 +18,6 @@ const EXPECTED: [(&str, u64, (u64, u64)); 8] = [
     ("Linux Ticket Lock", 0, (0, 0)),
 ];
 
-fn rows(arguments: &[&str]) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
-        .args(["bench", "fences", "--json"])
-        .args(arguments)
-        .output()
-        .expect("runs");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    document["rows"].as_array().expect("rows").clone()
-}
-
 fn row<'r>(rows: &'r [Value], program: &str, model: &str) -> &'r Value {
     let mut found = rows
         .iter()
@@ -39,7 +29,7 @@ fn row<'r>(rows: &'r [Value], program: &str, model: &str) -> &'r Value {
 
 #[test]
 fn the_published_fences_are_the_fewest() {
-    let rows = rows(&[]);
+    let rows = rows("fences", &[]);
     assert_eq!(rows.len(), 2 * EXPECTED.len());
     for (program, tso, pso) in EXPECTED {
         for (model, (full, store_store)) in [("tso", (tso, 0)), ("pso", pso)] {
@@ -57,7 +47,7 @@ fn the_published_fences_are_the_fewest() {
 
 #[test]
 fn one_program_under_one_model() {
-    let rows = rows(&["--model", "pso", "--program", "burns"]);
+    let rows = rows("fences", &["--model", "pso", "--program", "burns"]);
     assert_eq!(rows.len(), 1);
     assert!(rows[0]["paper"].is_null());
 }

@@ -1,24 +1,14 @@
 //! `palisade bench rma` on small programs of the suite: a row of table 3, and the constructions
 //! of the Boolean program beside each other.
 
-use std::process::Command;
+mod bench_support;
 
+use bench_support::rows;
 use serde_json::Value;
-
-fn rows(arguments: &[&str]) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
-        .args(["bench", "rma", "--json"])
-        .args(arguments)
-        .output()
-        .expect("runs");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    document["rows"].as_array().expect("rows").clone()
-}
 
 #[test]
 fn a_row_has_the_fewest_flushes_and_their_proof() {
-    let rows = rows(&["--program", "Loop2_TLM"]);
+    let rows = rows("rma", &["--program", "Loop2_TLM"]);
     let [row] = &rows[..] else {
         panic!("one row: {rows:?}");
     };
@@ -34,7 +24,7 @@ fn a_row_has_the_fewest_flushes_and_their_proof() {
 #[test]
 fn constructions_agree() {
     for program in ["Queue", "Bluetooth"] {
-        let rows = rows(&["--constructions", "--program", program]);
+        let rows = rows("rma", &["--constructions", "--program", program]);
         let methods: Vec<&Value> = rows.iter().map(|row| &row["method"]).collect();
         assert_eq!(methods, ["standard", "lazy", "program"], "{rows:?}");
         for row in &rows {

@@ -17,24 +17,27 @@
 //! the guard. With it the Boolean program is the best that the predicates allow;
 //! without it, it is the Cartesian one of the papers.
 //!
+//! `branch` makes the statements of branches, `variables` declares what there is.
 //! `never` and `finally` become `never` over labels and predicates. Predicates over
 //! locals that are dead get any value (`*`).
 
+mod branch;
+mod variables;
+
 use std::fmt::Write;
 
-use palisade_logic::{Cluster, Formula, Lit, Prover, Reason, Term, Var};
+use palisade_logic::{Cluster, Formula, Lit, Prover, Reason};
 use palisade_program::{Count, EdgeId, LocId, Span};
 
 use super::ast::{
     At, BooleanProgram, Copies, Expr, ExprKind, Label, Passive, Property, Statement, StatementKind,
-    Target, Thread, Value, Variable,
+    Thread, Value, Variable,
 };
-use crate::affected::{Effect, effect};
-use crate::command::{Branch, Commands, End, Unsupported};
-use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict};
+use crate::command::{Commands, Unsupported};
+use crate::cubes::{Cover, Cube, CubeSearch, Question};
 use crate::predicates::Predicates;
-use crate::rooms::{Rooms, affects, must_notify};
-use crate::space::{Control, SlotKind, Space};
+use crate::rooms::Rooms;
+use crate::space::{Control, Space};
 use crate::valuation::{PredId, PredSet};
 
 /// The session for questions about states.
@@ -190,7 +193,7 @@ pub(super) fn property(cond: Expr, note: Option<String>) -> Property {
     }
 }
 
-impl<'e> Exporter<'e, '_> {
+impl Exporter<'_, '_> {
     /// The replicated thread that a predicate belongs to.
     fn owner(&self, p: PredId) -> Option<usize> {
         self.rooms.and_then(|r| r.owner(p))
@@ -273,142 +276,8 @@ impl<'e> Exporter<'e, '_> {
         parts.map(|f| self.prover.literal(f)).collect()
     }
 
-    /// Explicit variables are one Boolean per value.
-    fn explicit_name(&self, position: usize, value: i64) -> String {
-        let slot = &self.space.slots[self.space.explicit[position]];
-        let sign = if value < 0 { "m" } else { "" };
-        let name = match slot.kind {
-            SlotKind::Local(thread, local) if self.is_replicated(thread) => {
-                let template = self.space.threads[thread].template;
-                let local = self.space.program.template(template).local(local);
-                format!("own_{}", plain(&local.name))
-            }
-            SlotKind::Local(..) | SlotKind::Cell(_) => plain(&slot.name),
-        };
-        format!("{name}_is_{sign}{}", value.unsigned_abs())
-    }
-
     fn is_replicated(&self, thread: usize) -> bool {
         self.rooms.is_some_and(|r| r.is_replicated(thread))
-    }
-
-    /// Declares a variable: of this thread, or shared.
-    fn declare(&mut self, program: &mut BooleanProgram, owner: Option<usize>, variable: Variable) {
-        match owner {
-            Some(thread) => self.locals[thread].push(variable),
-            None => program.shared.push(variable),
-        }
-    }
-
-    fn explicit_values(&self, position: usize) -> &'e [i64] {
-        let slot = &self.space.slots[self.space.explicit[position]];
-        slot.explicit.as_ref().map_or(&[], |e| &e.values)
-    }
-
-    /// The values that the Boolean variables of an explicit variable stand for:
-    /// its own, and 0, which dead locals have.
-    fn tracked_values(&self, position: usize) -> Vec<i64> {
-        let mut values = self.explicit_values(position).to_vec();
-        values.push(0);
-        values.sort_unstable();
-        values.dedup();
-        values
-    }
-
-    fn variables(
-        &mut self,
-        program: &mut BooleanProgram,
-        initial: &Formula,
-    ) -> Result<(), ExportError> {
-        let facts = self.literals(initial);
-        let mut open: Vec<PredId> = Vec::new();
-        for p in 0..self.predicates.len() {
-            let lit = self.slots[p].1;
-            let mut known = |lit: Lit| {
-                let mut lits = facts.clone();
-                lits.push(lit);
-                contradict(self.prover, STATES, &lits)
-            };
-            let init = if known(!lit)? {
-                Value::True
-            } else if known(lit)? {
-                Value::False
-            } else {
-                Value::Any
-            };
-            let predicate = self.predicates.formula(p, true);
-            let variable = Variable {
-                name: self.name(p),
-                init,
-                note: Some(predicate.display(self.space).to_string()),
-                at: At::default(),
-            };
-            // First states are conditions on shared variables only.
-            if init == Value::Any && self.owner(p).is_none() {
-                open.push(p);
-            }
-            self.declare(program, self.owner(p), variable);
-        }
-        self.explicit_variables(program);
-        if open.len() > 1 && !self.options.cartesian {
-            let mut cone = PredSet::new(self.predicates.len());
-            for p in &open {
-                cone.insert(*p);
-            }
-            let impossible = self.contradictions(STATES, &facts, &cone, &[])?;
-            if !impossible.cubes().is_empty() {
-                let cond = self.cover(&impossible).negated();
-                program.initially.push(property(cond, None));
-            }
-        }
-        Ok(())
-    }
-
-    /// One Boolean for each value; where several first values are possible, exactly
-    /// one of them holds.
-    fn explicit_variables(&mut self, program: &mut BooleanProgram) {
-        let controls = self.space.initial_controls();
-        for position in 0..self.space.explicit.len() {
-            let slot = &self.space.slots[self.space.explicit[position]];
-            let owner = match slot.kind {
-                SlotKind::Local(thread, _) if self.is_replicated(thread) => Some(thread),
-                SlotKind::Local(..) | SlotKind::Cell(_) => None,
-            };
-            let first = |v: i64| controls.iter().filter(|c| c.values[position] == v).count();
-            let mut choices = Vec::new();
-            for value in self.tracked_values(position) {
-                let init = match first(value) {
-                    0 => Value::False,
-                    n if n == controls.len() => Value::True,
-                    _ => Value::Any,
-                };
-                let name = self.explicit_name(position, value);
-                if init == Value::Any && owner.is_none() {
-                    choices.push(name.clone());
-                }
-                let variable = Variable {
-                    name,
-                    init,
-                    note: Some(format!("{} = {value}", slot.name)),
-                    at: At::default(),
-                };
-                self.declare(program, owner, variable);
-            }
-            if !choices.is_empty() {
-                let one = |chosen: &String| {
-                    Expr::all(choices.iter().map(|other| {
-                        let name = Expr::name(other.clone());
-                        if other == chosen {
-                            name
-                        } else {
-                            name.negated()
-                        }
-                    }))
-                };
-                let cond = Expr::any(choices.iter().map(one));
-                program.initially.push(property(cond, None));
-            }
-        }
     }
 
     pub(super) fn thread_name(&self, thread: usize) -> String {
@@ -534,211 +403,6 @@ impl<'e> Exporter<'e, '_> {
         let fact = |p: &usize| Expr::name(self.explicit_name(*p, control.values[*p]));
         Expr::all(reads.iter().map(fact))
     }
-
-    fn branch(
-        &mut self,
-        branch: &Branch,
-        facts: Expr,
-        note: &str,
-    ) -> Result<Vec<Statement>, ExportError> {
-        let effect = effect(self.predicates, branch, 1);
-        let cluster = Cluster((branch.thread as u32) << 20 | branch.edge.0);
-        let guard = self.literals(&branch.guard);
-        let refused = if guard.is_empty() {
-            Cover::default()
-        } else {
-            self.contradictions(cluster, &guard, &effect.guard_cone, &[])?
-        };
-        let passes = Expr::all([facts, self.cover(&refused).negated()]);
-        let note = Some(note.to_owned());
-        let to = match branch.end {
-            End::At(to) => to,
-            End::Failed(_) => {
-                let assert = StatementKind::Assert(passes.negated());
-                let stop = StatementKind::Assume(Expr::value(Value::False));
-                return Ok(vec![
-                    statement(vec![], assert, note),
-                    statement(vec![], stop, None),
-                ]);
-            }
-        };
-        let (targets, values) = self.updates(branch, &effect, cluster, &guard, &refused)?;
-        let related = self.relation(branch, &effect, cluster, &guard, &refused, &values)?;
-        let constrain = Expr::all([passes, related]);
-        let trivial = *constrain.kind == ExprKind::Value(Value::True);
-        let kind = match (targets.is_empty(), trivial) {
-            (true, true) => StatementKind::Skip,
-            (true, false) => StatementKind::Assume(constrain),
-            (false, _) => StatementKind::Assign {
-                targets,
-                values: values.into_iter().map(|(_, value)| value).collect(),
-                constrain: (!trivial).then_some(constrain),
-            },
-        };
-        let goto = StatementKind::Goto(vec![label(self.location(branch.thread, to))]);
-        Ok(vec![
-            statement(vec![], kind, note),
-            statement(vec![], goto, None),
-        ])
-    }
-
-    /// The targets of the assignment and their values; a value of a predicate
-    /// comes with its number.
-    #[allow(clippy::type_complexity)] // two parallel lists
-    fn updates(
-        &mut self,
-        branch: &Branch,
-        effect: &Effect,
-        cluster: Cluster,
-        guard: &[Lit],
-        refused: &Cover,
-    ) -> Result<(Vec<Target>, Vec<(Option<PredId>, Expr)>), ExportError> {
-        let mut targets = Vec::new();
-        let mut values = Vec::new();
-        for affected in effect.affected.iter().filter(|a| a.written) {
-            let Some(place) = self.place(branch, affected.pred) else {
-                continue;
-            };
-            let told = place.passive.is_some();
-            self.passive = self.owner(affected.pred).filter(|_| told);
-            let wp = self.prover.literal(&affected.wp);
-            let base = |lit: Lit| guard.iter().copied().chain([lit]).collect::<Vec<Lit>>();
-            let yes = self.contradictions(cluster, &base(!wp), &affected.cone, &[refused])?;
-            let ignored = [refused, &yes];
-            let no = self.contradictions(cluster, &base(wp), &affected.cone, &ignored)?;
-            targets.push(place);
-            let pred = (!told).then_some(affected.pred);
-            values.push((pred, self.choose(&yes, &no)));
-            self.passive = None;
-        }
-        for p in effect.lost.iter() {
-            if let Some(place) = self.place(branch, p) {
-                let pred = place.passive.is_none().then_some(p);
-                targets.push(place);
-                values.push((pred, Expr::value(Value::Any)));
-            }
-        }
-        for (position, new) in &branch.explicit {
-            for value in self.tracked_values(*position) {
-                targets.push(target(self.explicit_name(*position, value)));
-                let holds = if value == *new {
-                    Value::True
-                } else {
-                    Value::False
-                };
-                values.push((None, Expr::value(holds)));
-            }
-        }
-        Ok((targets, values))
-    }
-
-    /// Where a branch of the active thread puts the new value of a predicate: nowhere if
-    /// another thread stands for those that have it.
-    fn place(&self, branch: &Branch, p: PredId) -> Option<Target> {
-        let mut place = target(self.name(p));
-        let (Some(rooms), Some(owner)) = (self.rooms, self.owner(p)) else {
-            return Some(place);
-        };
-        if owner == branch.thread {
-            return Some(place);
-        }
-        let is_shared = |v: Var| rooms.owner_of(self.space, v).is_none();
-        let loc = self.predicates.vars(p);
-        debug_assert!(
-            affects(&branch.written, loc),
-            "only written predicates get values"
-        );
-        let notify = must_notify(&branch.written, loc, is_shared);
-        place.passive = Some(self.passive_kind(owner));
-        (notify && rooms.stands_for_passive(owner, branch.thread)).then_some(place)
-    }
-
-    /// `choose(F(wp), F(!wp))` in its simplest form.
-    fn choose(&self, yes: &Cover, no: &Cover) -> Expr {
-        let (yes, no) = (self.cover(yes), self.cover(no));
-        match (&*yes.kind, &*no.kind) {
-            (ExprKind::Value(Value::True), _) => Expr::value(Value::True),
-            (_, ExprKind::Value(Value::True)) => Expr::value(Value::False),
-            (ExprKind::Value(Value::False), ExprKind::Value(Value::False)) => {
-                Expr::value(Value::Any)
-            }
-            // Both say the same: no choice is left.
-            _ if yes.clone().negated() == no => yes,
-            _ => Expr::new(ExprKind::Choose(yes, no)),
-        }
-    }
-
-    /// What relates the new values that are not determined to each other.
-    fn relation(
-        &mut self,
-        branch: &Branch,
-        effect: &Effect,
-        cluster: Cluster,
-        guard: &[Lit],
-        refused: &Cover,
-        values: &[(Option<PredId>, Expr)],
-    ) -> Result<Expr, ExportError> {
-        let none = Ok(Expr::value(Value::True));
-        if self.options.cartesian {
-            return none;
-        }
-        let open: Vec<PredId> = values
-            .iter()
-            .filter(|(_, e)| !is_determined(e))
-            .filter_map(|(p, _)| *p)
-            .collect();
-        if open.len() < 2 {
-            return none;
-        }
-        let count = self.predicates.len();
-        let mut cone = effect.guard_cone.clone();
-        let mut slots = Vec::new();
-        for p in open {
-            let Some(wp) = self.new_value(branch, p) else {
-                continue;
-            };
-            cone.extend(&self.predicates.cone(wp.free_vars(), 1));
-            slots.push((count + p, self.prover.literal(&wp)));
-        }
-        let seen = cone.iter().filter(|p| self.is_visible(*p));
-        slots.extend(seen.map(|p| self.slots[p]));
-        let wide = |cover: &Cover| -> Cover {
-            let widen = |cube: &Cube| {
-                let mut wide = Cube::unknown(2 * count);
-                cube.known().for_each(|(p, v)| wide.set(p, Some(v)));
-                wide
-            };
-            cover.cubes().iter().map(widen).collect()
-        };
-        let refused = wide(refused);
-        let question = Question {
-            cluster,
-            base: guard,
-            slots: &slots,
-            opposites: &[],
-            width: 2 * count,
-            max_size: self.options.max_size,
-            ignored: &[&refused],
-        };
-        let cover = self.search.contradictions(self.prover, &question)?;
-        // Cubes with one new value are in the choose expressions already.
-        let relates = |cube: &&Cube| cube.known().filter(|(s, _)| *s >= count).count() > 1;
-        let cubes: Cover = cover.cubes().iter().filter(relates).cloned().collect();
-        Ok(self.cover(&cubes).negated())
-    }
-
-    /// What a predicate's new value says of the variables before the step; locals
-    /// that are dead afterwards have any value.
-    fn new_value(&self, branch: &Branch, p: PredId) -> Option<Formula> {
-        let mut updates = branch.updates.clone();
-        // Fresh variables of the branch are numbered from `first_fresh` on.
-        let base = self.space.first_fresh()
-            + branch.moves.iter().map(|m| m.chosen.len()).sum::<usize>() as u32;
-        for (i, var) in branch.forgotten.iter().enumerate() {
-            updates.set(*var, Term::var(Var(base + i as u32)));
-        }
-        self.predicates.formula(p, true).substitute(&updates).ok()
-    }
 }
 
 /// A location with its branches: `goto` to each of them.
@@ -765,25 +429,6 @@ fn choice(code: &mut Thread, name: &str, branches: Vec<Vec<Statement>>) {
             statement.labels.push(first);
         }
         code.body.append(&mut statements);
-    }
-}
-
-fn target(name: String) -> Target {
-    Target {
-        name,
-        passive: None,
-        at: At::default(),
-    }
-}
-
-/// Whether a value leaves nothing open.
-fn is_determined(e: &Expr) -> bool {
-    match &*e.kind {
-        ExprKind::Value(Value::Any) | ExprKind::Choose(..) => false,
-        ExprKind::Value(Value::False | Value::True) | ExprKind::Name(_) => true,
-        ExprKind::Not(_) | ExprKind::Binary(..) => true,
-        ExprKind::Passive(..) | ExprKind::Next(_) | ExprKind::Location(..) => true,
-        ExprKind::Cond(..) => false,
     }
 }
 
