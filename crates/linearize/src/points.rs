@@ -174,7 +174,7 @@ fn leading_to(body: &Body, at: LocId) -> Vec<bool> {
 }
 
 /// The program with the points as commit points, in place of those that it has. A step
-/// behind which only the one `return` comes, and not the step itself, commits; another notes
+/// behind which only returns come that have no other point, and not the step itself, commits; another notes
 /// what would be the result (`commit later`), and the step in front of the `return` confirms
 /// it. `None` if no step is there that could. Claims like any others: a proof, or
 /// [`check_commits`](crate::check_commits), says whether they are right.
@@ -194,8 +194,17 @@ pub fn applied(program: &Program, points: &[Suggestion]) -> Option<Program> {
             span: point.span,
         };
         let (returns, again) = behind(body, step);
-        if returns == BTreeSet::from([at_return]) && !again {
-            body.edges[step].commits.push(claim(CommitKind::Now));
+        let other = |at: &usize| {
+            let mut same = points
+                .iter()
+                .filter(|p| (p.edges.0, p.edges.1) == (method, *at));
+            same.any(|p| p.edges.2 != step)
+        };
+        if !again && !returns.iter().any(other) {
+            let commits = &mut body.edges[step].commits;
+            if commits.is_empty() {
+                commits.push(claim(CommitKind::Now));
+            }
             continue;
         }
         let before = body.edges[at_return].from;

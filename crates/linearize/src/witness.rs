@@ -226,23 +226,34 @@ fn spelled_out(mut text: String, names: &Names<'_>, body: &Body) -> String {
 /// A step with the value that it is about.
 fn noted(text: String, step: &Step, body: &Body, locals: &[Value]) -> String {
     let local = |id: palisade_program::LocalId| shown_value(locals[id.index()]);
-    let of_term = |term: &Term| term.local().map(local);
+    let of_term = |term: &Term| match (term, term.local()) {
+        (Term::Plus(id, by), _) => match locals[id.index()] {
+            Value::Int(number) => number.checked_add(*by).map(|sum| sum.to_string()),
+            _ => None,
+        },
+        (_, id) => id.map(local),
+    };
     let note = match step {
         Step::Read { to, tag, .. } => match tag {
             Some(tag) => Some(format!("{}, {}", local(*to), local(*tag))),
             None => Some(local(*to)),
         },
         Step::New { to } | Step::Havoc { to } => Some(local(*to)),
-        Step::Assign { value, .. } | Step::Write { value, .. } => of_term(value),
+        // The locals are those after the step.
+        Step::Assign { to, value } => of_term(value).map(|_| local(*to)),
+        Step::Write { value, .. } => of_term(value),
         Step::Cas {
             expect,
             new,
             success,
             ..
-        } => match (success, of_term(new)) {
-            (true, Some(new)) => Some(new),
-            (true, None) | (false, _) => of_term(expect).map(|e| format!("not {e}")),
-        },
+        } => {
+            if *success {
+                of_term(new)
+            } else {
+                of_term(expect).map(|e| format!("not {e}"))
+            }
+        }
         Step::Free(id) => Some(local(*id)),
         Step::Skip | Step::Assume(_) | Step::Lock(_) | Step::Unlock(_) | Step::Return(_) => None,
     };

@@ -165,6 +165,14 @@ method dequeue() returns data {
 }
 ";
 
+/// The same with a lock of one's own making.
+fn spinning_stack() -> String {
+    LOCKED_STACK
+        .replace("shared lock l;", "shared bool l;")
+        .replace("    unlock(l);", "    l = false;")
+        .replace("    lock(l);", "    while (!cas(l, false, true)) {}")
+}
+
 /// xorshift64*: any spread of numbers will do, and the same in each run.
 struct Random(u64);
 
@@ -466,6 +474,7 @@ fn wrong_mutants_of_structures_are_not_proved() {
         ("atomic stack", ATOMIC_STACK.to_owned(), 2_000),
         ("atomic queue", ATOMIC_QUEUE.to_owned(), 2_000),
         ("stack with a lock", LOCKED_STACK.to_owned(), 2_000),
+        ("stack with a spin lock", spinning_stack(), 3_000),
         ("stack with flags", FLAG_STACK.to_owned(), TREIBER),
         ("stack with counters", example("treiber_counted"), TREIBER),
     ] {

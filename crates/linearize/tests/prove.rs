@@ -129,6 +129,59 @@ fn others_act_before_an_atomic_block() {
 }
 
 /// What must never hold may hold inside an atomic block, and nowhere else.
+/// A lock of one's own making is a lock; a flag that is only used like one, and given back by others,
+/// is left out.
+#[test]
+fn spin_locks_are_locks() {
+    let restricted = Options {
+        interleaving: Interleaving::Restricted,
+        ..Options::default()
+    };
+    let stack = "
+        spec stack;
+        struct node { data value; node next; }
+        shared node top;
+        shared int l;
+        method push(data v) {
+            node n = new node, t;
+            n.value = v;
+            while (true) { while (l == 1) {} if (cas(l, 0, 1)) break; }
+            t = top; n.next = t; top = n; commit;
+            l = 0;
+        }
+        method pop() returns data {
+            node t, n;
+            while (!cas(l, 0, 1)) {}
+            t = top;
+            commit when t == null;
+            if (t == null) { l = 0; return empty; }
+            n = t.next; top = n; commit;
+            l = 0;
+            return t.value;
+        }";
+    assert!(attempt("spin lock", stack, &restricted).holds());
+    // Each is a race, or an end without the lock.
+    for (from, to) in [
+        ("while (!cas(l, 0, 1)) {}", "cas(l, 0, 1);"),
+        ("while (!cas(l, 0, 1)) {}", ""),
+        ("while (!cas(l, 0, 1)) {}", "while (!cas(l, 1, 0)) {}"),
+        (
+            "if (cas(l, 0, 1)) break;",
+            "if (cas(l, 0, 1)) break; l = 0;",
+        ),
+    ] {
+        let wrong = stack.replacen(from, to, 1);
+        assert_ne!(wrong, stack);
+        assert!(!attempt("wrong", &wrong, &restricted).holds(), "{to}");
+    }
+    // Somebody else gives it back: nothing depends on it.
+    let hint = text("treiber")
+        .replacen("shared node top", "shared bool busy;\nshared node top", 1)
+        .replacen("n.next = t;", "n.next = t; cas(busy, false, true);", 1)
+        .replacen("n = t.next;", "n = t.next; busy = false;", 1);
+    assert!(attempt("hint", &hint, &restricted).holds());
+}
+
 #[test]
 fn never_is_looked_at_between_steps() {
     let program = |open: &str| {

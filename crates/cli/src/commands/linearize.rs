@@ -30,6 +30,10 @@ const COMMIT_THREADS: u32 = 2;
 const COMMIT_CALLS: u32 = 3;
 const COMMIT_STATES: usize = 100_000;
 
+/// Further calls, and states, of the search for a wrong run that the prover says there may be.
+const FURTHER_CALLS: u32 = 3;
+const FURTHER_STATES: usize = 200_000;
+
 pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     let source = input::read(&args.file)?;
     let program = match heap::parse(source) {
@@ -191,7 +195,10 @@ fn judge(
         _ if args.no_proof => {}
         Some(claims) => {
             let found_points = !program.has_commits();
-            try_proof(args, context, &claims, found_points, &mut judgement);
+            let beyond = try_proof(args, context, &claims, found_points, &mut judgement);
+            if beyond && let Some(found) = search_further(program, options, context)? {
+                judgement = found;
+            }
         }
         None if searched => judgement.notes.push(proof::not_tried(program)),
         None => {}
@@ -201,6 +208,27 @@ fn judge(
         judgement.notes.push(note.to_owned());
     }
     Ok(judgement)
+}
+
+/// A violation in runs with more calls than were asked for: the prover says that there may be one.
+fn search_further(
+    program: &Program,
+    options: &Options,
+    context: &Context,
+) -> Result<Option<Judgement>, Failure> {
+    let further = Options {
+        calls: options.calls + FURTHER_CALLS,
+        max_states: options.max_states.min(FURTHER_STATES),
+        ..options.clone()
+    };
+    let search = stages::search(program, &further)?;
+    let cost = (search.states, search.transitions);
+    if !matches!(search.found, Found::Wrong(_)) {
+        return Ok(None);
+    }
+    let mut judgement = judged(program, &further, context, search)?;
+    (judgement.states, judgement.transitions) = cost;
+    Ok(Some(judgement))
 }
 
 fn judged(
@@ -244,15 +272,18 @@ fn judged(
     }
 }
 
-/// Beyond the bounds: a proof for any number of threads, nodes and values.
+/// Beyond the bounds: a proof for any number of threads, nodes and values. Says whether there is
+/// a run that may be wrong.
 fn try_proof(
     args: &LinearizeArgs,
     context: &Context,
     program: &Program,
     found_points: bool,
     judgement: &mut Judgement,
-) {
-    match proof::attempt(args, context, program) {
+) -> bool {
+    let attempt = proof::attempt(args, context, program);
+    let beyond = matches!(attempt, Attempt::Beyond(_));
+    match attempt {
         Attempt::Proved(proved) => {
             let threads = match args.threads.filter(|_| args.no_collapse) {
                 None => "any number of threads".to_owned(),
@@ -275,7 +306,7 @@ fn try_proof(
             judgement.notes.retain(|_| found_points);
             judgement.notes.extend(proved.notes);
         }
-        Attempt::Failed(notes) => {
+        Attempt::Failed(notes) | Attempt::Beyond(notes) => {
             if let Some(why) = context.limits.stopped() {
                 judgement.notes.push(format!("no proof: {why}"));
             } else {
@@ -283,6 +314,7 @@ fn try_proof(
             }
         }
     }
+    beyond
 }
 
 fn bounds_text(options: &Options, touched: &[Bound]) -> String {

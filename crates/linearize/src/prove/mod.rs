@@ -42,6 +42,7 @@
 //! | file | term |
 //! |---|---|
 //! | [`plain`](mod@plain) | the program without numbers, truth values and tags |
+//! | `spin` | spin locks as locks |
 //! | [`fragment`], [`supported`] | which programs; their predicates' names |
 //! | [`places`], `quiet` | locations, live locals; where nobody interrupts |
 //! | [`model`] | declarations, rules, actions: the TVP text |
@@ -62,6 +63,7 @@ pub mod places;
 pub mod plain;
 pub(crate) mod quiet;
 pub mod soft;
+mod spin;
 mod start;
 mod step;
 pub mod supported;
@@ -78,6 +80,7 @@ use palisade_shape::explore::Bounds;
 use palisade_shape::verdict::{Reason, Verdict, explain};
 
 use fragment::Fragment;
+use spin::with_locks;
 pub use supported::Unsupported;
 
 /// Where other threads may act.
@@ -229,7 +232,7 @@ impl Proof {
 
 /// The model of `program` as text.
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
-    let program = plain::plain(program)?;
+    let program = plain::plain(&with_locks(program))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     let apart = Apart::first(options);
     Ok(model::text(
@@ -257,7 +260,7 @@ pub fn counts(
     interleaving: Interleaving,
     soft: Soft,
 ) -> Result<BTreeMap<String, Count>, Unsupported> {
-    let program = plain::plain(program)?;
+    let program = plain::plain(&with_locks(program))?;
     let fragment = Fragment::of(&program, interleaving)?;
     let (_, chosen) = model::chosen(&fragment, soft, Level::Reach);
     let name = |method: usize| fragment.methods[method].name.to_owned();
@@ -282,12 +285,26 @@ pub fn counts(
     Ok(all)
 }
 
-/// Tries to prove `program`, with one level after another.
+/// Tries to prove `program`, with one level after another. What looks like a spin lock is taken
+/// for a lock first, and left out if that does not do.
 pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
+    let locks = with_locks(program);
+    let proof = prove_plain(&locks, options)?;
+    // Also where the model has a run: with locks it may be wrong where the program is not.
+    if locks != *program && !proof.holds() && !proof.messages.is_empty() {
+        let without = prove_plain(program, options)?;
+        if without.holds() {
+            return Ok(without);
+        }
+    }
+    Ok(proof)
+}
+
+fn prove_plain(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
     let program = plain::plain(program)?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     let proof = by_levels(&fragment, options, Apart::first(options));
-    // With threads that have names, states may be kept apart that were joined.
+    // Of threads that have names, states may be kept apart that were joined.
     if Apart::first(options) == Apart::Names && more_may_help(&proof) {
         let fine = by_levels(&fragment, options, Apart::Facts);
         if fine.holds() {
@@ -339,7 +356,7 @@ pub fn prove_at(
     options: &Options<'_>,
     level: Level,
 ) -> Result<Proof, Unsupported> {
-    let program = plain::plain(program)?;
+    let program = plain::plain(&with_locks(program))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     Ok(at_level(&fragment, options, Apart::first(options), level))
 }
@@ -381,7 +398,8 @@ fn attempt(
 fn conclude(analysis: Analysis, text: Text, level: Level, acyclic: bool) -> Proof {
     let reason = match &analysis.verdict {
         Verdict::Holds { .. } => None,
-        Verdict::Violated(_) => Some("the model's message has a concrete run".to_owned()),
+        // Of the model: numbers, shared bools, marks and counters are not part of it.
+        Verdict::Violated(_) => Some("the model itself has a run with this message".to_owned()),
         Verdict::Unknown(reason) => Some(explain(&analysis.model, reason)),
     };
     let fixpoint = &analysis.fixpoint;

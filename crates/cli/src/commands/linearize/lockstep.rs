@@ -52,8 +52,9 @@ pub(super) fn attempt(
         Verdict::Violated(violation) => {
             let line = program.source.position(violation.span.start).line;
             let message = &violation.message;
-            Attempt::Failed(vec![format!(
-                "no proof: in a run beyond the bounds, {message} (line {line})"
+            Attempt::Beyond(vec![format!(
+                "no proof: a run beyond the bounds is wrong, or not explained by the commit points: \
+                 {message} (line {line})"
             )])
         }
         Verdict::Unknown(why) => {

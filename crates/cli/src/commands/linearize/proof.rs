@@ -87,6 +87,9 @@ pub(super) enum Attempt {
     Proved(Box<Proved>),
     /// It was not, and why.
     Failed(Vec<String>),
+    /// It was not, and why: there is a run beyond the bounds that is wrong, or that the commit
+    /// points do not explain.
+    Beyond(Vec<String>),
 }
 
 /// Tries to prove the program.
@@ -116,7 +119,10 @@ pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program
         }
         Err(no) => lockstep::attempt(args, context, program).unwrap_or_else(|also_no| {
             let no = match program.specification {
-                Specification::Own(_) => also_no,
+                Specification::Own(_) => Unsupported {
+                    what: format!("{}, with a specification of one's own,", also_no.what),
+                    ..also_no
+                },
                 Specification::Stack
                 | Specification::Queue
                 | Specification::Set
