@@ -16,6 +16,7 @@
 //! | `partial_order`, `canonical` | the two reductions of the search |
 //! | `store`, `search` | visited states, breadth-first search |
 //! | `shortest` | the trace of a violation |
+//! | `mod@walk` | random runs |
 //! | `action`, `mod@replay`, `trace` | runs by name, and as evidence |
 
 mod action;
@@ -38,6 +39,7 @@ mod state;
 mod step;
 mod store;
 mod trace;
+mod walk;
 
 pub use action::{Action, ActionKind, BlockStep};
 pub use explore::explore;
@@ -46,3 +48,4 @@ pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
+pub use walk::walk;

@@ -140,7 +140,10 @@ pub enum ReplayError {
     },
 }
 
-fn machine_for<'p>(program: &'p Program, start: &Start) -> Result<Machine<'p>, Unsupported> {
+pub(crate) fn machine_for<'p>(
+    program: &'p Program,
+    start: &Start,
+) -> Result<Machine<'p>, Unsupported> {
     let mut options = Options::new(start.model);
     options.buffer = None;
     options.threads = start.threads;
@@ -148,7 +151,7 @@ fn machine_for<'p>(program: &'p Program, start: &Start) -> Result<Machine<'p>, U
 }
 
 /// The state in which a run starts.
-fn first_state(machine: &Machine<'_>, start: &Start) -> Result<State, ReplayError> {
+pub(crate) fn first_state(machine: &Machine<'_>, start: &Start) -> Result<State, ReplayError> {
     let mut state = None;
     machine.for_each_initial(&mut Bounds::default(), |first, _| {
         state = Some(first.clone());

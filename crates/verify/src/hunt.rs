@@ -5,7 +5,8 @@
 //! some rounds have brought no proof; and a last one when the abstract searches have
 //! become large, since three threads under TSO may have more abstract states than the
 //! bug's depth asks for concrete ones. All have fixed sizes: what is found does not
-//! depend on speed.
+//! depend on speed. Random runs with few changes between threads are made, too: they find
+//! what is deep and frequent.
 //!
 //! That a hunt finds nothing means nothing, unless it has seen *all* states. Then no
 //! predicates are needed: the proof is tried state by state (`driver.rs`). What the machine
@@ -14,8 +15,10 @@
 //! disturbs them (`undisturbed.rs`) have far fewer states.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use palisade_machine::{Options, Witness, explore};
+use palisade_machine::{Options, Start, Witness, explore, replay, walk};
 use palisade_program::{Model, Program, Verdict, Violation};
 
 use crate::options::Stats;
@@ -36,6 +39,8 @@ const LATER: [(usize, usize, u64); 3] = [
 /// States of the proof that is tried after each of these hunts if it has not seen all states
 /// and the searches are as large.
 const TRIED: [usize; 3] = [0, 60_000, 500_000];
+/// Random runs before each of these hunts.
+const WALKS: [u64; 3] = [300, 2_000, 5_000];
 /// States of a search whose bugs are worth a second one, for a shortest run.
 const SHORT: u64 = 100_000;
 
@@ -138,6 +143,22 @@ fn look_within(
     }
 }
 
+/// Looks for a bug by random walks.
+fn walks(program: &Program, limits: &crate::Options, count: u64) -> Option<Bug> {
+    let start = Start::new(limits.model, limits.copies());
+    let stopped = || {
+        let late = limits.deadline.is_some_and(|d| Instant::now() >= d);
+        late || limits.cancel.load(Ordering::Relaxed)
+    };
+    let witness = walk(program, &start, count, stopped)?;
+    let replayed = replay(program, &witness.start, &witness.actions).ok()?;
+    Some(Bug {
+        violation: replayed.violation?,
+        witness,
+        states: 0,
+    })
+}
+
 /// The hunts of one verification that are made while searches go on, each once.
 #[derive(Debug)]
 pub struct Hunts<'a> {
@@ -173,8 +194,11 @@ impl<'a> Hunts<'a> {
         if let Some((rounds, steps, states)) = LATER.get(self.made.get())
             && (stats.iterations >= *rounds || stats.steps >= *steps)
         {
-            let tried = TRIED[self.made.get()];
+            let (tried, walked) = (TRIED[self.made.get()], WALKS[self.made.get()]);
             self.made.set(self.made.get() + 1);
+            if let Some(bug) = walks(self.program, self.options, walked) {
+                return Asked::Bug(bug);
+            }
             let few = match look(self.program, self.options.model, *states, self.options) {
                 Hunted::Bug(bug) => return Asked::Bug(bug),
                 Hunted::All(seen) if seen <= FEW => Some(usize::MAX),

@@ -1,0 +1,196 @@
+//! *Walks*: single runs with random priorities, for bugs that lie deep and are many. A
+//! breadth-first search sees all short runs first; a bug of four threads that each run to their
+//! ends with stores left in their buffers comes after millions of them.
+//!
+//! Every thread and, apart from it, the memory system's steps for it have a priority; of all
+//! that can step the one with the highest does, and now and then it becomes the lowest
+//! (Burckhardt, Kothari, Musuvathi, Nagarakatte, *A randomized scheduler with probabilistic
+//! guarantees of finding bugs*, ASPLOS 2010). So threads run for long, and some memory
+//! steps come very late. The numbers are the same every time: what is found does not depend
+//! on chance or speed.
+//!
+//! A run that violates something is made *shorter and calmer*: steps that it does not need are
+//! left out, and steps of one thread are brought together.
+
+use palisade_program::Program;
+
+use crate::action::Action;
+use crate::delay::Delays;
+use crate::expand::{Move, Scratch, Sink};
+use crate::machine::Machine;
+use crate::partial_order::mark_safe;
+use crate::replay::{Start, Witness, first_state, machine_for, replay};
+use crate::state::State;
+
+/// Steps of one walk at most: loops may go on for ever.
+const MOST_STEPS: usize = 1_500;
+
+/// Replays for making one run calmer at most.
+const MOST_REPLAYS: usize = 4_000;
+
+/// Walks `count` times from `start`; a run that violates something, if one does. Ends early
+/// when `stopped` says so.
+pub fn walk(
+    program: &Program,
+    start: &Start,
+    count: u64,
+    stopped: impl Fn() -> bool,
+) -> Option<Witness> {
+    let mut machine = machine_for(program, start).ok()?;
+    mark_safe(&mut machine);
+    machine.delays = Delays::of(&machine);
+    let first = first_state(&machine, start).ok()?;
+    let mut scratch = Scratch::default();
+    for seed in 0..count {
+        if seed % 16 == 0 && stopped() {
+            return None;
+        }
+        if let Some(actions) = one(&machine, &first, seed, &mut scratch) {
+            return Some(calm(program, start.clone(), actions));
+        }
+    }
+    None
+}
+
+/// One walk; its steps if it violates something.
+fn one(
+    machine: &Machine<'_>,
+    first: &State,
+    seed: u64,
+    scratch: &mut Scratch,
+) -> Option<Vec<Action>> {
+    let mut random = Random(seed);
+    // Steps between two changes of priority, about: some walks have few, some many.
+    let between = [4, 12, 40, 200][random.below(4)];
+    let actors = 2 * machine.threads.len();
+    let mut priorities: Vec<i64> = (0..actors).map(|_| random.number() >> 2).collect();
+    let mut lowest = 0;
+    let mut state = first.clone();
+    let mut actions = Vec::new();
+    for _ in 0..MOST_STEPS {
+        if machine.broken(&state).is_some() {
+            return Some(actions);
+        }
+        let mut choice = Choice {
+            from: &state,
+            priorities: &priorities,
+            random: &mut random,
+            best: None,
+            ways: 0,
+            fails: None,
+        };
+        machine.expand(&state, true, scratch, &mut choice);
+        if let Some(action) = choice.fails {
+            actions.push(action);
+            return Some(actions);
+        }
+        let (actor, action, next) = choice.best?;
+        actions.push(action);
+        state = next;
+        if random.below(between) == 0 {
+            lowest -= 1;
+            priorities[actor] = lowest;
+        }
+    }
+    None
+}
+
+/// Chooses among the steps of a state.
+struct Choice<'w> {
+    from: &'w State,
+    priorities: &'w [i64],
+    random: &'w mut Random,
+    best: Option<(usize, Action, State)>,
+    /// Steps of the actor of `best`.
+    ways: usize,
+    fails: Option<Action>,
+}
+
+impl Sink for Choice<'_> {
+    fn next(&mut self, next: &State, step: Move<'_>) {
+        let actor = 2 * step.thread + usize::from(step.by_memory());
+        let best = self.best.as_ref().map(|(actor, ..)| *actor);
+        self.ways = match best {
+            Some(best) if best == actor => self.ways + 1,
+            Some(best) if self.priorities[best] >= self.priorities[actor] => return,
+            Some(_) | None => 1,
+        };
+        if self.random.below(self.ways) == 0 {
+            self.best = Some((actor, step.action(self.from), next.clone()));
+        }
+    }
+
+    fn fails(&mut self, step: Move<'_>) {
+        self.fails = Some(step.action(self.from));
+    }
+}
+
+/// The run without steps that it does not need, and with fewer changes between threads.
+fn calm(program: &Program, start: Start, mut actions: Vec<Action>) -> Witness {
+    let mut left = MOST_REPLAYS;
+    let mut violates = |actions: &[Action]| -> Option<usize> {
+        left = left.checked_sub(1)?;
+        let replayed = replay(program, &start, actions).ok()?;
+        replayed.violation.map(|_| replayed.actions.len())
+    };
+    // Longer pieces first, and from the end: a thread's last steps are in nobody's way.
+    let mut piece = actions.len() / 2;
+    while piece > 0 {
+        let mut to = actions.len();
+        while to >= piece {
+            let mut without = actions.clone();
+            without.drain(to - piece..to);
+            to -= 1;
+            if let Some(steps) = violates(&without) {
+                without.truncate(steps);
+                actions = without;
+                to = to.min(actions.len());
+            }
+        }
+        piece /= 2;
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for at in 2..actions.len() {
+            let thread = actions[at].thread;
+            // The last earlier step of the same thread, if others lie between.
+            let earlier = actions[..at].iter().rposition(|a| a.thread == thread);
+            let Some(earlier) = earlier.filter(|e| e + 1 < at) else {
+                continue;
+            };
+            let mut together = actions.clone();
+            together[earlier + 1..=at].rotate_right(1);
+            if switches(&together) < switches(&actions) && violates(&together).is_some() {
+                actions = together;
+                changed = true;
+            }
+        }
+    }
+    Witness { start, actions }
+}
+
+/// How often another thread steps than before.
+fn switches(actions: &[Action]) -> usize {
+    let pairs = actions.windows(2);
+    pairs
+        .filter(|pair| pair[0].thread != pair[1].thread)
+        .count()
+}
+
+/// Numbers that look random (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn number(&mut self) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 1) as i64
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.number() as usize % n.max(1)
+    }
+}
