@@ -80,6 +80,8 @@ pub enum Stop {
     Limit(Reason),
     /// More states than allowed.
     States(usize),
+    /// More views of a few threads than allowed.
+    Views,
     /// Something that cannot be executed symbolically.
     Unsupported(Unsupported),
     /// The spaces of a search over views do not fit together, for this reason.

@@ -323,7 +323,7 @@ impl<'a, 's> Views<'a, 's> {
                 return Err(Stop::Limit(reason));
             }
             if self.work > self.max_work {
-                return Err(Stop::States(self.nodes.len()));
+                return Err(Stop::Views);
             }
             let failure = self.extend(number, base, &part)?;
             if failure.is_some() {

@@ -483,6 +483,7 @@ pub(crate) fn unknown_of(stop: Stop) -> Unknown {
     match stop {
         Stop::Limit(reason) => unknown_reason(reason),
         Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
+        Stop::Views => Unknown::GaveUp("there are too many views of a few threads".to_owned()),
         Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
         Stop::Mismatch(why) => Unknown::GaveUp(why.to_owned()),
     }

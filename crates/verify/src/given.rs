@@ -30,13 +30,13 @@ use palisade_abstraction::space::Space;
 use palisade_abstraction::tables::Tables;
 use palisade_abstraction::transformer::Transformer;
 use palisade_certify::Kind;
-use palisade_checker::search::{self, Node, Outcome, Path, Search, Stop};
+use palisade_checker::search::{self, Node, Outcome, Path, Search};
 use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats};
 use palisade_memory::reduced::{Full, Reduced};
 use palisade_memory::{pso, tso};
 use palisade_program::{Cell, Instance, Model, Program, Span, Unknown, Verdict};
 
-use crate::engine::{limits, unknown_reason};
+use crate::engine::{limits, unknown_of, unknown_reason};
 use crate::evidence;
 use crate::invariant::Translator;
 use crate::lift::{Teacher, copies};
@@ -467,12 +467,7 @@ impl<'a> Given<'a> {
         self.stats.spend("build", build);
         self.stats
             .spend("check", started.elapsed().saturating_sub(build));
-        outcome.map_err(|stop| match stop {
-            Stop::Limit(reason) => unknown_reason(reason),
-            Stop::States(n) => Unknown::Bound(vec![format!("{n} abstract states")]),
-            Stop::Unsupported(u) => Unknown::Unsupported(u.what, u.span),
-            Stop::Mismatch(why) => Unknown::GaveUp(why.to_owned()),
-        })
+        outcome.map_err(unknown_of)
     }
 
     /// The run of an abstract counterexample, if it is one.

@@ -169,11 +169,14 @@ fn complaint(text: &str, words: &str) -> Diagnostic {
         .lines()
         .next()
         .map_or(0, str::len);
-    let known: Vec<&str> = HEADERS.iter().map(|(name, _)| *name).collect();
-    Diagnostic::error(Span::new(start, start + length), message).help(format!(
-        "headers that palisade knows: {}; unsupported otherwise",
-        known.join(", ")
-    ))
+    let help = if message.contains("No such file") {
+        let known: Vec<&str> = HEADERS.iter().map(|(name, _)| *name).collect();
+        let known = known.join(", ");
+        format!("headers that palisade knows: {known}; unsupported otherwise")
+    } else {
+        "these are the words of the preprocessor (`cc -E`)".to_owned()
+    };
+    Diagnostic::error(Span::new(start, start + length), message).help(help)
 }
 
 /// A file that is preprocessed already.

@@ -25,7 +25,8 @@ const COLUMNS: [&str; 13] = [
 const WORDS: usize = 6;
 
 const LEGEND: &str = "\
-states: canonically abstract; seconds: of processor time; avg, max MB: resident memory during the row
+states: canonically abstract; seconds: of processor time; avg, max MB: resident memory during the row,
+with what earlier rows have left
 locs: locations of threads; SIs: soft invariants, before and after the first pass
 soft: none; hand: those of the text; auto: found by the prover; over: one for each location and thread
 predicate without those that random runs refute; all: with these
