@@ -25,8 +25,8 @@ use crate::state::State;
 /// Steps of one walk at most: loops may go on for ever.
 const MOST_STEPS: usize = 1_500;
 
-/// Replays for making one run calmer at most.
-const MOST_REPLAYS: usize = 4_000;
+/// Steps of all replays for making one run calmer at most.
+const MOST_REPLAYED: usize = 60_000;
 
 /// Walks `count` times from `start`; a run that violates something, if one does. Ends early
 /// when `stopped` says so.
@@ -46,7 +46,7 @@ pub fn walk(
             return None;
         }
         if let Some(actions) = one(&machine, &first, seed, &mut scratch) {
-            return Some(calm(program, start.clone(), actions));
+            return Some(calm(program, start.clone(), actions, &stopped));
         }
     }
     None
@@ -126,10 +126,21 @@ impl Sink for Choice<'_> {
 }
 
 /// The run without steps that it does not need, and with fewer changes between threads.
-fn calm(program: &Program, start: Start, mut actions: Vec<Action>) -> Witness {
-    let mut left = MOST_REPLAYS;
+fn calm(
+    program: &Program,
+    start: Start,
+    mut actions: Vec<Action>,
+    stopped: &dyn Fn() -> bool,
+) -> Witness {
+    let mut left = MOST_REPLAYED;
     let mut violates = |actions: &[Action]| -> Option<usize> {
-        left = left.checked_sub(1)?;
+        left = left
+            .checked_sub(actions.len())
+            .filter(|_| !stopped())
+            .unwrap_or(0);
+        if left == 0 {
+            return None;
+        }
         let replayed = replay(program, &start, actions).ok()?;
         replayed.violation.map(|_| replayed.actions.len())
     };

@@ -39,7 +39,7 @@ const LATER: [(usize, usize, u64); 3] = [
 /// States of the proof that is tried after each of these hunts if it has not seen all states
 /// and the searches are as large.
 const TRIED: [usize; 3] = [0, 60_000, 500_000];
-/// Random runs before each of these hunts.
+/// Random runs after each of these hunts that has not seen all states.
 const WALKS: [u64; 3] = [300, 2_000, 5_000];
 /// States of a search whose bugs are worth a second one, for a shortest run.
 const SHORT: u64 = 100_000;
@@ -196,15 +196,14 @@ impl<'a> Hunts<'a> {
         {
             let (tried, walked) = (TRIED[self.made.get()], WALKS[self.made.get()]);
             self.made.set(self.made.get() + 1);
-            if let Some(bug) = walks(self.program, self.options, walked) {
-                return Asked::Bug(bug);
-            }
             let few = match look(self.program, self.options.model, *states, self.options) {
                 Hunted::Bug(bug) => return Asked::Bug(bug),
                 Hunted::All(seen) if seen <= FEW => Some(usize::MAX),
-                Hunted::All(_) | Hunted::Nothing => {
-                    Some(tried).filter(|n| *n > 0 && stats.steps >= *steps)
-                }
+                Hunted::All(_) => None,
+                Hunted::Nothing => match walks(self.program, self.options, walked) {
+                    Some(bug) => return Asked::Bug(bug),
+                    None => Some(tried).filter(|n| *n > 0 && stats.steps >= *steps),
+                },
             };
             self.few.set(few.filter(|_| self.list.get()));
         }
