@@ -48,4 +48,4 @@ pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
-pub use walk::walk;
+pub use walk::{Random, walk};

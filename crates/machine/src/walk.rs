@@ -59,7 +59,7 @@ fn one(
     seed: u64,
     scratch: &mut Scratch,
 ) -> Option<Vec<Action>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     // Steps between two changes of priority, about: some walks have few, some many.
     let between = [4, 12, 40, 200][random.below(4)];
     let actors = 2 * machine.threads.len();
@@ -189,10 +189,16 @@ fn switches(actions: &[Action]) -> usize {
         .count()
 }
 
-/// Numbers that look random (splitmix64).
-struct Random(u64);
+/// Numbers that look random and are the same every time (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
+    /// Numbers that depend on `seed` only.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn number(&mut self) -> i64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -201,7 +207,8 @@ impl Random {
         ((z ^ (z >> 31)) >> 1) as i64
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number from 0 to `n - 1`; 0 if `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
         self.number() as usize % n.max(1)
     }
 }

@@ -14,6 +14,7 @@ use palisade_abstraction::command::{Commands, End};
 use palisade_abstraction::space::{Control, Space};
 use palisade_certify::{AccessLoc, Disturbances, candidates, empty_buffers, stops_passing};
 use palisade_logic::Formula;
+use palisade_machine::Random;
 use palisade_memory::reduced::Reduced;
 use palisade_program::{Instance, Model, Program};
 
@@ -46,12 +47,12 @@ pub(crate) fn unseen(
         }
         let threads = &space.threads;
         let watch = Disturbances::new(program, model, threads, &accesses, &everywhere);
-        let mut numbers = Numbers(seed);
+        let mut random = Random::new(seed);
         let mut seen = BTreeSet::new();
         let mut at = start.clone();
         for _ in 0..STEPS {
             seen.extend(watch.at(&translator.control(&at, &[])));
-            match step(&mut commands, &at, &mut numbers) {
+            match step(&mut commands, &at, &mut random) {
                 Some(next) => at = next,
                 None => break,
             }
@@ -62,7 +63,7 @@ pub(crate) fn unseen(
 }
 
 /// Some state after `control`; `None` if there is none whose data is known.
-fn step(commands: &mut Commands<'_>, control: &Control, numbers: &mut Numbers) -> Option<Control> {
+fn step(commands: &mut Commands<'_>, control: &Control, random: &mut Random) -> Option<Control> {
     let space = commands.space();
     let mut ways = Vec::new();
     for thread in 0..control.pcs.len() {
@@ -77,8 +78,7 @@ fn step(commands: &mut Commands<'_>, control: &Control, numbers: &mut Numbers) -
         End::Failed(_) => None,
     };
     ways.retain(|way| possible(commands.branch(*way)).is_some());
-    let count = ways.len() as u64;
-    let way = ways.get(usize::try_from(numbers.next() % count.max(1)).ok()?)?;
+    let way = ways.get(random.below(ways.len()))?;
     let branch = commands.branch(*way);
     let mut next = control.clone();
     next.pcs[branch.thread] = possible(branch)?;
@@ -110,17 +110,4 @@ pub(crate) fn interior(
         }
     };
     threads.iter().zip(stops).map(of).collect()
-}
-
-/// Numbers that look random (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }
