@@ -184,7 +184,7 @@ fn program(cfg: palisade_program::Cfg, observed: bool) -> Program {
             span: Span::default(),
         }],
         properties: properties.collect(),
-        hints: vec![],
+        ..Program::default()
     }
 }
 

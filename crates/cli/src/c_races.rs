@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use palisade_frontend::c::{self, Races};
 use palisade_machine::{Options, explore};
 use palisade_program::{
-    Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Step, TemplateId, Verdict,
+    Asked, Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Step, TemplateId, Verdict,
 };
 
 use crate::c_task::Task;
@@ -32,6 +32,7 @@ pub(crate) fn notes(task: &Task, context: &Context) -> Vec<String> {
     }
     let options = c::Options {
         races: Races::Note,
+        asked: Asked::Properties,
         ..asked
     };
     let Ok(source) = input::read(&task.file) else {
@@ -44,7 +45,8 @@ pub(crate) fn notes(task: &Task, context: &Context) -> Vec<String> {
     if parsed.program.templates.iter().any(|t| t.is_process) {
         return Vec::new();
     }
-    let mut program = task.about_races().narrowed(&parsed.program);
+    let narrowed = parsed.program.narrowed();
+    let mut program = narrowed.unwrap_or(parsed.program);
     let start = Instant::now();
     let deadline = context.limits.deadline;
     let end = deadline.map_or(start + TIME, |d| d.min(start + TIME));

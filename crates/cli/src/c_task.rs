@@ -1,23 +1,18 @@
 //! *C tasks*: C programs and SV-COMP task files with what is asked about them. A
 //! task says which calls are violations, which integers are meant, and (from a
-//! `.yml` file) which verdict is expected. What the front end does not support but
-//! a run may reach stands in the program as an assertion; a run that fails it makes
-//! the verdict unknown here.
+//! `.yml` file) which verdict is expected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use palisade_frontend::c::{self, DataModel, Races};
-use palisade_program::{AssertKind, Cfg, Program, Step, Unknown, Verdict, Violation};
+use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
 use palisade_report::Outcome;
 
 use crate::args::{CArgs, IntsArg};
 use crate::context::Context;
 use crate::input;
-
-/// The words of the front end for a signed overflow.
-const OVERFLOW: &str = "signed overflow";
 
 /// What is asked about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -186,99 +181,18 @@ impl Task {
                 Races::Ignore
             },
             ranks: self.ranks,
+            asked: match self.property {
+                Property::All => Asked::All,
+                Property::Unreachable(_) => Asked::ErrorCalls,
+                Property::NoOverflow => Asked::SignedOverflow,
+                Property::NoRace => Asked::Properties,
+            },
             error_function: match &self.property {
                 Property::All => None,
                 Property::Unreachable(function) => Some(function.clone()),
                 // No call is a violation; a failing assertion ends the program.
                 Property::NoOverflow | Property::NoRace => Some(String::new()),
             },
-        }
-    }
-
-    /// The verdict about the task: a run into something unsupported, or into another
-    /// error than the one asked for, says nothing.
-    pub(crate) fn settle(&self, program: &Program, verdict: Verdict) -> Verdict {
-        let violation = match &verdict {
-            Verdict::Violated(violation) => violation,
-            Verdict::Holds | Verdict::Unknown(_) => return verdict,
-        };
-        if let Some(what) = violation.message.strip_prefix(c::UNSUPPORTED) {
-            let unsupported = Unknown::Unsupported(what.to_owned(), violation.span);
-            return Verdict::Unknown(unsupported);
-        }
-        if self.is_asked_for(program, violation) {
-            return named(program, verdict);
-        }
-        Verdict::Unknown(Unknown::GaveUp(format!(
-            "another error comes first: {} at line {}",
-            violation.message,
-            program.source.position(violation.span.start).line
-        )))
-    }
-
-    /// The same program, asked about races only.
-    pub(crate) fn about_races(&self) -> Self {
-        Self {
-            property: Property::NoRace,
-            ..self.clone()
-        }
-    }
-
-    /// Whether a violation is not the one that is asked for, or none at all.
-    pub(crate) fn is_beside_the_point(&self, program: &Program, verdict: &Verdict) -> bool {
-        match verdict {
-            Verdict::Violated(v) => {
-                v.message.starts_with(c::UNSUPPORTED) || !self.is_asked_for(program, v)
-            }
-            Verdict::Holds | Verdict::Unknown(_) => false,
-        }
-    }
-
-    /// The program with only those assertions that are asked for; the others become
-    /// assumptions. A run of it into a violation is one of the program itself, which
-    /// meets nothing unsupported and no other error on its way.
-    pub(crate) fn narrowed(&self, program: &Program) -> Program {
-        let mut program = program.clone();
-        for template in &mut program.templates {
-            self.narrow(&mut template.cfg);
-        }
-        program
-    }
-
-    fn narrow(&self, cfg: &mut Cfg) {
-        for edge in &mut cfg.edges {
-            match &mut edge.step {
-                Step::Assert { cond, kind } if !self.asks_about(kind) => {
-                    edge.step = Step::Assume(cond.clone());
-                }
-                Step::Atomic(block) => self.narrow(&mut block.body),
-                Step::Assert { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
-                Step::Havoc { .. } | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
-                Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
-            }
-        }
-    }
-
-    fn asks_about(&self, kind: &AssertKind) -> bool {
-        let words = match kind {
-            AssertKind::Other(words) => Some(words.as_str()),
-            AssertKind::User | AssertKind::Index | AssertKind::Domain => None,
-        };
-        match &self.property {
-            Property::All => !words.is_some_and(|w| w.starts_with(c::UNSUPPORTED)),
-            Property::Unreachable(f) => words.is_some_and(|w| w == c::call_of_error(f)),
-            Property::NoOverflow => words == Some(OVERFLOW),
-            Property::NoRace => false,
-        }
-    }
-
-    fn is_asked_for(&self, program: &Program, violation: &Violation) -> bool {
-        match &self.property {
-            Property::All => true,
-            Property::Unreachable(function) => violation.message == c::call_of_error(function),
-            Property::NoOverflow => violation.message == OVERFLOW,
-            Property::NoRace => matches!(violation.broken, palisade_program::Broken::Property(k)
-                if k < program.properties.len()),
         }
     }
 
@@ -294,23 +208,16 @@ impl Task {
 
     fn broken_name(&self, violation: &Violation) -> &'static str {
         match (&self.property, &violation.broken) {
-            (Property::All, palisade_program::Broken::Property(_)) => "no-data-race",
-            (Property::All, _) if violation.message == OVERFLOW => "no-overflow",
+            (Property::All, Broken::Property(_)) => "no-data-race",
+            (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),
         }
     }
 
     /// What is said with every verdict.
     pub(crate) fn notes(&self, program: &Program, verdict: &Verdict) -> Vec<String> {
-        let mut notes = vec![c::ASSUMPTION.to_owned()];
-        if self.math {
-            notes.push("integers are mathematical, not those of C (--ints math)".to_owned());
-        }
-        let allocates = program.globals.iter().any(|g| g.name.starts_with("heap"));
-        if allocates {
-            notes
-                .push("assumes that allocation succeeds; use after free is not checked".to_owned());
-        }
+        let assumed = program.assumptions.iter();
+        let mut notes: Vec<String> = assumed.map(ToString::to_string).collect();
         let got = match verdict {
             Verdict::Holds => Some(true),
             Verdict::Violated(_) => Some(false),
@@ -327,26 +234,15 @@ impl Task {
 }
 
 /// A race in words: the properties of C programs are all about races.
-fn named(program: &Program, mut verdict: Verdict) -> Verdict {
+pub(crate) fn named(program: &Program, mut verdict: Verdict) -> Verdict {
     if let Verdict::Violated(violation) = &mut verdict
-        && matches!(violation.broken, palisade_program::Broken::Property(_))
+        && matches!(violation.broken, Broken::Property(_))
     {
         let text = program.source.slice(violation.span);
         let line = text.lines().next().unwrap_or_default();
         violation.message = format!("data race: `{line}` while another thread accesses it");
     }
     verdict
-}
-
-/// Whether a program has such an assertion.
-#[cfg(test)]
-fn has_kind(program: &Program, kind: &AssertKind) -> bool {
-    program.templates.iter().any(|t| {
-        t.cfg
-            .edges
-            .iter()
-            .any(|e| matches!(&e.step, palisade_program::Step::Assert { kind: k, .. } if k == kind))
-    })
 }
 
 /// The property in a `.prp` file.
@@ -433,46 +329,5 @@ mod tests {
         assert_eq!(yaml.properties[1].1, None);
         let list = Yaml::parse("input_files:\n  - 'b.c'\n");
         assert_eq!(list.input.as_deref(), Some("b.c"));
-    }
-
-    #[test]
-    fn a_run_into_something_unsupported_says_nothing() {
-        let text = "void __palisade_assert(int); int x; int main() { __palisade_assert(x); }";
-        let source = palisade_program::Source::new("t.c", text);
-        let program = c::parse(Path::new("t.c"), &source, &c::Options::default());
-        let program = program.expect("right").program;
-        assert!(has_kind(&program, &AssertKind::User));
-        let task = Task {
-            file: PathBuf::from("t.c"),
-            property: Property::All,
-            data_model: DataModel::Lp64,
-            expected: None,
-            math: false,
-            check_overflow: false,
-            check_races: false,
-            ranks: None,
-        };
-        let violation = |message: &str| {
-            Verdict::Violated(Box::new(Violation {
-                broken: palisade_program::Broken::Assert,
-                span: palisade_program::Span::default(),
-                message: message.to_owned(),
-                trace: palisade_program::Trace::default(),
-            }))
-        };
-        let settled = task.settle(&program, violation("unsupported: x"));
-        assert!(matches!(
-            settled,
-            Verdict::Unknown(Unknown::Unsupported(..))
-        ));
-        let other = violation("assertion failed: x");
-        assert_eq!(task.settle(&program, other.clone()), other);
-        let asked = Task {
-            property: Property::Unreachable("reach_error".to_owned()),
-            ..task
-        };
-        assert!(matches!(asked.settle(&program, other), Verdict::Unknown(_)));
-        let call = violation(&c::call_of_error("reach_error"));
-        assert_eq!(asked.settle(&program, call.clone()), call);
     }
 }

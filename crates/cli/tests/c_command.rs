@@ -200,3 +200,74 @@ fn patched_files_compile_and_verify() {
         assert_eq!(code, Some(0), "{text}");
     }
 }
+
+/// Only the weak outcome of store buffering reads memory that nobody wrote, which the front
+/// end does not support: no run is a bug, and `fence` must not count it as one.
+const UNSUPPORTED_OUTCOME: &str = "#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+int x, y, r1, r2;
+void *t1(void *a) { x = 1; r1 = y; return 0; }
+void *t2(void *a) { y = 1; r2 = x; return 0; }
+int main(void) {
+  pthread_t a, b;
+  int *p = malloc(sizeof(int));
+  pthread_create(&a, 0, t1, 0);
+  pthread_create(&b, 0, t2, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  if (r1 == 0 && r2 == 0) assert(*p == 1);
+  return 0;
+}
+";
+
+#[test]
+fn a_run_into_something_unsupported_decides_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("sb.c");
+    fs::write(&file, UNSUPPORTED_OUTCOME).expect("written");
+    for command in ["verify", "explore"] {
+        let (code, text) = palisade(&[command, "--model", "tso"], &file);
+        assert_eq!(code, Some(3), "{text}");
+        assert!(text.starts_with("unknown: unsupported: "), "{text}");
+    }
+    let (code, text) = palisade(&["fence", "--model", "tso"], &file);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("minimum: unproved"), "{text}");
+    assert!(text.contains(" 0 bugs"), "{text}");
+    // The library says the same as the command.
+    let source = palisade_program::Source::new("sb.c", UNSUPPORTED_OUTCOME);
+    let options = palisade_frontend::c::Options::default();
+    let parsed = palisade_frontend::c::parse(Path::new("sb.c"), &source, &options);
+    let program = parsed.expect("C").program;
+    let options = palisade_verify::Options {
+        model: palisade_program::Model::Tso,
+        ..palisade_verify::Options::default()
+    };
+    let verdict = palisade_verify::verify(&program, &options).verdict;
+    assert!(matches!(
+        verdict,
+        palisade_program::Verdict::Unknown(palisade_program::Unknown::Unsupported(..))
+    ));
+}
+
+/// What is assumed follows from what the program does, not from its names.
+#[test]
+fn a_variable_named_heap_allocates_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("heap.c");
+    let program = |body: &str| {
+        format!(
+            "#include <assert.h>\n#include <stdlib.h>\nint heap_count;\nint main(void) {{ {body} heap_count = 1; assert(heap_count == 1); return 0; }}\n"
+        )
+    };
+    fs::write(&file, program("")).expect("written");
+    let (_, text) = palisade(&["verify"], &file);
+    assert!(
+        text.contains("holds (certified)") && !text.contains("allocation"),
+        "{text}"
+    );
+    fs::write(&file, program("int *p = malloc(sizeof(int)); *p = 1;")).expect("written");
+    let (_, text) = palisade(&["verify"], &file);
+    assert!(text.contains("assumes that allocation succeeds"), "{text}");
+}

@@ -51,7 +51,7 @@ fn report(text: &str, model: Model) -> (Program, Report) {
     let program = c_support::read(text, &Options::default()).expect("is read");
     let options = palisade_verify::Options {
         model,
-        hunt: true,
+        falsify: true,
         ..palisade_verify::Options::default()
     };
     let report = palisade_verify::verify(&program, &options);

@@ -41,12 +41,12 @@ impl Refuted {
     }
 }
 
-/// Raises the refuted placement as far as it goes. `hunt` looks for another bug of
+/// Raises the refuted placement as far as it goes. `falsify` looks for another bug of
 /// a program.
 pub fn strengthen(
     plan: &Plan<'_>,
     refuted: Refuted,
-    hunt: &mut dyn FnMut(&Program) -> Option<Witness>,
+    falsify: &mut dyn FnMut(&Program) -> Option<Witness>,
 ) -> Refuted {
     let mut at = refuted;
     let everything = plan.everything();
@@ -58,7 +58,7 @@ pub fn strengthen(
     at = raise_each(plan, at, &mut |program, witness| {
         replays_guided(program, witness)
     });
-    raise_each(plan, at, &mut |program, _| hunt(program))
+    raise_each(plan, at, &mut |program, _| falsify(program))
 }
 
 /// Finds a run of the program into a violation, given one of another placement.
@@ -97,18 +97,27 @@ fn raised(
 
 /// The run, if the machine does it on `program` and sees a violation.
 pub fn replays(program: &Program, witness: &Witness) -> Option<Witness> {
-    violating(witness, replay(program, &witness.start, &witness.actions))
+    let replayed = replay(program, &witness.start, &witness.actions);
+    violating(program, witness, replayed)
 }
 
 /// A run with the same steps of threads into a violation.
 pub fn replays_guided(program: &Program, witness: &Witness) -> Option<Witness> {
     let steps = thread_steps(witness);
     let replayed = replay_guided(program, &witness.start, &steps, GUIDED_STATES);
-    violating(witness, replayed)
+    violating(program, witness, replayed)
 }
 
-fn violating(witness: &Witness, replayed: Result<Replayed, ReplayError>) -> Option<Witness> {
-    let replayed = replayed.ok().filter(|r| r.violation.is_some())?;
+fn violating(
+    program: &Program,
+    witness: &Witness,
+    replayed: Result<Replayed, ReplayError>,
+) -> Option<Witness> {
+    let counts = |r: &Replayed| {
+        let violation = r.violation.as_ref();
+        violation.is_some_and(|v| program.asked.includes_broken(&v.broken))
+    };
+    let replayed = replayed.ok().filter(counts)?;
     Some(Witness {
         start: witness.start.clone(),
         actions: replayed.actions,

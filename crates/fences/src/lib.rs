@@ -1,6 +1,6 @@
-//! *Fence synthesis* (DESIGN idea 6; seed 002 section 7): the cheapest set of
+//! *Fence synthesis* [Abdulla et al., SAS 2012, section 7]: the cheapest set of
 //! fences with which a program satisfies its properties under TSO or PSO, or of flushes
-//! under RMA (seed 004 section 5.1), proved by `palisade-verify`, and the patch of the
+//! under RMA [Baumann et al., VMCAI 2018, section 5.1], proved by `palisade-verify`, and the patch of the
 //! source text that puts them in.
 //!
 //! The program comes with a `fence?` edge at every place where a fence may go (a
@@ -17,26 +17,28 @@
 //! | [`cost`] | what fences cost |
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
-//! | [`judge`] | who decides whether a placement is right |
 //! | [`mod@synthesize`] | the loop |
 //! | [`paper`] | seed 002's own way, for comparison |
 //! | [`removal`] | seed 004's own way, for flushes |
+//! | [`mod@repair`] | synthesis, patch and final proof: the verdict |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 
 pub mod clause;
 pub mod cost;
 pub mod diff;
 pub mod hitting_set;
-pub mod judge;
 pub mod paper;
 pub mod patch;
 pub mod plan;
 pub mod removal;
+pub mod repair;
 pub mod site;
 pub mod synthesize;
 pub mod twins;
 
 pub use cost::{Cost, Costs, Rule};
+pub use patch::Spelling;
 pub use plan::{Level, Placement, Plan};
+pub use repair::{Language, Repaired, nouns, repair};
 pub use site::{Site, sites, useful};
 pub use synthesize::{End, Options, Outcome, Progress, Repair, Search, synthesize};

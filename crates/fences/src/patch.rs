@@ -21,6 +21,8 @@ pub struct Spelling {
     pub store_store: String,
     /// What stands between statements, where they do not end by themselves.
     pub separator: &'static str,
+    /// The header that a text needs which has fences.
+    pub header: Option<&'static str>,
 }
 
 impl Spelling {
@@ -30,6 +32,7 @@ impl Spelling {
             full: "fence;".into(),
             store_store: "fence(ss);".into(),
             separator: "",
+            header: None,
         }
     }
 
@@ -39,6 +42,31 @@ impl Spelling {
             full: "fence".into(),
             store_store: "ssfence".into(),
             separator: ";",
+            header: None,
+        }
+    }
+
+    /// As in C.
+    pub fn c() -> Self {
+        let fence = |order: &str| format!("atomic_thread_fence(memory_order_{order});");
+        Self {
+            full: fence("seq_cst"),
+            store_store: fence("release"),
+            separator: "",
+            header: Some("stdatomic.h"),
+        }
+    }
+
+    /// The same with a full fence of the user's own, which is stronger than what it
+    /// replaces.
+    #[must_use]
+    pub fn with_fence(self, text: &str) -> Self {
+        let text = format!("{};", text.trim().trim_end_matches(';'));
+        Self {
+            store_store: text.clone(),
+            full: text,
+            header: None,
+            ..self
         }
     }
 
@@ -93,7 +121,30 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
         edits.extend(braces(statement, &before, &after));
     }
     edits.sort_by_key(|e| (e.span.start, e.rank));
-    apply(source.text(), &edits)
+    let text = apply(source.text(), &edits);
+    let is_fence = |(gap, level): &(Gap, Level)| gap.flush.is_none() && *level != Level::None;
+    match spelling.header {
+        Some(header) if fences.iter().any(is_fence) => with_header(&text, header),
+        Some(_) | None => text,
+    }
+}
+
+/// The text with this header before its first.
+fn with_header(text: &str, header: &str) -> String {
+    if text.contains(&format!("<{header}>")) {
+        return text.to_owned();
+    }
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("#include") {
+            break;
+        }
+        at += line.len();
+    }
+    if at >= text.len() {
+        at = 0;
+    }
+    format!("{}#include <{header}>\n{}", &text[..at], &text[at..])
 }
 
 /// A flush as a statement.

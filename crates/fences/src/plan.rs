@@ -6,15 +6,20 @@
 //! Levels are ordered: a store-store fence allows no run that is not there without
 //! it, a full fence none that is not there with a store-store fence. So a run that
 //! exists with a placement exists with every lower one: clauses and pruning rest
-//! on this law, which `tests/laws.rs` checks on random programs. Under RMA there is one
+//! on this law, which `tests/minimality.rs` checks on random programs. Under RMA there is one
 //! level beside none: a flush, which allows no run that is not there without it.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use palisade_program::{
     EdgeId, FenceKind, FlushTarget, Gap, Instance, LineColumn, Model, Program, Side, Source, Step,
     TemplateId,
 };
+
+use palisade_machine::Witness;
+use palisade_verify::reduction::{Kind, Reduction};
+use palisade_verify::{Certificate, Gap as Missing};
 
 use crate::cost::{Cost, Costs, Rule, costs};
 use crate::site::{Site, flush_target};
@@ -85,6 +90,35 @@ pub struct Plan<'p> {
     pub costs: Vec<Costs>,
 }
 
+/// A program with a placement. Fences and flushes only take runs away, and change no edge:
+/// its runs are runs of the program without them.
+pub struct Placed {
+    fences: String,
+    program: Rc<Program>,
+}
+
+impl Reduction for Placed {
+    fn describe(&self) -> String {
+        self.fences.clone()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Under
+    }
+
+    fn program(&self) -> &Rc<Program> {
+        &self.program
+    }
+
+    fn run_back(&self, run: Witness) -> Result<Witness, Missing> {
+        Ok(run)
+    }
+
+    fn proof_back(&self, certificate: Certificate) -> Certificate {
+        certificate
+    }
+}
+
 impl<'p> Plan<'p> {
     /// The plan for these sites of `program`.
     pub fn new(program: &'p Program, model: Model, sites: Vec<Site>, rule: &Rule) -> Self {
@@ -119,6 +153,14 @@ impl<'p> Plan<'p> {
     /// A full fence everywhere.
     pub fn everything(&self) -> Placement {
         Placement(vec![Level::Full; self.decisions.len()])
+    }
+
+    /// The program with these fences, as a reduction of the one without.
+    pub fn placed(&self, placement: &Placement) -> Placed {
+        Placed {
+            fences: self.describe(placement),
+            program: Rc::new(self.switched(placement)),
+        }
     }
 
     /// The program with these fences; candidates without fence stay candidates.

@@ -15,19 +15,18 @@
 use std::rc::Rc;
 
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
-use palisade_verify::hunt::{Bug, hunt};
-use palisade_verify::{Knowledge, Report, Stats, verify_with};
+use palisade_verify::reduction::Reduction;
+use palisade_verify::{Bug, Knowledge, Purpose, Report, Stats, falsify, verify_with};
 
 use crate::clause::{Refuted, is_everything, replays, strengthen};
 use crate::cost::Cost;
 use crate::hitting_set::{Clause, exceeding, minimum};
 
-use crate::judge;
 use crate::paper;
 use crate::plan::{Level, Placement, Plan};
 use crate::removal;
 
-/// How many times more states a hunt looks at with more than two threads.
+/// How many times more states a falsification looks at with more than two threads.
 const LARGE: u64 = 30;
 
 /// How placements are found.
@@ -53,8 +52,8 @@ pub struct Options {
     pub max_fences: Option<usize>,
     /// How placements are found.
     pub search: Search,
-    /// States that a hunt for bugs looks at.
-    pub hunt_states: u64,
+    /// States that the search for bugs before a proof looks at.
+    pub falsify_states: u64,
     /// Placements that may stay undecided before any repair will do.
     pub max_undecided: usize,
     /// Predicates and answers of the solver that one verification leaves for the
@@ -71,7 +70,7 @@ impl Default for Options {
             all: false,
             max_fences: None,
             search: Search::default(),
-            hunt_states: 30_000,
+            falsify_states: 30_000,
             max_undecided: 12,
             knowledge: Rc::default(),
             progress: None,
@@ -154,7 +153,7 @@ impl Outcome {
 /// properties.
 pub fn synthesize(plan: &Plan<'_>, options: &Options) -> Outcome {
     let mut synthesis = Synthesis::new(plan, options);
-    let end = match hunt_sc(plan, options) {
+    let end = match falsify_sc(plan, options) {
         Some(bug) => wrong_under_sc(bug.violation),
         None => match options.search {
             Search::Exact => synthesis.exact(),
@@ -165,11 +164,11 @@ pub fn synthesize(plan: &Plan<'_>, options: &Options) -> Outcome {
     synthesis.finish(end)
 }
 
-fn hunt_sc(plan: &Plan<'_>, options: &Options) -> Option<Bug> {
-    hunt(
+fn falsify_sc(plan: &Plan<'_>, options: &Options) -> Option<Bug> {
+    falsify(
         plan.program,
         Model::Sc,
-        options.hunt_states,
+        options.falsify_states,
         &options.verify,
     )
 }
@@ -254,7 +253,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
                     }
                 }
                 Judgement::Undecided(why) => match self.set_aside(placement, why) {
-                    Some(End::Unknown(why)) if !ends_everything(&why) => {
+                    Some(End::Unknown(why)) if !why.ends_everything() => {
                         return self.settle().unwrap_or(End::Unknown(why));
                     }
                     Some(end) => return end,
@@ -327,7 +326,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
 
     /// The bug is there with all fences: is it under SC?
     pub(crate) fn beyond_fences(&mut self, violation: Box<Violation>) -> End {
-        if let Some(bug) = hunt_sc(self.plan, self.options) {
+        if let Some(bug) = falsify_sc(self.plan, self.options) {
             return wrong_under_sc(bug.violation);
         }
         let options = palisade_verify::Options {
@@ -350,7 +349,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     pub(crate) fn set_aside(&mut self, placement: Placement, why: Unknown) -> Option<End> {
         self.clauses.push(exceeding(&placement, self.plan.levels()));
         self.undecided.push((placement, why.clone()));
-        if !ends_everything(&why) && self.undecided.len() < self.options.max_undecided {
+        if !why.ends_everything() && self.undecided.len() < self.options.max_undecided {
             return None;
         }
         self.is_complete = false;
@@ -365,17 +364,19 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     pub(crate) fn judge(&mut self, placement: &Placement) -> Judgement {
         self.rounds += 1;
         self.tell(placement);
-        let program = self.plan.switched(placement);
+        let placed = self.plan.placed(placement);
+        let program = placed.program();
         let model = self.plan.model;
-        let states = self.hunt_states();
-        if let Some(bug) = hunt(&program, model, states, &self.options.verify) {
+        let states = self.falsify_states();
+        if let Some(bug) = falsify(program, model, states, &self.options.verify) {
             return self.buggy(placement, bug);
         }
         let options = palisade_verify::Options {
             model,
+            purpose: Purpose::Placement,
             ..self.options.verify.clone()
         };
-        let report = judge::decide(&program, &options, &self.options.knowledge);
+        let report = verify_with(program, &options, &self.options.knowledge);
         self.count(&report);
         match (&report.verdict, &report.witness) {
             (Verdict::Holds, _) => Judgement::Proved(Box::new(report)),
@@ -394,16 +395,16 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         }
     }
 
-    /// States of a hunt. Bugs of three threads lie deeper, and proofs that there is none
+    /// States of a falsification. Bugs of three threads lie deeper, and proofs that there is none
     /// take much longer.
-    fn hunt_states(&self) -> u64 {
+    fn falsify_states(&self) -> u64 {
         let copies = self.options.verify.copies();
         let has_many = self.plan.program.instances(copies).len() > 2;
         let factor = match self.plan.model {
             Model::Tso | Model::Pso if has_many => LARGE,
             Model::Sc | Model::Tso | Model::Pso | Model::Rma => 1,
         };
-        self.options.hunt_states * factor
+        self.options.falsify_states * factor
     }
 
     /// A bug was found: the highest placement that still has one.
@@ -412,9 +413,9 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         let (model, limits) = (self.plan.model, &self.options.verify);
         // A bug that was found at once is worth a look for others that need fewer
         // reorderings; in large programs only runs of this one are.
-        let states = (4 * bug.states + 1_000).min(self.options.hunt_states);
+        let states = (4 * bug.states + 1_000).min(self.options.falsify_states);
         let mut another =
-            |program: &Program| hunt(program, model, states, limits).map(|bug| bug.witness);
+            |program: &Program| falsify(program, model, states, limits).map(|bug| bug.witness);
         let found = Refuted {
             placement: placement.clone(),
             witness: bug.witness,
@@ -456,16 +457,6 @@ impl<'p, 'a> Synthesis<'p, 'a> {
                 best: self.plan.describe(placement),
             });
         }
-    }
-}
-
-/// Whether what ran out for one placement has run out for all.
-fn ends_everything(why: &Unknown) -> bool {
-    match why {
-        Unknown::Time | Unknown::Memory | Unknown::Interrupted => true,
-        Unknown::Unsupported(..) => true,
-        Unknown::Bound(_) | Unknown::GaveUp(_) => false,
-        Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => false,
     }
 }
 

@@ -10,6 +10,7 @@ use palisade_arbitrary::{Shape, generate};
 use palisade_fences::{Cost, End, Level, Options, Placement, Plan, Rule, sites, synthesize};
 use palisade_frontend::pal::Gapped;
 use palisade_program::Model;
+use palisade_verify::reduction::Reduction;
 
 /// Most placements that are explored one by one.
 const MOST: usize = 250;
@@ -214,4 +215,35 @@ fn the_candidates_suffice() {
     }
     println!("{compared} compared, {repaired} repaired");
     assert!(repaired * 20 > count);
+}
+
+/// A placement as a reduction: a run of the program with fences is one of the program
+/// without.
+#[test]
+fn runs_with_fences_are_runs_without() {
+    let mut replayed = 0;
+    for seed in 0..soak(60) {
+        let gapped = everywhere(&generate(seed, &shape(seed)));
+        let model = [Model::Tso, Model::Pso][seed as usize % 2];
+        let sites = sites(&gapped.program, &gapped.gaps);
+        let plan = Plan::new(&gapped.program, model, sites, &Rule::Count);
+        let mut placements = vec![plan.everything(), plan.nothing()];
+        let single = (0..plan.decisions.len()).take(6);
+        placements.extend(single.map(|d| plan.nothing().with(d, Level::Full)));
+        for placement in placements {
+            let placed = plan.placed(&placement);
+            let limits = palisade_machine::Options {
+                max_states: Some(5_000),
+                workers: 1,
+                ..palisade_machine::Options::new(model)
+            };
+            let found = palisade_machine::explore(placed.program(), &limits).expect("suits");
+            let Some(run) = found.witness else { continue };
+            let run = placed.run_back(run).expect("runs come back");
+            let again = palisade_machine::replay(plan.program, &run.start, &run.actions);
+            assert!(again.is_ok_and(|r| r.violation.is_some()), "seed {seed}");
+            replayed += 1;
+        }
+    }
+    assert!(replayed > 20, "{replayed}");
 }

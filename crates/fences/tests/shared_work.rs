@@ -33,7 +33,7 @@ fn posts_survive_another_fence() {
         assert!(!plan.decisions.is_empty());
         let options = Options {
             model,
-            hunt: false,
+            falsify: false,
             // Of the same size for all placements.
             buffers: Buffers::Bounded(Sizes {
                 default: 2,

@@ -23,15 +23,35 @@ use crate::trace::Recorder;
 ///
 /// let program = Program {
 ///     source: Source::new("empty.pal", ""),
-///     globals: Vec::new(),
-///     templates: Vec::new(),
-///     properties: Vec::new(),
-///     hints: Vec::new(),
+///     ..Program::default()
 /// };
 /// let exploration = explore(&program, &Options::new(Model::Tso)).unwrap();
 /// assert_eq!(exploration.verdict, Verdict::Holds);
 /// ```
 pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
+    let mut first = search(program, options)?;
+    let Verdict::Violated(violation) = &first.verdict else {
+        return Ok(first);
+    };
+    if program.asked.includes_broken(&violation.broken) {
+        return Ok(first);
+    }
+    // A run that is beside the point: is there one that is not?
+    if let Some(narrowed) = program.narrowed() {
+        let second = search(&narrowed, options)?;
+        if matches!(second.verdict, Verdict::Violated(_)) {
+            return Ok(second);
+        }
+    }
+    let violation = violation.clone();
+    first.verdict = program.judged(violation.clone());
+    first.beside_the_point = Some(violation);
+    first.witness = None;
+    Ok(first)
+}
+
+/// One search, for whatever violation is met first.
+fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
     let keep = if options.collect_finals {
         Keep::Finals
     } else {
@@ -76,6 +96,7 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     Ok(Exploration {
         verdict,
         witness,
+        beside_the_point: None,
         finals: found.finals,
         deadlock: deadlock.map(|v| v.trace),
         bounds: found.bounds,
@@ -84,7 +105,7 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
 }
 
 fn bound(bounds: Bounds) -> Unknown {
-    Unknown::Bound(bounds.iter().map(|b| b.to_string()).collect())
+    Unknown::Bound(bounds.iter().map(palisade_program::Bound::Search).collect())
 }
 
 struct Evidence<'a, 'p> {

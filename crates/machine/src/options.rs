@@ -6,12 +6,12 @@
 //! choice among infinitely many integers. A touched bound makes `holds`
 //! impossible (DESIGN, "Verdict"); a violation found nevertheless is one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use palisade_program::{Domain, Model, Span, Trace, Verdict};
+pub use palisade_program::SearchBound as Bound;
+use palisade_program::{Domain, Model, Span, Trace, Verdict, Violation};
 
 use crate::replay::Witness;
 
@@ -84,65 +84,6 @@ impl Options {
             collect_finals: false,
             workers: 0,
         }
-    }
-}
-
-/// A bound that the search touched.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Bound {
-    /// A store found its buffer full.
-    Buffer,
-    /// A value left [`Options::range`].
-    Range,
-    /// A value left 64 bits.
-    Overflow,
-    /// Division by zero or a shift outside 0..=63.
-    Undefined,
-    /// An array index was out of range and no assertion stood before it.
-    Index,
-    /// `*` stands for more values than were tried.
-    Choice,
-    /// A template runs in any number of copies.
-    Threads,
-    /// [`Options::max_states`].
-    States,
-    /// An atomic block ran for too many steps.
-    Block,
-    /// A state was too large to be stored.
-    StateSize,
-}
-
-impl Bound {
-    /// All bounds.
-    pub const ALL: [Self; 10] = [
-        Self::Buffer,
-        Self::Range,
-        Self::Overflow,
-        Self::Undefined,
-        Self::Index,
-        Self::Choice,
-        Self::Threads,
-        Self::States,
-        Self::Block,
-        Self::StateSize,
-    ];
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Buffer => "buffer size",
-            Self::Range => "value range",
-            Self::Overflow => "64-bit integers",
-            Self::Undefined => "undefined arithmetic",
-            Self::Index => "array index",
-            Self::Choice => "values of *",
-            Self::Threads => "number of threads",
-            Self::States => "number of states",
-            Self::Block => "steps of an atomic block",
-            Self::StateSize => "size of a state",
-        })
     }
 }
 
@@ -222,6 +163,9 @@ pub struct Exploration {
     pub verdict: Verdict,
     /// The run of a violation, for replays.
     pub witness: Option<Witness>,
+    /// The violation that ended the search, if it is not asked about
+    /// ([`Asked`](palisade_program::Asked)) and none that is was found.
+    pub beside_the_point: Option<Box<Violation>>,
     /// All final states, sorted, if they were asked for.
     pub finals: Vec<Final>,
     /// A run into a deadlock, if one is reachable and no violation ended the

@@ -4,7 +4,7 @@
 //! [`Machine::network_read`] and [`Machine::network_write`] are the steps of the
 //! memory system.
 
-use palisade_program::{EvalError, Model};
+use palisade_program::Model;
 
 use crate::code::Code;
 use crate::machine::{Act, Arc, Machine, Spot};
@@ -24,15 +24,6 @@ pub(crate) enum Effect {
     Fails,
     /// Left out because of a bound. [`Bound::Buffer`] waits, the others do not.
     Cut(Bound),
-}
-
-impl From<EvalError> for Bound {
-    fn from(error: EvalError) -> Self {
-        match error {
-            EvalError::Overflow => Self::Overflow,
-            EvalError::Undefined => Self::Undefined,
-        }
-    }
 }
 
 impl Machine<'_> {

@@ -24,7 +24,7 @@ pub(crate) struct Recorder<'m, 'p> {
     pub(crate) state: State,
     pub(crate) trace: Trace,
     /// The assertion that failed in the last step.
-    failed: Option<(Span, String)>,
+    failed: Option<(Span, (AssertKind, String))>,
 }
 
 impl<'m, 'p> Recorder<'m, 'p> {
@@ -308,9 +308,9 @@ impl<'m, 'p> Recorder<'m, 'p> {
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
     }
 
-    fn assertion(&self, t: usize, edge: &Edge) -> String {
+    fn assertion(&self, t: usize, edge: &Edge) -> (AssertKind, String) {
         let Step::Assert { cond, kind } = &edge.step else {
-            return "assertion failed".to_owned();
+            return (AssertKind::User, "assertion failed".to_owned());
         };
         let program = self.machine.program;
         let template = program.template(self.template(t));
@@ -337,12 +337,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         } else {
             template.show_expr(cond)
         };
-        match kind {
-            AssertKind::User => format!("assertion failed: {cond}"),
-            AssertKind::Index => format!("array index out of range: {cond}"),
-            AssertKind::Domain => format!("value outside its declared range: {cond}"),
-            AssertKind::Other(words) => words.clone(),
-        }
+        (kind.clone(), kind.failure(&cond))
     }
 
     fn locals(&self, t: usize) -> BTreeMap<String, i64> {
@@ -397,8 +392,8 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     /// The violation in which the run ends, if it does.
     pub(crate) fn violation(&self) -> Option<Violation> {
-        let (broken, span, message) = if let Some((span, message)) = &self.failed {
-            (Broken::Assert, *span, message.clone())
+        let (broken, span, message) = if let Some((span, (kind, message))) = &self.failed {
+            (Broken::Assert(kind.clone()), *span, message.clone())
         } else {
             let broken = self.machine.broken(&self.state)?;
             let Broken::Property(index) = broken else {

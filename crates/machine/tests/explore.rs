@@ -42,7 +42,9 @@ fn ranges_and_overflow_are_touched_bounds() {
     let found = explore(&parse(text), &options).unwrap();
     assert_eq!(
         found.verdict,
-        Verdict::Unknown(Unknown::Bound(vec!["value range".to_owned()]))
+        Verdict::Unknown(Unknown::Bound(vec![palisade_program::Bound::Search(
+            Bound::Range
+        )]))
     );
     assert!(found.deadlock.is_none(), "a bound is no deadlock");
     let big = "shared x = 0; thread t { local r = 9223372036854775807; r = r + 1; x = r; }";
@@ -145,7 +147,10 @@ fn atomic_blocks_happen_as_a_whole_or_not_at_all() {
     let Verdict::Violated(violation) = run(fails, Model::Tso).verdict else {
         panic!("b may come first");
     };
-    assert_eq!(violation.broken, Broken::Assert);
+    assert_eq!(
+        violation.broken,
+        Broken::Assert(palisade_program::AssertKind::User)
+    );
     assert_eq!(violation.trace.steps.len(), 3, "store, update, block");
 }
 

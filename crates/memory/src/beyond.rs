@@ -15,7 +15,7 @@
 //! *Departure.* In the paper UPDATE-AM writes any integer. Then not even
 //! `while (1) { x = 1; }` can be shown to keep `x <= 1`. Here the values are held
 //! to a [`Claim`] about what a thread stores to a cell. A claim is checked where a
-//! store joins, by an assertion ([`CLAIM`]) that is no property of the program:
+//! store joins, by an assertion ([`AssertKind::Summary`]) that is no property of the program:
 //! where it can fail, the claim is dropped. So it may be a guess.
 //!
 //! | claim | checked when `e` joins | UPDATE-AM writes |
@@ -39,9 +39,6 @@ use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program};
 
 use crate::blocks::{assign, equals, place_of, range, set};
 use crate::reduced::{Part, TemplateBuilder};
-
-/// The first words of the assertions that claims are.
-pub const CLAIM: &str = "claim about buffered stores to ";
 
 /// Which stores are kept exactly (seed 002, section 9: the authors keep the newest).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -88,7 +85,6 @@ pub(crate) struct Beyond {
 /// What is known of the stores to one cell.
 struct Set {
     cell: Cell,
-    name: String,
     more: LocalId,
     last: LocalId,
     rule: Rule,
@@ -113,8 +109,7 @@ impl Beyond {
         let mut sets = Vec::new();
         let mut picks = false;
         for &cell in cells {
-            let name = program.cell_name(cell);
-            let plain = name.replace(['[', ']'], "_");
+            let plain = program.cell_name(cell).replace(['[', ']'], "_");
             let more = builder.local(format!("$more_{plain}"), Part::More(cell), range(1));
             let last = builder.local(format!("$last_{plain}"), Part::Last(cell), None);
             let claim = (wanted.claims)(template, cell);
@@ -129,7 +124,6 @@ impl Beyond {
             picks |= !matches!(rule, Rule::Among(_));
             sets.push(Set {
                 cell,
-                name,
                 more,
                 last,
                 rule,
@@ -204,7 +198,7 @@ impl Set {
         };
         steps.extend(kept.map(|cond| Step::Assert {
             cond,
-            kind: AssertKind::Other(format!("{CLAIM}{}", self.name)),
+            kind: AssertKind::Summary(self.cell),
         }));
         steps.push(assign(self.last, value.clone()));
         if !held {

@@ -38,7 +38,7 @@ use crate::beyond::{Abstract, Beyond, Keep};
 use crate::blocks::{
     assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
 };
-use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::reduced::{Full, Meaning, Part, Reduced, ReducedTemplate, TemplateBuilder};
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
 pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Reduced {
@@ -228,7 +228,7 @@ impl Buffers<'_> {
             if self.full == Full::Fails {
                 let mut steps = conditions.clone();
                 steps.push(Step::Assume(full));
-                let kind = AssertKind::Other(OVERFLOW.into());
+                let kind = AssertKind::BufferOverflow;
                 steps.push(Step::Assert {
                     cond: Expr::FALSE,
                     kind,

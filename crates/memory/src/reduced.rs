@@ -13,13 +13,10 @@ use crate::remote_atomics::AtomicOperation;
 use crate::rma::Operation;
 use crate::value_sets::SetCell;
 
-/// The words of the assertion that a buffer has room.
-pub const OVERFLOW: &str = "overflow of a bounded store buffer";
-
 /// What a store into a full buffer does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Full {
-    /// It fails an assertion ([`OVERFLOW`]): proofs hold for buffers of every size.
+    /// It fails an assertion ([`AssertKind::BufferOverflow`]): proofs hold for buffers of every size.
     Fails,
     /// It waits: fewer runs than the model has. Bugs found are bugs; the absence
     /// of bugs means nothing.

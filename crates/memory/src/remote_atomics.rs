@@ -24,7 +24,7 @@ use palisade_program::{
 };
 
 use crate::blocks::{Segment, assign, cells, equals, place_of, range, set};
-use crate::reduced::{Full, OVERFLOW, Part, TemplateBuilder};
+use crate::reduced::{Full, Part, TemplateBuilder};
 use crate::rma::{FREE, ISSUED, READ};
 
 /// An operand with its cell, if it is read by the network.
@@ -282,7 +282,7 @@ pub(crate) fn issue(
     if full == Full::Fails {
         steps.push(Step::Assert {
             cond: Expr::FALSE,
-            kind: AssertKind::Other(OVERFLOW.into()),
+            kind: AssertKind::BufferOverflow,
         });
         alternatives.push(vec![vec![steps]]);
     }

@@ -44,7 +44,7 @@ use palisade_program::{
 
 use crate::blocks::{Segment, assign, cells, chains, either, equals, place_of, range, set, splice};
 use crate::need;
-use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::reduced::{Full, Meaning, Part, Reduced, ReducedTemplate, TemplateBuilder};
 use crate::remote_atomics::{self, AtomicOperation, AtomicSlot};
 use crate::value_sets::{Scratch, ValueSets, Wanted};
 
@@ -389,7 +389,7 @@ impl<'p> Network<'p> {
                 chain.extend(joining);
                 alternatives.push(chain);
             } else if self.sets.is_some() || self.full == Full::Fails {
-                let kind = AssertKind::Other(OVERFLOW.into());
+                let kind = AssertKind::BufferOverflow;
                 steps.push(Step::Assert {
                     cond: Expr::FALSE,
                     kind,

@@ -44,7 +44,7 @@ use crate::beyond::{Abstract, Beyond, Keep};
 use crate::blocks::{
     assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
 };
-use crate::reduced::{Full, Meaning, OVERFLOW, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::reduced::{Full, Meaning, Part, Reduced, ReducedTemplate, TemplateBuilder};
 
 /// The program under TSO with buffers of `k` cells.
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
@@ -191,7 +191,7 @@ impl Buffer<'_> {
             alternatives.extend(more.into_iter().map(|own| [&conditions[..], &own].concat()));
         }
         if self.full == Full::Fails {
-            let kind = AssertKind::Other(OVERFLOW.into());
+            let kind = AssertKind::BufferOverflow;
             alternatives.push(vec![
                 Step::Assume(equals(self.count, self.capacity() as i64)),
                 Step::Assert {

@@ -69,9 +69,6 @@ use palisade_program::{
 use crate::blocks::{Segment, assign, equals, range};
 use crate::rma::Operation;
 
-/// The words of the assertion that a value is one of those listed.
-pub const UNLISTED: &str = "a value that is not listed";
-
 /// Which operations share a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Sharing {
@@ -346,7 +343,7 @@ impl ValueSets {
                     Step::Assume(none),
                     Step::Assert {
                         cond: Expr::FALSE,
-                        kind: AssertKind::Other(UNLISTED.into()),
+                        kind: AssertKind::ListedValue,
                     },
                 ]);
                 ways

@@ -7,10 +7,10 @@ use palisade_arbitrary::{Shape, generate};
 use palisade_machine::{Options, explore};
 use palisade_memory::reduced::{Full, Meaning, Reduced};
 use palisade_memory::rma;
-use palisade_memory::value_sets::{Sharing, UNLISTED, Wanted};
+use palisade_memory::value_sets::{Sharing, Wanted};
 use palisade_program::cfg::{Atomic, Cfg, CfgBuilder, Step};
 use palisade_program::forget::without;
-use palisade_program::{Expr, GlobalId, Model, Program, Source, Verdict};
+use palisade_program::{AssertKind, Broken, Expr, GlobalId, Model, Program, Source, Verdict};
 
 const MOST_STATES: u64 = 100_000;
 
@@ -30,7 +30,8 @@ fn violated(program: &Program, model: Model) -> Option<bool> {
     };
     match explore(program, &options).expect("suits the model").verdict {
         Verdict::Violated(violation) => {
-            assert!(!violation.message.contains(UNLISTED), "{violation:?}");
+            let unlisted = Broken::Assert(AssertKind::ListedValue);
+            assert_ne!(violation.broken, unlisted, "{violation:?}");
             Some(true)
         }
         Verdict::Holds => Some(false),

@@ -6,8 +6,8 @@ mod common;
 use common::shapes::SHAPES;
 use common::{Answer, WEAK, answer, parse, reduce, run};
 use palisade_memory::need::most_buffered;
-use palisade_memory::reduced::{Full, OVERFLOW};
-use palisade_program::{Model, Verdict};
+use palisade_memory::reduced::Full;
+use palisade_program::{AssertKind, Broken, Model, Verdict};
 
 const fn letter(answer: Answer) -> char {
     match answer {
@@ -49,7 +49,9 @@ fn overflow_has_its_own_words() {
             let reduced = reduce(&program, model, k, Full::Fails);
             let found = run(&reduced.program, Model::Sc, None, false);
             match found.verdict {
-                Verdict::Violated(v) if k < 3 => assert!(v.message.contains(OVERFLOW)),
+                Verdict::Violated(v) if k < 3 => {
+                    assert_eq!(v.broken, Broken::Assert(AssertKind::BufferOverflow));
+                }
                 Verdict::Holds if k == 3 => {}
                 other => panic!("{model}, k = {k}: {other:?}"),
             }

@@ -14,10 +14,11 @@
 //! own buffered stores first.
 
 use crate::expr::Expr;
-use crate::ids::{EdgeId, GlobalId, LocId, LocalId, TemplateId};
+use crate::ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId};
 use crate::program::{Domain, LocalAtom, LocalExpr};
 use crate::remote::RemoteAtomic;
 use crate::source::Span;
+use crate::verdict::Bound;
 
 /// A cell of shared memory named by a variable, or by an array and an index.
 /// The index is in range: front ends put an [`Step::Assert`] of kind
@@ -58,8 +59,46 @@ pub enum AssertKind {
     Index,
     /// A value is in the declared domain of its variable.
     Domain,
-    /// Anything else, with the words to print (C: `reach_error`, overflow ...).
-    Other(String),
+    /// No signed integer overflows (C).
+    SignedOverflow,
+    /// The error function of this name is not called (SV-COMP's `unreach-call`).
+    ErrorCall(String),
+    /// Another rule of the source language: what is said when it is broken.
+    Language(String),
+    /// The run does not reach what the front end cannot model. A run that fails it
+    /// violates nothing; where one exists, the verdict is unknown.
+    Unsupported(String),
+    /// An object and its specification agree (linearizability): what is said if not.
+    Specification(String),
+    /// A reduction: a store or a remote operation finds room in a bounded buffer.
+    BufferOverflow,
+    /// A reduction: the summary invariant of buffered stores to this cell.
+    Summary(Cell),
+    /// A reduction: a value set has listed values only.
+    ListedValue,
+}
+
+impl AssertKind {
+    /// What is said of a failed assertion with this condition.
+    pub fn failure(&self, cond: &str) -> String {
+        match self {
+            Self::User => format!("assertion failed: {cond}"),
+            Self::Index => format!("array index out of range: {cond}"),
+            Self::Domain => format!("value outside its declared range: {cond}"),
+            Self::SignedOverflow => "signed overflow".to_owned(),
+            Self::ErrorCall(function) => format!("{function} is called"),
+            Self::Language(words) | Self::Specification(words) => words.clone(),
+            Self::Unsupported(what) => format!("unsupported: {what}"),
+            Self::BufferOverflow => Bound::BufferOverflow.to_string(),
+            Self::Summary(cell) => {
+                format!(
+                    "summary invariant of buffered stores to cell {}",
+                    cell.index()
+                )
+            }
+            Self::ListedValue => "a value that is not listed".to_owned(),
+        }
+    }
 }
 
 /// What the user wrote that became an atomic block: decides how it is printed.

@@ -28,6 +28,7 @@
 //! | [`verdict`] | verdicts, traces, names of the memory models |
 
 mod around;
+mod asked;
 pub mod cfg;
 pub mod direct;
 pub mod expr;
@@ -45,6 +46,7 @@ pub mod source;
 pub mod symmetry;
 pub mod verdict;
 
+pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
@@ -61,4 +63,6 @@ pub use program::{
 pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
-pub use verdict::{Broken, Model, Trace, TraceStep, Unknown, Verdict, Violation};
+pub use verdict::{
+    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation,
+};

@@ -1,5 +1,6 @@
 //! Variables, thread templates, and the whole [`Program`].
 
+use crate::asked::{Asked, Assumption};
 use crate::cfg::Cfg;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
@@ -173,7 +174,7 @@ pub struct Instance {
 }
 
 /// A concurrent program with its properties.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// The text it came from.
     pub source: Source,
@@ -183,6 +184,10 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// `never` and `finally`.
     pub properties: Vec<Property>,
+    /// Which properties are asked about.
+    pub asked: Asked,
+    /// What a verdict takes for granted.
+    pub assumptions: Vec<Assumption>,
     /// The user's predicates.
     pub hints: Vec<Hint>,
 }

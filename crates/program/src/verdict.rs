@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::cfg::AssertKind;
+use crate::expr::EvalError;
 use crate::source::Span;
 
 /// The memory models. What they mean is the concrete machine's and the
@@ -46,8 +48,8 @@ pub enum Verdict {
 /// Which property a trace violates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Broken {
-    /// An assertion in the code.
-    Assert,
+    /// An assertion in the code, of this kind.
+    Assert(AssertKind),
     /// The `never` or `finally` with this index in [`Program::properties`](crate::Program::properties).
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
@@ -67,11 +69,129 @@ pub struct Violation {
     pub trace: Trace,
 }
 
+/// A place where the search of the concrete machine leaves something out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum SearchBound {
+    /// A store found its buffer full.
+    Buffer,
+    /// A value left the range that is searched.
+    Range,
+    /// A value left 64 bits.
+    Overflow,
+    /// Division by zero or a shift outside 0..=63.
+    Undefined,
+    /// An array index was out of range and no assertion stood before it.
+    Index,
+    /// `*` stands for more values than were tried.
+    Choice,
+    /// A template runs in any number of copies.
+    Threads,
+    /// As many states were stored as may be.
+    States,
+    /// An atomic block ran for too many steps.
+    Block,
+    /// A state was too large to be stored.
+    StateSize,
+}
+
+impl SearchBound {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Buffer,
+        Self::Range,
+        Self::Overflow,
+        Self::Undefined,
+        Self::Index,
+        Self::Choice,
+        Self::Threads,
+        Self::States,
+        Self::Block,
+        Self::StateSize,
+    ];
+}
+
+impl From<EvalError> for SearchBound {
+    fn from(error: EvalError) -> Self {
+        match error {
+            EvalError::Overflow => Self::Overflow,
+            EvalError::Undefined => Self::Undefined,
+        }
+    }
+}
+
+impl fmt::Display for SearchBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Buffer => "buffer size",
+            Self::Range => "value range",
+            Self::Overflow => "64-bit integers",
+            Self::Undefined => "undefined arithmetic",
+            Self::Index => "array index",
+            Self::Choice => "values of *",
+            Self::Threads => "number of threads",
+            Self::States => "number of states",
+            Self::Block => "steps of an atomic block",
+            Self::StateSize => "size of a state",
+        })
+    }
+}
+
+/// A place where a search or an abstraction leaves something out. A bound that was
+/// touched makes `holds` impossible.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Bound {
+    /// Of the concrete machine.
+    Search(SearchBound),
+    /// An abstract search stored as many states as it may.
+    AbstractStates(usize),
+    /// A search of a Boolean program stored as many states as it may.
+    BooleanStates(usize),
+    /// A store found no room in a bounded buffer of a reduction.
+    BufferOverflow,
+    /// Only buffers of a few stores were searched.
+    FewStores,
+    /// Only a few pending instances of each remote operation were searched.
+    FewOperations,
+    /// The summary invariant of buffered stores to this variable is wrong.
+    Summary(String),
+    /// Abstract store buffers with so many exact cells are too coarse.
+    ExactCells(u32),
+    /// Value sets of remote operations are too coarse.
+    ValueSets,
+    /// The proof is for so many copies of templates declared with `[*]`.
+    Copies(u32),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spurious = "(they have a violation that the machine does not have)";
+        match self {
+            Self::Search(bound) => bound.fmt(f),
+            Self::AbstractStates(n) => write!(f, "{n} abstract states"),
+            Self::BooleanStates(n) => write!(f, "{n} states"),
+            Self::BufferOverflow => f.write_str("overflow of a bounded store buffer"),
+            Self::FewStores => {
+                f.write_str("buffers of a few stores (the program stores without bound)")
+            }
+            Self::FewOperations => f.write_str("a few pending instances of a remote operation"),
+            Self::Summary(name) => write!(
+                f,
+                "a summary invariant of buffered stores to {name}, which is wrong"
+            ),
+            Self::ExactCells(k) => {
+                write!(f, "{k} exact cells of abstract store buffers {spurious}")
+            }
+            Self::ValueSets => write!(f, "value sets of remote operations {spurious}"),
+            Self::Copies(n) => write!(f, "{n} copies of templates declared with [*]"),
+        }
+    }
+}
+
 /// Why there is no verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unknown {
-    /// A bound of the search was touched; each entry names one.
-    Bound(Vec<String>),
+    /// Bounds of the search that were touched.
+    Bound(Vec<Bound>),
     /// The time limit was reached.
     Time,
     /// The memory limit was reached.
@@ -89,10 +209,17 @@ pub enum Unknown {
     ReplayFailed(String),
 }
 
+impl Unknown {
+    /// Whether nothing else can be tried: time, memory or patience has run out.
+    pub const fn ends_everything(&self) -> bool {
+        matches!(self, Self::Time | Self::Memory | Self::Interrupted)
+    }
+}
+
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bound(bounds) => write!(f, "bound touched: {}", bounds.join(", ")),
+            Self::Bound(bounds) => write!(f, "bound touched: {}", listed(bounds)),
             Self::Time => f.write_str("time limit reached"),
             Self::Memory => f.write_str("memory limit reached"),
             Self::Interrupted => f.write_str("interrupted"),
@@ -107,6 +234,12 @@ impl fmt::Display for Unknown {
             Self::ReplayFailed(why) => write!(f, "a trace could not be replayed: {why}"),
         }
     }
+}
+
+/// Bounds as one line.
+pub fn listed(bounds: &[Bound]) -> String {
+    let words: Vec<String> = bounds.iter().map(ToString::to_string).collect();
+    words.join(", ")
 }
 
 /// A run of the program, step by step.

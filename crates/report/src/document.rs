@@ -51,6 +51,9 @@ pub struct Document {
     /// Other repairs of the same cost, each like `fences`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternatives: Option<Vec<Value>>,
+    /// `verify`: what was tried, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Vec<Value>>,
     /// The run that violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Value>,

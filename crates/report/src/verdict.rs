@@ -10,6 +10,7 @@
 
 use std::fmt::Write;
 
+use palisade_program::verdict::listed;
 use palisade_program::{Source, Unknown, Verdict};
 
 use crate::style::{Ink, Style};
@@ -81,7 +82,7 @@ pub fn reason(verdict: &Verdict) -> Option<String> {
 /// The bounds that were touched, if they are what stands in the way.
 pub fn bound(verdict: &Verdict) -> Option<String> {
     match verdict {
-        Verdict::Unknown(Unknown::Bound(bounds)) => Some(bounds.join(", ")),
+        Verdict::Unknown(Unknown::Bound(bounds)) => Some(listed(bounds)),
         Verdict::Holds | Verdict::Violated(_) | Verdict::Unknown(_) => None,
     }
 }
@@ -125,7 +126,7 @@ mod tests {
         let unknown = Verdict::Unknown(Unknown::Time);
         assert_eq!(Outcome::from(&unknown).exit_code(), 3);
         let violated = Verdict::Violated(Box::new(Violation {
-            broken: Broken::Assert,
+            broken: Broken::Assert(palisade_program::AssertKind::User),
             span: Span::new(2, 3),
             message: "assertion failed".into(),
             trace: Trace::default(),
@@ -138,7 +139,9 @@ mod tests {
 
     #[test]
     fn only_bounds_are_called_bounds() {
-        let touched = Verdict::Unknown(Unknown::Bound(vec!["10 states".into()]));
+        let touched = Verdict::Unknown(Unknown::Bound(vec![
+            palisade_program::Bound::BooleanStates(10),
+        ]));
         assert_eq!(bound(&touched).as_deref(), Some("10 states"));
         assert_eq!(bound(&Verdict::Unknown(Unknown::Time)), None);
     }

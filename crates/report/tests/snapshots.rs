@@ -137,7 +137,9 @@ fn trace_in_colour_says_the_same() {
 
 #[test]
 fn verdicts_in_words() {
-    let touched = Verdict::Unknown(Unknown::Bound(vec!["2 buffered stores".into()]));
+    let touched = Verdict::Unknown(Unknown::Bound(vec![
+        palisade_program::Bound::BufferOverflow,
+    ]));
     let lines = [violation(), touched, Verdict::Holds]
         .map(|verdict| verdict::line(&verdict, &source(), Style::PLAIN));
     insta::assert_snapshot!(lines.concat());
@@ -231,7 +233,7 @@ fn small_program() -> Program {
             cond: Expr::TRUE,
             span: Span::default(),
         }],
-        hints: Vec::new(),
+        ..Program::default()
     }
 }
 

@@ -26,7 +26,7 @@ fn main() {
             );
         }),
         certify: std::env::var("NOCERT").is_err(),
-        hunt: std::env::var("NOHUNT").is_err(),
+        falsify: std::env::var("NO_FALSIFY").is_err(),
         transitions: std::env::var("TRANS").is_ok(),
         parameterised: std::env::var("PARAM").is_ok(),
         refine: std::env::var("NOREFINE").is_err(),

@@ -3,7 +3,7 @@
 //! of their variables and taken up where variables of these names are data; the
 //! prover is kept with its sessions and with all answers that it remembers, and so are
 //! the posts computed with it. All
-//! are about numbers, not about programs: they save work and prove nothing. The search
+//! are about numbers, not about programs: they save work and prove nothing. The encoding
 //! that proved the last program is the first that is tried for the next.
 //!
 //! Predicates are kept only from searches that came to an end: those of a search
@@ -22,12 +22,13 @@ use palisade_logic::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::options::Stats;
-use crate::plan::{Planned, Search};
+use crate::answer::Stats;
+use crate::portfolio::Planned;
+use crate::reduction::model::Encoding;
 
 /// A predicate with the names of its variables.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Named {
+struct NamedAtom {
     atom: Atom,
     names: Vec<(u32, String)>,
 }
@@ -35,11 +36,11 @@ struct Named {
 /// What earlier verifications have left.
 #[derive(Default)]
 pub struct Knowledge {
-    atoms: RefCell<BTreeSet<Named>>,
+    atoms: RefCell<BTreeSet<NamedAtom>>,
     /// The prover with the posts that were computed with it.
     prover: RefCell<Option<(Prover, Rc<RefCell<Posts>>)>>,
-    /// The search that proved the last program.
-    proved_by: RefCell<Option<Search>>,
+    /// The encoding of the memory model that proved the last program.
+    proved_by: RefCell<Option<Encoding>>,
     /// Counts the queries of the prover.
     pub(crate) solver: Arc<SolverStats>,
 }
@@ -54,6 +55,14 @@ impl fmt::Debug for Knowledge {
 }
 
 impl Knowledge {
+    /// New knowledge whose queries are counted with those of this one.
+    pub(crate) fn apart(&self) -> Self {
+        Self {
+            solver: Arc::clone(&self.solver),
+            ..Self::default()
+        }
+    }
+
     /// The prover and its posts, or new ones; they should be given back.
     pub(crate) fn take_prover(&self, limits: Limits) -> (Prover, Rc<RefCell<Posts>>) {
         if let Some((mut prover, posts)) = self.prover.borrow_mut().take() {
@@ -77,16 +86,16 @@ impl Knowledge {
         *self.prover.borrow_mut() = Some((prover, posts));
     }
 
-    /// Remembers the search that proved a program.
-    pub(crate) fn proved_by(&self, search: &Search) {
-        *self.proved_by.borrow_mut() = Some(search.clone());
+    /// Remembers the encoding that proved a program.
+    pub(crate) fn proved_by(&self, encoding: &Encoding) {
+        *self.proved_by.borrow_mut() = Some(encoding.clone());
     }
 
-    /// The searches with the one in front that proved the last program, if it is
+    /// The encodings with the one in front that proved the last program, if it is
     /// among them.
     pub(crate) fn in_order(&self, mut plan: Vec<Planned>) -> Vec<Planned> {
         let last = self.proved_by.borrow();
-        if let Some(at) = plan.iter().position(|p| Some(&p.search) == last.as_ref()) {
+        if let Some(at) = plan.iter().position(|p| Some(&p.encoding) == last.as_ref()) {
             plan[..=at].rotate_right(1);
         }
         plan
@@ -110,7 +119,7 @@ impl Knowledge {
                 vars.insert(var.0);
             });
             let names = vars.into_iter().map(|v| (v, space.name(Var(v)))).collect();
-            known.insert(Named {
+            known.insert(NamedAtom {
                 atom: atom.clone(),
                 names,
             });
@@ -148,7 +157,7 @@ impl Knowledge {
 }
 
 /// The predicate over the slots that have its variables' names.
-fn renamed(named: &Named, slots: &FxHashMap<&str, u32>) -> Option<Atom> {
+fn renamed(named: &NamedAtom, slots: &FxHashMap<&str, u32>) -> Option<Atom> {
     let mut substitution = Substitution::default();
     let mut moved = false;
     for (old, name) in &named.names {

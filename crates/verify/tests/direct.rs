@@ -76,7 +76,7 @@ fn a_proof_names_its_direct_stores() {
     };
     let report = verify(&program, &options);
     assert_eq!(report.verdict, Verdict::Holds);
-    assert!(report.certified && report.stats.direct_stores == 2);
+    assert!(report.certified && report.stats.unbuffered_stores == 2);
     let certificate = report.certificate.expect("a proof has one");
     let text = print(&program, &certificate);
     assert!(text.contains("\ndirect w "), "{text}");
@@ -101,17 +101,17 @@ fn a_run_is_one_of_the_original() {
         thread w { local i = 0; havoc: i = *; assume(0 <= i && i < 3); a[i] = 7; go = 1; }
         thread r { local x = 0; assume(go == 1); x = a[2]; assert(x == 0); }",
     );
-    for hunt in [false, true] {
+    for falsify in [false, true] {
         let options = Options {
             model: Model::Tso,
-            hunt,
+            falsify,
             ..Options::default()
         };
         let report = verify(&program, &options);
         let Verdict::Violated(violation) = report.verdict else {
             panic!("{:?}", report.verdict);
         };
-        assert_eq!(report.stats.direct_stores, 2);
+        assert_eq!(report.stats.unbuffered_stores, 2);
         let memory_steps = violation.trace.steps.iter().filter(|s| s.by_memory);
         assert_eq!(memory_steps.count(), 2);
     }

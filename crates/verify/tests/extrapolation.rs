@@ -9,7 +9,7 @@ use palisade_machine::explore;
 use palisade_memory::reduced::{Full, Reduced};
 use palisade_memory::{pso, tso};
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-use palisade_verify::lift::copies;
+use palisade_verify::method::extrapolate::copies;
 use palisade_verify::{Buffers, Extrapolate, Options, Promote, Report, Sizes, Strategy, verify};
 
 fn parse(text: &str) -> Program {

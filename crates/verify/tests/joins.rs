@@ -4,7 +4,9 @@ use std::path::Path;
 
 use palisade_frontend::c;
 use palisade_program::{Count, Program, Source, Verdict};
-use palisade_verify::{Options, Report, Threads, verify, waits_for_all, with_joins, with_threads};
+use palisade_verify::{
+    Options, Report, Threads, verify, verify_threads, waits_for_all, with_threads,
+};
 
 /// Workers that each do `body`, are waited for, and what holds then.
 fn program(body: &str, finally: &str) -> Program {
@@ -26,10 +28,8 @@ fn program(body: &str, finally: &str) -> Program {
 
 /// What the command says of the program with any number of threads.
 fn any(program: &Program) -> Report {
-    let options = Options::default();
-    let any = with_threads(program, Threads::Any).expect("nothing depends on the number");
-    assert!(any.has_unbounded_threads());
-    with_joins(program, verify(&any, &options), &options)
+    let any = verify_threads(program, Threads::Any, &Options::default());
+    any.expect("nothing depends on the number")
 }
 
 fn exactly(program: &Program, n: u32) -> Verdict {

@@ -5,7 +5,7 @@ use palisade_arbitrary::{Shape, generate};
 use palisade_certify::{Certificate, check};
 use palisade_machine::explore;
 use palisade_program::{Count, Model, Program, Source, Unknown, Verdict};
-use palisade_verify::{Options, Report, Threads, many, verify, with_threads};
+use palisade_verify::{Options, Report, Threads, refusal, verify, with_threads};
 
 fn parse(text: &str) -> Program {
     match palisade_frontend::pal::parse(Source::new("many.pal", text)) {
@@ -205,8 +205,11 @@ thread t[*] {
 #[test]
 fn what_has_no_meaning_for_any_number() {
     let ordered = "shared x = 0; thread t[*] { if (self > 1) { x = 1; } assert(x == 0); }";
-    let why = many::refusal(&parse(ordered));
-    assert!(matches!(why, Some(Unknown::Unsupported(..))), "{why:?}");
+    let why = refusal(&parse(ordered));
+    assert!(
+        matches!(why, Some(palisade_verify::Gap::Unsupported(..))),
+        "{why:?}"
+    );
     let at_end = "shared x = 0; thread t[*] { x = 0; } finally (x == 0);";
     let verdict = under(at_end, Model::Sc).verdict;
     assert!(
@@ -345,7 +348,7 @@ fn explored(program: &Program, model: Model) -> Verdict {
 fn compare(text: &str, model: Model, tally: &mut Tally) {
     let program = parse(text);
     let any = with_threads(&program, Threads::Any);
-    let Some(any) = any.ok().filter(|p| many::refusal(p).is_none()) else {
+    let Some(any) = any.ok().filter(|p| refusal(p).is_none()) else {
         return;
     };
     let options = Options {

@@ -42,7 +42,7 @@ fn with(name: &str, threads: Threads) -> Report {
     let program = with_threads(&program(name), threads).expect("the number does not matter");
     // As the command does.
     let options = Options {
-        hunt: true,
+        falsify: true,
         ..Options::default()
     };
     verify(&program, &options)

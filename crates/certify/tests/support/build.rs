@@ -80,7 +80,7 @@ pub(crate) fn program(
         globals,
         templates,
         properties,
-        hints: Vec::new(),
+        ..Program::default()
     }
 }
 

@@ -116,6 +116,9 @@ pub(crate) struct VerifyArgs {
     /// Write the proof's certificate here
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) certificate: Option<PathBuf>,
+    /// Print what was tried, in order, with time and outcome
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
     /// Print what it cost
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,

@@ -15,7 +15,6 @@ use palisade_logic::Purpose;
 use palisade_program::{Model, Verdict};
 use palisade_report::Outcome;
 use palisade_report::verdict::word;
-use palisade_verify::driver::TOO_WEAK;
 use palisade_verify::{Buffers, Extrapolate, Options, Report, Strategy, verify};
 use serde_json::{Value, json};
 
@@ -128,7 +127,7 @@ fn transformer_calls(row: &Row) -> u64 {
 
 /// Whether the lazy construction had to help out.
 fn is_weak(row: &Row) -> bool {
-    row.report.notes.iter().any(|note| note == TOO_WEAK)
+    row.report.stats.lazy_was_needed
 }
 
 fn remark(row: &Row) -> String {

@@ -14,15 +14,14 @@ use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::Space;
 use palisade_checker::search::initial_data;
 use palisade_fences::{End, Level, Options, Outcome as Found, Placement, Plan, Rule};
-use palisade_fences::{judge, sites, synthesize};
+use palisade_fences::{sites, synthesize};
 use palisade_frontend::Gapped;
 use palisade_logic::{Limits, Prover};
 use palisade_memory::reduced::Full;
 use palisade_memory::rma;
 use palisade_program::{Model, Program, Verdict};
 use palisade_report::Outcome;
-use palisade_verify::hunt::hunt;
-use palisade_verify::{Report, verify};
+use palisade_verify::{Purpose, Report, falsify, verify, verify_with};
 use serde_json::{Value, json};
 
 use super::fence::flush_gaps;
@@ -158,7 +157,11 @@ fn measure(args: &BenchArgs, context: &Context, experiment: &Experiment) -> Row 
     let repaired = placement.as_ref().map(|p| plan.switched(p));
     // A search of all runs has no certificate: then a proof is looked for.
     let certified = repair.map(|r| r.report).filter(|report| report.certified);
-    let prove = |p| judge::certify(p, &options.verify, &options.knowledge);
+    let last = palisade_verify::Options {
+        purpose: Purpose::Repair,
+        ..options.verify.clone()
+    };
+    let prove = |p| verify_with(p, &last, &options.knowledge);
     let proof = certified.or_else(|| repaired.as_ref().map(prove));
     let flushes = placement.map(|p| (plan.fences(&p).len(), needed(&plan, &p, &found, &options)));
     let lines = (
@@ -188,7 +191,7 @@ fn needed(plan: &Plan<'_>, placement: &Placement, found: &Found, options: &Optio
     let chosen = (0..placement.0.len()).filter(|&d| placement.0[d] != Level::None);
     let has_bug = |&decision: &usize| {
         let fewer = placement.with(decision, Level::None);
-        let searched = || hunt(&plan.switched(&fewer), Model::Rma, HUNT, &options.verify);
+        let searched = || falsify(&plan.switched(&fewer), Model::Rma, HUNT, &options.verify);
         found.has_bug(plan, &fewer) || searched().is_some()
     };
     chosen.filter(has_bug).count()

@@ -3,7 +3,7 @@
 
 use palisade_certify::{Certificate, Checked, Kind, Options, check, parse};
 use palisade_logic::Limits;
-use palisade_program::{Unknown, Verdict};
+use palisade_program::{Bound, Unknown, Verdict};
 use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
 use palisade_verify::{Threads, waits_for_all, with_threads};
 use serde_json::json;
@@ -47,10 +47,7 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let (verdict, text) = match &checked {
         // What was checked is a proof for that many copies only.
         Ok(checked) if program.has_unbounded_threads() && certificate.kind != Kind::Views => {
-            let bound = format!(
-                "{} copies of templates declared with [*]",
-                certificate.threads
-            );
+            let bound = Bound::Copies(certificate.threads);
             let verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
             let line = verdict::line(&verdict, &program.source, context.style);
             (

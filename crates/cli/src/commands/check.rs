@@ -12,7 +12,9 @@ use palisade_checker::counted::{self, Checker, Run, RunStep};
 use palisade_checker::cover::{self, Any};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::{Limits, Reason};
-use palisade_program::{Broken, Source, Trace, TraceStep, Unknown, Verdict, Violation};
+use palisade_program::{
+    AssertKind, Bound, Broken, Source, Trace, TraceStep, Unknown, Verdict, Violation,
+};
 use palisade_report::{Document, Ink, Outcome, Stats, columns, verdict};
 use palisade_verify::Threads;
 
@@ -141,7 +143,7 @@ fn judge(program: &Resolved, source: &Source, found: &Result<Option<Box<Run>>, S
         Err(stop) => return Verdict::Unknown(unknown(stop)),
     };
     let (broken, span) = match trace.target {
-        Target::Assert(span) => (Broken::Assert, span),
+        Target::Assert(span) => (Broken::Assert(AssertKind::User), span),
         Target::Never(number) => (Broken::Property(number), program.never[number].1),
     };
     let message = match trace.target {
@@ -161,7 +163,7 @@ fn unknown(stop: &Stop) -> Unknown {
         Stop::Limit(Reason::Cancelled) => Unknown::Interrupted,
         Stop::Limit(Reason::Deadline) => Unknown::Time,
         Stop::Limit(reason) => Unknown::GaveUp(reason.to_string()),
-        Stop::States(states) => Unknown::Bound(vec![format!("{states} states")]),
+        Stop::States(states) => Unknown::Bound(vec![Bound::BooleanStates(*states)]),
         Stop::Choices(bits) => Unknown::GaveUp(format!(
             "a step chooses {bits} values freely: too many successors"
         )),

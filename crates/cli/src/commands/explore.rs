@@ -38,15 +38,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("exploring");
-    let mut explored = explore(&program, &options);
-    if let (Some(task), Ok(first)) = (&task, &explored)
-        && task.is_beside_the_point(&program, &first.verdict)
-    {
-        let second = explore(&task.narrowed(&program), &options);
-        if matches!(&second, Ok(result) if matches!(result.verdict, Verdict::Violated(_))) {
-            explored = second;
-        }
-    }
+    let explored = explore(&program, &options);
     drop(progress);
     let mut result = match explored {
         Ok(result) => result,
@@ -58,8 +50,8 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         }
     };
     result.verdict = context.limits.explain(result.verdict);
-    if let Some(task) = &task {
-        result.verdict = task.settle(&program, result.verdict);
+    if task.is_some() {
+        result.verdict = c_task::named(&program, result.verdict);
         // Threads of C programs that are not started, or that abort, do not end.
         result.deadlock = None;
     }

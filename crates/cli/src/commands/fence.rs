@@ -7,16 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use palisade_fences::cost::Table;
-use palisade_fences::patch::{Spelling, patched};
 use palisade_fences::plan::{anchor, side_name};
 use palisade_fences::{
-    End, Level, Options, Outcome as Found, Placement, Plan, Repair, Rule, Search, diff, judge,
-    sites, synthesize, useful,
+    End, Language, Level, Options, Placement, Plan, Repaired, Rule, Search, Spelling, diff, nouns,
+    repair, sites, useful,
 };
 use palisade_frontend::{Diagnostics, Gapped, c};
-use palisade_program::{Model, Program, Side, Unknown, Verdict};
+use palisade_program::{Model, Program, Side, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
-use palisade_verify::Report;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -75,75 +73,49 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         Model::Rma => "placing flushes",
         Model::Sc | Model::Tso | Model::Pso => "placing fences",
     });
-    let found = synthesize(&plan, &options);
-    let result = Answer::of(&plan, &options, &program, args, found);
+    let path = if args.file == Path::new("-") {
+        Path::new("<stdin>.pal")
+    } else {
+        &args.file
+    };
+    let read = |text: &str| {
+        let parsed = palisade_frontend::load_with(path, text, &c_options(args));
+        parsed.ok().map(|p| p.program)
+    };
+    let language = Language {
+        spelling: spelling(args),
+        read: &read,
+    };
+    let mut found = repair(&plan, &program.source, &language, &options);
     drop(progress);
-    let result = result.explained(context);
+    found.verdict = context.limits.explain(found.verdict);
+    let result = Shown {
+        plan: &plan,
+        program: &program,
+        found,
+    };
     result.write_files(args)?;
     let mut text = result.text(args, context);
-    if is_c(&args.file) && !args.diff {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "note: {}", palisade_frontend::c::ASSUMPTION);
+    if !args.diff {
+        for assumption in &program.assumptions {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "note: {assumption}");
+        }
     }
     context.print(&text, &result.document(heading));
-    Ok(Outcome::from(&result.verdict))
-}
-
-/// How a full fence is written in C.
-const C_FENCE: &str = "atomic_thread_fence(";
-
-fn is_c(file: &Path) -> bool {
-    file.extension().is_some_and(|e| e == "c")
+    Ok(Outcome::from(&result.found.verdict))
 }
 
 /// How fences are written in the language of the file.
 fn spelling(args: &FenceArgs) -> Spelling {
-    let mut spelling = if is_c(&args.file) {
-        Spelling {
-            full: format!("{C_FENCE}memory_order_seq_cst);"),
-            store_store: format!("{C_FENCE}memory_order_release);"),
-            separator: "",
-        }
-    } else if args.file.extension().is_some_and(|e| e == "rmm") {
-        Spelling::rmm()
-    } else {
-        Spelling::pal()
+    let spelling = match args.file.extension().and_then(|e| e.to_str()) {
+        Some("c" | "i") => Spelling::c(),
+        Some("rmm") => Spelling::rmm(),
+        Some(_) | None => Spelling::pal(),
     };
-    if let Some(text) = &args.fence_text {
-        // A fence of the user's own is a full one, and stronger than what it replaces.
-        let text = text.trim().trim_end_matches(';');
-        spelling.full = format!("{text};");
-        spelling.store_store = spelling.full.clone();
-    }
-    spelling
-}
-
-/// A C file that knows `atomic_thread_fence`.
-fn with_header(text: &str) -> String {
-    if text.contains("<stdatomic.h>") {
-        return text.to_owned();
-    }
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with("#include") {
-            break;
-        }
-        at += line.len();
-    }
-    if at >= text.len() {
-        at = 0;
-    }
-    format!("{}#include <stdatomic.h>\n{}", &text[..at], &text[at..])
-}
-
-/// A run that is wrong under SC; one into something unsupported says nothing.
-fn wrong(violation: Box<palisade_program::Violation>) -> Verdict {
-    match violation
-        .message
-        .strip_prefix(palisade_frontend::c::UNSUPPORTED)
-    {
-        Some(what) => Verdict::Unknown(Unknown::Unsupported(what.to_owned(), violation.span)),
-        None => Verdict::Violated(violation),
+    match &args.fence_text {
+        Some(text) => spelling.with_fence(text),
+        None => spelling,
     }
 }
 
@@ -215,14 +187,6 @@ fn c_options(args: &FenceArgs) -> c::Options {
     }
 }
 
-/// The words for one and for several of what is placed.
-const fn nouns(model: Model) -> (&'static str, &'static str) {
-    match model {
-        Model::Rma => ("flush", "flushes"),
-        Model::Sc | Model::Tso | Model::Pso => ("fence", "fences"),
-    }
-}
-
 fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
     let defaults = Options::default();
     Options {
@@ -233,7 +197,7 @@ fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
             sets: args.sets.into(),
             hints: !args.no_hints,
             // Programs with few states are proved state by state.
-            hunt: model != Model::Rma,
+            falsify: model != Model::Rma,
             deadline: context.limits.deadline,
             cancel: context.limits.cancel.clone(),
             ..palisade_verify::Options::default()
@@ -244,7 +208,7 @@ fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
             SearchArg::Exact => Search::Exact,
             SearchArg::Paper => Search::Paper,
         },
-        hunt_states: args.hunt_states.unwrap_or(defaults.hunt_states),
+        falsify_states: args.hunt_states.unwrap_or(defaults.falsify_states),
         progress: Some(|at| {
             progress::detail(format!(
                 "round {}, {} bugs found, trying {}",
@@ -275,131 +239,28 @@ fn options_value(args: &FenceArgs) -> Value {
     })
 }
 
-/// What is said in the end.
-struct Answer<'a, 'p> {
+/// A repair, to be shown.
+struct Shown<'a, 'p> {
     plan: &'a Plan<'p>,
     program: &'a Program,
-    found: Found,
-    verdict: Verdict,
-    certified: bool,
-    /// Placements that were proved, the one that is shown first.
-    placements: Vec<Placement>,
-    /// The text with the first placement.
-    patched: String,
-    /// The certificate of the patched program.
-    report: Option<Report>,
+    found: Repaired,
 }
 
-impl<'a, 'p> Answer<'a, 'p> {
-    fn of(
-        plan: &'a Plan<'p>,
-        options: &Options,
-        program: &'a Program,
-        args: &FenceArgs,
-        found: Found,
-    ) -> Self {
-        let mut answer = Self {
-            plan,
-            program,
-            verdict: Verdict::Holds,
-            certified: false,
-            placements: Vec::new(),
-            patched: program.source.text().to_owned(),
-            report: None,
-            found,
-        };
-        match answer.found.end.clone() {
-            End::Repaired(repairs) => {
-                let spelling = spelling(args);
-                answer.repaired(&repairs, options, args, &spelling);
-            }
-            End::WrongUnderSc(violation) => answer.verdict = wrong(violation),
-            End::NoRepair(_) => {
-                let (_, many) = nouns(plan.model);
-                answer.gave_up(&format!(
-                    "no placement of {many} at the candidates repairs the program, \
-                     although it is right under sc"
-                ));
-            }
-            End::TooFew(most) => {
-                let (one, many) = nouns(plan.model);
-                let fences = counted(most, one, many);
-                answer.gave_up(&format!(
-                    "no placement of at most {fences} repairs the program"
-                ));
-            }
-            End::Unknown(why) => answer.verdict = Verdict::Unknown(why),
-        }
-        answer
-    }
-
-    fn gave_up(&mut self, why: &str) {
-        self.verdict = Verdict::Unknown(Unknown::GaveUp(why.to_owned()));
-    }
-
-    /// Patches the text, and proves the program that comes out once more: what the
-    /// user gets is what was proved.
-    fn repaired(
-        &mut self,
-        repairs: &[Repair],
-        options: &Options,
-        args: &FenceArgs,
-        spelling: &Spelling,
-    ) {
-        let file = args.file.as_path();
-        let Some(first) = repairs.first() else {
-            self.gave_up("nothing was found");
-            return;
-        };
-        self.placements = repairs.iter().map(|r| r.placement.clone()).collect();
-        let fences = self.plan.sites_at(&first.placement);
-        let fences: Vec<_> = fences.iter().map(|(s, level)| (s.gap, *level)).collect();
-        self.patched = patched(&self.program.source, &fences, spelling);
-        if is_c(file) && self.patched.contains(C_FENCE) {
-            self.patched = with_header(&self.patched);
-        }
-        let path = if file == Path::new("-") {
-            Path::new("<stdin>.pal")
-        } else {
-            file
-        };
-        let parsed = palisade_frontend::load_with(path, &self.patched, &c_options(args));
-        let Ok(parsed) = parsed else {
-            self.placements.clear();
-            self.gave_up("the patched program cannot be read (a bug in Palisade)");
-            return;
-        };
-        let report = judge::certify(&parsed.program, &options.verify, &options.knowledge);
-        self.certified = report.certified;
-        self.verdict = report.verdict.clone();
-        if let Verdict::Violated(_) = self.verdict {
-            self.gave_up("the patched program is not the one that was proved (a bug in Palisade)");
-        }
-        if self.verdict != Verdict::Holds {
-            self.placements.clear();
-        }
-        self.report = Some(report);
-    }
-
-    fn explained(mut self, context: &Context) -> Self {
-        self.verdict = context.limits.explain(self.verdict);
-        self
-    }
-
+impl Shown<'_, '_> {
     fn write_files(&self, args: &FenceArgs) -> Result<()> {
-        if self.verdict != Verdict::Holds {
+        if self.found.verdict != Verdict::Holds {
             return Ok(());
         }
-        if args.write && self.patched != self.program.source.text() {
+        if args.write && self.found.patched != self.program.source.text() {
             let name = args.file.display();
-            fs::write(&args.file, &self.patched).with_context(|| format!("cannot write {name}"))?;
+            fs::write(&args.file, &self.found.patched)
+                .with_context(|| format!("cannot write {name}"))?;
         }
-        let certificate = self.report.as_ref().and_then(|r| r.certificate.as_ref());
-        if let (Some(path), Some(certificate)) = (&args.certificate, certificate) {
-            let options = c_options(args);
-            let parsed = palisade_frontend::load_with(&args.file, &self.patched, &options);
-            let program = parsed.map(|p| p.program);
-            let program = program.as_ref().unwrap_or(self.program);
+        let proof = self.found.proof.as_ref();
+        let certificate = proof.and_then(|r| r.certificate.as_ref());
+        if let (Some(path), Some(certificate), Some(program)) =
+            (&args.certificate, certificate, &self.found.program)
+        {
             let text = palisade_certify::print(program, certificate);
             fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
@@ -407,19 +268,19 @@ impl<'a, 'p> Answer<'a, 'p> {
     }
 
     fn fences(&self) -> usize {
-        let first = self.placements.first();
+        let first = self.found.placements.first();
         first.map_or(0, |p| self.plan.fences(p).len())
     }
 
     /// The result for people.
     fn text(&self, args: &FenceArgs, context: &Context) -> String {
         let mut text = self.headline(context);
-        if let Verdict::Violated(violation) = &self.verdict {
+        if let Verdict::Violated(violation) = &self.found.verdict {
             let (one, _) = nouns(self.plan.model);
             let _ = writeln!(text, "the bug exists under sc: no {one} can repair it");
             text.push_str(&shown_trace(context, self.program, &violation.trace));
         }
-        if let End::NoRepair(violation) = &self.found.end {
+        if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
                 Model::Rma => "a flush",
                 Model::Sc | Model::Tso | Model::Pso => "a full fence",
@@ -427,40 +288,40 @@ impl<'a, 'p> Answer<'a, 'p> {
             let _ = writeln!(text, "a run with {what} at every candidate:");
             text.push_str(&shown_trace(context, self.program, &violation.trace));
         }
-        for (number, placement) in self.placements.iter().enumerate() {
+        for (number, placement) in self.found.placements.iter().enumerate() {
             if number > 0 {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "or:");
             }
             text.push_str(&self.placement_text(placement));
         }
-        if self.verdict == Verdict::Holds {
+        if self.found.verdict == Verdict::Holds {
             let _ = writeln!(text, "minimum: {}", self.minimum());
-            if args.all && !self.found.is_complete {
+            if args.all && !self.found.synthesis.is_complete {
                 text.push_str("note: there may be further placements of this cost\n");
             }
         }
-        for (placement, why) in &self.found.undecided {
+        for (placement, why) in &self.found.synthesis.undecided {
             let placement = self.plan.describe(placement);
             let _ = writeln!(text, "note: undecided: {placement}: {why}");
         }
-        if self.verdict == Verdict::Holds && args.diff {
+        if self.found.verdict == Verdict::Holds && args.diff {
             text.push_str(&self.diff());
         }
         let summary = format!(
             "model {}, {}, {}, {}",
             self.plan.model,
             counted(self.plan.sites.len(), "candidate", "candidates"),
-            counted(self.found.rounds, "round", "rounds"),
-            counted(self.found.bugs, "bug", "bugs"),
+            counted(self.found.synthesis.rounds, "round", "rounds"),
+            counted(self.found.synthesis.bugs, "bug", "bugs"),
         );
         let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
         text
     }
 
     fn headline(&self, context: &Context) -> String {
-        if self.verdict != Verdict::Holds {
-            return verdict::line(&self.verdict, &self.program.source, context.style);
+        if self.found.verdict != Verdict::Holds {
+            return verdict::line(&self.found.verdict, &self.program.source, context.style);
         }
         let word = context.style.paint(Ink::Good, "holds");
         let (one, many) = nouns(self.plan.model);
@@ -468,12 +329,16 @@ impl<'a, 'p> Answer<'a, 'p> {
             0 => format!("without further {many}"),
             n => format!("with {}", counted(n, one, many)),
         };
-        let certified = if self.certified { " (certified)" } else { "" };
+        let certified = if self.found.is_certified() {
+            " (certified)"
+        } else {
+            ""
+        };
         format!("{word} {fences}{certified}\n")
     }
 
     fn minimum(&self) -> &'static str {
-        if self.found.is_minimum {
+        if self.found.synthesis.is_minimum {
             "proved"
         } else {
             "unproved"
@@ -515,7 +380,7 @@ impl<'a, 'p> Answer<'a, 'p> {
 
     fn diff(&self) -> String {
         let name = self.program.source.name();
-        diff::unified(name, name, self.program.source.text(), &self.patched)
+        diff::unified(name, name, self.program.source.text(), &self.found.patched)
     }
 
     /// The fences of a placement for the document, one entry per thread.
@@ -538,29 +403,29 @@ impl<'a, 'p> Answer<'a, 'p> {
 
     /// The result for scripts.
     fn document(&self, heading: Document) -> Document {
-        let mut document = heading.with_verdict(&self.verdict, &self.program.source);
-        if let Some(first) = self.placements.first() {
-            document.certified = Some(self.certified);
+        let mut document = heading.with_verdict(&self.found.verdict, &self.program.source);
+        if let Some(first) = self.found.placements.first() {
+            document.certified = Some(self.found.is_certified());
             document.fences = Some(self.fences_value(first));
             document.minimum = Some(self.minimum());
-            let others = self.placements[1..].iter();
+            let others = self.found.placements[1..].iter();
             let others: Vec<Value> = others.map(|p| json!(self.fences_value(p))).collect();
             document.alternatives = Some(others);
             document.text = Some(self.diff()).filter(|diff| !diff.is_empty());
         }
-        for (placement, why) in &self.found.undecided {
+        for (placement, why) in &self.found.synthesis.undecided {
             let placement = self.plan.describe(placement);
             document
                 .notes
                 .push(format!("undecided: {placement}: {why}"));
         }
-        let stats = &self.found.stats;
+        let stats = &self.found.synthesis.stats;
         let more = json!({
-            "rounds": self.found.rounds,
-            "bugs": self.found.bugs,
+            "rounds": self.found.synthesis.rounds,
+            "bugs": self.found.synthesis.bugs,
         });
         document.stats = Some(Stats {
-            predicates: Some(self.found.predicates as u64),
+            predicates: Some(self.found.synthesis.predicates as u64),
             iterations: Some(stats.iterations as u64),
             solver_calls: Some(stats.solver_calls.iter().map(|&(_, calls)| calls).sum()),
             states: Some(stats.states as u64),

@@ -6,13 +6,12 @@ use std::fs;
 
 use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_memory::reduced::OVERFLOW;
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Count, Program, Source, Unknown, Verdict};
+use palisade_program::{Bound, Count, Program, Source, Unknown, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
-    ABSTRACT, Extrapolate, Keep, Options, Promote, Report, Sharing, Strategy, Threads, many,
-    verify, waits_for_all, with_joins, with_threads,
+    Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
+    verify_threads, with_threads,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,10 +34,8 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let options = options(args, context);
-    // Under `--threads any` nobody waits for the threads.
-    let joined = matches!(args.threads, Some(Threads::Any)) && waits_for_all(&program);
-    let joined = joined.then(|| program.clone());
-    let program = match asked_for(args, &options, program) {
+    let declared = program;
+    let program = match asked_for(args, &options, &declared) {
         Ok(program) => program,
         Err((source, problem, help)) => {
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
@@ -60,22 +57,15 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("verifying");
-    let mut report = verify(&program, &options);
-    if let Some(joined) = &joined {
-        report = with_joins(joined, report, &options);
-    }
-    if let Some(task) = &task
-        && task.is_beside_the_point(&program, &report.verdict)
-    {
-        let second = verify(&task.narrowed(&program), &options);
-        if matches!(second.verdict, Verdict::Violated(_)) {
-            report = second;
-        }
-    }
+    let changed = args.threads.map(|n| verify_threads(&declared, n, &options));
+    let mut report = match changed {
+        Some(Ok(report)) => report,
+        Some(Err(_)) | None => verify(&program, &options),
+    };
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
     if let Some(task) = &task {
-        report.verdict = task.settle(&program, report.verdict);
+        report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
         report.notes.extend(c_races::notes(task, context));
     }
@@ -96,7 +86,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
 fn asked_for(
     args: &VerifyArgs,
     options: &Options,
-    program: Program,
+    program: &Program,
 ) -> Result<Program, (Source, Asymmetry, &'static str)> {
     let help = if program.templates.iter().all(|t| t.count == Count::Once) {
         "copies are declared by `thread t[2]` or `thread t[*]`; in C by pthread_create in a loop"
@@ -105,14 +95,14 @@ fn asked_for(
     };
     let program = match args.threads {
         Some(threads) => {
-            let changed = with_threads(&program, threads);
+            let changed = with_threads(program, threads);
             changed.map_err(|why| (program.source.clone(), why, help))?
         }
-        None => program,
+        None => program.clone(),
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
-    match many::refusal(&program) {
-        Some(Unknown::Unsupported(reason, span)) if proved => {
+    match refusal(&program) {
+        Some(Gap::Unsupported(reason, span)) if proved => {
             Err((program.source.clone(), Asymmetry { reason, span }, help))
         }
         Some(_) | None => Ok(program),
@@ -173,7 +163,7 @@ fn options(args: &VerifyArgs, context: &Context) -> Options {
         transitions: args.refine_transitions,
         parameterised: args.parameterised,
         hints: !args.no_hints,
-        hunt: true,
+        falsify: true,
         certify: !args.no_certify,
         max_states: args.max_states.unwrap_or(defaults.max_states),
         max_rounds: args.max_rounds.unwrap_or(defaults.max_rounds),
@@ -280,6 +270,9 @@ fn text(
         counted(stats.states, "abstract state", "abstract states")
     );
     let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
+    if args.explain {
+        push_attempts(&mut text, report);
+    }
     if args.stats {
         push_stats(&mut text, report);
     }
@@ -289,7 +282,7 @@ fn text(
 /// What to do about what ran out.
 fn remedies(why: &Unknown) -> Vec<&'static str> {
     match why {
-        Unknown::Bound(bounds) => bounds.iter().filter_map(|b| remedy(b)).collect(),
+        Unknown::Bound(bounds) => bounds.iter().filter_map(remedy).collect(),
         Unknown::GaveUp(_) => {
             vec!["a `predicate ...;` in the program, or --predicates FILE, may say what is missing"]
         }
@@ -303,17 +296,18 @@ fn remedies(why: &Unknown) -> Vec<&'static str> {
 }
 
 /// What to do about a touched bound.
-fn remedy(bound: &str) -> Option<&'static str> {
-    if bound == OVERFLOW {
-        Some("--buffers bounded:K with more cells, or abstract:K for any number of stores")
-    } else if bound.contains(ABSTRACT) {
-        Some("--buffers abstract:K with more exact cells, or --keep oldest")
-    } else if bound.contains("[*]") {
-        Some("--copies N tries more threads; no number proves all")
-    } else if bound.ends_with("abstract states") {
-        Some("--max-states N stores more")
-    } else {
-        None
+const fn remedy(bound: &Bound) -> Option<&'static str> {
+    match bound {
+        Bound::BufferOverflow => {
+            Some("--buffers bounded:K with more cells, or abstract:K for any number of stores")
+        }
+        Bound::ExactCells(_) => {
+            Some("--buffers abstract:K with more exact cells, or --keep oldest")
+        }
+        Bound::Copies(_) => Some("--copies N tries more threads; no number proves all"),
+        Bound::AbstractStates(_) => Some("--max-states N stores more"),
+        Bound::Search(_) | Bound::BooleanStates(_) | Bound::FewStores => None,
+        Bound::FewOperations | Bound::Summary(_) | Bound::ValueSets => None,
     }
 }
 
@@ -324,6 +318,24 @@ fn push_predicates(text: &mut String, report: &Report) {
     }
     for predicate in &report.predicates {
         let _ = writeln!(text, "  {predicate}");
+    }
+}
+
+/// What was tried, in order.
+fn push_attempts(text: &mut String, report: &Report) {
+    text.push_str("tried:\n");
+    for (number, attempt) in report.attempts.iter().enumerate() {
+        let mut what = attempt.reductions.clone();
+        what.push(attempt.method.clone());
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{:3}. {} ({:.2} s)\n     {}",
+            number + 1,
+            what.join("; "),
+            attempt.time.as_secs_f64(),
+            attempt.outcome
+        );
     }
 }
 
@@ -358,11 +370,11 @@ fn push_stats(text: &mut String, report: &Report) {
         line("cubes", &format!("{cubes}, the largest of {largest}"));
     }
     line("certificate entries", &stats.certificate_entries);
-    line("direct stores", &stats.direct_stores);
+    line("unbuffered stores", &stats.unbuffered_stores);
     if stats.state_by_state {
-        line("undisturbed accesses", &stats.undisturbed);
+        line("interference-free accesses", &stats.interference_free);
     }
-    line("hunted states", &stats.hunted_states);
+    line("falsified states", &stats.falsified_states);
     for (phase, time) in &stats.times {
         line(
             &format!("seconds of {phase}"),
@@ -398,9 +410,13 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "largest_cube": stats.cubes.1,
         "seconds_by_phase": seconds,
         "certificate_entries": stats.certificate_entries,
-        "direct_stores": stats.direct_stores,
-        "undisturbed": stats.undisturbed,
-        "hunted_states": stats.hunted_states,
+        "unbuffered_stores": stats.unbuffered_stores,
+        "interference_free": stats.interference_free,
+        "falsified_states": stats.falsified_states,
+        // Earlier names of the three above.
+        "direct_stores": stats.unbuffered_stores,
+        "undisturbed": stats.interference_free,
+        "hunted_states": stats.falsified_states,
         "state_by_state": stats.state_by_state,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
         "extrapolated_program_facts": stats.extrapolated.map(|e| e.1),
@@ -417,6 +433,15 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
     }
     document.notes.clone_from(&report.notes);
     document.predicates = Some(report.predicates.clone());
+    let attempts = report.attempts.iter().map(|attempt| {
+        json!({
+            "reductions": attempt.reductions,
+            "method": attempt.method,
+            "seconds": attempt.time.as_secs_f64(),
+            "outcome": attempt.outcome,
+        })
+    });
+    document.attempts = Some(attempts.collect());
     document.stats = Some(Stats {
         predicates: Some(stats.predicates as u64),
         iterations: Some(stats.iterations as u64),

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use palisade_frontend::c::{self, Options};
 use palisade_machine::explore;
-use palisade_program::{Model, Program, Source, Verdict};
+use palisade_program::{Model, Program, Source, Unknown, Verdict};
 
 /// Declarations that make tests independent of headers, and so of a preprocessor.
 pub(crate) const PRELUDE: &str = "\
@@ -51,10 +51,8 @@ pub(crate) fn verdict_with(text: &str, model: Model, options: &Options) -> Strin
         Err(e) => format!("error: {e}"),
         Ok(result) => match result.verdict {
             Verdict::Holds => "holds".to_owned(),
-            Verdict::Violated(v) => match v.message.strip_prefix(c::UNSUPPORTED) {
-                Some(what) => format!("unsupported: {what}"),
-                None => format!("violated: {}", v.message),
-            },
+            Verdict::Violated(v) => format!("violated: {}", v.message),
+            Verdict::Unknown(why @ Unknown::Unsupported(..)) => why.to_string(),
             Verdict::Unknown(why) => format!("unknown: {why}"),
         },
     }

@@ -25,17 +25,10 @@ pub use types::DataModel;
 
 use std::path::Path;
 
-use palisade_program::{Gap, Program, Source};
+use palisade_program::{Asked, Gap, Program, Source};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::{Gapped, Parsed};
-
-/// Printed with every verdict about a C program.
-pub const ASSUMPTION: &str = "assumes that the compiler keeps the order of memory accesses";
-
-/// Messages of assertions that stand for what the front end does not support: where
-/// one fails, the verdict is unknown.
-pub const UNSUPPORTED: &str = "unsupported: ";
 
 /// Errors of one file at most that are told.
 const MAX_ERRORS: usize = 20;
@@ -46,11 +39,6 @@ fn note_error(errors: &mut Vec<Diagnostic>, error: Diagnostic) {
     if !errors.iter().any(same) {
         errors.push(error);
     }
-}
-
-/// What a violation says when an error function is called.
-pub fn call_of_error(function: &str) -> String {
-    format!("{function} is called")
 }
 
 /// What to do about data races: a `never` for each pair of threads and variable.
@@ -80,6 +68,8 @@ pub struct Options {
     /// The function that must not be called (`--property`); then only its calls are
     /// violations, and a failing `assert` ends the program.
     pub error_function: Option<String>,
+    /// Which properties are asked about.
+    pub asked: Asked,
     /// How many ranks run an MPI program.
     pub ranks: Option<u32>,
 }

@@ -143,7 +143,7 @@ impl Emitter {
 
     /// Appends a check that must not fail.
     pub(super) fn check(&mut self, cond: LocalExpr, what: &str, span: Span) {
-        let kind = AssertKind::Other(what.to_owned());
+        let kind = AssertKind::Language(what.to_owned());
         self.step(Step::Assert { cond, kind }, span);
     }
 

@@ -143,8 +143,7 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
             source: Source::default(),
             globals,
             templates: threads.templates,
-            properties: Vec::new(),
-            hints: Vec::new(),
+            ..Program::default()
         },
         condition,
         names: names(&layout),

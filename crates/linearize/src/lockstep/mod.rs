@@ -122,6 +122,7 @@ pub fn translate(program: &heap::Program, picks: &[usize]) -> Result<Lockstep, U
         globals: translation.globals,
         templates: vec![template],
         properties: program.nevers.iter().map(never).collect(),
+        ..Program::default()
     };
     Ok(Lockstep {
         program,

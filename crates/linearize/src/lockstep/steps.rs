@@ -25,7 +25,7 @@ pub(super) fn chain(graph: &mut CfgBuilder, from: LocId, steps: Vec<Step>, to: L
 pub(super) fn assert(cond: LocalExpr, what: &str) -> Step {
     Step::Assert {
         cond,
-        kind: AssertKind::Other(what.to_owned()),
+        kind: AssertKind::Specification(what.to_owned()),
     }
 }
 

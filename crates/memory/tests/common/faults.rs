@@ -2,7 +2,7 @@
 //! reduction in one way.
 
 use palisade_memory::blocks::{assign, equals, guarded, place_of};
-use palisade_memory::reduced::{OVERFLOW, Part};
+use palisade_memory::reduced::Part;
 use palisade_program::cfg::{AssertKind, FenceKind, Step, local};
 use palisade_program::{BinOp, Expr, LocalAtom, Model};
 
@@ -194,7 +194,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         Rule::Store,
         |site, steps| {
             if site.last_room(steps) {
-                let kind = AssertKind::Other(OVERFLOW.into());
+                let kind = AssertKind::BufferOverflow;
                 steps.push(Step::Assert {
                     cond: Expr::FALSE,
                     kind,

@@ -16,9 +16,12 @@ use std::fmt;
 use palisade_arbitrary::Shape;
 use palisade_frontend::pal;
 use palisade_machine::{Bound, Exploration, Final, Options, explore};
-use palisade_memory::reduced::{Full, OVERFLOW, Reduced};
+use palisade_memory::reduced::{Full, Reduced};
 use palisade_memory::{pso, tso};
-use palisade_program::{Cfg, Model, Program, Source, Step, Verdict};
+use palisade_program::{AssertKind, Broken, Cfg, Model, Program, Source, Step, Verdict};
+
+/// The assertion that a buffer has room.
+const OVERFLOW: Broken = Broken::Assert(AssertKind::BufferOverflow);
 
 /// The weak models that have a reduction.
 pub(crate) const WEAK: [Model; 2] = [Model::Tso, Model::Pso];
@@ -89,7 +92,7 @@ pub(crate) enum Answer {
 pub(crate) fn answer(found: &Exploration) -> Answer {
     match &found.verdict {
         Verdict::Holds => Answer::Holds,
-        Verdict::Violated(v) if v.message.contains(OVERFLOW) => Answer::Overflow,
+        Verdict::Violated(v) if v.broken == OVERFLOW => Answer::Overflow,
         Verdict::Violated(_) => Answer::Violated,
         Verdict::Unknown(_) => Answer::Open,
     }

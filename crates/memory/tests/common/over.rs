@@ -2,12 +2,12 @@
 //! machine, and where no store can be beyond the exact cells, no other.
 
 use palisade_machine::{Bound, Exploration, Options, explore};
-use palisade_memory::beyond::{Abstract, CLAIM, Claim, Keep};
+use palisade_memory::beyond::{Abstract, Claim, Keep};
 use palisade_memory::need::most_buffered;
 use palisade_memory::reduced::Reduced;
 use palisade_memory::{pso, tso};
 use palisade_program::cfg::{CfgBuilder, Step};
-use palisade_program::{Domain, Expr, Model, Program, Verdict};
+use palisade_program::{AssertKind, Broken, Domain, Expr, Model, Program, Verdict};
 
 use super::{Change, Disagreement, Target, only, original_finals, targets};
 
@@ -128,7 +128,8 @@ pub(crate) fn covers(
         let violated = matches!(machine.verdict, Verdict::Violated(_));
         seen.violated |= violated;
         // A wrong claim is reported, and so loses nothing.
-        if matches!(&found.verdict, Verdict::Violated(v) if v.message.contains(CLAIM)) {
+        if matches!(&found.verdict, Verdict::Violated(v) if matches!(v.broken, Broken::Assert(AssertKind::Summary(_))))
+        {
             seen.broken = true;
             continue;
         }

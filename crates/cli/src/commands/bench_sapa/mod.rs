@@ -250,7 +250,7 @@ fn measure(
     let options = Options {
         model,
         symmetry,
-        hunt: true,
+        falsify: true,
         deadline: ours.into_iter().chain(context.limits.deadline).min(),
         cancel: context.limits.cancel.clone(),
         ..Options::default()
@@ -258,10 +258,6 @@ fn measure(
     let report = verify(&program, &options);
     let (verdict, reason) = match &report.verdict {
         Verdict::Holds => ("holds", String::new()),
-        // A run that gets to what the front end does not support shows nothing.
-        Verdict::Violated(v) if v.message.starts_with(c::UNSUPPORTED) => {
-            ("unknown", v.message.clone())
-        }
         Verdict::Violated(v) => ("violated", v.message.clone()),
         Verdict::Unknown(why) => ("unknown", why.to_string()),
     };

@@ -96,7 +96,7 @@ fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep) -> Report {
     }
     let options = Options {
         model: Model::Sc,
-        hunt: true,
+        falsify: true,
         max_rounds: ROUNDS,
         max_states: STATES,
         deadline: context.limits.deadline,

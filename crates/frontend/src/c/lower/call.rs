@@ -162,7 +162,7 @@ impl<'a> Code<'_, 'a> {
             None => matches!(name, "reach_error" | "__VERIFIER_error"),
         };
         if is_error {
-            self.demand(Ir::FALSE, &crate::c::call_of_error(name), span);
+            self.oblige(Ir::FALSE, AssertKind::ErrorCall(name.to_owned()), span);
             self.block(span);
             return Ok(Some(Val::void()));
         }

@@ -185,6 +185,7 @@ impl Code<'_, '_> {
         } else {
             Type::Array(Rc::new(of.clone()), Some(count))
         };
+        self.cx.allocates = true;
         let object = self.cx.object("heap", &whole, true, false, span)?;
         if !is_zero {
             self.cx.forget_initial(&object);

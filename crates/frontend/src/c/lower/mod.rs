@@ -62,7 +62,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template, TemplateId,
+    Assumption, Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template,
+    TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -141,6 +142,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
+    /// Whether memory is allocated.
+    allocates: bool,
     /// Where operations stand that are atomic by their name.
     atomic_spans: HashSet<Span>,
     last_result: Option<Rc<Object>>,
@@ -192,6 +195,7 @@ impl<'a> Context<'a> {
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
+            allocates: false,
             atomic_spans: HashSet::new(),
             last_result: None,
             pending_type: None,
@@ -576,15 +580,27 @@ impl<'a> Context<'a> {
         all
     }
 
+    fn assumptions(&self) -> Vec<Assumption> {
+        let math = self
+            .options
+            .math
+            .then_some(Assumption::MathematicalIntegers);
+        let allocation = self.allocates.then_some(Assumption::Allocation);
+        let all = [Some(Assumption::AccessOrder), math, allocation];
+        all.into_iter().flatten().collect()
+    }
+
     fn program(self, source: &Source, templates: Vec<Template>) -> Lower<Program> {
         let variables = self.plain_variables();
         let races = self.options.races;
+        let assumptions = self.assumptions();
         let mut program = Program {
             source: source.clone(),
             globals: self.globals,
             templates,
-            properties: Vec::new(),
-            hints: Vec::new(),
+            asked: self.options.asked,
+            assumptions,
+            ..Program::default()
         };
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));

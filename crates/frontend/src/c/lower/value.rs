@@ -122,20 +122,19 @@ impl Code<'_, '_> {
 
     /// An obligation: where it fails, the verdict is unknown, for this reason.
     pub(super) fn require(&mut self, cond: LocalExpr, why: &str, span: Span) {
-        if matches!(cond, Ir::Const(c) if c != 0) {
-            return;
-        }
-        let kind = AssertKind::Other(format!("{}{why}", crate::c::UNSUPPORTED));
-        self.emit(Step::Assert { cond, kind }, span);
+        self.oblige(cond, AssertKind::Unsupported(why.to_owned()), span);
     }
 
     /// A check of the language: where it fails, the program is wrong.
     pub(super) fn demand(&mut self, cond: LocalExpr, what: &str, span: Span) {
-        if matches!(cond, Ir::Const(c) if c != 0) {
-            return;
+        self.oblige(cond, AssertKind::Language(what.to_owned()), span);
+    }
+
+    /// An assertion of this kind, unless it holds whatever happens.
+    pub(super) fn oblige(&mut self, cond: LocalExpr, kind: AssertKind, span: Span) {
+        if !matches!(cond, Ir::Const(c) if c != 0) {
+            self.emit(Step::Assert { cond, kind }, span);
         }
-        let kind = AssertKind::Other(what.to_owned());
-        self.emit(Step::Assert { cond, kind }, span);
     }
 
     /// Brings a result into the range of its type.
@@ -165,7 +164,7 @@ impl Code<'_, '_> {
                 (false, true) => below,
                 _ => above.and(below),
             };
-            self.demand(inside, "signed overflow", span);
+            self.oblige(inside, AssertKind::SignedOverflow, span);
             // A constant that does not fit 64 bits cannot be written; the assertion
             // has failed then, and what follows does not matter.
             return exact(e, lo.max(least), hi.min(most));

@@ -69,6 +69,7 @@ pub(super) fn lower(source: Source, parsed: &ParsedFile, first_temporary: u32) -
         templates: templates.into_iter().map(|t| t.template).collect(),
         properties,
         hints,
+        ..Program::default()
     };
     let diagnostics = context.finish();
     let failed =

@@ -169,9 +169,19 @@ impl Code<'_> {
         if let Step::Assert { kind, .. } = &edge.step {
             let why = match kind {
                 AssertKind::User => None,
-                AssertKind::Index => Some("the index is in range"),
-                AssertKind::Domain => Some("the value is in the declared range"),
-                AssertKind::Other(why) => Some(why.as_str()),
+                AssertKind::Index => Some("the index is in range".to_owned()),
+                AssertKind::Domain => Some("the value is in the declared range".to_owned()),
+                AssertKind::Summary(cell) => Some(format!(
+                    "summary invariant of buffered stores to {}",
+                    self.program.cell_name(*cell)
+                )),
+                AssertKind::SignedOverflow
+                | AssertKind::ErrorCall(_)
+                | AssertKind::Language(_)
+                | AssertKind::Unsupported(_)
+                | AssertKind::Specification(_)
+                | AssertKind::BufferOverflow
+                | AssertKind::ListedValue => Some(kind.failure("")),
             };
             if let Some(why) = why {
                 // A line break would end the comment.

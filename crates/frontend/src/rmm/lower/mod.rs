@@ -129,5 +129,6 @@ pub(super) fn lower(source: &Source, file: &File, items: &mut Vec<Diagnostic>) -
         templates: threads.into_iter().map(|t| t.template).collect(),
         properties,
         hints,
+        ..Program::default()
     })
 }

@@ -1,0 +1,353 @@
+//! The *answer* of one attempt, typed: a proof, a run into a violation, or a gap that says
+//! what was missing. The loop ([`crate::schedule`]) decides by these values alone what is
+//! tried next. At the end, evidence in hand, the answer becomes a [`Report`].
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use palisade_certify::{AccessLoc, Certificate};
+use palisade_checker::search::Stop;
+use palisade_logic::Reason;
+use palisade_logic::term::Overflow;
+use palisade_machine::Witness;
+use palisade_program::{Bound, Cell, Program, Span, Unknown, Verdict, Violation};
+
+/// What an attempt has come to.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// A proof.
+    Proof(Proof),
+    /// A run into a violation.
+    Run(Witness),
+    /// Neither.
+    Gap(Gap),
+}
+
+/// A proof that nothing is violated.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// An inductive invariant, still to be checked.
+    Certificate(Box<Certificate>),
+    /// The concrete machine has searched all runs; so many states.
+    Exhaustive(u64),
+}
+
+/// What was missing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Gap {
+    /// The time limit was reached.
+    Time,
+    /// The memory limit was reached.
+    Memory,
+    /// The user stopped the run.
+    Interrupted,
+    /// Something was left out.
+    Bound(Bound),
+    /// A summary invariant of a template's buffered stores to a cell is wrong: without it
+    /// the same attempt may succeed.
+    Summary {
+        /// The template's number.
+        template: usize,
+        /// The cell.
+        cell: Cell,
+        /// Its name.
+        name: String,
+    },
+    /// Accesses that were taken to be free of interference are not.
+    Interference(BTreeSet<AccessLoc>),
+    /// The program has few states: a proof state by state, with at most so many, comes
+    /// first.
+    FewStates(usize),
+    /// What was searched has a run that the program does not have.
+    Spurious(String),
+    /// The method is too weak.
+    Weak(Weak),
+    /// The program uses something that the method cannot treat.
+    Unsupported(String, Span),
+    /// The check refused a proof: a bug in Palisade.
+    Refused(String),
+    /// A run violates something that was not asked about.
+    BesideThePoint(Box<Violation>),
+}
+
+/// Why a method is too weak.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Weak {
+    /// It was not to look for predicates, and some are needed.
+    PredicatesNeeded,
+    /// Too many rounds of refinement; where the last counterexample ends.
+    Rounds(String),
+    /// Refinement found no new predicate; where the last counterexample ends.
+    NothingNew(String),
+    /// The given predicates do not suffice; where the last counterexample ends.
+    Given(String),
+    /// Views of a few threads are too coarse; where the last one fails.
+    Views(String),
+    /// There are too many views.
+    ManyViews,
+    /// There are too many predicates between threads.
+    ManyPredicates,
+    /// A proof state by state has too many states, or a variable starts with any value.
+    ManyStates,
+    /// The program violates something if these variables may have any value.
+    Projected(String),
+    /// There is a violation where the program does not wait for its threads, and none was
+    /// found where it does.
+    Joins,
+    /// The solver gave up.
+    Solver(String),
+    /// An integer of the proof left its range.
+    Overflow,
+    /// Views of several sizes do not fit together.
+    Mismatch(&'static str),
+    /// There is nothing to try.
+    Nothing,
+}
+
+impl fmt::Display for Weak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |f: &mut fmt::Formatter<'_>, why: &str, stuck: &str| {
+            f.write_str(why)?;
+            if stuck.is_empty() {
+                return Ok(());
+            }
+            write!(f, "; {stuck}")
+        };
+        match self {
+            Self::PredicatesNeeded => f.write_str("predicates are needed"),
+            Self::Rounds(stuck) => at(f, "too many rounds of refinement", stuck),
+            Self::NothingNew(stuck) => at(f, "refinement found nothing new", stuck),
+            Self::Given(stuck) => at(f, "the given predicates are too weak", stuck),
+            Self::Views(stuck) => at(f, "views of a few threads are too coarse", stuck),
+            Self::ManyViews => f.write_str("there are too many views of a few threads"),
+            Self::ManyPredicates => f.write_str("too many predicates between threads"),
+            Self::ManyStates => {
+                f.write_str("there are too many states, or a variable starts with any value")
+            }
+            Self::Projected(names) => write!(f, "no proof without {names}"),
+            Self::Joins => f.write_str(
+                "violated where the program does not wait for its threads; no run was found \
+                 where it does",
+            ),
+            Self::Solver(why) => f.write_str(why),
+            Self::Overflow => Overflow.fmt(f),
+            Self::Mismatch(why) => f.write_str(why),
+            Self::Nothing => f.write_str("nothing to search"),
+        }
+    }
+}
+
+impl Gap {
+    /// Whether nothing else can be tried: time, memory or patience has run out.
+    pub const fn ends_everything(&self) -> bool {
+        matches!(self, Self::Time | Self::Memory | Self::Interrupted)
+    }
+}
+
+impl From<Weak> for Gap {
+    fn from(weak: Weak) -> Self {
+        Self::Weak(weak)
+    }
+}
+
+impl From<Overflow> for Gap {
+    fn from(_: Overflow) -> Self {
+        Self::Weak(Weak::Overflow)
+    }
+}
+
+impl From<Reason> for Gap {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Cancelled => Self::Interrupted,
+            Reason::Deadline => Self::Time,
+            Reason::QueryTime
+            | Reason::Solver(_)
+            | Reason::ModelTooLarge
+            | Reason::ModelRejected => Self::Weak(Weak::Solver(reason.to_string())),
+        }
+    }
+}
+
+impl From<Stop> for Gap {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Limit(reason) => reason.into(),
+            Stop::States(n) => Self::Bound(Bound::AbstractStates(n)),
+            Stop::Views => Self::Weak(Weak::ManyViews),
+            Stop::Unsupported(u) => Self::Unsupported(u.what, u.span),
+            Stop::Mismatch(why) => Self::Weak(Weak::Mismatch(why)),
+        }
+    }
+}
+
+impl From<Gap> for Answer {
+    fn from(gap: Gap) -> Self {
+        Self::Gap(gap)
+    }
+}
+
+impl Gap {
+    /// What the user hears about `program` if nothing else was found.
+    pub fn unknown(self, program: &Program) -> Unknown {
+        match self {
+            Self::Time => Unknown::Time,
+            Self::Memory => Unknown::Memory,
+            Self::Interrupted => Unknown::Interrupted,
+            Self::Bound(bound) => Unknown::Bound(vec![bound]),
+            Self::Summary { name, .. } => Unknown::Bound(vec![Bound::Summary(name)]),
+            Self::Interference(_) => {
+                Unknown::GaveUp("other threads interfere with an access".to_owned())
+            }
+            Self::FewStates(_) => Unknown::GaveUp(Weak::PredicatesNeeded.to_string()),
+            Self::Spurious(why) => Unknown::ReplayFailed(why),
+            Self::Weak(weak) => Unknown::GaveUp(weak.to_string()),
+            Self::Unsupported(what, span) => Unknown::Unsupported(what, span),
+            Self::Refused(why) => Unknown::CertificateRefused(why),
+            Self::BesideThePoint(violation) => match program.judged(violation) {
+                Verdict::Unknown(why) => why,
+                Verdict::Holds | Verdict::Violated(_) => {
+                    unreachable!("only what is not asked about is beside the point")
+                }
+            },
+        }
+    }
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Round of refinement, from 1.
+    pub round: usize,
+    /// Predicates so far.
+    pub predicates: usize,
+    /// Abstract states of the last search.
+    pub states: usize,
+}
+
+/// What a verification did.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Predicates at the end.
+    pub predicates: usize,
+    /// Of these, marked for case splitting.
+    pub split: usize,
+    /// Variables kept explicit.
+    pub explicit: usize,
+    /// Searches.
+    pub iterations: usize,
+    /// Abstract states of the last search.
+    pub states: usize,
+    /// Abstract steps of all searches.
+    pub steps: usize,
+    /// Solver calls by purpose.
+    pub solver_calls: Vec<(&'static str, u64)>,
+    /// Queries answered without the solver.
+    pub cache_hits: u64,
+    /// Whole posts asked for and answered from memory.
+    pub posts: (u64, u64),
+    /// Cubes lifted from the proof under SC.
+    pub lifted_cubes: usize,
+    /// Values of buffer counters and targets: predicates by rule 1 of [Dan et al., SAS 2013], which
+    /// are explicit here.
+    pub control_predicates: usize,
+    /// Solver calls for the proof under SC that predicates and cubes are lifted from.
+    pub preparation_calls: u64,
+    /// Solver calls for making the extrapolated Boolean program, and how many facts it
+    /// is made of; none for other strategies.
+    pub extrapolated: Option<(u64, usize)>,
+    /// Cubes used and the largest one's size, for strategies that make tables.
+    pub cubes: (usize, usize),
+    /// Time by phase.
+    pub times: Vec<(&'static str, Duration)>,
+    /// Entries of the certificate.
+    pub certificate_entries: usize,
+    /// Stores that need no buffer.
+    pub unbuffered_stores: usize,
+    /// Accesses free of interference, at which a thread is not interrupted, in a proof state by
+    /// state.
+    pub interference_free: usize,
+    /// States of the machine's search that found the violation, if one did.
+    pub falsified_states: u64,
+    /// Whether the extrapolated Boolean program was too weak, so that the lazy construction
+    /// was used.
+    pub lazy_was_needed: bool,
+    /// Whether the proof has no predicates because every variable is explicit.
+    pub state_by_state: bool,
+}
+
+impl Stats {
+    /// Adds to the time of a phase.
+    pub(crate) fn spend(&mut self, phase: &'static str, time: Duration) {
+        match self.times.iter_mut().find(|(known, _)| *known == phase) {
+            Some((_, sum)) => *sum += time,
+            None => self.times.push((phase, time)),
+        }
+    }
+
+    /// The statistics of a further attempt: work adds up, sizes are the last ones.
+    #[must_use]
+    pub fn following(mut self, earlier: &Self) -> Self {
+        self.iterations += earlier.iterations;
+        self.steps += earlier.steps;
+        self.extrapolated = self.extrapolated.or(earlier.extrapolated);
+        self.posts.0 += earlier.posts.0;
+        self.posts.1 += earlier.posts.1;
+        let own = std::mem::replace(&mut self.times, earlier.times.clone());
+        for (phase, time) in own {
+            self.spend(phase, time);
+        }
+        self
+    }
+}
+
+/// One attempt of a verification, for people who want to know what was tried.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What was done to the program before it was searched, outermost first.
+    pub reductions: Vec<String>,
+    /// How it was searched.
+    pub method: String,
+    /// How long that took.
+    pub time: Duration,
+    /// `proof`, `run`, or what was missing.
+    pub outcome: String,
+}
+
+/// The result of a verification.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The run of a violation, for replays.
+    pub witness: Option<Witness>,
+    /// Whether the proof's certificate was checked.
+    pub certified: bool,
+    /// The certificate.
+    pub certificate: Option<Certificate>,
+    /// The predicates, as text.
+    pub predicates: Vec<String>,
+    /// Where refinement got stuck, and other remarks.
+    pub notes: Vec<String>,
+    /// Counters.
+    pub stats: Stats,
+    /// What was tried, in order.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Report {
+    /// A report with this verdict and nothing else.
+    pub fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            witness: None,
+            certified: false,
+            certificate: None,
+            predicates: Vec::new(),
+            notes: Vec::new(),
+            stats: Stats::default(),
+            attempts: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! *Evidence*: without it no verdict. A run that has come back through all reductions is
+//! replayed by the concrete machine on the original program under its memory model; a
+//! certificate is checked there anew.
+
+pub mod certificate;
+pub mod replay;
+
+use std::sync::Arc;
+
+use palisade_certify::{Certificate, Reason};
+use palisade_logic::SolverStats;
+use palisade_machine::Witness;
+use palisade_program::{Program, Violation};
+
+use crate::answer::Gap;
+use crate::method::cegar::limits;
+use crate::question::Options;
+
+/// Replays a run on the concrete machine.
+///
+/// # Errors
+/// The machine refuses the run, or what it violates is not asked about.
+pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witness), Gap> {
+    let start = run.start;
+    let replayed = palisade_machine::replay(program, &start, &run.actions);
+    let replayed = replayed.map_err(|error| Gap::Spurious(error.to_string()))?;
+    let violation = replayed.violation.ok_or_else(|| {
+        Gap::Spurious("the machine runs the trace but sees no violation".to_owned())
+    })?;
+    if !program.asked.includes_broken(&violation.broken) {
+        return Err(Gap::BesideThePoint(violation));
+    }
+    let actions = replayed.actions;
+    Ok((violation, Witness { start, actions }))
+}
+
+/// Has a certificate checked. A refusal is a bug of Palisade, unless a limit was
+/// reached.
+pub fn checked(
+    program: &Program,
+    certificate: &Certificate,
+    options: &Options,
+    stats: &Arc<SolverStats>,
+) -> Result<(), Gap> {
+    let check = palisade_certify::Options {
+        limits: limits(options),
+        stats: Arc::clone(stats),
+        workers: 1,
+    };
+    match palisade_certify::check(program, certificate, &check) {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(match refusal.reason {
+            Reason::Undecided(reason) => reason.into(),
+            _ => Gap::Refused(refusal.to_string()),
+        }),
+    }
+}

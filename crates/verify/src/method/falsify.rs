@@ -1,0 +1,182 @@
+//! *Falsification*: a search of the concrete machine for a bug. It looks at few
+//! states, with small buffers: what it finds is a run. There are some in a
+//! verification: a quick one at the beginning, since most bugs are shallow and a proof
+//! attempt would come to them only after some rounds of refinement; longer ones when
+//! some rounds have brought no proof; and a last one when the abstract searches have
+//! become large, since three threads under TSO may have more abstract states than the
+//! bug's depth asks for concrete ones. Random schedules with few context switches are run,
+//! too [Burckhardt et al., ASPLOS 2010]: they find what is deep and frequent.
+//!
+//! That it finds nothing means nothing, unless it has seen *all* states. Then no
+//! predicates are needed: a proof state by state comes first ([`Gap::FewStates`]). What the
+//! machine has seen is no part of that proof, it only says that it is worth a try. A short
+//! try is made where it has not seen all, too: threads that are not interrupted where nobody
+//! interferes ([`crate::method::interference`]) have far fewer states.
+
+use std::cell::Cell;
+
+use palisade_machine::{Options, Start, Witness, explore, replay, walk};
+use palisade_program::{Model, Program, Verdict, Violation};
+
+use crate::answer::{Gap, Report, Stats};
+use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, SHORT};
+
+/// A run into a violation.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    /// What it violates.
+    pub violation: Box<Violation>,
+    /// The run.
+    pub witness: Witness,
+    /// States that the search looked at.
+    pub states: u64,
+}
+
+impl Bug {
+    /// The report on a program that has it.
+    pub fn report(self) -> Report {
+        let mut report = Report::new(Verdict::Violated(self.violation));
+        report.stats.falsified_states = self.states;
+        report.witness = Some(self.witness);
+        report
+    }
+}
+
+/// What a falsification has found.
+#[derive(Clone, Debug)]
+pub enum Falsified {
+    /// A bug.
+    Bug(Bug),
+    /// A run that violates something that was not asked about.
+    BesideThePoint(Box<Violation>),
+    /// All states, so many at most, and no bug.
+    All(u64),
+    /// Neither.
+    Nothing,
+}
+
+/// What a search for a proof hears from the machine.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// A bug.
+    Bug(Bug),
+    /// What should be done first.
+    Stop(Gap),
+    /// Nothing.
+    Nothing,
+}
+
+/// Looks for a bug under `model` among about `states` states.
+pub fn falsify(
+    program: &Program,
+    model: Model,
+    states: u64,
+    limits: &crate::Options,
+) -> Option<Bug> {
+    match search(program, model, (BUFFER, states), limits) {
+        Falsified::Bug(bug) => Some(bug),
+        Falsified::BesideThePoint(_) | Falsified::All(_) | Falsified::Nothing => None,
+    }
+}
+
+/// The same with buffers of this size (RMA: so many pending operations of a process).
+pub fn search(
+    program: &Program,
+    model: Model,
+    (buffer, states): (u32, u64),
+    limits: &crate::Options,
+) -> Falsified {
+    let options = Options {
+        buffer: Some(buffer as usize),
+        // A second search for a shorter run of a deep bug takes as long as the first.
+        shortest: states <= SHORT,
+        threads: limits.copies(),
+        max_states: Some(states),
+        deadline: limits.deadline,
+        cancel: limits.cancel.clone(),
+        // Short searches gain nothing from more.
+        workers: usize::from(states <= QUICK),
+        ..Options::new(model)
+    };
+    let Ok(found) = explore(program, &options) else {
+        return Falsified::Nothing;
+    };
+    match (found.verdict, found.witness) {
+        (Verdict::Violated(violation), Some(witness)) => Falsified::Bug(Bug {
+            violation,
+            witness,
+            states: found.stats.states,
+        }),
+        (Verdict::Holds, _) => Falsified::All(found.stats.states),
+        (Verdict::Violated(_) | Verdict::Unknown(_), _) => match found.beside_the_point {
+            Some(violation) => Falsified::BesideThePoint(violation),
+            None => Falsified::Nothing,
+        },
+    }
+}
+
+/// Looks for a bug by random schedules.
+fn random_schedules(program: &Program, limits: &crate::Options, count: u64) -> Option<Bug> {
+    let start = Start::new(limits.model, limits.copies());
+    let witness = walk(program, &start, count, || limits.is_over())?;
+    let replayed = replay(program, &witness.start, &witness.actions).ok()?;
+    let asked = |v: &Violation| program.asked.includes_broken(&v.broken);
+    Some(Bug {
+        violation: replayed.violation.filter(|v| asked(v))?,
+        witness,
+        states: 0,
+    })
+}
+
+/// The falsifications of one verification that are made while searches go on, each once.
+#[derive(Debug)]
+pub struct Falsifier<'a> {
+    program: &'a Program,
+    options: &'a crate::Options,
+    /// Whether a proof state by state may be tried; not again after one with all states.
+    may_list: Cell<bool>,
+    /// How many of [`LATER`] have been made.
+    made: Cell<usize>,
+}
+
+impl<'a> Falsifier<'a> {
+    /// None has been made.
+    pub fn new(program: &'a Program, options: &'a crate::Options, may_list: bool) -> Self {
+        Self {
+            program,
+            options,
+            may_list: Cell::new(may_list),
+            made: Cell::new(0),
+        }
+    }
+
+    /// Asked after a round without proof: makes the falsification whose time has come.
+    pub fn ask(&self, stats: &Stats) -> Heard {
+        let Some(now) = LATER.get(self.made.get()) else {
+            return Heard::Nothing;
+        };
+        let is_large = stats.steps >= now.steps;
+        if stats.iterations < now.rounds && !is_large {
+            return Heard::Nothing;
+        }
+        self.made.set(self.made.get() + 1);
+        let (program, options) = (self.program, self.options);
+        let few = match search(program, options.model, (BUFFER, now.states), options) {
+            Falsified::Bug(bug) => return Heard::Bug(bug),
+            Falsified::BesideThePoint(violation) => {
+                return Heard::Stop(Gap::BesideThePoint(violation));
+            }
+            Falsified::All(seen) if seen <= FEW_STATES => Some(usize::MAX),
+            Falsified::All(_) => None,
+            Falsified::Nothing => match random_schedules(program, options, now.schedules) {
+                Some(bug) => return Heard::Bug(bug),
+                None => Some(now.proof).filter(|n| *n > 0 && is_large),
+            },
+        };
+        let Some(few) = few.filter(|_| self.may_list.get()) else {
+            return Heard::Nothing;
+        };
+        self.may_list.set(few != usize::MAX);
+        Heard::Stop(Gap::FewStates(few))
+    }
+}

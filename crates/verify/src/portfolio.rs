@@ -1,0 +1,829 @@
+//! The *portfolio*: what is tried for a question, in which order, and within which limits.
+//! It is data: rows that [`crate::schedule`] goes through, and the constants of this file.
+//! No limit of the engines stands elsewhere, and none depends on time: what is found does
+//! not depend on the machine's speed.
+//!
+//! A row is a stack of reductions, a method, when it is tried at all, and what follows a
+//! gap. For an ordinary question under TSO or PSO these are, in this order:
+//!
+//! 1. *falsification*: the machine searches for shallow bugs, since a proof attempt would
+//!    come to them only after some rounds of refinement;
+//! 2. where templates have many copies: a proof for any number of copies by *views*;
+//! 3. if the machine has seen all states: a search without new predicates, then a proof
+//!    *state by state*;
+//! 4. *CEGAR* on one encoding of the store buffers after another. If the control flow bounds
+//!    the buffers there is one encoding, exact. Else small ones come first, and bugs are
+//!    looked for early: an abstraction may show a violation that is none before one that
+//!    is. Variables with few values are explicit first, and abstracted if that is too
+//!    much.
+//!
+//! `palisade verify --explain` prints the rows that were tried.
+
+use palisade_abstraction::finite::{Finite, Values};
+use palisade_memory::{need, rma};
+use palisade_program::{Cell, Model, Program, Span};
+
+use crate::answer::{Gap, Weak};
+use crate::knowledge::Knowledge;
+use crate::question::{Buffers, Extrapolate, Options, Promote, Purpose, Strategy};
+use crate::reduction::model::Encoding;
+use crate::reduction::{Layer, Stack};
+
+// ---- falsification ----
+
+/// Most stores in one buffer of the machine: the bugs of small programs need few.
+pub const BUFFER: u32 = 4;
+/// States of the first falsification.
+pub const QUICK: u64 = 20_000;
+/// States of a search whose bugs are worth a second one, for a shortest run.
+pub(crate) const SHORT: u64 = 100_000;
+/// With more states than this no proof state by state is tried: it would take long.
+pub(crate) const FEW_STATES: u64 = 800_000;
+
+/// Falsification while searches for a proof go on.
+pub(crate) struct Later {
+    /// It comes after so many rounds of refinement,
+    pub(crate) rounds: usize,
+    /// or so many abstract steps of all searches,
+    pub(crate) steps: usize,
+    /// and looks at so many states.
+    pub(crate) states: u64,
+    /// Random schedules that follow if it has not seen all states.
+    pub(crate) schedules: u64,
+    /// States of the proof state by state that follows if it has not seen all and the
+    /// searches are as large.
+    pub(crate) proof: usize,
+}
+
+/// The falsifications that are made while searches go on, each once.
+pub(crate) const LATER: [Later; 3] = [
+    Later {
+        rounds: 2,
+        steps: 30_000,
+        states: 80_000,
+        schedules: 300,
+        proof: 0,
+    },
+    Later {
+        rounds: 4,
+        steps: 100_000,
+        states: 250_000,
+        schedules: 2_000,
+        proof: 60_000,
+    },
+    Later {
+        rounds: usize::MAX,
+        steps: 400_000,
+        states: 2_000_000,
+        schedules: 5_000,
+        proof: 500_000,
+    },
+];
+
+/// RMA: pending operations and states of the first falsification of a placement,
+const FIRST_PLACEMENT: (u32, u64) = (1, 1_500_000);
+/// of those that follow if the brief rows have not decided,
+const LATER_PLACEMENT: [(u32, u64); 2] = [(2, 1_000_000), (3, 1_000_000)];
+/// and how far equal operations are counted, with the states, in complete searches.
+const SATURATED: [(usize, u64); 2] = [(1, 1_000_000), (2, 1_000_000)];
+/// States that the machine looks at for the network's steps of one run.
+pub(crate) const GUIDED_STATES: usize = 60_000;
+
+// ---- abstract states and rounds ----
+
+/// Abstract states after which finite variables are no longer kept explicit.
+const EXPLICIT_STATES: usize = 1_500_000;
+/// The same where all variables are explicit, and there may be no end of states.
+const LISTED_STATES: usize = 150_000;
+/// The same of proofs state by state.
+const STATE_BY_STATE: usize = 1_200_000;
+/// Of the brief rows for a placement.
+const BRIEF_STATES: usize = 1_000_000;
+/// Of a search without some variables, and its rounds.
+const PROJECTED: (usize, usize) = (300_000, 40);
+/// Rounds of refinement after which a search that is one of many gives up.
+const ROUNDS: usize = 60;
+/// The same for a first search with blocking buffers.
+const BLOCKING_ROUNDS: usize = 8;
+/// Rounds and states of the search for a proof under SC to extrapolate from.
+pub(crate) const SC_PROOF: (usize, usize) = (60, 200_000);
+/// Most extrapolated predicates that are used without being asked for: above it, finding
+/// the few that are needed is cheaper.
+pub(crate) const MAX_EXTRAPOLATED: usize = 100;
+/// Deepest cone of influence.
+pub(crate) const MAX_DEPTH: usize = 4;
+/// Random schedules that guess which accesses are free of interference, and their steps.
+pub(crate) const GUESSING: (u64, usize) = (200, 400);
+
+// ---- encodings ----
+
+/// Buffers up to this size are encoded at their full need at once.
+const EXACT_CELLS: u32 = 6;
+/// The most cells that are tried at all.
+const MOST_CELLS: u32 = 16;
+/// Remote operations get as many slots as they can need at once, up to this many.
+pub(crate) const EXACT_SLOTS: u32 = 3;
+/// Sets of more values than this are not listed.
+pub(crate) const MOST_LISTED: usize = 7;
+/// How far variables are guessed to count.
+pub(crate) const NEAR: i64 = 5;
+/// Most values of a declared range that are listed.
+pub(crate) const FEW_VALUES: i64 = 32;
+
+// ---- any number of threads ----
+
+/// Copies of a template from which on a proof for every number is tried first: with
+/// fewer, their own states are soon searched.
+pub(crate) const MANY: u32 = 4;
+/// Numbers of copies with which a violation is looked for in a program that waits for
+/// all of them.
+pub(crate) const MOST_JOINED: std::ops::RangeInclusive<u32> = 1..=4;
+/// Thread numbers that a run is replayed with.
+pub(crate) const MOST_NUMBERS: u32 = 16;
+/// Copies that the search for predicates goes up to.
+pub(crate) const MOST_COPIES: u32 = 4;
+/// Rounds and states of one search with a few copies.
+pub(crate) const COPIES_SEARCH: (usize, usize) = (60, 100_000);
+/// Copies that the machine tries when views of a few copies have failed, and its states
+/// for each of these numbers.
+pub(crate) const FALSIFIED_COPIES: (std::ops::RangeInclusive<u32>, u64) = (4..=6, 200_000);
+/// Extensions that one search over views looks at.
+pub(crate) const VIEW_WORK: usize = 1_000_000;
+/// Predicates over the threads of one extension; with more the search takes too long.
+pub(crate) const MOST_VIEW_PREDICATES: usize = 500;
+/// How often views ask for predicates at one sharpness.
+const MOST_ASKS: usize = 8;
+/// How far the cone of influence of views reaches at most.
+const VIEW_DEPTH: usize = 3;
+/// Copies that views show at most, unless a property speaks of more.
+const MOST_SEEN: u32 = 3;
+
+/// How sharply views are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharpness {
+    /// Copies that are seen.
+    pub(crate) seen: u32,
+    /// Which views are distinguished.
+    pub(crate) cases: Cases,
+    /// How far the cone of influence reaches.
+    pub(crate) depth: usize,
+    /// Copies of the searches that find predicates for it, at most.
+    pub(crate) copies: u32,
+    /// How often views may ask for predicates themselves.
+    pub(crate) asks: usize,
+}
+
+/// Which views with one control are distinguished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cases {
+    /// None: they are joined.
+    Joined,
+    /// Those that come about, with the cases that a search with a few copies split.
+    Found,
+    /// All cases of all predicates.
+    All,
+}
+
+/// What is tried one after another. Joined views are few, whatever the predicates, and
+/// two copies are enough to see that a lock excludes one of them. What needs cases is
+/// tried later: it may take many more views.
+pub(crate) fn sharpnesses(fewest: u32) -> Vec<Sharpness> {
+    let two = fewest.max(2);
+    let three = MOST_SEEN.max(two);
+    let ways = [
+        (1, Cases::Found, 1, 2, 0),
+        (two, Cases::Joined, VIEW_DEPTH, two, 0),
+        (two, Cases::Found, VIEW_DEPTH, two, 0),
+        (1, Cases::Found, VIEW_DEPTH, 2, MOST_ASKS),
+        (two, Cases::Joined, VIEW_DEPTH, two, MOST_ASKS),
+        (two, Cases::Found, VIEW_DEPTH, two, MOST_ASKS),
+        (two, Cases::Joined, VIEW_DEPTH, two + 1, MOST_ASKS),
+        (1, Cases::All, VIEW_DEPTH, 2, 0),
+        (two, Cases::All, 1, two + 1, 0),
+        (two, Cases::All, VIEW_DEPTH, two + 1, 0),
+        (three, Cases::Joined, VIEW_DEPTH, three + 1, 0),
+        (three, Cases::Found, VIEW_DEPTH, three + 1, 0),
+        (three, Cases::All, VIEW_DEPTH, three + 1, 0),
+    ];
+    let sharpness = |(seen, cases, depth, copies, asks)| Sharpness {
+        seen,
+        cases,
+        depth,
+        copies,
+        asks,
+    };
+    let all = ways.into_iter().map(sharpness);
+    all.filter(|s| s.seen >= fewest).collect()
+}
+
+// ---- fixed predicates ----
+
+/// How much is taken from the given predicates of a fixed-predicate run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(clippy::struct_excessive_bools)] // switches are independent
+pub struct Stage {
+    /// The proof under SC is strengthened first.
+    pub strengthened: bool,
+    /// Buffered values are compared with memory (rule 4).
+    pub neighbours: bool,
+    /// Copies of several threads are mixed in one predicate.
+    pub mixed: bool,
+    /// All predicates are split.
+    pub split: bool,
+}
+
+/// The stages, the cheapest first (splitting many predicates is expensive); under SC only
+/// those that extrapolate nothing.
+const STAGES: [Stage; 6] = {
+    let plain = Stage {
+        strengthened: false,
+        neighbours: false,
+        mixed: false,
+        split: false,
+    };
+    let all = Stage {
+        strengthened: true,
+        neighbours: true,
+        mixed: true,
+        split: false,
+    };
+    [
+        plain,
+        Stage {
+            strengthened: true,
+            ..plain
+        },
+        Stage {
+            neighbours: true,
+            ..plain
+        },
+        Stage {
+            split: true,
+            ..plain
+        },
+        all,
+        Stage { split: true, ..all },
+    ]
+};
+
+impl Stage {
+    const fn is_plain(self) -> bool {
+        !self.strengthened && !self.neighbours && !self.mixed
+    }
+}
+
+// ---- rows ----
+
+/// A method with its limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// The machine searches for a bug.
+    Falsify {
+        /// Stores of a buffer, or pending operations of a process.
+        buffer: u32,
+        /// States.
+        states: u64,
+        /// Copies of templates declared with `[*]`, where they are not given.
+        copies: Option<u32>,
+    },
+    /// The machine searches all runs, with equal pending operations counted so far (RMA).
+    Saturate {
+        /// How far.
+        count: usize,
+        /// States.
+        states: u64,
+    },
+    /// Predicate abstraction with refinement.
+    Cegar(Search),
+    /// A proof with every variable explicit, of at most so many states.
+    StateByState {
+        /// How the memory model is encoded.
+        encoding: Encoding,
+        /// States.
+        states: usize,
+    },
+    /// Views of a few of any number of copies.
+    Views(Search),
+    /// The given predicates, at this stage.
+    Fixed {
+        /// How the memory model is encoded.
+        encoding: Encoding,
+        /// The stage.
+        stage: Stage,
+    },
+}
+
+/// A search over abstract states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Search {
+    /// How the memory model is encoded.
+    pub encoding: Encoding,
+    /// Which variables are explicit.
+    pub explicit: Explicit,
+    /// Most rounds of refinement; 0: it ends where it would need predicates.
+    pub rounds: usize,
+    /// Most abstract states.
+    pub states: usize,
+}
+
+/// Which variables keep their values in abstract states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Explicit {
+    /// Declared control variables.
+    Control,
+    /// Those with few values, too.
+    Finite,
+    /// All, whatever values they take.
+    All,
+}
+
+/// When a row is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// Always.
+    Always,
+    /// If the machine has seen all states.
+    AllStatesSeen,
+    /// If the row before has failed for another reason than what its encoding bounds, and
+    /// not all the same variables are explicit.
+    LessExplicit,
+    /// The same, whatever bounds were touched.
+    LessExplicitViews,
+}
+
+/// What follows a gap, unless time or memory has run out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnGap {
+    /// The next row.
+    Next,
+    /// The next row, if the method was too weak; else the verdict is unknown.
+    NextIfWeak,
+}
+
+/// One thing to try.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The reductions, the first first.
+    pub layers: Vec<Layer>,
+    /// How the reduced program is searched.
+    pub method: Method,
+    /// When it is tried.
+    pub when: When,
+    /// What follows a gap.
+    pub on_gap: OnGap,
+}
+
+impl Row {
+    fn new(layers: &[Layer], method: Method) -> Self {
+        Self {
+            layers: layers.to_vec(),
+            method,
+            when: When::Always,
+            on_gap: OnGap::Next,
+        }
+    }
+
+    fn when(self, when: When) -> Self {
+        Self { when, ..self }
+    }
+}
+
+/// One encoding and how long to search it.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) encoding: Encoding,
+    pub(crate) rounds: usize,
+    /// Whether it comes to an end soon (RMA).
+    brief: bool,
+    /// Whether some variables are projected away first (RMA).
+    projected: bool,
+}
+
+impl Planned {
+    const fn new(encoding: Encoding, rounds: usize) -> Self {
+        Self {
+            encoding,
+            rounds,
+            brief: false,
+            projected: false,
+        }
+    }
+
+    fn brief(encoding: Encoding) -> Self {
+        Self {
+            brief: true,
+            ..Self::new(encoding, ROUNDS)
+        }
+    }
+}
+
+/// The rows for a question, given the program after the exact reductions `base`.
+pub(crate) fn rows(
+    stack: &Stack,
+    base: &[Layer],
+    options: &Options,
+    knowledge: &Knowledge,
+) -> Result<Vec<Row>, Gap> {
+    let program = &**stack.top();
+    let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
+    if any {
+        return parameterised(program, base, options);
+    }
+    let mut rows = Vec::new();
+    let falsify = options.falsify && options.refine;
+    if options.purpose == Purpose::Placement && options.model == Model::Rma {
+        return placement(program, base, options, knowledge);
+    }
+    let encodings = knowledge.in_order(encodings(program, options)?);
+    let listed = options.model != Model::Rma && !program.has_unbounded_threads();
+    if options.promote == Promote::All && listed {
+        return Ok(vec![state_by_state(
+            program,
+            base,
+            &encodings,
+            usize::MAX,
+            options,
+        )]);
+    }
+    if falsify {
+        rows.push(falsification(base, BUFFER, QUICK, None));
+    }
+    if options.symmetry {
+        let more = [base, &[Layer::Generalise]].concat();
+        if let Some(any) = Stack::apply(stack.original(), &more, options) {
+            rows.extend(parameterised(any.top(), &more, options)?);
+        }
+    }
+    if falsify
+        && may_list_states(program, options)
+        && let Some(first) = encodings.first()
+    {
+        let brief = Search {
+            encoding: first.encoding.clone(),
+            explicit: Explicit::Finite,
+            rounds: 0,
+            states: options.max_states,
+        };
+        let all = state_by_state(program, base, &encodings, usize::MAX, options);
+        rows.push(Row::new(base, Method::Cegar(brief)).when(When::AllStatesSeen));
+        rows.push(all.when(When::AllStatesSeen));
+    }
+    rows.extend(searches(base, &encodings, options));
+    if options.purpose == Purpose::Repair && options.model == Model::Rma {
+        rows.extend(saturated(base));
+    }
+    Ok(rows)
+}
+
+/// The rows for the given predicates alone.
+pub(crate) fn fixed(program: &Program, options: &Options) -> Result<Vec<Row>, Gap> {
+    let encoding = match options.model {
+        Model::Sc => Encoding::Itself,
+        Model::Rma => return Err(unsupported("given predicates under RMA")),
+        Model::Tso | Model::Pso if program.is_rma() => {
+            return Err(unsupported("an RMA program under TSO or PSO"));
+        }
+        Model::Tso | Model::Pso => Encoding::Bounded(
+            cells(program)
+                .map(|cell| match &options.buffers {
+                    Buffers::Bounded(sizes) => sizes.of(program, cell),
+                    Buffers::Auto | Buffers::Abstract(_) => 1,
+                })
+                .collect(),
+        ),
+    };
+    let stages = STAGES.into_iter();
+    let stages = stages.filter(|s| options.model != Model::Sc || s.is_plain());
+    let row = |stage| Row {
+        on_gap: OnGap::NextIfWeak,
+        ..Row::new(
+            &[],
+            Method::Fixed {
+                encoding: encoding.clone(),
+                stage,
+            },
+        )
+    };
+    Ok(stages.map(row).collect())
+}
+
+/// The row of a proof state by state with at most `most` states.
+pub(crate) fn state_by_state(
+    program: &Program,
+    base: &[Layer],
+    encodings: &[Planned],
+    most: usize,
+    options: &Options,
+) -> Row {
+    let encoding = match encodings {
+        [only] => only.encoding.clone(),
+        // No run has filled the buffers of the falsification.
+        _ => Encoding::Bounded(vec![BUFFER; program.cell_count()]),
+    };
+    let states = options.max_states.min(STATE_BY_STATE).min(most);
+    Row::new(base, Method::StateByState { encoding, states })
+}
+
+/// Whether a proof may do without predicates, whatever values there are. Other ways that
+/// are asked for are tried as asked.
+pub(crate) fn may_list_states(program: &Program, options: &Options) -> bool {
+    (options.model != Model::Rma || rma::slots_needed(program, EXACT_SLOTS).is_some())
+        && !program.has_unbounded_threads()
+        && options.promote == Promote::Auto
+        && options.strategy == Strategy::Lazy
+        && options.extrapolate == Extrapolate::Auto
+        && options.buffers == Buffers::Auto
+}
+
+fn falsification(base: &[Layer], buffer: u32, states: u64, copies: Option<u32>) -> Row {
+    let method = Method::Falsify {
+        buffer,
+        states,
+        copies,
+    };
+    Row::new(base, method)
+}
+
+fn saturated(base: &[Layer]) -> impl Iterator<Item = Row> {
+    let rows = SATURATED.iter();
+    rows.map(|&(count, states)| Row::new(base, Method::Saturate { count, states }))
+}
+
+/// CEGAR on one encoding after another.
+fn searches(base: &[Layer], encodings: &[Planned], options: &Options) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for planned in encodings {
+        let rounds = options.max_rounds.min(planned.rounds);
+        let search = |explicit, states: usize| {
+            Method::Cegar(Search {
+                encoding: planned.encoding.clone(),
+                explicit,
+                rounds,
+                states: options.max_states.min(states),
+            })
+        };
+        if planned.projected {
+            let layers = [base, &[Layer::Project]].concat();
+            rows.push(Row::new(&layers, search(Explicit::Control, PROJECTED.0)));
+            continue;
+        }
+        if planned.encoding == Encoding::Listed {
+            rows.push(Row::new(base, search(Explicit::All, LISTED_STATES)));
+            continue;
+        }
+        match options.promote {
+            Promote::Auto => {
+                rows.push(Row::new(base, search(Explicit::Finite, EXPLICIT_STATES)));
+                let less = Row::new(base, search(Explicit::Control, usize::MAX));
+                rows.push(less.when(When::LessExplicit));
+            }
+            Promote::Always | Promote::All => {
+                rows.push(Row::new(base, search(Explicit::Finite, usize::MAX)));
+            }
+            Promote::Never => {
+                rows.push(Row::new(base, search(Explicit::Control, usize::MAX)));
+            }
+        }
+    }
+    rows
+}
+
+/// The rows for a placement of flushes.
+fn placement(
+    program: &Program,
+    base: &[Layer],
+    options: &Options,
+    knowledge: &Knowledge,
+) -> Result<Vec<Row>, Gap> {
+    let all = knowledge.in_order(encodings(program, options)?);
+    let brief: Vec<Planned> = match &all[..] {
+        [only] => vec![only.clone()],
+        several => several.iter().filter(|p| p.brief).cloned().collect(),
+    };
+    let first = Options {
+        max_states: options.max_states.min(BRIEF_STATES),
+        promote: Promote::Always,
+        ..options.clone()
+    };
+    let mut rows = vec![falsification(
+        base,
+        FIRST_PLACEMENT.0,
+        FIRST_PLACEMENT.1,
+        None,
+    )];
+    rows.extend(searches(base, &brief, &first));
+    let later = LATER_PLACEMENT.iter();
+    rows.extend(later.map(|&(room, states)| falsification(base, room, states, None)));
+    rows.extend(saturated(base));
+    rows.extend(searches(base, &all, options));
+    Ok(rows)
+}
+
+/// The rows for any number of copies.
+fn parameterised(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
+    let mut rows = Vec::new();
+    if options.falsify && options.refine {
+        let copies = 1..MOST_COPIES;
+        rows.extend(copies.map(|n| falsification(base, BUFFER, QUICK, Some(n))));
+    }
+    let layers = [base, &[Layer::Number]].concat();
+    for planned in encodings(program, options)? {
+        let search = |explicit| {
+            Method::Views(Search {
+                encoding: planned.encoding.clone(),
+                explicit,
+                rounds: options.max_rounds.min(planned.rounds).min(COPIES_SEARCH.0),
+                states: options.max_states,
+            })
+        };
+        match options.promote {
+            Promote::Auto => {
+                rows.push(Row::new(&layers, search(Explicit::Finite)));
+                let less = Row::new(&layers, search(Explicit::Control));
+                rows.push(less.when(When::LessExplicitViews));
+            }
+            Promote::Always | Promote::All => {
+                rows.push(Row::new(&layers, search(Explicit::Finite)));
+            }
+            Promote::Never => rows.push(Row::new(&layers, search(Explicit::Control))),
+        }
+    }
+    Ok(rows)
+}
+
+fn cells(program: &Program) -> impl Iterator<Item = Cell> {
+    (0..program.cell_count()).map(Cell::from)
+}
+
+fn unsupported(what: &str) -> Gap {
+    Gap::Unsupported(what.to_owned(), Span::default())
+}
+
+/// The encodings of the memory model, one after another until there is an answer.
+pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Planned>, Gap> {
+    let model = options.model;
+    let one = |encoding| Ok(vec![Planned::new(encoding, usize::MAX)]);
+    match model {
+        Model::Sc => return one(Encoding::Itself),
+        Model::Rma => {}
+        Model::Tso | Model::Pso if program.is_rma() => {
+            return Err(unsupported("an RMA program under TSO or PSO"));
+        }
+        Model::Tso | Model::Pso => {}
+    }
+    match &options.buffers {
+        Buffers::Bounded(sizes) if model == Model::Rma => one(Encoding::Slots(sizes.default)),
+        Buffers::Abstract(slots) if model == Model::Rma => one(Encoding::Sets(*slots)),
+        Buffers::Auto if model == Model::Rma => Ok(remote(program, options)),
+        Buffers::Bounded(sizes) => one(Encoding::Bounded(
+            cells(program).map(|cell| sizes.of(program, cell)).collect(),
+        )),
+        Buffers::Abstract(cells) => one(Encoding::Abstract(*cells)),
+        Buffers::Auto => Ok(buffers(program, model)),
+    }
+}
+
+/// The encodings of store buffers whose size is not given.
+fn buffers(program: &Program, model: Model) -> Vec<Planned> {
+    let need = |cell| match model {
+        Model::Pso => need::most_buffered(program, Some(cell)),
+        Model::Sc | Model::Tso | Model::Rma => need::most_buffered(program, None),
+    };
+    let needs: Option<Vec<u32>> = cells(program).map(need).collect();
+    let exact = |most: u32| {
+        let few = needs.as_ref().filter(|n| n.iter().all(|n| *n <= most));
+        few.map(|needs| Planned::new(Encoding::Bounded(needs.clone()), usize::MAX))
+    };
+    if let Some(exact) = exact(EXACT_CELLS) {
+        return vec![exact];
+    }
+    let sizes = |k| vec![k; program.cell_count()];
+    let bounded = |k| Planned::new(Encoding::Bounded(sizes(k)), ROUNDS);
+    let blocking = |k, rounds| Planned::new(Encoding::Blocking(sizes(k)), rounds);
+    let abstracted = |k| Planned::new(Encoding::Abstract(k), ROUNDS);
+    // A loop that stores to several variables in order needs the oldest stores to
+    // be known, not the newest.
+    let other = |k| Planned::new(Encoding::AbstractOther(k), ROUNDS);
+    // A bound that is too small shows soon. Blocking buffers, where they show no bug, prove
+    // something of no use, and may take long for it.
+    let mut all = vec![
+        bounded(1),
+        blocking(2, BLOCKING_ROUNDS),
+        abstracted(1),
+        bounded(2),
+        abstracted(2),
+        bounded(3),
+        bounded(4),
+        other(1),
+        abstracted(3),
+        other(2),
+        blocking(3, ROUNDS),
+        bounded(6),
+        abstracted(4),
+    ];
+    all.extend(exact(MOST_CELLS));
+    all
+}
+
+/// The encodings under RMA where the number of slots is not given.
+fn remote(program: &Program, options: &Options) -> Vec<Planned> {
+    if let Some(slots) = rma::slots_needed(program, EXACT_SLOTS) {
+        return vec![Planned::new(Encoding::Slots(slots), usize::MAX)];
+    }
+    let counts = Finite::of(program, &program.instances(options.copies()));
+    let is_unknown = |values: &Values| values.is_none();
+    // A slot too few shows soon; sets may have violations that are none.
+    let mut all = Vec::new();
+    if counts.cells.iter().any(is_unknown) {
+        all.push(Planned::brief(Encoding::Listed));
+    }
+    all.push(Planned::brief(Encoding::Slots(1)));
+    // Other ways that are asked for are tried as asked.
+    if options.strategy == Strategy::Lazy && options.refine {
+        all.push(Planned {
+            projected: true,
+            rounds: PROJECTED.1,
+            ..Planned::brief(Encoding::Sets(0))
+        });
+    }
+    all.push(Planned::brief(Encoding::Mixed(0)));
+    all.extend(
+        [
+            Encoding::Mixed(1),
+            Encoding::BlockingSlots(2),
+            Encoding::Slots(2),
+            Encoding::Mixed(2),
+            Encoding::Slots(3),
+        ]
+        .map(|encoding| Planned::new(encoding, ROUNDS)),
+    );
+    all
+}
+
+/// What is said where a portfolio has no row.
+pub(crate) const fn nothing() -> Gap {
+    Gap::Weak(Weak::Nothing)
+}
+
+impl Method {
+    /// The encoding of the memory model that is searched, if one is.
+    pub const fn encoding(&self) -> Option<&Encoding> {
+        match self {
+            Self::Falsify { .. } | Self::Saturate { .. } => None,
+            Self::Cegar(search) | Self::Views(search) => Some(&search.encoding),
+            Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
+        }
+    }
+
+    /// What it does, in a few words.
+    pub fn describe(&self) -> String {
+        let explicit = |search: &Search| match search.explicit {
+            Explicit::Control => "control explicit",
+            Explicit::Finite => "finite variables explicit",
+            Explicit::All => "all variables explicit",
+        };
+        match self {
+            Self::Falsify {
+                buffer,
+                states,
+                copies,
+            } => {
+                let copies = copies.map_or_else(String::new, |n| format!(", {n} copies"));
+                format!("falsify: {states} states, buffers of {buffer}{copies}")
+            }
+            Self::Saturate { count, states } => {
+                format!("search all runs: {states} states, operations counted to {count}")
+            }
+            Self::Cegar(search) => format!(
+                "predicate abstraction: {}, {}, {}, {} states",
+                search.encoding.describe(),
+                explicit(search),
+                match search.rounds {
+                    0 => "no refinement".to_owned(),
+                    n => format!("{n} rounds"),
+                },
+                search.states
+            ),
+            Self::StateByState { encoding, states } => {
+                format!("state by state: {}, {states} states", encoding.describe())
+            }
+            Self::Views(search) => format!(
+                "views of a few threads: {}, {}",
+                search.encoding.describe(),
+                explicit(search)
+            ),
+            Self::Fixed { encoding, stage } => {
+                let mut how = vec!["given predicates".to_owned(), encoding.describe()];
+                let parts = [
+                    (stage.strengthened, "SC proof strengthened"),
+                    (stage.neighbours, "compared with memory"),
+                    (stage.mixed, "copies mixed"),
+                    (stage.split, "cases split"),
+                ];
+                let parts = parts.into_iter().filter(|(is_so, _)| *is_so);
+                how.extend(parts.map(|(_, words)| words.to_owned()));
+                how.join(", ")
+            }
+        }
+    }
+}
