@@ -1,5 +1,5 @@
 //! Predicate abstraction: from a program under SC (original or reduced) and a
-//! set of predicates to abstract transformers, and to Boolean programs.
+//! set of predicates to abstract transformers.
 //!
 //! | file | term |
 //! |---|---|
@@ -10,7 +10,6 @@
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
 //! | [`hints`] | the predicates that the user gives |
-//! | [`rooms`] | shared, local and mixed predicates; which steps notify passive threads |
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
@@ -21,11 +20,9 @@
 //! | [`enumerate`], [`cores`] | two ways to find cubes |
 //! | [`tables`] | the strategies that build tables of cubes |
 //! | [`extrapolate`] | predicates and cubes of the SC proof, lifted to buffers |
-//! | [`bp`] | Boolean broadcast programs |
 
 pub mod affected;
 pub mod bad;
-pub mod bp;
 pub mod command;
 pub mod cores;
 pub mod cubes;
@@ -38,7 +35,6 @@ pub mod lazy;
 pub mod posts;
 pub mod predicates;
 pub mod renaming;
-pub mod rooms;
 pub mod space;
 pub mod tables;
 pub mod transformer;

@@ -8,6 +8,7 @@
 //! | [`verdict`] | verdicts in words, outcomes and their exit codes |
 //! | [`document`] | the JSON document, schema 1 |
 //! | [`columns`] | a trace in the terminal, one column per thread |
+//! | [`usage`] | processor time and memory of this process |
 //! | [`wrap`] | breaking text to a width |
 //! | [`finals`] | final states with names |
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
@@ -27,6 +28,7 @@ pub mod listing;
 pub mod litmus;
 pub mod style;
 pub mod svg;
+pub mod usage;
 pub mod verdict;
 pub mod wrap;
 
