@@ -128,11 +128,6 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The strategy's name.
-    pub fn name(&self) -> &'static str {
-        self.search.name()
-    }
-
     /// The size of the tables made so far.
     pub fn stats(&self) -> TableStats {
         let targets = |t: &Table| -> Vec<Choose> {

@@ -74,6 +74,3 @@ impl BpError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

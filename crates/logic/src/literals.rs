@@ -142,14 +142,4 @@ impl Literals {
     pub fn holds(&self, lit: Lit, assignment: &Assignment) -> Result<bool, Overflow> {
         Ok(self.base(lit.index()).eval(assignment)? == lit.is_positive())
     }
-
-    /// How many formulas have a number.
-    pub fn len(&self) -> usize {
-        self.formulas.len()
-    }
-
-    /// Never: `true` is always there.
-    pub fn is_empty(&self) -> bool {
-        self.formulas.is_empty()
-    }
 }

@@ -19,6 +19,7 @@
 //! | [`ids`] | index types |
 //! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
+//! | [`random`] | random numbers, the same every time |
 //! | [`remote`] | remote atomic operations |
 //! | [`program`] | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
@@ -40,6 +41,7 @@ pub mod named;
 pub mod print;
 pub mod program;
 pub mod property;
+pub mod random;
 pub mod remote;
 pub mod source;
 pub mod symmetry;

@@ -8,12 +8,6 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` padded with blanks on the right to `cells` terminal cells.
-pub fn pad(text: &str, cells: usize) -> String {
-    let missing = cells.saturating_sub(width(text));
-    format!("{text}{}", " ".repeat(missing))
-}
-
 /// Breaks `text` into lines of at most `cells` cells (at least 1); lines after
 /// the first start with `indent` blanks. Never returns an empty list. A word
 /// wider than a line is cut.

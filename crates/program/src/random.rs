@@ -1,5 +1,5 @@
-//! Random numbers: splitmix64, so that no library's change of mind changes what
-//! a seed means.
+//! *Random numbers* for random schedules and random programs: splitmix64, so that no library's
+//! change of mind changes what a seed means.
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]

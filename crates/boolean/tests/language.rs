@@ -1,7 +1,7 @@
 //! Tests of the text format: round trip, errors with their places.
 
-use crate::resolve::resolve;
-use crate::{BpError, parse};
+use palisade_boolean::resolve::resolve;
+use palisade_boolean::{BpError, parse};
 
 const SAMPLE: &str = "\
 shared s = 0; // x < y
