@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`finite`] | variables with few values |
 //! | [`space`] | threads, variables, explicit control against data |
-//! | [`interior`] | locations where a thread need not be interrupted |
+//! | `interior` | locations where a thread need not be interrupted |
 //! | [`command`] | edges as guarded parallel assignments |
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
@@ -30,7 +30,7 @@ pub mod enumerate;
 pub mod extrapolate;
 pub mod finite;
 pub mod hints;
-pub mod interior;
+mod interior;
 pub mod lazy;
 pub mod posts;
 pub mod predicates;

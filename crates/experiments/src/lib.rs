@@ -4,8 +4,8 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | [`suite`] | files of a suite, built in or from a folder |
-//! | [`table`] | rows as text: columns are data |
+//! | `suite` | files of a suite, built in or from a folder |
+//! | `table` | rows as text: columns are data |
 //! | `plot` | cost against the number of threads, as a picture |
 //! | `cupex` | predicate abstraction with given predicates |
 //! | `fences`, `rma` | the fewest fences and flushes; constructions of Boolean programs |
@@ -18,9 +18,9 @@ mod plot;
 mod rma;
 mod sapa;
 mod soft;
-pub mod suite;
+mod suite;
 mod synthesis;
-pub mod table;
+mod table;
 
 use std::path::PathBuf;
 use std::sync::Arc;

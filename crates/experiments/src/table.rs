@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// A table.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// What stands above it, if not empty.
     pub title: String,
     /// Stands before each line.
@@ -31,7 +31,7 @@ pub struct Table {
 
 /// A line of a table.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(crate) struct Line {
     is_ours: bool,
     value: Value,
     shown: Value,
@@ -39,7 +39,7 @@ pub struct Line {
 
 impl Line {
     /// A row of ours, and what is shown instead of values of the same names.
-    pub fn ours(value: Value, shown: Value) -> Self {
+    pub(crate) fn ours(value: Value, shown: Value) -> Self {
         Self {
             is_ours: true,
             value,
@@ -48,7 +48,7 @@ impl Line {
     }
 
     /// A published row.
-    pub fn paper(value: Value) -> Self {
+    pub(crate) fn paper(value: Value) -> Self {
         Self {
             is_ours: false,
             value,
@@ -117,7 +117,7 @@ fn column(line: &'static str) -> Column {
 
 impl Table {
     /// The table as text, after an empty line; nothing if it has no lines.
-    pub fn render(&self, lines: &[Line]) -> String {
+    pub(crate) fn render(&self, lines: &[Line]) -> String {
         if lines.is_empty() {
             return String::new();
         }

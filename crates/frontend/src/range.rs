@@ -6,21 +6,26 @@ use palisade_program::{BinOp, Domain, Expr, UnOp};
 
 /// Both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) lo: i128,
-    pub(super) hi: i128,
+pub(crate) struct Range {
+    pub(crate) lo: i128,
+    pub(crate) hi: i128,
 }
 
 impl Range {
-    pub(super) fn new(lo: impl Into<i128>, hi: impl Into<i128>) -> Self {
+    pub(crate) fn new(lo: impl Into<i128>, hi: impl Into<i128>) -> Self {
         Self {
             lo: lo.into(),
             hi: hi.into(),
         }
     }
 
-    pub(super) fn inside(self, lo: i64, hi: i64) -> bool {
+    pub(crate) fn inside(self, lo: i64, hi: i64) -> bool {
         i128::from(lo) <= self.lo && self.hi <= i128::from(hi)
+    }
+
+    /// Whether it surely has no value of the domain.
+    pub(crate) fn outside(self, domain: Domain) -> bool {
+        self.lo > i128::from(domain.hi) || self.hi < i128::from(domain.lo)
     }
 
     fn of_corners(corners: [i128; 4]) -> Self {
@@ -44,7 +49,7 @@ impl From<Domain> for Range {
 }
 
 /// The range of `e`, where `atom` gives that of its atoms.
-pub(super) fn range_of<A>(e: &Expr<A>, atom: &impl Fn(&A) -> Option<Range>) -> Option<Range> {
+pub(crate) fn range_of<A>(e: &Expr<A>, atom: &impl Fn(&A) -> Option<Range>) -> Option<Range> {
     let range = match e {
         Expr::Const(c) => Range::new(*c, *c),
         Expr::Atom(a) => atom(a)?,
