@@ -28,7 +28,7 @@ use palisade_program::{
 };
 
 /// For each location of a template whether it is interior.
-pub fn interior(program: &Program, template: TemplateId) -> Vec<bool> {
+pub(crate) fn interior(program: &Program, template: TemplateId) -> Vec<bool> {
     let code = program.template(template);
     let cfg = &code.cfg;
     let observed = Observed::by(program, template);

@@ -28,7 +28,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::command::{Branch, BranchId, End};
 use crate::posts::{Answers, Asked, Posts, Question};
 use crate::predicates::Predicates;
-use crate::transformer::{Transformer, Work};
+use crate::transformer::{Transformer, Work, cases};
 use crate::valuation::{PredId, PredSet, Valuation};
 
 /// The session for questions about states and initial values.
@@ -525,40 +525,17 @@ impl Transformer for Lazy<'_> {
         if self.unsat(STATES, &facts, Purpose::Guard)? {
             return Ok(Rc::new([]));
         }
-        let mut results = Vec::new();
-        let mut stack = vec![(0, Valuation::unknown(predicates.len()), facts)];
-        while let Some((from, mut state, facts)) = stack.pop() {
-            let mut complete = true;
-            for p in from..predicates.len() {
-                let lit = self.literal(predicates, p, true);
-                let mut decide = |lit: Lit| {
-                    let mut lits = facts.clone();
-                    lits.push(lit);
-                    self.unsat(STATES, &lits, Purpose::Abstract)
-                };
-                let value = if decide(!lit)? {
-                    Some(true)
-                } else {
-                    decide(lit)?.then_some(false)
-                };
-                state.set(p, value);
-                if value.is_none() && predicates.is_split(p) {
-                    for choice in [false, true] {
-                        let (mut case, mut facts) = (state.clone(), facts.clone());
-                        case.set(p, Some(choice));
-                        facts.push(if choice { lit } else { !lit });
-                        stack.push((p + 1, case, facts));
-                    }
-                    complete = false;
-                    break;
-                }
+        cases(predicates, facts, |facts, p| {
+            let lit = self.literal(predicates, p, true);
+            let mut decide = |lit: Lit| {
+                let lits = [facts, &[lit]].concat();
+                self.unsat(STATES, &lits, Purpose::Abstract)
+            };
+            if decide(!lit)? {
+                return Ok((Some(true), lit));
             }
-            if complete {
-                results.push(state);
-            }
-        }
-        results.sort();
-        Ok(results.into())
+            Ok((decide(lit)?.then_some(false), lit))
+        })
     }
 
     fn predicates_changed(&mut self) {

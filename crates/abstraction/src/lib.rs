@@ -1,16 +1,15 @@
 //! Predicate abstraction: from a program under SC (original or reduced) and a
-//! set of predicates to abstract transformers, and to Boolean programs.
+//! set of predicates to abstract transformers.
 //!
 //! | file | term |
 //! |---|---|
 //! | [`finite`] | variables with few values |
 //! | [`space`] | threads, variables, explicit control against data |
-//! | [`interior`] | locations where a thread need not be interrupted |
+//! | `interior` | locations where a thread need not be interrupted |
 //! | [`command`] | edges as guarded parallel assignments |
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
 //! | [`hints`] | the predicates that the user gives |
-//! | [`rooms`] | shared, local and mixed predicates; which steps notify passive threads |
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
@@ -21,11 +20,9 @@
 //! | [`enumerate`], [`cores`] | two ways to find cubes |
 //! | [`tables`] | the strategies that build tables of cubes |
 //! | [`extrapolate`] | predicates and cubes of the SC proof, lifted to buffers |
-//! | [`bp`] | Boolean broadcast programs |
 
 pub mod affected;
 pub mod bad;
-pub mod bp;
 pub mod command;
 pub mod cores;
 pub mod cubes;
@@ -33,12 +30,11 @@ pub mod enumerate;
 pub mod extrapolate;
 pub mod finite;
 pub mod hints;
-pub mod interior;
+mod interior;
 pub mod lazy;
 pub mod posts;
 pub mod predicates;
 pub mod renaming;
-pub mod rooms;
 pub mod space;
 pub mod tables;
 pub mod transformer;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use palisade_logic::{Formula, Names, Var};
+use palisade_logic::{Formula, Names, Term, Var};
 use palisade_program::liveness::Liveness;
 use palisade_program::{Cell, Domain, Init, Instance, LocId, LocalId, Program, Role};
 
@@ -297,4 +297,32 @@ fn explicit_values(
         Role::Data if promote => finite.as_ref().map(|set| set.iter().copied().collect()),
         Role::Data | Role::Set(_) => None,
     }
+}
+
+/// The condition on the data in initial states.
+pub fn initial_data(space: &Space<'_>) -> Formula {
+    let facts = space
+        .slots
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.explicit.is_none());
+    let facts = facts.flat_map(|(slot, s)| {
+        let value = Term::var(Var(slot as u32));
+        let le = |a: &Term, b: &Term| Formula::le(a, b).unwrap_or(Formula::True);
+        match (s.init, s.domain) {
+            (Init::Value(v), _) => {
+                let v = Term::constant(v);
+                // Equality of a variable and a 64-bit constant stays in range.
+                vec![Formula::eq(&value, &v).unwrap_or(Formula::True)]
+            }
+            (Init::Any, Some(d)) => {
+                vec![
+                    le(&Term::constant(d.lo), &value),
+                    le(&value, &Term::constant(d.hi)),
+                ]
+            }
+            (Init::Any, None) => vec![],
+        }
+    });
+    Formula::all(facts.chain(space.facts.iter().cloned()))
 }

@@ -29,7 +29,7 @@ use crate::cubes::{Cover, Cube, CubeSearch, Question, contradict, size};
 use crate::enumerate::BySize;
 use crate::extrapolate::{Extrapolated, Fact, Listed, literals_of};
 use crate::predicates::Predicates;
-use crate::transformer::{Transformer, Work};
+use crate::transformer::{Transformer, Work, cases};
 use crate::valuation::{PredId, PredSet, Valuation};
 
 /// The session for questions about states and initial values.
@@ -126,11 +126,6 @@ impl<'a> Tables<'a> {
             questioned: FxHashMap::default(),
             literals: Vec::new(),
         }
-    }
-
-    /// The strategy's name.
-    pub fn name(&self) -> &'static str {
-        self.search.name()
     }
 
     /// The size of the tables made so far.
@@ -502,27 +497,12 @@ impl Transformer for Tables<'_> {
         if !facts.iter().all(is_equation) && contradict(self.prover, STATES, &facts)? {
             return Ok(Rc::new([]));
         }
-        let mut results = Vec::new();
-        let mut stack: Vec<Case> = vec![(0, Valuation::unknown(predicates.len()), facts)];
-        'cases: while let Some((from, mut state, facts)) = stack.pop() {
-            for p in from..predicates.len() {
-                let value = self.known(predicates, &facts, p)?;
-                state.set(p, value);
-                if value.is_none() && predicates.is_split(p) {
-                    let lit = self.literal(predicates, p);
-                    for choice in [false, true] {
-                        let (mut case, mut facts) = (state.clone(), facts.clone());
-                        case.set(p, Some(choice));
-                        facts.push(if choice { lit } else { !lit });
-                        stack.push((p + 1, case, facts));
-                    }
-                    continue 'cases;
-                }
-            }
-            results.push(state);
-        }
-        results.sort();
-        Ok(results.into())
+        cases(predicates, facts, |facts, p| {
+            Ok((
+                self.known(predicates, facts, p)?,
+                self.literal(predicates, p),
+            ))
+        })
     }
 
     fn predicates_changed(&mut self) {

@@ -7,11 +7,11 @@
 
 use std::rc::Rc;
 
-use palisade_logic::{Formula, Prover, Reason};
+use palisade_logic::{Formula, Lit, Prover, Reason};
 
 use crate::command::{Branch, BranchId};
 use crate::predicates::Predicates;
-use crate::valuation::Valuation;
+use crate::valuation::{PredId, Valuation};
 
 /// What a strategy has done so far; what it does not count is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,4 +74,33 @@ pub trait Transformer {
 
     /// Its counters.
     fn work(&self) -> Work;
+}
+
+/// What is known of the predicates under `facts`; where a predicate that is split is open, both
+/// cases. `decide` gives the value of a predicate under some facts, and its literal.
+pub(crate) fn cases(
+    predicates: &Predicates,
+    facts: Vec<Lit>,
+    mut decide: impl FnMut(&[Lit], PredId) -> Result<(Option<bool>, Lit), Reason>,
+) -> Result<Rc<[Valuation]>, Reason> {
+    let mut results = Vec::new();
+    let mut stack = vec![(0, Valuation::unknown(predicates.len()), facts)];
+    'cases: while let Some((from, mut state, facts)) = stack.pop() {
+        for p in from..predicates.len() {
+            let (value, lit) = decide(&facts, p)?;
+            state.set(p, value);
+            if value.is_none() && predicates.is_split(p) {
+                for choice in [false, true] {
+                    let (mut case, mut facts) = (state.clone(), facts.clone());
+                    case.set(p, Some(choice));
+                    facts.push(if choice { lit } else { !lit });
+                    stack.push((p + 1, case, facts));
+                }
+                continue 'cases;
+            }
+        }
+        results.push(state);
+    }
+    results.sort();
+    Ok(results.into())
 }

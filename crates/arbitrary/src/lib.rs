@@ -8,7 +8,6 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `rng` | random numbers |
 //! | `shape` | the knobs |
 //! | `writer` | lines with indentation |
 //! | `threads` | programs with threads |
@@ -17,12 +16,11 @@
 
 mod idioms;
 mod processes;
-mod rng;
 mod shape;
 mod threads;
 mod writer;
 
-pub use rng::Rng;
+pub use palisade_program::random::Rng;
 pub use shape::Shape;
 
 /// A random program.

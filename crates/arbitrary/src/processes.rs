@@ -1,6 +1,6 @@
 //! Random programs with processes.
 
-use crate::rng::Rng;
+use crate::Rng;
 use crate::shape::Shape;
 use crate::writer::Writer;
 

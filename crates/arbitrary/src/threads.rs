@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::rng::Rng;
+use crate::Rng;
 use crate::shape::Shape;
 use crate::writer::Writer;
 

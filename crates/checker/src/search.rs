@@ -19,11 +19,12 @@ use std::time::Instant;
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::{BranchId, Commands, End, Unsupported};
 use palisade_abstraction::predicates::Predicates;
-use palisade_abstraction::space::{Control, Space};
+use palisade_abstraction::space::Control;
+pub use palisade_abstraction::space::initial_data;
 use palisade_abstraction::transformer::Transformer;
 use palisade_abstraction::valuation::Valuation;
-use palisade_logic::{Formula, Limits, Reason, Term, Var};
-use palisade_program::{Init, Span};
+use palisade_logic::{Formula, Limits, Reason, Var};
+use palisade_program::Span;
 use rustc_hash::FxHashMap;
 
 /// How to search.
@@ -118,34 +119,6 @@ pub struct SearchStats {
     pub steps: usize,
     /// Steps to states that were covered.
     pub covered: usize,
-}
-
-/// The condition on the data in initial states.
-pub fn initial_data(space: &Space<'_>) -> Formula {
-    let facts = space
-        .slots
-        .iter()
-        .enumerate()
-        .filter(|(_, s)| s.explicit.is_none());
-    let facts = facts.flat_map(|(slot, s)| {
-        let value = Term::var(Var(slot as u32));
-        let le = |a: &Term, b: &Term| Formula::le(a, b).unwrap_or(Formula::True);
-        match (s.init, s.domain) {
-            (Init::Value(v), _) => {
-                let v = Term::constant(v);
-                // Equality of a variable and a 64-bit constant stays in range.
-                vec![Formula::eq(&value, &v).unwrap_or(Formula::True)]
-            }
-            (Init::Any, Some(d)) => {
-                vec![
-                    le(&Term::constant(d.lo), &value),
-                    le(&value, &Term::constant(d.hi)),
-                ]
-            }
-            (Init::Any, None) => vec![],
-        }
-    });
-    Formula::all(facts.chain(space.facts.iter().cloned()))
 }
 
 /// The search.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use palisade_program::Model;
 
-pub(crate) use self::bench::{BenchArgs, BenchModel, SuiteArg};
+pub(crate) use self::bench::{BenchArgs, SuiteArg};
 pub(crate) use self::boolean::{AbstractArgs, CheckArgs, EmitArg, TableStrategy};
 pub(crate) use self::fence::{FenceArgs, SearchArg, StartArg};
 pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use palisade_frontend::c::{self, DataModel, Races};
 use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
 use palisade_report::Outcome;
+use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::args::{CArgs, IntsArg};
 use crate::context::Context;
@@ -96,8 +97,7 @@ impl Task {
 
     fn from_yaml(path: &Path, has_property: bool) -> Result<Self> {
         let name = path.display();
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-        let yaml = Yaml::parse(&text);
+        let yaml = TaskFile::read(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let Some(input) = yaml.input else {
             bail!("{name}: no input file (`input_files: 'program.c'`)");
@@ -143,17 +143,13 @@ impl Task {
 
     /// Whether a task file asks about calls of an error function.
     pub(crate) fn asks_for_calls(path: &Path) -> Result<bool> {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let is_calls = |file: &str| {
             Path::new(file)
                 .file_stem()
                 .is_some_and(|f| f == "unreach-call")
         };
-        Ok(Yaml::parse(&text)
-            .properties
-            .iter()
-            .any(|(file, _)| is_calls(file)))
+        let properties = TaskFile::read(path)?.properties;
+        Ok(properties.iter().any(|(file, _)| is_calls(file)))
     }
 
     /// Reads the program. What is wrong with it has been printed when this returns an
@@ -263,56 +259,40 @@ fn read_property(path: &Path) -> Result<Property> {
     bail!("{name}: unsupported property; known are G ! call(f()), G ! overflow and G ! data-race")
 }
 
-/// What is read of a task file: SV-COMP's files are flat.
-#[derive(Default, Debug, PartialEq, Eq)]
-struct Yaml {
+/// What is read of a task file.
+#[derive(Debug, PartialEq, Eq)]
+struct TaskFile {
     input: Option<String>,
     data_model: Option<String>,
     /// Property files with their expected verdicts.
     properties: Vec<(String, Option<bool>)>,
 }
 
-impl Yaml {
-    fn parse(text: &str) -> Self {
-        let mut yaml = Self::default();
-        let mut expects_input = false;
-        for line in text.lines() {
-            let line = line.split(" #").next().unwrap_or(line).trim();
-            if line.starts_with('#') {
-                continue;
-            }
-            let item = line.strip_prefix("- ").map(str::trim);
-            if let (Some(item), true) = (item, expects_input) {
-                yaml.input.get_or_insert(unquoted(item));
-                continue;
-            }
-            let Some((key, value)) = item.unwrap_or(line).split_once(':') else {
-                continue;
-            };
-            let value = unquoted(value.trim());
-            expects_input = false;
-            match key.trim() {
-                "input_files" if value.is_empty() => expects_input = true,
-                "input_files" => {
-                    let first = value.trim_matches(['[', ']']).split(',').next();
-                    yaml.input = first.map(|f| unquoted(f.trim()));
-                }
-                "data_model" => yaml.data_model = Some(value),
-                "property_file" => yaml.properties.push((value, None)),
-                "expected_verdict" => {
-                    if let Some(last) = yaml.properties.last_mut() {
-                        last.1 = value.parse().ok();
-                    }
-                }
-                _ => {}
-            }
-        }
-        yaml
+impl TaskFile {
+    fn read(path: &Path) -> Result<Self> {
+        let name = path.display();
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        Self::parse(&text).with_context(|| format!("{name} is no YAML"))
     }
-}
 
-fn unquoted(text: &str) -> String {
-    text.trim_matches(['\'', '"']).to_owned()
+    fn parse(text: &str) -> Result<Self> {
+        let documents = YamlLoader::load_from_str(text)?;
+        let task = documents.first().unwrap_or(&Yaml::BadValue);
+        let string = |value: &Yaml| value.as_str().map(str::to_owned);
+        let input = &task["input_files"];
+        let property = |p: &Yaml| {
+            Some((
+                string(&p["property_file"])?,
+                p["expected_verdict"].as_bool(),
+            ))
+        };
+        let properties = task["properties"].as_vec().into_iter().flatten();
+        Ok(Self {
+            input: string(input).or_else(|| string(&input[0])),
+            data_model: string(&task["options"]["data_model"]),
+            properties: properties.filter_map(property).collect(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -322,12 +302,13 @@ mod tests {
     #[test]
     fn task_files() {
         let text = "format_version: '2.0'\n# c\ninput_files: 'a.i'\nproperties:\n  - property_file: ../properties/unreach-call.prp\n    expected_verdict: false\n  - property_file: ../properties/termination.prp\noptions:\n  language: C\n  data_model: ILP32\n";
-        let yaml = Yaml::parse(text);
+        let yaml = TaskFile::parse(text).expect("YAML");
         assert_eq!(yaml.input.as_deref(), Some("a.i"));
         assert_eq!(yaml.data_model.as_deref(), Some("ILP32"));
         assert_eq!(yaml.properties[0].1, Some(false));
         assert_eq!(yaml.properties[1].1, None);
-        let list = Yaml::parse("input_files:\n  - 'b.c'\n");
+        let list = TaskFile::parse("input_files:\n  - 'b.c'\n").expect("YAML");
         assert_eq!(list.input.as_deref(), Some("b.c"));
+        assert!(TaskFile::parse("input_files: [\n").is_err());
     }
 }

@@ -4,11 +4,10 @@
 use std::io::{self, IsTerminal, Write};
 
 use palisade_program::Unknown;
-use palisade_report::{Document, Outcome, Stats, Style};
+use palisade_report::{Document, Outcome, Stats, Style, usage};
 
 use crate::args::CommonArgs;
 use crate::limits::Limits;
-use crate::usage;
 
 /// Width of text that does not go to a terminal.
 const DEFAULT_WIDTH: usize = 100;

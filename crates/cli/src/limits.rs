@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use palisade_program::{Unknown, Verdict};
 
-use crate::usage;
-
+use palisade_report::usage;
 /// How often the watch looks.
 const PERIOD: Duration = Duration::from_millis(10);
 /// How long engines have to notice the flag.

@@ -15,7 +15,6 @@ mod models;
 mod predicates;
 mod progress;
 mod shown;
-mod usage;
 
 use std::process::ExitCode;
 use std::thread;

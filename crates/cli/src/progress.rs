@@ -7,8 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::usage;
-
+use palisade_report::usage;
 /// How often the line is renewed.
 const PERIOD: Duration = Duration::from_millis(500);
 

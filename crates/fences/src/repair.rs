@@ -3,7 +3,7 @@
 //! more. What the user gets is what was proved.
 
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-use palisade_verify::{Purpose, Report, verify_with};
+use palisade_verify::{Goal, Report, verify_with};
 
 use crate::patch::{Spelling, patched};
 use crate::plan::{Placement, Plan};
@@ -112,7 +112,7 @@ fn patch(
     })?;
     let options = Options {
         verify: palisade_verify::Options {
-            purpose: Purpose::Repair,
+            goal: Goal::Repair,
             ..options.verify.clone()
         },
         ..options.clone()

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
 use palisade_verify::reduction::Reduction;
-use palisade_verify::{Bug, Knowledge, Purpose, Report, Stats, falsify, verify_with};
+use palisade_verify::{Bug, Goal, Knowledge, Report, Stats, falsify, verify_with};
 
 use crate::clause::{Refuted, is_everything, replays, strengthen};
 use crate::cost::Cost;
@@ -373,7 +373,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         }
         let options = palisade_verify::Options {
             model,
-            purpose: Purpose::Placement,
+            goal: Goal::Placement,
             ..self.options.verify.clone()
         };
         let report = verify_with(program, &options, &self.options.knowledge);

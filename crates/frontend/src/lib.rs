@@ -12,6 +12,7 @@
 //! | [`heap`] | data structures as code, for linearizability |
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
+//! | `range` | intervals, to leave out checks that cannot fail |
 //! | [`c`] | C with pthreads and atomics |
 
 pub mod c;
@@ -19,6 +20,7 @@ pub mod diagnostic;
 pub mod heap;
 pub mod litmus;
 pub mod pal;
+mod range;
 pub mod rmm;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

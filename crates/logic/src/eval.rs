@@ -24,11 +24,6 @@ impl Assignment {
     pub fn value(&self, var: Var) -> Int {
         self.values.get(&var).copied().unwrap_or(0)
     }
-
-    /// The values that were set, in the order of the variables.
-    pub fn iter(&self) -> impl Iterator<Item = (Var, Int)> + '_ {
-        self.values.iter().map(|(var, value)| (*var, *value))
-    }
 }
 
 impl FromIterator<(Var, Int)> for Assignment {

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many choices in one comparison are split into cases.
-pub const MAX_SPLIT: usize = 5;
+pub(crate) const MAX_SPLIT: usize = 5;
 
 /// A quantifier-free formula over linear integer atoms.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

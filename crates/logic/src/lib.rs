@@ -24,14 +24,14 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | [`names`] | variables and their names |
+//! | `names` | variables and their names |
 //! | [`term`] | linear normal form |
 //! | [`atom`] | normal form of atoms, literals |
-//! | [`formula`] | formulas in negation normal form |
-//! | [`eval`], [`substitute`], [`display`] | evaluation, substitution and weakest preconditions, printing |
+//! | `formula` | formulas in negation normal form |
+//! | `eval`, [`substitute`], `display` | evaluation, substitution and weakest preconditions, printing |
 //! | [`tidy`] | pairs of inequalities become equations |
 //! | [`lower`] | from the Program's expressions |
-//! | [`literals`] | formulas as numbers |
+//! | `literals` | formulas as numbers |
 //! | [`limits`], [`stats`] | what bounds a query, what is counted |
 //! | [`prover`] | what engines ask; a pool of solver sessions, one per cluster of queries |
 //! | `memo`, `difference`, `form`, `refutation` | what answers before the solver does |
@@ -40,17 +40,17 @@
 pub mod atom;
 mod decode;
 mod difference;
-pub mod display;
+mod display;
 mod encode;
-pub mod eval;
+mod eval;
 mod form;
-pub mod formula;
+mod formula;
 pub mod interpolate;
 pub mod limits;
-pub mod literals;
+mod literals;
 pub mod lower;
 mod memo;
-pub mod names;
+mod names;
 mod project;
 pub mod prover;
 mod refutation;

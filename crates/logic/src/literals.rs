@@ -41,7 +41,7 @@ impl Not for Lit {
 
 /// The table of formulas that have a number.
 #[derive(Debug)]
-pub struct Literals {
+pub(crate) struct Literals {
     formulas: Vec<Formula>,
     vars: Vec<Box<[Var]>>,
     forms: Vec<[Form; 2]>,
@@ -68,7 +68,7 @@ impl Default for Literals {
 
 impl Literals {
     /// The literal of `formula`; new formulas get the next number.
-    pub fn intern(&mut self, formula: &Formula) -> Lit {
+    pub(crate) fn intern(&mut self, formula: &Formula) -> Lit {
         if let Some(lit) = self.find(formula) {
             return lit;
         }
@@ -104,12 +104,12 @@ impl Literals {
     }
 
     /// The formula of a number, without its sign.
-    pub fn base(&self, index: usize) -> &Formula {
+    pub(crate) fn base(&self, index: usize) -> &Formula {
         &self.formulas[index]
     }
 
     /// The formula that `lit` stands for.
-    pub fn formula(&self, lit: Lit) -> Formula {
+    pub(crate) fn formula(&self, lit: Lit) -> Formula {
         let base = self.base(lit.index());
         if lit.is_positive() {
             base.clone()
@@ -119,7 +119,7 @@ impl Literals {
     }
 
     /// The variables of a number's formula, sorted.
-    pub fn vars(&self, index: usize) -> &[Var] {
+    pub(crate) fn vars(&self, index: usize) -> &[Var] {
         &self.vars[index]
     }
 
@@ -139,17 +139,7 @@ impl Literals {
     }
 
     /// Whether `lit` holds under `assignment`.
-    pub fn holds(&self, lit: Lit, assignment: &Assignment) -> Result<bool, Overflow> {
+    pub(crate) fn holds(&self, lit: Lit, assignment: &Assignment) -> Result<bool, Overflow> {
         Ok(self.base(lit.index()).eval(assignment)? == lit.is_positive())
-    }
-
-    /// How many formulas have a number.
-    pub fn len(&self) -> usize {
-        self.formulas.len()
-    }
-
-    /// Never: `true` is always there.
-    pub fn is_empty(&self) -> bool {
-        self.formulas.is_empty()
     }
 }

@@ -166,16 +166,6 @@ impl Prover {
         outcome(&lits, self.decide(None, &lits, true, purpose))
     }
 
-    /// Whether `formula` can hold, with a model.
-    pub fn solve(&mut self, formula: &Formula, purpose: Purpose) -> Outcome {
-        self.solve_all(std::slice::from_ref(formula), purpose)
-    }
-
-    /// Whether `formula` holds under every assignment.
-    pub fn valid(&mut self, formula: &Formula, purpose: Purpose) -> Result<bool, Reason> {
-        self.implies(&Formula::True, formula, purpose)
-    }
-
     /// Whether `b` holds wherever `a` does.
     pub fn implies(&mut self, a: &Formula, b: &Formula, purpose: Purpose) -> Result<bool, Reason> {
         let opposite = b.negated();
@@ -189,33 +179,6 @@ impl Prover {
             Decision::Sat(_) => Ok(false),
             Decision::Unsat(_) => Ok(true),
         }
-    }
-
-    /// Drops literals from a core as long as the rest is a core still. Positions
-    /// are those of `lits`; a query that stays unknown keeps its literal.
-    pub fn minimise(
-        &mut self,
-        cluster: Cluster,
-        lits: &[Lit],
-        core: &[usize],
-        purpose: Purpose,
-    ) -> Vec<usize> {
-        let mut kept = core.to_vec();
-        let mut at = 0;
-        while at < kept.len() {
-            let fewer: Vec<usize> = kept
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| *i != at)
-                .map(|(_, p)| *p)
-                .collect();
-            let query: Vec<Lit> = fewer.iter().map(|p| lits[*p]).collect();
-            match self.check(cluster, &query, purpose) {
-                Answer::Unsat(smaller) => kept = smaller.iter().map(|p| fewer[*p]).collect(),
-                Answer::Sat | Answer::Unknown(_) => at += 1,
-            }
-        }
-        kept
     }
 
     /// Asks, in turn, the form of the query, the limits, the difference bounds,
@@ -232,16 +195,9 @@ impl Prover {
             Err(core) => Ok((Decision::Unsat(core), Source::Trivial)),
             Ok(query) => self.decide_set(cluster, &query, want_model, purpose),
         };
-        match answer {
-            Ok((decision, source)) => {
-                stats.count(purpose, source);
-                Ok(decision)
-            }
-            Err(reason) => {
-                stats.count_unknown(purpose);
-                Err(reason)
-            }
-        }
+        let (decision, source) = answer?;
+        stats.count(purpose, source);
+        Ok(decision)
     }
 
     fn decide_set(

@@ -94,7 +94,6 @@ impl Source {
 #[derive(Debug, Default)]
 pub struct SolverStats {
     answers: [[AtomicU64; Source::ALL.len()]; Purpose::ALL.len()],
-    unknown: [AtomicU64; Purpose::ALL.len()],
     calls: [AtomicU64; Purpose::ALL.len()],
     nanoseconds: [AtomicU64; Purpose::ALL.len()],
 }
@@ -103,11 +102,6 @@ impl SolverStats {
     /// Counts one answer.
     pub fn count(&self, purpose: Purpose, source: Source) {
         self.answers[purpose as usize][source as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts one query without an answer.
-    pub fn count_unknown(&self, purpose: Purpose) {
-        self.unknown[purpose as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts one call of Z3, answered or not, and its time.
@@ -120,11 +114,6 @@ impl SolverStats {
     /// Answers to queries of `purpose` that came from `source`.
     pub fn answers(&self, purpose: Purpose, source: Source) -> u64 {
         self.answers[purpose as usize][source as usize].load(Ordering::Relaxed)
-    }
-
-    /// Queries of `purpose` that stayed unknown.
-    pub fn unknown(&self, purpose: Purpose) -> u64 {
-        self.unknown[purpose as usize].load(Ordering::Relaxed)
     }
 
     /// Time spent in Z3 for `purpose`.

@@ -108,22 +108,4 @@ impl Formula {
             )),
         }
     }
-
-    /// Weakest precondition of a parallel assignment: what must hold before so
-    /// that `self` holds after.
-    pub fn before_assignment(&self, assignment: &Substitution) -> Result<Self, Overflow> {
-        self.substitute(assignment)
-    }
-
-    /// Weakest precondition of `assume condition`.
-    #[must_use]
-    pub fn before_assume(&self, condition: &Self) -> Self {
-        condition.implies(self)
-    }
-
-    /// Weakest precondition of `havoc var`, where `fresh` occurs nowhere else:
-    /// the result must hold for every value of `fresh`.
-    pub fn before_havoc(&self, var: Var, fresh: Var) -> Result<Self, Overflow> {
-        self.substitute(&Substitution::single(var, Term::var(fresh)))
-    }
 }

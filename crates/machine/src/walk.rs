@@ -13,6 +13,7 @@
 //! left out, and steps of one thread are brought together.
 
 use palisade_program::Program;
+use palisade_program::random::Rng;
 
 use crate::action::Action;
 use crate::delay::Delays;
@@ -189,22 +190,18 @@ fn switches(actions: &[Action]) -> usize {
         .count()
 }
 
-/// Numbers that look random and are the same every time (splitmix64).
+/// Numbers that look random and are the same every time.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Rng);
 
 impl Random {
     /// Numbers that depend on `seed` only.
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Rng::new(seed))
     }
 
     fn number(&mut self) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 1) as i64
+        (self.0.number() >> 1) as i64
     }
 
     /// A number from 0 to `n - 1`; 0 if `n` is 0.

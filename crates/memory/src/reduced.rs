@@ -5,7 +5,7 @@
 use palisade_program::cfg::{CfgBuilder, Edge};
 use palisade_program::{
     Cell, Domain, EdgeId, Expr, Init, LocId, Local, LocalId, Origin, Program, PropAtom, PropExpr,
-    Role, Span, Template, ThreadVar,
+    Role, Template, ThreadVar,
 };
 
 use crate::beyond::{Claim, Keep};
@@ -238,11 +238,6 @@ impl TemplateBuilder {
     /// Where the original ends.
     pub fn exit(&self) -> LocId {
         self.template.cfg.exit
-    }
-
-    /// Where the template was declared.
-    pub fn span(&self) -> Span {
-        self.template.span
     }
 
     /// Ends the template: it is over when `drained` has let it leave the

@@ -31,7 +31,7 @@ mod access;
 pub mod print;
 pub mod soft;
 
-use crate::ids::{FieldId, LocId, LocalId, MethodId, SharedId, StructId};
+use crate::ids::{FieldId, LocId, LocalId, SharedId, StructId};
 use crate::source::{Source, Span};
 
 /// Types of variables and fields, each with the value it starts with.
@@ -539,32 +539,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// The field of a place of a body of this program (not of an own specification);
-    /// `None` for shared variables.
-    pub fn field(&self, body: &Body, place: Place) -> Option<&Field> {
-        match place {
-            Place::Shared(_) => None,
-            Place::Field { of, field } => {
-                let of = body.pointee(of)?;
-                self.structs.get(of.index())?.fields.get(field.index())
-            }
-        }
-    }
-
-    /// Type and tag of a place.
-    pub fn place_type(&self, body: &Body, place: Place) -> Option<(Type, Option<Tag>)> {
-        match place {
-            Place::Shared(id) => self.shared.get(id.index()).map(|s| (s.ty, s.tag)),
-            Place::Field { .. } => self.field(body, place).map(|f| (f.ty, f.tag)),
-        }
-    }
-
-    /// The methods with their ids.
-    pub fn methods(&self) -> impl Iterator<Item = (MethodId, &Method)> {
-        let numbered = self.methods.iter().enumerate();
-        numbered.map(|(index, method)| (MethodId::from(index), method))
-    }
-
     /// Whether a body frees nodes.
     pub fn frees(&self) -> bool {
         let bodies = self.methods.iter().map(|m| &m.body).chain(&self.init);

@@ -9,23 +9,24 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | [`source`] | source text, spans, line and column |
+//! | `source` | source text, spans, line and column |
 //! | [`direct`] | stores that reach memory at once |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | `around` | wrapping to a width by cases |
 //! | [`forget`] | the program without what some variables hold |
 //! | [`gap`] | places between statements |
 //! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
-//! | [`ids`] | index types |
+//! | `ids` | index types |
 //! | [`mod@cfg`] | steps, edges, control-flow graphs, atomic blocks |
 //! | [`property`] | `never`, `finally`, hints |
+//! | [`random`] | random numbers, the same every time |
 //! | [`remote`] | remote atomic operations |
-//! | [`program`] | variables, templates, the whole program |
+//! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | [`named`] | `self` as a local variable |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
-//! | [`verdict`] | verdicts, traces, names of the memory models |
+//! | `verdict` | verdicts, traces, names of the memory models |
 
 mod around;
 mod asked;
@@ -35,16 +36,17 @@ pub mod expr;
 pub mod forget;
 pub mod gap;
 pub mod heap;
-pub mod ids;
+mod ids;
 pub mod liveness;
 pub mod named;
 pub mod print;
-pub mod program;
+mod program;
 pub mod property;
+pub mod random;
 pub mod remote;
-pub mod source;
+mod source;
 pub mod symmetry;
-pub mod verdict;
+mod verdict;
 
 pub use asked::{Asked, Assumption};
 pub use cfg::{
@@ -64,5 +66,5 @@ pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, Threa
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use verdict::{
-    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation,
+    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation, listed,
 };

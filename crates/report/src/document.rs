@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::verdict;
 
 /// The version of the keys below.
-pub const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// One JSON document.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -19,61 +19,43 @@ pub struct Document {
     /// The subcommand.
     pub command: String,
     /// The input file as given; left out when there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// The memory model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The answer: `holds`, `violated` or `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'static str>,
     /// `holds`: whether the separate checker confirmed the invariant.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub certified: Option<bool>,
     /// `violated`: whether the concrete machine ran the trace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<bool>,
     /// Why: what is violated, or what ran out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The bound that was touched, for `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
     /// The fences of a repair, one entry per thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fences: Option<Vec<Value>>,
     /// Whether the repair is known to be a cheapest one: `proved` or `unproved`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<&'static str>,
     /// Places where a fence could go.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<u64>,
     /// Other repairs of the same cost, each like `fences`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alternatives: Option<Vec<Value>>,
     /// `verify`: what was tried, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<Value>>,
     /// The run that violates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Value>,
     /// The predicates that `verify` used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicates: Option<Vec<String>>,
     /// Results of litmus tests.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<Value>>,
     /// Messages of a shape analysis.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Value>>,
     /// Rows of a suite of experiments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<Value>>,
     /// Final states (`explore --final`): values by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub finals: Option<Vec<Value>>,
     /// What the command produced if that is text: a formatted program, a graph.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Further remarks, such as deadlocks that were found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,10 +64,8 @@ pub struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Complaint>,
     /// Limits and options that the result depends on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<Value>,
     /// What it cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,
 }
 
@@ -97,16 +77,12 @@ pub struct Complaint {
     /// What is wrong.
     pub message: String,
     /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Column, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// The remedy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
@@ -114,22 +90,16 @@ pub struct Complaint {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Stats {
     /// Predicates in use at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicates: Option<u64>,
     /// Rounds of refinement.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
     /// Calls of the solver.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_calls: Option<u64>,
     /// States stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<u64>,
     /// Transitions taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transitions: Option<u64>,
     /// Shape structures stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub structures: Option<u64>,
     /// Processor time of the whole process.
     pub cpu_seconds: f64,
@@ -167,15 +137,19 @@ impl Document {
     /// The document as indented JSON, ended by a line break.
     pub fn to_json(&self) -> String {
         // A tree of strings, numbers and lists always has a JSON form.
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        without_absent(&mut value["stats"]);
+        for complaint in value["diagnostics"].as_array_mut().into_iter().flatten() {
+            without_absent(complaint);
+        }
+        without_absent(&mut value);
+        format!("{value:#}\n")
     }
 }
 
 /// The `trace` of a document: one object per step, with all of memory and all
 /// non-empty buffers after it.
-pub fn trace_value(trace: &Trace, source: &Source) -> Value {
+pub(crate) fn trace_value(trace: &Trace, source: &Source) -> Value {
     let steps = trace.steps.iter();
     steps.map(|step| step_value(trace, step, source)).collect()
 }
@@ -192,4 +166,11 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
         "locals": step.locals,
         "buffers": step.buffers,
     })
+}
+
+/// Leaves keys out that do not apply.
+fn without_absent(value: &mut Value) {
+    if let Value::Object(keys) = value {
+        keys.retain(|_, value| !value.is_null());
+    }
 }

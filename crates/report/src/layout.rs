@@ -15,7 +15,7 @@ use crate::graph::Graph;
 
 /// Sizes of the things to be placed, in the units of the picture.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// Width of one character.
     pub char_width: f64,
     /// Height of a layer.
@@ -25,11 +25,11 @@ pub struct Metrics {
 }
 
 /// A point of the picture.
-pub type Point = (f64, f64);
+pub(crate) type Point = (f64, f64);
 
 /// A placed arrow.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PlacedArrow {
+pub(crate) struct PlacedArrow {
     /// The points it passes, from its tail to its head.
     pub points: Vec<Point>,
     /// The middle of its text.
@@ -38,7 +38,7 @@ pub struct PlacedArrow {
 
 /// A placed graph.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Middle of each node.
     pub nodes: Vec<Point>,
     /// Each arrow.
@@ -53,7 +53,7 @@ pub struct Layout {
 const SWEEPS: usize = 12;
 
 /// Places a graph.
-pub fn layout(graph: &Graph, metrics: Metrics) -> Layout {
+pub(crate) fn layout(graph: &Graph, metrics: Metrics) -> Layout {
     let mut draft = Draft::new(graph, metrics);
     draft.order();
     draft.align();

@@ -4,31 +4,33 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | [`style`] | colours, or none |
+//! | `style` | colours, or none |
 //! | [`verdict`] | verdicts in words, outcomes and their exit codes |
-//! | [`document`] | the JSON document, schema 1 |
+//! | `document` | the JSON document, schema 1 |
 //! | [`columns`] | a trace in the terminal, one column per thread |
-//! | [`wrap`] | breaking text to a width |
+//! | [`usage`] | processor time and memory of this process |
+//! | `wrap` | breaking text to a width |
 //! | [`finals`] | final states with names |
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
 //! | [`listing`] | the program as text, location by location |
 //! | [`litmus`] | results of litmus tests in herd's form |
 //! | [`dot`] | a graph in Graphviz's language |
-//! | [`layout`] | a graph's nodes and edges placed in layers |
+//! | `layout` | a graph's nodes and edges placed in layers |
 //! | [`svg`] | a placed graph as a picture |
 
 pub mod columns;
-pub mod document;
+mod document;
 pub mod dot;
 pub mod finals;
 pub mod graph;
-pub mod layout;
+mod layout;
 pub mod listing;
 pub mod litmus;
-pub mod style;
+mod style;
 pub mod svg;
+pub mod usage;
 pub mod verdict;
-pub mod wrap;
+mod wrap;
 
 pub use document::{Complaint, Document, Stats};
 pub use style::{Ink, Style};

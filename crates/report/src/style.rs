@@ -40,11 +40,6 @@ impl Style {
     /// Colours by ANSI escapes.
     pub const COLOURED: Self = Self { coloured: true };
 
-    /// Whether escapes are written.
-    pub const fn is_coloured(self) -> bool {
-        self.coloured
-    }
-
     /// `text` in the colour of `ink`, or as it is.
     pub fn paint(self, ink: Ink, text: &str) -> String {
         if self.coloured && !text.is_empty() {

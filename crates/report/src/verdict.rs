@@ -10,8 +10,7 @@
 
 use std::fmt::Write;
 
-use palisade_program::verdict::listed;
-use palisade_program::{Source, Unknown, Verdict};
+use palisade_program::{Source, Unknown, Verdict, listed};
 
 use crate::style::{Ink, Style};
 

@@ -4,20 +4,14 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many terminal cells `text` takes.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
-}
-
-/// `text` padded with blanks on the right to `cells` terminal cells.
-pub fn pad(text: &str, cells: usize) -> String {
-    let missing = cells.saturating_sub(width(text));
-    format!("{text}{}", " ".repeat(missing))
 }
 
 /// Breaks `text` into lines of at most `cells` cells (at least 1); lines after
 /// the first start with `indent` blanks. Never returns an empty list. A word
 /// wider than a line is cut.
-pub fn wrap(text: &str, cells: usize, indent: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, cells: usize, indent: usize) -> Vec<String> {
     let cells = cells.max(1);
     let margin = |blanks: usize| " ".repeat(blanks.min(cells - 1));
     let words = text.trim_start_matches(' ');

@@ -36,13 +36,13 @@ struct Look {
 }
 
 /// The edges that took a structure to another.
-pub fn fired(fixpoint: &Fixpoint) -> BTreeSet<usize> {
+pub(crate) fn fired(fixpoint: &Fixpoint) -> BTreeSet<usize> {
     let edges = 0..fixpoint.taken.len();
     edges.filter(|e| fixpoint.taken[*e].is_some()).collect()
 }
 
 /// Checks that the stored structures are closed under every action on small worlds.
-pub fn confirm(
+pub(crate) fn confirm(
     model: &Model,
     fixpoint: &Fixpoint,
     bounds: &Bounds,

@@ -306,22 +306,11 @@ fn each_literal(f: &Formula, see: &mut impl FnMut(&Formula)) {
 
 /// The atom under an optional negation.
 fn atom_of(literal: &Formula) -> Option<(PredId, &[Var])> {
-    match literal {
+    match literal.unsigned().0 {
         Formula::Atom(p, args) => Some((*p, args)),
-        Formula::Not(inner) => match &**inner {
-            Formula::Atom(p, args) => Some((*p, args)),
-            Formula::Value(_)
-            | Formula::Eq(..)
-            | Formula::Not(_)
-            | Formula::And(_)
-            | Formula::Or(_)
-            | Formula::Ite(..)
-            | Formula::Exists(..)
-            | Formula::Forall(..)
-            | Formula::Tc(_) => None,
-        },
         Formula::Value(_)
         | Formula::Eq(..)
+        | Formula::Not(_)
         | Formula::And(_)
         | Formula::Or(_)
         | Formula::Ite(..)

@@ -57,6 +57,15 @@ impl Formula {
     /// The constant 0.
     pub const FALSE: Self = Self::Value(Kleene::False);
 
+    /// The formula under an optional negation, and whether there is none.
+    pub(crate) fn unsigned(&self) -> (&Self, bool) {
+        if let Self::Not(inner) = self {
+            (inner, false)
+        } else {
+            (self, true)
+        }
+    }
+
     /// Negation, with double negations and constants removed.
     #[must_use]
     #[allow(clippy::should_implement_trait)]

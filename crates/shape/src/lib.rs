@@ -6,14 +6,14 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | input | [`syntax`], [`states`] to a [`model`] |
+//! | input | [`syntax`], `states` to a [`model`] |
 //! | values, structures, formulas | [`kleene`], [`vocabulary`], [`structure`], [`formula`], [`eval`] |
-//! | an action | [`transfer`]: [`focus`], [`coerce`] (by [`rules`]), [`update`] (with differencing), [`blur`] |
+//! | an action | [`transfer`]: [`focus`], [`coerce`] (by `rules`), `update` (with differencing), [`blur`] |
 //! | the set of structures | [`engine`] with a [`join`] |
-//! | the second account | [`naive`], [`concrete`], [`worlds`], [`explore`], [`confirm`] |
+//! | the second account | [`naive`], [`concrete`], [`worlds`], [`explore`], `confirm` |
 //! | output | [`verdict`], [`report`], [`mod@print`], [`draw`] |
 
-pub mod action;
+mod action;
 pub mod analysis;
 mod bindings;
 pub mod blur;
@@ -22,7 +22,7 @@ mod closure;
 pub mod coerce;
 mod compile;
 pub mod concrete;
-pub mod confirm;
+mod confirm;
 mod differencing;
 pub mod draw;
 pub mod engine;
@@ -40,16 +40,16 @@ pub mod print;
 pub mod properties;
 mod query;
 pub mod report;
-pub mod rows;
-pub mod rules;
+mod rows;
+mod rules;
 mod scope;
-pub mod states;
+mod states;
 pub mod structure;
 pub mod syntax;
-pub mod table;
+mod table;
 mod toward;
 pub mod transfer;
-pub mod update;
+mod update;
 pub mod verdict;
 pub mod vocabulary;
 pub mod worlds;

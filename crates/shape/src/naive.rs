@@ -136,11 +136,6 @@ impl World {
         out
     }
 
-    /// Whether all values are definite.
-    pub fn is_concrete(&self) -> bool {
-        self.values.iter().all(|k| *k != Kleene::Half)
-    }
-
     fn equal(&self, u: usize, w: usize) -> Kleene {
         if u != w {
             Kleene::False

@@ -2,7 +2,6 @@
 //!
 //! Place: output; what is printed can be read again by [`crate::syntax::tvs`].
 
-use crate::formula::Formula;
 use crate::kleene::Kleene;
 use crate::structure::Structure;
 use crate::vocabulary::{PredId, Vocabulary};
@@ -47,41 +46,4 @@ pub fn tvs(voc: &Vocabulary, s: &Structure) -> String {
     }
     out.push_str("}\n");
     out
-}
-
-/// A formula as text, with the given variable names.
-pub fn formula(voc: &Vocabulary, names: &[String], f: &Formula) -> String {
-    let var = |v: &crate::formula::Var| {
-        names
-            .get(v.0 as usize)
-            .cloned()
-            .unwrap_or_else(|| format!("v{}", v.0 % 1000))
-    };
-    let go = |f: &Formula| formula(voc, names, f);
-    let join = |fs: &[Formula], sign: &str| {
-        let parts: Vec<String> = fs.iter().map(go).collect();
-        format!("({})", parts.join(sign))
-    };
-    match f {
-        Formula::Value(k) => k.to_string(),
-        Formula::Eq(a, b) => format!("{} == {}", var(a), var(b)),
-        Formula::Atom(p, args) => {
-            let args: Vec<String> = args.iter().map(var).collect();
-            format!("{}({})", voc.get(*p).name, args.join(","))
-        }
-        Formula::Not(f) => format!("!{}", go(f)),
-        Formula::And(fs) => join(fs, " & "),
-        Formula::Or(fs) => join(fs, " | "),
-        Formula::Ite(c, a, b) => format!("({} ? {} : {})", go(c), go(a), go(b)),
-        Formula::Exists(v, f) => format!("(E({}) {})", var(v), go(f)),
-        Formula::Forall(v, f) => format!("(A({}) {})", var(v), go(f)),
-        Formula::Tc(tc) => format!(
-            "(TC ({},{})({},{}) {})",
-            var(&tc.from),
-            var(&tc.to),
-            var(&tc.a),
-            var(&tc.b),
-            go(&tc.body)
-        ),
-    }
 }

@@ -25,7 +25,7 @@ const MAX_CLAUSES: usize = 64;
 
 /// What a rule concludes.
 #[derive(Clone, Debug)]
-pub enum Head {
+pub(crate) enum Head {
     /// The predicate has this value.
     Atom(PredId, Vec<Var>, bool),
     /// The two are equal, or are not.
@@ -36,7 +36,7 @@ pub enum Head {
 
 /// A rule `body ==> head`, with the body's other variables existentially bound.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// The conclusion.
     pub head: Head,
     /// The body as a formula over the head's variables.
@@ -55,8 +55,6 @@ pub struct Rule {
     pub(crate) equality: bool,
     /// Where it comes from, for people.
     pub origin: String,
-    /// Which source it comes from.
-    pub source: Source,
 }
 
 /// The kinds of sources.
@@ -96,7 +94,7 @@ impl Axiom {
 }
 
 /// Axioms from the declared properties of all predicates.
-pub fn property_axioms(voc: &Vocabulary) -> Vec<Axiom> {
+pub(crate) fn property_axioms(voc: &Vocabulary) -> Vec<Axiom> {
     let (a, b, c) = (Var(u32::MAX), Var(u32::MAX - 1), Var(u32::MAX - 2));
     let mut out = Vec::new();
     for p in voc.ids() {
@@ -149,7 +147,7 @@ pub fn property_axioms(voc: &Vocabulary) -> Vec<Axiom> {
 }
 
 /// Axioms from the definitions of instrumentation predicates.
-pub fn definition_axioms(voc: &Vocabulary) -> Vec<Axiom> {
+pub(crate) fn definition_axioms(voc: &Vocabulary) -> Vec<Axiom> {
     let mut out = Vec::new();
     for p in voc.instrumentation() {
         let pred = voc.get(p);
@@ -174,7 +172,7 @@ pub struct Rules {
 }
 
 /// Turns axioms into rules and clauses.
-pub fn rules(axioms: &[Axiom]) -> Rules {
+pub(crate) fn rules(axioms: &[Axiom]) -> Rules {
     let mut out = Rules::default();
     let mut known: BTreeSet<Vec<(PredId, bool)>> = BTreeSet::new();
     for axiom in axioms {
@@ -236,22 +234,12 @@ fn clauses(f: &Formula) -> Vec<Vec<Formula>> {
 }
 
 fn head_of(literal: &Formula) -> Option<Head> {
-    match literal {
-        Formula::Atom(p, args) => Some(Head::Atom(*p, args.clone(), true)),
-        Formula::Eq(a, b) => Some(Head::Eq(*a, *b, true)),
-        Formula::Not(inner) => match &**inner {
-            Formula::Atom(p, args) => Some(Head::Atom(*p, args.clone(), false)),
-            Formula::Eq(a, b) => Some(Head::Eq(*a, *b, false)),
-            Formula::Value(_)
-            | Formula::Not(_)
-            | Formula::And(_)
-            | Formula::Or(_)
-            | Formula::Ite(..)
-            | Formula::Exists(..)
-            | Formula::Forall(..)
-            | Formula::Tc(_) => None,
-        },
+    let (formula, positive) = literal.unsigned();
+    match formula {
+        Formula::Atom(p, args) => Some(Head::Atom(*p, args.clone(), positive)),
+        Formula::Eq(a, b) => Some(Head::Eq(*a, *b, positive)),
         Formula::Value(_)
+        | Formula::Not(_)
         | Formula::And(_)
         | Formula::Or(_)
         | Formula::Ite(..)
@@ -333,7 +321,6 @@ fn rule<'a>(head: Head, others: impl Iterator<Item = &'a Formula>, axiom: &Axiom
         vars,
         uses,
         origin: axiom.origin.clone(),
-        source: axiom.source,
     })
 }
 

@@ -13,7 +13,11 @@ use crate::syntax::elaborate::BUILT_IN;
 use crate::vocabulary::PredId;
 
 /// Builds the structures; errors go to `errors`.
-pub fn build(model: &Model, list: &[StructureAst], errors: &mut Diagnostics) -> Vec<Structure> {
+pub(crate) fn build(
+    model: &Model,
+    list: &[StructureAst],
+    errors: &mut Diagnostics,
+) -> Vec<Structure> {
     list.iter()
         .filter_map(|ast| structure(model, ast, errors))
         .collect()

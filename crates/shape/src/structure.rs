@@ -264,14 +264,6 @@ impl Structure {
                 (0..a_may.len()).all(|r| a_may[r] & !b_may[r] == 0 && b_must[r] & !a_must[r] == 0)
             })
     }
-
-    /// Whether every value is definite and no object is a summary object.
-    pub fn is_concrete(&self, voc: &Vocabulary) -> bool {
-        voc.ids().all(|p| {
-            let (may, must) = self.planes(voc, p);
-            may == must
-        })
-    }
 }
 
 /// Rewrites a row index of `digits` digits base `from_n` into base `to_n`, digit by digit.

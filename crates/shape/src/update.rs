@@ -68,7 +68,7 @@ impl Instrumentation {
 
 /// The structure grew beyond the size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge;
+pub(crate) struct TooLarge;
 
 /// Applies the action for one binding; the result is to be coerced by what is dirty.
 pub(crate) fn update(

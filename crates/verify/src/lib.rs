@@ -29,9 +29,7 @@ pub use knowledge::Knowledge;
 pub use method::falsify::{Bug, falsify};
 pub use method::parameterised::refusal;
 pub use palisade_certify::Certificate;
-pub use question::{
-    Buffers, Extrapolate, Keep, Options, Promote, Purpose, Sharing, Sizes, Strategy,
-};
+pub use question::{Buffers, Extrapolate, Goal, Keep, Options, Promote, Sharing, Sizes, Strategy};
 pub use reduction::generalise::{Threads, with_threads};
 pub use reduction::joins::waits_for_all;
 pub use reduction::model::{cell_values, stored_values};

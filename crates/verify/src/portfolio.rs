@@ -25,7 +25,7 @@ use palisade_program::{Cell, Model, Program, Span};
 
 use crate::answer::{Gap, Weak};
 use crate::knowledge::Knowledge;
-use crate::question::{Buffers, Extrapolate, Options, Promote, Purpose, Strategy};
+use crate::question::{Buffers, Extrapolate, Goal, Options, Promote, Strategy};
 use crate::reduction::model::Encoding;
 use crate::reduction::{Layer, Stack};
 
@@ -431,7 +431,7 @@ pub(crate) fn rows(
     }
     let mut rows = Vec::new();
     let falsify = options.falsify && options.refine;
-    if options.purpose == Purpose::Placement && options.model == Model::Rma {
+    if options.goal == Goal::Placement && options.model == Model::Rma {
         return placement(program, base, options, knowledge);
     }
     let encodings = knowledge.in_order(encodings(program, options)?);
@@ -469,7 +469,7 @@ pub(crate) fn rows(
         rows.push(all.when(When::AllStatesSeen));
     }
     rows.extend(searches(base, &encodings, options));
-    if options.purpose == Purpose::Repair && options.model == Model::Rma {
+    if options.goal == Goal::Repair && options.model == Model::Rma {
         rows.extend(saturated(base));
     }
     Ok(rows)

@@ -15,7 +15,7 @@ use crate::answer::Progress;
 
 /// What a verdict is for: it decides how far the portfolio goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Purpose {
+pub enum Goal {
     /// The user's question: everything is tried, and a proof has a certificate.
     #[default]
     Verdict,
@@ -158,7 +158,7 @@ pub struct Options {
     /// Most abstract states of one search.
     pub max_states: usize,
     /// What the verdict is for.
-    pub purpose: Purpose,
+    pub goal: Goal,
     /// Most rounds of refinement.
     pub max_rounds: usize,
     /// When to stop.
@@ -194,7 +194,7 @@ impl Default for Options {
             certify: true,
             falsify: false,
             max_states: 4_000_000,
-            purpose: Purpose::default(),
+            goal: Goal::default(),
             max_rounds: 200,
             deadline: None,
             cancel: Arc::default(),

@@ -78,13 +78,13 @@ pub(crate) enum BenchModel {
 }
 
 impl BenchModel {
-    /// The models, in the order of the rows.
-    pub(crate) fn models(self) -> Vec<Model> {
+    /// The model, if it is one.
+    pub(crate) const fn model(self) -> Option<Model> {
         match self {
-            Self::Sc => vec![Model::Sc],
-            Self::Tso => vec![Model::Tso],
-            Self::Pso => vec![Model::Pso],
-            Self::All => vec![Model::Sc, Model::Pso, Model::Tso],
+            Self::Sc => Some(Model::Sc),
+            Self::Tso => Some(Model::Tso),
+            Self::Pso => Some(Model::Pso),
+            Self::All => None,
         }
     }
 }

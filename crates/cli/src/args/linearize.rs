@@ -44,8 +44,7 @@ pub(crate) struct LinearizeArgs {
         help_heading = "Output"
     )]
     pub(crate) dump: Option<DrawingFormat>,
-    /// The folder for drawings [default: a folder for temporary files, and only the structure
-    /// that a proof failed at]
+    /// The folder for drawings; without --dump only the structure that a proof failed at
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Print something else instead of a verdict

@@ -1,18 +1,13 @@
 //! `palisade abstract`: the Boolean program of a program and its predicates.
 
-use palisade_abstraction::bp::export::{self, ExportError};
 use palisade_abstraction::command::Unsupported;
 use palisade_abstraction::cores::ByCores;
 use palisade_abstraction::cubes::CubeSearch;
 use palisade_abstraction::enumerate::BySize;
-use palisade_abstraction::hints;
-use palisade_abstraction::predicates::Predicates;
-use palisade_abstraction::rooms::{self, Rooms};
-use palisade_abstraction::space::Space;
-use palisade_checker::search::initial_data;
+use palisade_boolean::export::{self, Construction, ExportError, construct};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::{Limits, Prover};
-use palisade_program::{Count, Program, Template, Unknown};
+use palisade_program::{Program, Unknown};
 use palisade_report::{Document, Outcome, Stats};
 
 use crate::CommandResult;
@@ -66,17 +61,6 @@ fn made(
     program: &Program,
     prover: &mut Prover,
 ) -> Result<(String, usize), ExportError> {
-    let once = |t: &Template| t.count == Count::Once;
-    let expand = args.expand || args.copies.is_some() || program.templates.iter().all(once);
-    let threads = if expand {
-        program.instances(args.copies.unwrap_or(2))
-    } else if let Some(obstacle) = rooms::obstacle(program) {
-        return Err(obstacle.into());
-    } else {
-        Rooms::instances(program)
-    };
-    let space = Space::new(program, threads, args.explicit);
-    let atoms = hints::atoms(&space)?;
     let search: &dyn CubeSearch = match args.strategy {
         TableStrategy::Enumerate => &BySize,
         TableStrategy::Cores => &ByCores,
@@ -85,20 +69,15 @@ fn made(
         max_size: args.cube_size,
         cartesian: args.cartesian,
     };
-    let initial = initial_data(&space);
+    let how = Construction {
+        expand: args.expand || args.copies.is_some(),
+        copies: args.copies.unwrap_or(2),
+        explicit: args.explicit,
+        search,
+        options,
+    };
     let heading = export::heading(program.source.name(), search.name(), options);
-    if expand {
-        let mut table = Predicates::default();
-        for atom in atoms {
-            table.add(atom);
-        }
-        let made = export::export(&space, &table, &initial, prover, search, options)?;
-        return Ok((format!("{heading}{made}"), table.len()));
-    }
-    let (table, rooms) = Rooms::new(&space, atoms)?;
-    let kept = (&table, &rooms);
-    let made = export::export_templates(&space, kept, &initial, prover, search, options)?;
-    let count = (0..table.len()).filter(|p| rooms.origin(*p) == *p).count();
+    let (made, count) = construct(program, how, prover)?;
     Ok((format!("{heading}{made}"), count))
 }
 

@@ -1,20 +1,15 @@
 //! `palisade check`: search of a Boolean broadcast program with a given number of
 //! threads, which are counted, or with any number.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use palisade_abstraction::bp::ast;
-use palisade_abstraction::bp::resolve::{Resolved, resolve};
-use palisade_abstraction::bp::{BpError, parse};
-use palisade_checker::broadcast::{Options, Stop, Target};
-use palisade_checker::counted::{self, Checker, Run, RunStep};
-use palisade_checker::cover::{self, Any};
+use palisade_boolean::ast::Copies;
+use palisade_boolean::check::{Options, check};
+use palisade_boolean::resolve::resolve;
+use palisade_boolean::{BpError, parse};
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_logic::{Limits, Reason};
-use palisade_program::{
-    AssertKind, Bound, Broken, Source, Trace, TraceStep, Unknown, Verdict, Violation,
-};
+use palisade_logic::Limits;
+use palisade_program::Verdict;
 use palisade_report::{Document, Ink, Outcome, Stats, columns, verdict};
 use palisade_verify::Threads;
 
@@ -22,14 +17,6 @@ use crate::CommandResult;
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::input;
-
-/// What a search found.
-struct Found {
-    run: Result<Option<Box<Run>>, Stop>,
-    states: usize,
-    /// In words.
-    summary: String,
-}
 
 pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     let source = input::read(&args.file)?;
@@ -41,7 +28,7 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
         }
     };
     let mut threads = resolved.threads.iter();
-    let many = threads.any(|t| t.copies == ast::Copies::Any);
+    let many = threads.any(|t| t.copies == Copies::Any);
     let threads = match args.threads {
         Some(threads) => threads,
         None if many => anyhow::bail!("how many threads? say --threads 2, or --threads any"),
@@ -64,13 +51,8 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
             ..Limits::default()
         },
     };
-    let found = match threads {
-        Threads::Exactly(_) => with_number(&resolved, &options),
-        Threads::Any => with_any(&resolved, &options),
-    };
-    let verdict = context
-        .limits
-        .explain(judge(&resolved, &source, &found.run));
+    let found = check(&resolved, &source, threads == Threads::Any, &options);
+    let verdict = context.limits.explain(found.verdict);
     let mut text = verdict::line(&verdict, &source, context.style);
     if let Verdict::Violated(violation) = &verdict {
         let table = columns::render(&violation.trace, &source, context.style, context.width);
@@ -98,96 +80,6 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     Ok(Outcome::from(&verdict))
 }
 
-fn with_number(program: &Resolved, options: &Options) -> Found {
-    let mut checker = Checker::new(program, options);
-    let run = checker.run().map(|outcome| match outcome {
-        counted::Outcome::Safe => None,
-        counted::Outcome::Violated(run) => Some(run),
-    });
-    let states = checker.state_count();
-    let running = checker.thread_names().len();
-    Found {
-        run,
-        states,
-        summary: format!("{running} threads, {states} states"),
-    }
-}
-
-fn with_any(program: &Resolved, options: &Options) -> Found {
-    let (outcome, effort) = cover::check(program, options);
-    let threads = match &outcome {
-        Ok(Any::Violated(n, _)) => format!("{n} threads"),
-        Ok(Any::Safe) | Err(_) => "any number of threads".to_owned(),
-    };
-    Found {
-        run: outcome.map(|outcome| match outcome {
-            Any::Safe => None,
-            Any::Violated(_, run) => Some(run),
-        }),
-        states: effort.pairs,
-        summary: format!(
-            "{threads}, {} pairs of shared and local state, a basis of {}",
-            effort.pairs, effort.basis
-        ),
-    }
-}
-
 fn diagnostic(error: BpError) -> Diagnostic {
     Diagnostic::error(error.span, error.message).help(error.help)
-}
-
-fn judge(program: &Resolved, source: &Source, found: &Result<Option<Box<Run>>, Stop>) -> Verdict {
-    let trace = match found {
-        Ok(None) => return Verdict::Holds,
-        Ok(Some(run)) => run,
-        Err(stop) => return Verdict::Unknown(unknown(stop)),
-    };
-    let (broken, span) = match trace.target {
-        Target::Assert(span) => (Broken::Assert(AssertKind::User), span),
-        Target::Never(number) => (Broken::Property(number), program.never[number].1),
-    };
-    let message = match trace.target {
-        Target::Assert(_) => format!("assertion failed: {}", source.slice(span)),
-        Target::Never(_) => format!("never {}", source.slice(span)),
-    };
-    Verdict::Violated(Box::new(Violation {
-        broken,
-        span,
-        message,
-        trace: shown(source, trace),
-    }))
-}
-
-fn unknown(stop: &Stop) -> Unknown {
-    match stop {
-        Stop::Limit(Reason::Cancelled) => Unknown::Interrupted,
-        Stop::Limit(Reason::Deadline) => Unknown::Time,
-        Stop::Limit(reason) => Unknown::GaveUp(reason.to_string()),
-        Stop::States(states) => Unknown::Bound(vec![Bound::BooleanStates(*states)]),
-        Stop::Choices(bits) => Unknown::GaveUp(format!(
-            "a step chooses {bits} values freely: too many successors"
-        )),
-    }
-}
-
-/// The trace as all engines show theirs: Booleans are 0 and 1.
-fn shown(source: &Source, run: &Run) -> Trace {
-    let values = |list: &[(String, bool)]| -> BTreeMap<String, i64> {
-        let number = |(n, v): &(String, bool)| (n.clone(), i64::from(*v));
-        list.iter().map(number).collect()
-    };
-    let step = |step: &RunStep| TraceStep {
-        thread: step.thread,
-        by_memory: false,
-        span: step.span,
-        text: source.slice(step.span).to_owned(),
-        memory: values(&step.shared),
-        locals: values(&step.locals),
-        buffers: BTreeMap::new(),
-    };
-    Trace {
-        threads: run.threads.clone(),
-        initial: values(&run.start),
-        steps: run.steps.iter().map(step).collect(),
-    }
 }

@@ -2,11 +2,6 @@
 
 mod abstract_;
 mod bench;
-mod bench_constructions;
-mod bench_fences;
-mod bench_rma;
-mod bench_sapa;
-mod bench_soft;
 mod certify;
 mod check;
 mod completions;
@@ -17,15 +12,13 @@ mod linearize;
 mod litmus;
 mod man;
 mod reduce;
-mod rows;
 mod shape;
 mod show;
-mod suites;
 mod svcomp;
 mod verify;
 
 use crate::CommandResult;
-use crate::args::{Command, SuiteArg};
+use crate::args::Command;
 use crate::context::Context;
 
 /// Runs a command.
@@ -43,15 +36,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Show(args) => show::run(&args, context),
         Command::Abstract(args) => abstract_::run(&args, context),
         Command::Check(args) => check::run(&args, context),
-        Command::Bench(args) => match args.suite {
-            SuiteArg::Cupex => bench::run(&args, context),
-            SuiteArg::Fences => bench_fences::run(&args, context),
-            SuiteArg::Rma if args.constructions => bench_constructions::run(&args, context),
-            SuiteArg::Rma => bench_rma::run(&args, context),
-            SuiteArg::Sapa => bench_sapa::run(&args, context),
-            SuiteArg::Soft => bench_soft::run(&args, context),
-            SuiteArg::Svcomp => svcomp::run(&args, context),
-        },
+        Command::Bench(args) => bench::run(&args, context),
         Command::Completions(args) => Ok(completions::run(&args, context)),
         Command::Man => man::run(context),
     }

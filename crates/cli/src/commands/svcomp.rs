@@ -15,7 +15,7 @@ use palisade_verify::{Options, verify};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{BenchArgs, BenchModel, CArgs, IntsArg};
+use crate::args::{BenchArgs, CArgs, IntsArg};
 use crate::c_task::Task;
 use crate::context::Context;
 use crate::input;
@@ -86,12 +86,8 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
 }
 
 /// Tasks are about SC unless another model is asked for.
-const fn model(args: &BenchArgs) -> Model {
-    match args.model {
-        BenchModel::Sc | BenchModel::All => Model::Sc,
-        BenchModel::Tso => Model::Tso,
-        BenchModel::Pso => Model::Pso,
-    }
+fn model(args: &BenchArgs) -> Model {
+    args.model.model().unwrap_or(Model::Sc)
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {

@@ -8,7 +8,7 @@ use palisade_program::{GlobalId, LocalId, Span, TemplateId};
 
 use super::Failure;
 use super::condition::{Equation, Listed, Prop, Quantifier, Question, Right};
-use super::init::{Literal, LocRef};
+use super::init::{Item, Literal, LocRef};
 use super::memory::Layout;
 use super::ty::Ty;
 use crate::diagnostic::Diagnostic;
@@ -108,6 +108,23 @@ impl Condition {
         let all = self.shown.iter().chain(&self.hidden);
         all.flat_map(|o| o.slots.iter().map(|slot| (slot, o.ty)))
     }
+}
+
+/// Every processor that is named is there.
+pub(super) fn check_processors(
+    is_there: &dyn Fn(u32) -> bool,
+    items: &[Item],
+    question: &Question,
+) -> Result<(), Failure> {
+    let in_init = items.iter().map(|item| (&item.loc, item.span));
+    for (loc, span) in in_init.chain(locations(question)) {
+        if let LocRef::Reg { proc, .. } = loc
+            && !is_there(*proc)
+        {
+            return Err(Diagnostic::error(span, format!("the test has no P{proc}")).into());
+        }
+    }
+    Ok(())
 }
 
 /// All locations that a question names, with the places.

@@ -8,6 +8,7 @@
 //! | `gaps` | places for further statements |
 //! | `lower` | the Program, from the tree |
 //! | `format` | the same program with the white space of the house |
+//! | `predicates` | predicates from another file |
 //! | `print` | text, from any Program |
 //! | `suggest` | did you mean |
 
@@ -17,11 +18,13 @@ mod gaps;
 pub(crate) mod lexer;
 mod lower;
 pub(crate) mod parser;
+mod predicates;
 mod print;
 pub(crate) mod suggest;
 pub(crate) mod token;
 
 pub use format::format;
+pub use predicates::with_predicates;
 pub use print::print;
 
 use palisade_program::{Gap, Program, Source};

@@ -156,8 +156,8 @@ fn place(program: &Program, analysis: &Analysis, edge: usize) -> String {
     }
 }
 
-/// Draws what was asked for, and in any case the structure that the proof failed at; says
-/// where.
+/// Draws what was asked for, or the structure that the proof failed at, into the folder that
+/// was given; says where. Without one nothing is written.
 fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result<Option<String>> {
     if let (Some(format), Some(folder)) = (args.dump, &args.out) {
         let count = drawings::write(&proof.analysis, format, folder)?;
@@ -166,8 +166,11 @@ fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result
     let Some(message) = proof.analysis.fixpoint.messages.first() else {
         return Ok(None);
     };
-    let folder = args.out.clone().unwrap_or_else(std::env::temp_dir);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let Some(folder) = &args.out else {
+        let hint = "--out FOLDER draws the abstract structure at which the proof fails";
+        return Ok(Some(hint.to_owned()));
+    };
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let stem = Path::new(program.source.name()).file_stem();
     let stem = stem.map_or("structure".into(), |stem| stem.to_string_lossy());
     let path = folder.join(format!("palisade-{stem}.svg"));

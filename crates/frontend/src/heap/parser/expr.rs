@@ -18,12 +18,7 @@ impl Reader<'_> {
     /// An expression where `=` would be a likely slip for `==`.
     pub(super) fn condition(&mut self) -> Parse<Expr> {
         let cond = self.expr()?;
-        if self.is_sym("=") {
-            let error = Diagnostic::error(self.span(), "assignment used as a condition")
-                .label("this assigns")
-                .help("use `==` to compare");
-            return Err(self.error(error));
-        }
+        self.no_assignment()?;
         Ok(cond)
     }
 

@@ -38,6 +38,12 @@ pub(super) fn parse(source: &Source, lexed: Lexed, errors: &mut Vec<Diagnostic>)
 /// The parser, around the place in the tokens that it shares with `.pal`.
 struct Reader<'a>(Parser<'a>);
 
+impl<'a> AsMut<Parser<'a>> for Reader<'a> {
+    fn as_mut(&mut self) -> &mut Parser<'a> {
+        &mut self.0
+    }
+}
+
 impl<'a> Deref for Reader<'a> {
     type Target = Parser<'a>;
 

@@ -4,9 +4,8 @@ use palisade_program::Span;
 use palisade_program::heap::CommitKind;
 
 use super::{ONLY_ITEM_WORDS, Reader};
-use crate::diagnostic::Diagnostic;
 use crate::heap::ast::{Expr, ExprKind, Fact, FactKind, Path, Stmt, StmtKind};
-use crate::pal::parser::{Failed, Parse};
+use crate::pal::parser::{Parse, block};
 use crate::pal::token::Tok;
 
 const SEMICOLON: &str = "end the statement with `;`";
@@ -20,49 +19,12 @@ const STATEMENT_WORDS: &[&str] = &[
 impl Reader<'_> {
     /// `{ ... }` with the span of the braces.
     pub(super) fn block(&mut self) -> Parse<(Vec<Stmt>, Span)> {
-        let open = self.span();
-        self.need_sym("{", "open the block with `{`")?;
-        let mut body = Vec::new();
-        while !self.is_sym("}") {
-            if self.at_end() || ONLY_ITEM_WORDS.contains(&self.word()) {
-                let error = Diagnostic::error(open, "unclosed `{`")
-                    .label("this block is never closed")
-                    .help(format!("add the missing `}}` before {}", self.found()));
-                return Err(self.error(error));
-            }
-            if self.too_many_errors() {
-                return Err(Failed);
-            }
-            let (start, depth) = (self.at, self.depth);
-            if let Ok(stmt) = self.stmt() {
-                body.push(stmt);
-            } else {
-                self.depth = depth;
-                self.recover_stmt(start);
-            }
-        }
-        let close = self.advance().span;
-        Ok((body, open.to(close)))
-    }
-
-    /// After an error: skips past the statement's `;`, or up to a `}` or a word that
-    /// starts a statement. Blocks on the way are skipped whole.
-    fn recover_stmt(&mut self, start: usize) {
-        let mut open = 0_u32;
-        while !self.at_end() && !ONLY_ITEM_WORDS.contains(&self.word()) {
-            let fresh = self.at > start;
-            let word = self.word();
-            if open == 0 && ((fresh && STATEMENT_WORDS.contains(&word)) || self.is_sym("}")) {
-                return;
-            }
-            let (semicolon, closed) = (self.is_sym(";"), self.is_sym("}"));
-            open += u32::from(self.is_sym("{"));
-            open -= u32::from(closed);
-            self.advance();
-            if open == 0 && (semicolon || closed) {
-                return;
-            }
-        }
+        block(
+            self,
+            |word| ONLY_ITEM_WORDS.contains(&word),
+            STATEMENT_WORDS,
+            Self::stmt,
+        )
     }
 
     fn stmt(&mut self) -> Parse<Stmt> {

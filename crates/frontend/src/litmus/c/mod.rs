@@ -18,7 +18,7 @@ use super::emit::Emitter;
 use super::init::{Item, LocRef};
 use super::lexer::Token;
 use super::memory::Layout;
-use super::observe::{Register, RegisterMap};
+use super::observe::{Register, RegisterMap, check_processors};
 use super::{Failure, Threads};
 use crate::diagnostic::Diagnostic;
 use ast::{Expr, ExprKind, Function, Stmt, StmtKind};
@@ -33,7 +33,12 @@ pub(super) fn build(
 ) -> Result<Threads, Vec<Diagnostic>> {
     let one = |e: Failure| vec![*e];
     let functions = parse::parse(tokens).map_err(one)?;
-    check_processors(&functions, items, question).map_err(one)?;
+    check_processors(
+        &|p| functions.iter().any(|of| of.proc == p),
+        items,
+        question,
+    )
+    .map_err(one)?;
     for function in &functions {
         declare_params(function, layout).map_err(one)?;
     }
@@ -53,23 +58,6 @@ pub(super) fn build(
     } else {
         Err(errors)
     }
-}
-
-/// Every processor that is named has a function.
-fn check_processors(
-    functions: &[Function],
-    items: &[Item],
-    question: &Question,
-) -> Result<(), Failure> {
-    let in_init = items.iter().map(|item| (&item.loc, item.span));
-    for (loc, span) in in_init.chain(super::observe::locations(question)) {
-        if let LocRef::Reg { proc, .. } = loc
-            && !functions.iter().any(|f| f.proc == *proc)
-        {
-            return Err(Diagnostic::error(span, format!("the test has no P{proc}")).into());
-        }
-    }
-    Ok(())
 }
 
 /// Makes the locations that the parameters name, and finds those whose address

@@ -20,7 +20,7 @@ use super::emit::Emitter;
 use super::init::{Item, LocRef};
 use super::lexer::Token;
 use super::memory::Layout;
-use super::observe::{Register, RegisterMap};
+use super::observe::{Register, RegisterMap, check_processors};
 use super::split::Arch;
 use super::ty::Ty;
 use super::{Failure, Threads};
@@ -62,7 +62,7 @@ pub(super) fn build(
     for column in &columns {
         outlines.push(outline(column, arch, items, question, layout).map_err(one)?);
     }
-    check_processors(&columns, items, question).map_err(one)?;
+    check_processors(&|p| columns.iter().any(|of| of.proc == p), items, question).map_err(one)?;
     for (thread, outline) in outlines.iter_mut().enumerate() {
         survey(outline, thread, arch, layout).map_err(one)?;
     }
@@ -255,23 +255,6 @@ fn initial_register(
         outline.types.insert(reg.base.clone(), ty);
     }
     outline.mentioned.entry(reg.base).or_insert(item.span);
-    Ok(())
-}
-
-/// Every processor that is named has a column.
-fn check_processors(
-    columns: &[Column],
-    items: &[Item],
-    question: &Question,
-) -> Result<(), Failure> {
-    let in_init = items.iter().map(|item| (&item.loc, item.span));
-    for (loc, span) in in_init.chain(super::observe::locations(question)) {
-        if let LocRef::Reg { proc, .. } = loc
-            && !columns.iter().any(|c| c.proc == *proc)
-        {
-            return Err(Diagnostic::error(span, format!("the test has no P{proc}")).into());
-        }
-    }
     Ok(())
 }
 

@@ -9,9 +9,9 @@ use palisade_program::{
 
 use super::code::{Binding, Code};
 use super::expr::read_local;
-use super::range::Range;
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, Name, Place};
+use crate::range::Range;
 
 /// What a place stands for.
 pub(super) enum Target {

@@ -17,10 +17,10 @@ use palisade_program::{
 use super::graph::Graph;
 use super::jump::LabelInfo;
 use super::loops::Loop;
-use super::range::{Range, range_of};
 use super::{Context, Finished, is_private, unused_variable};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Name, Stmt};
+use crate::range::{Range, range_of};
 
 /// What a local name stands for.
 #[derive(Clone, Debug)]

@@ -264,6 +264,11 @@ impl<'a> Context<'a> {
             }
             return None;
         };
+        self.interval(lo, hi)
+    }
+
+    /// The values from `lo` to `hi`.
+    pub(super) fn interval(&mut self, lo: &Expr, hi: &Expr) -> Option<Domain> {
         let span = lo.span.to(hi.span);
         let (lo, hi) = (self.constant(lo)?, self.constant(hi)?);
         if lo > hi {

@@ -7,9 +7,9 @@ use palisade_program::{BinOp, Domain, Expr as Value, LocalAtom, LocalExpr, Local
 
 use super::access::{Target, fits};
 use super::code::{Binding, Code};
-use super::range::Range;
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind};
+use crate::range::Range;
 
 /// The expression that reads a local.
 pub(super) fn read_local(local: LocalId) -> LocalExpr {
@@ -88,7 +88,7 @@ impl Code<'_, '_> {
                 read_local(result)
             }
             ExprKind::Call(name, args) => self.call_value(name, args, e.span),
-            ExprKind::ChooseRange(lo, hi) => match self.choice(lo, hi) {
+            ExprKind::ChooseRange(lo, hi) => match self.context.interval(lo, hi) {
                 Some(domain) => self.havoc(Some(domain), e.span),
                 None => Value::Const(0),
             },
@@ -127,20 +127,6 @@ impl Code<'_, '_> {
             self.graph.edge(from, step, join, e.span);
         }
         self.here = join;
-    }
-
-    fn choice(&mut self, lo: &Expr, hi: &Expr) -> Option<Domain> {
-        let span = lo.span.to(hi.span);
-        let (lo, hi) = (self.context.constant(lo)?, self.context.constant(hi)?);
-        if lo > hi {
-            self.report(
-                Diagnostic::error(span, "empty range")
-                    .label(format!("{lo} is above {hi}"))
-                    .help("write the least value first; both ends belong to the range"),
-            );
-            return None;
-        }
-        Some(Domain { lo, hi })
     }
 
     /// Multiplication needs a constant side, division a positive constant divisor.
@@ -182,7 +168,7 @@ impl Code<'_, '_> {
         match &e.kind {
             ExprKind::Any => self.emit(Step::Havoc { dst: local, domain }, span),
             ExprKind::ChooseRange(lo, hi) if domain.is_none() => {
-                if let Some(domain) = self.choice(lo, hi) {
+                if let Some(domain) = self.context.interval(lo, hi) {
                     let domain = Some(domain);
                     self.emit(Step::Havoc { dst: local, domain }, span);
                 }

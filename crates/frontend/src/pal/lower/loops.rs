@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use palisade_program::{BinOp, LocId, LocalExpr, LocalId, Span, Step};
 
 use super::code::{Binding, Code};
-use super::range::Range;
 use super::walk::{initial_assignment, is_plain, touches};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, Stmt, StmtKind};
+use crate::range::Range;
 
 /// A loop around the current statement.
 pub(super) struct Loop {

@@ -13,7 +13,6 @@
 //! | `expr`, `access` | expressions; places in memory, index and domain checks |
 //! | `rmw`, `remote`, `call` | atomic operations; put, get, flush; inlined functions |
 //! | `property` | `never`, `finally`, `predicate` |
-//! | `range` | intervals, to leave out checks that cannot fail |
 //! | `walk` | questions about the syntax tree |
 
 mod access;
@@ -26,7 +25,6 @@ mod graph;
 mod jump;
 mod loops;
 mod property;
-mod range;
 mod remote;
 mod rmw;
 mod stmt;

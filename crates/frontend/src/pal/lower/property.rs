@@ -8,10 +8,10 @@ use palisade_program::{
 };
 
 use super::call::wrap_of;
-use super::range::{Range, range_of};
 use super::{Context, Finished};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, File, Item, Name, Place, Thread, ThreadPick};
+use crate::range::{Range, range_of};
 
 /// Largest array that a property may read by a computed index.
 const MAX_CASES: usize = 256;

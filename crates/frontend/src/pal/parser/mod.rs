@@ -15,6 +15,7 @@ use super::ast::{File, Name};
 use super::lexer::Lexed;
 use super::token::{Tok, Token, is_reserved};
 use crate::diagnostic::Diagnostic;
+pub(crate) use stmt::block;
 
 /// How deep statements and parentheses may nest.
 const MAX_DEPTH: u32 = 100;
@@ -56,6 +57,12 @@ pub(crate) struct Parser<'a> {
     pub(crate) errors: Vec<Diagnostic>,
     skipped: HashSet<String>,
     pub(crate) depth: u32,
+}
+
+impl AsMut<Self> for Parser<'_> {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -217,6 +224,17 @@ impl<'a> Parser<'a> {
         let text = word.to_owned();
         let span = self.advance().span;
         Ok(Name { text, span })
+    }
+
+    /// Complains about `=` where it would be a likely slip for `==`.
+    pub(crate) fn no_assignment(&mut self) -> Parse<()> {
+        if self.is_sym("=") {
+            let error = Diagnostic::error(self.span(), "assignment used as a condition")
+                .label("this assigns")
+                .help("use `==` to compare");
+            return Err(self.error(error));
+        }
+        Ok(())
     }
 
     /// Runs `f` one level deeper.

@@ -16,58 +16,65 @@ const STATEMENT_WORDS: &[&str] = &[
     "atomic", "fence", "return", "local", "int",
 ];
 
-impl Parser<'_> {
-    /// `{ ... }` with the span of the braces.
-    pub(super) fn block(&mut self) -> Parse<(Vec<Stmt>, Span)> {
-        let open = self.span();
-        self.need_sym("{", "open the block with `{`")?;
-        let mut body = Vec::new();
-        while !self.is_sym("}") {
-            if self.at_end() || self.at_item_in_block() {
-                let error = Diagnostic::error(open, "unclosed `{`")
-                    .label("this block is never closed")
-                    .help(format!("add the missing `}}` before {}", self.found()));
-                return Err(self.error(error));
-            }
-            if self.too_many_errors() {
-                return Err(super::Failed);
-            }
-            let (start, depth) = (self.at, self.depth);
-            if let Ok(stmt) = self.stmt() {
-                body.push(stmt);
-            } else {
-                self.depth = depth;
-                self.recover_stmt(start);
-            }
+/// `{ ... }` with the span of the braces; `reader` is this parser or one around it. `is_item` says
+/// which words can only start a declaration at the top level: a brace is missing above them.
+/// Recovery from an error may stop at `words`.
+pub(crate) fn block<'a, R: AsMut<Parser<'a>>, S>(
+    reader: &mut R,
+    is_item: fn(&str) -> bool,
+    words: &[&str],
+    stmt: fn(&mut R) -> Parse<S>,
+) -> Parse<(Vec<S>, Span)> {
+    let open = reader.as_mut().span();
+    reader.as_mut().need_sym("{", "open the block with `{`")?;
+    let mut body = Vec::new();
+    loop {
+        let parser = reader.as_mut();
+        if parser.is_sym("}") {
+            return Ok((body, open.to(parser.advance().span)));
         }
-        let close = self.advance().span;
-        Ok((body, open.to(close)))
+        if parser.at_end() || is_item(parser.word()) {
+            let error = Diagnostic::error(open, "unclosed `{`")
+                .label("this block is never closed")
+                .help(format!("add the missing `}}` before {}", parser.found()));
+            return Err(parser.error(error));
+        }
+        if parser.too_many_errors() {
+            return Err(super::Failed);
+        }
+        let (start, depth) = (parser.at, parser.depth);
+        if let Ok(stmt) = stmt(reader) {
+            body.push(stmt);
+        } else {
+            reader.as_mut().depth = depth;
+            reader.as_mut().recover_stmt(start, is_item, words);
+        }
     }
+}
 
-    /// Whether a word stands here that can only start a declaration at the top
-    /// level: a brace is missing above. (`shared` may stand in a process.)
-    fn at_item_in_block(&self) -> bool {
-        let word = self.word();
-        word != "shared" && is_reserved(word) && ITEM_WORDS.contains(&word)
+/// `shared` may stand in a process.
+fn is_item_in_block(word: &str) -> bool {
+    word != "shared" && is_reserved(word) && ITEM_WORDS.contains(&word)
+}
+
+impl Parser<'_> {
+    pub(super) fn block(&mut self) -> Parse<(Vec<Stmt>, Span)> {
+        block(self, is_item_in_block, STATEMENT_WORDS, Self::stmt)
     }
 
     /// After an error in a statement: skips past its `;`, or up to a `}` or a word
     /// that starts a statement. Blocks on the way are skipped whole.
-    fn recover_stmt(&mut self, start: usize) {
+    fn recover_stmt(&mut self, start: usize, is_item: fn(&str) -> bool, words: &[&str]) {
         self.mark_skipped(start);
         let mut open = 0_u32;
-        while !self.at_end() && !self.at_item_in_block() {
+        while !self.at_end() && !is_item(self.word()) {
             let fresh = self.at > start;
-            if open == 0 && fresh && STATEMENT_WORDS.contains(&self.word()) {
+            if open == 0 && ((fresh && words.contains(&self.word())) || self.is_sym("}")) {
                 return;
             }
-            if open == 0 && self.is_sym("}") {
-                return;
-            }
-            let semicolon = self.is_sym(";");
+            let (semicolon, closed) = (self.is_sym(";"), self.is_sym("}"));
             open += u32::from(self.is_sym("{"));
-            open -= u32::from(self.is_sym("}") && open > 0);
-            let closed = self.is_sym("}");
+            open -= u32::from(closed);
             self.skip();
             if open == 0 && (semicolon || closed) {
                 return;

@@ -10,7 +10,7 @@ use palisade_program::{
 use super::Lower;
 use super::code::Code;
 use super::memory::{Case, Owner, Target};
-use super::range::Range;
+use crate::range::Range;
 use crate::rmm::ast::{self, Loc, LocKind, Name, Sync, WriteKind};
 
 /// From and to.
@@ -22,8 +22,8 @@ const fn read(id: LocalId) -> LocalExpr {
 }
 
 /// That `value` lies in the domain, unless it surely does.
-fn inside(value: &LocalExpr, range: Range, domain: Option<Domain>) -> Option<LocalExpr> {
-    let domain = domain.filter(|d| !range.is_inside(Some(*d)))?;
+fn inside(value: &LocalExpr, range: Option<Range>, domain: Option<Domain>) -> Option<LocalExpr> {
+    let domain = domain.filter(|d| range.is_none_or(|range| !range.inside(d.lo, d.hi)))?;
     if domain.lo == domain.hi {
         return Some(Expr::binary(
             BinOp::Eq,
@@ -34,6 +34,11 @@ fn inside(value: &LocalExpr, range: Range, domain: Option<Domain>) -> Option<Loc
     let low = Expr::binary(BinOp::Ge, value.clone(), Expr::Const(domain.lo));
     let high = Expr::binary(BinOp::Le, value.clone(), Expr::Const(domain.hi));
     Some(low.and(high))
+}
+
+/// Whether no value of the range is in the domain.
+fn outside(range: Option<Range>, domain: Option<Domain>) -> bool {
+    matches!((range, domain), (Some(range), Some(domain)) if range.outside(domain))
 }
 
 impl Code<'_, '_> {
@@ -47,7 +52,8 @@ impl Code<'_, '_> {
             LocKind::My(name) => self.private(name, Owner::My, loc.span),
             LocKind::Other(name, i) => self.private(name, Owner::Other(*i), loc.span),
             LocKind::Pointer(e) => {
-                let (e, range) = self.expr(e)?;
+                let e = self.expr(e)?;
+                let range = self.range(&e);
                 self.memory.pointer(&e, range, loc.span, self.complaints)
             }
         }
@@ -117,9 +123,9 @@ impl Code<'_, '_> {
     /// A load whose value must be in the register's domain.
     fn load(&mut self, register: LocalId, target: &Target, (from, to): Between, span: Span) {
         let domain = self.domain_of(register);
-        let range = Range::of(target.domain);
+        let range = target.domain.map(Range::from);
         let src = target.place.clone();
-        if range.is_inside(domain) {
+        if inside(&read(register), range, domain).is_none() {
             let dst = register;
             self.edge(from, Step::Load { dst, src }, to, span);
             return;
@@ -167,9 +173,9 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cases = self.cases(loc);
-        let (value, range) = self.expr(value)?;
+        let value = self.expr(value)?;
         let cases = cases?;
-        if cases.iter().all(|(_, t)| range.is_outside(t.domain)) {
+        if self.is_outside(&cases, &value) {
             let message = "this waits for a value outside of the variable's domain";
             self.complaints.warning(span, message, "it waits forever");
         }
@@ -192,23 +198,24 @@ impl Code<'_, '_> {
     }
 
     /// A store whose value must be in the target's domain.
-    fn store(
-        &mut self,
-        target: &Target,
-        value: &(LocalExpr, Range),
-        (from, to): Between,
-        span: Span,
-    ) {
-        let at = self.assume(from, inside(&value.0, value.1, target.domain), span);
+    fn store(&mut self, target: &Target, value: &LocalExpr, (from, to): Between, span: Span) {
+        let fits = inside(value, self.range(value), target.domain);
+        let at = self.assume(from, fits, span);
         let step = Step::Store {
             dst: target.place.clone(),
-            value: value.0.clone(),
+            value: value.clone(),
         };
         self.edge(at, step, to, span);
     }
 
-    fn warn_outside(&mut self, cases: &[Case], range: Range, span: Span) {
-        if cases.iter().all(|(_, t)| range.is_outside(t.domain)) {
+    /// Whether the value is outside of the domain in every case.
+    fn is_outside(&self, cases: &[Case], value: &LocalExpr) -> bool {
+        let range = self.range(value);
+        cases.iter().all(|(_, t)| outside(range, t.domain))
+    }
+
+    fn warn_outside(&mut self, cases: &[Case], value: &LocalExpr, span: Span) {
+        if self.is_outside(cases, value) {
             let message = "this value is outside of the variable's domain";
             let help = "the process stops here; widen the domain";
             self.complaints.warning(span, message, help);
@@ -227,7 +234,7 @@ impl Code<'_, '_> {
         let cases = self.cases(loc);
         let value = self.expr(value)?;
         let cases = cases?;
-        self.warn_outside(&cases, value.1, span);
+        self.warn_outside(&cases, &value, span);
         let fill = |code: &mut Self, (from, to): Between| {
             code.for_cases(cases, from, span, |code, at, target| {
                 code.store(target, &value, (at, to), span);
@@ -259,8 +266,8 @@ impl Code<'_, '_> {
         let cases = self.cases(loc);
         let old = self.expr(old);
         let new = self.expr(new)?;
-        let (cases, (old, _)) = (cases?, old?);
-        self.warn_outside(&cases, new.1, span);
+        let (cases, old) = (cases?, old?);
+        self.warn_outside(&cases, &new, span);
         let dst = self.scratch();
         self.for_cases(cases, from, span, |code, at, target| {
             let src = target.place.clone();
@@ -297,10 +304,11 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let dst = self.register(register);
-        let (value, range) = self.expr(value)?;
+        let value = self.expr(value)?;
+        let range = self.range(&value);
         let dst = dst?;
         let domain = self.domain_of(dst);
-        if range.is_outside(domain) {
+        if outside(range, domain) {
             let message = "this value is outside of the register's domain";
             let help = "the process stops here; widen the domain";
             self.complaints.warning(span, message, help);

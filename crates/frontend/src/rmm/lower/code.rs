@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use palisade_program::{BinOp, Init};
+use palisade_program::Init;
 use palisade_program::{
     CfgBuilder, Domain, Expr, FenceKind, Label, LocId, Local, LocalAtom, LocalExpr, LocalId,
-    Origin, Role, Span, Step, Template, UnOp,
+    Origin, Role, Span, Step, Template,
 };
 
 use super::memory::Memory;
-use super::range::Range;
-use super::{Complaints, Failed, Group, Lower, locked};
+use super::{Atom, Complaints, Group, Lower, locked};
 use crate::pal::suggest::nearest;
+use crate::range::{Range, range_of};
 use crate::rmm::ast::{self, Cond, Decl, Labelled, Name, Process, Stmt, StmtKind};
 
 /// Most steps of one process.
@@ -315,49 +315,34 @@ impl Code<'_, '_> {
         self.locals[register.index()].domain
     }
 
-    /// An expression with its range.
-    pub(super) fn expr(&mut self, e: &ast::Expr) -> Lower<(LocalExpr, Range)> {
-        match e {
-            ast::Expr::Number(n) => Ok((Expr::Const(*n), Range::value(*n))),
-            ast::Expr::Register(name) => {
-                let id = self.register(name)?;
-                let range = Range::of(self.domain_of(id));
-                Ok((Expr::Atom(LocalAtom::Local(id)), range))
-            }
-            ast::Expr::Memory(loc) => Err(self.no_memory(loc.span)),
-            ast::Expr::Negative(inner) => {
-                let (e, range) = self.expr(inner)?;
-                Ok((Expr::unary(UnOp::Neg, e), range.negative()))
-            }
-            ast::Expr::Sum(a, b) => {
-                let ((a, x), (b, y)) = (self.expr(a)?, self.expr(b)?);
-                Ok((Expr::binary(BinOp::Add, a, b), x.plus(y)))
-            }
-            ast::Expr::Difference(a, b) => {
-                let ((a, x), (b, y)) = (self.expr(a)?, self.expr(b)?);
-                Ok((Expr::binary(BinOp::Sub, a, b), x.plus(y.negative())))
+    /// An expression over registers.
+    pub(super) fn expr(&mut self, e: &ast::Expr) -> Lower<LocalExpr> {
+        super::expr(e, &mut |atom| self.atom(atom))
+    }
+
+    /// The range of an expression, where it is known from the domains of the registers. A write
+    /// whose range lies in its target's domain needs no check.
+    pub(super) fn range(&self, e: &LocalExpr) -> Option<Range> {
+        range_of(e, &|atom| match atom {
+            LocalAtom::Local(id) => self.domain_of(*id).map(Range::from),
+            LocalAtom::SelfId => None,
+        })
+    }
+
+    fn atom(&mut self, atom: Atom<'_>) -> Lower<LocalExpr> {
+        match atom {
+            Atom::Register(name) => Ok(Expr::Atom(LocalAtom::Local(self.register(name)?))),
+            Atom::Memory(loc) => {
+                let help = "read it into a register first: `read: $r := x`";
+                let message = "expressions cannot read memory";
+                Err(self.complaints.error(loc.span, message, help))
             }
         }
     }
 
-    fn no_memory(&mut self, span: Span) -> Failed {
-        let help = "read it into a register first: `read: $r := x`";
-        let message = "expressions cannot read memory";
-        self.complaints.error(span, message, help)
-    }
-
     /// A condition.
     pub(super) fn cond(&mut self, cond: &Cond) -> Lower<LocalExpr> {
-        Ok(match cond {
-            Cond::Constant(value) => Expr::Const(i64::from(*value)),
-            Cond::Compare(op, a, b) => {
-                let ((a, _), (b, _)) = (self.expr(a)?, self.expr(b)?);
-                Expr::binary(*op, a, b)
-            }
-            Cond::Not(inner) => self.cond(inner)?.negate(),
-            Cond::And(a, b) => self.cond(a)?.and(self.cond(b)?),
-            Cond::Or(a, b) => self.cond(a)?.or(self.cond(b)?),
-        })
+        super::cond(cond, &mut |atom| self.atom(atom))
     }
 }
 

@@ -14,9 +14,9 @@ use palisade_program::{
     BinOp, Domain, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, Place, Role, Span,
 };
 
-use super::range::Range;
 use super::{Complaints, Failed, Group, Lower};
 use crate::pal::suggest::nearest;
+use crate::range::Range;
 use crate::rmm::ast::{Decl, File};
 
 /// Most memory cells.
@@ -199,12 +199,13 @@ impl Memory {
     pub(super) fn pointer(
         &self,
         pointer: &LocalExpr,
-        range: Range,
+        range: Option<Range>,
         span: Span,
         complaints: &mut Complaints<'_>,
     ) -> Lower<Vec<Case>> {
         let ids = (0..self.global_count).map(GlobalId::from);
-        let possible = ids.filter(|id| range.contains(i64::from(id.0)));
+        let possible =
+            ids.filter(|id| range.is_none_or(|r| (r.lo..=r.hi).contains(&i128::from(id.0))));
         let cases: Vec<Case> = possible
             .map(|id| {
                 let number = Expr::Const(i64::from(id.0));

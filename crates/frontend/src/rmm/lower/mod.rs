@@ -3,7 +3,6 @@
 //! | file | term |
 //! |---|---|
 //! | `memory` | shared variables, and what `x`, `x[my]`, `x[0]`, `[e]` mean in a process |
-//! | `range` | the values that an expression can have |
 //! | `code` | statements as steps |
 //! | `access` | reads and writes as steps, with the domains that they must keep |
 //! | `locked` | locked blocks |
@@ -18,12 +17,11 @@ mod code;
 mod locked;
 mod memory;
 mod property;
-mod range;
 
-use palisade_program::{Count, Program, Source, Span};
+use palisade_program::{BinOp, Count, Expr, Program, Source, Span, UnOp};
 
 use super::MAX_ERRORS;
-use super::ast::File;
+use super::ast::{self, Cond, File, Loc, Name};
 use crate::diagnostic::{Diagnostic, Severity};
 use memory::Memory;
 
@@ -61,6 +59,39 @@ impl Complaints<'_> {
     fn has_errors(&self) -> bool {
         self.items.iter().any(|d| d.severity == Severity::Error)
     }
+}
+
+/// What an expression may have besides numbers.
+#[derive(Clone, Copy)]
+enum Atom<'e> {
+    Register(&'e Name),
+    Memory(&'e Loc),
+}
+
+/// Lowers atoms.
+type Atoms<'f, A> = &'f mut dyn FnMut(Atom<'_>) -> Lower<Expr<A>>;
+
+/// An expression.
+fn expr<A>(e: &ast::Expr, atom: Atoms<'_, A>) -> Lower<Expr<A>> {
+    Ok(match e {
+        ast::Expr::Number(n) => Expr::Const(*n),
+        ast::Expr::Register(name) => atom(Atom::Register(name))?,
+        ast::Expr::Memory(loc) => atom(Atom::Memory(loc))?,
+        ast::Expr::Negative(inner) => Expr::unary(UnOp::Neg, expr(inner, atom)?),
+        ast::Expr::Sum(a, b) => Expr::binary(BinOp::Add, expr(a, atom)?, expr(b, atom)?),
+        ast::Expr::Difference(a, b) => Expr::binary(BinOp::Sub, expr(a, atom)?, expr(b, atom)?),
+    })
+}
+
+/// A condition.
+fn cond<A>(c: &Cond, atom: Atoms<'_, A>) -> Lower<Expr<A>> {
+    Ok(match c {
+        Cond::Constant(value) => Expr::Const(i64::from(*value)),
+        Cond::Compare(op, a, b) => Expr::binary(*op, expr(a, atom)?, expr(b, atom)?),
+        Cond::Not(inner) => cond(inner, atom)?.negate(),
+        Cond::And(a, b) => cond(a, atom)?.and(cond(b, atom)?),
+        Cond::Or(a, b) => cond(a, atom)?.or(cond(b, atom)?),
+    })
 }
 
 /// The processes of one declaration.

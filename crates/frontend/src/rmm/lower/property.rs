@@ -6,13 +6,13 @@
 //! soundness, so the narrower reading costs nothing but help.)
 
 use palisade_program::{
-    BinOp, Count, Expr, Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, TemplateId,
-    ThreadVar, ThreadVarId, UnOp,
+    Count, Expr, Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, TemplateId, ThreadVar,
+    ThreadVarId,
 };
 
 use super::code::{Thread, no_label_help};
 use super::memory::{Memory, Owner, Target};
-use super::{Complaints, Group, Lower};
+use super::{Atom, Complaints, Group, Lower};
 use crate::rmm::ast::{self, Cond, File, Forbidden, Loc, LocKind, Name};
 
 /// A process among all.
@@ -231,28 +231,18 @@ struct Scope<'a, 'c> {
 
 impl Scope<'_, '_> {
     fn cond(&mut self, cond: &Cond) -> Lower<PropExpr> {
-        Ok(match cond {
-            Cond::Constant(value) => Expr::Const(i64::from(*value)),
-            Cond::Compare(op, a, b) => Expr::binary(*op, self.expr(a)?, self.expr(b)?),
-            Cond::Not(inner) => self.cond(inner)?.negate(),
-            Cond::And(a, b) => self.cond(a)?.and(self.cond(b)?),
-            Cond::Or(a, b) => self.cond(a)?.or(self.cond(b)?),
-        })
+        super::cond(cond, &mut |atom| self.atom(atom))
     }
 
-    fn expr(&mut self, e: &ast::Expr) -> Lower<PropExpr> {
-        Ok(match e {
-            ast::Expr::Number(n) => Expr::Const(*n),
-            ast::Expr::Register(name) => {
+    fn atom(&mut self, atom: Atom<'_>) -> Lower<PropExpr> {
+        match atom {
+            Atom::Register(name) => {
                 let registers = &self.threads[self.process.template.index()].registers;
                 let local = registers[&name.text];
-                Expr::Atom(PropAtom::Local(ThreadVarId(0), local))
+                Ok(Expr::Atom(PropAtom::Local(ThreadVarId(0), local)))
             }
-            ast::Expr::Memory(loc) => self.memory(loc)?,
-            ast::Expr::Negative(inner) => Expr::unary(UnOp::Neg, self.expr(inner)?),
-            ast::Expr::Sum(a, b) => Expr::binary(BinOp::Add, self.expr(a)?, self.expr(b)?),
-            ast::Expr::Difference(a, b) => Expr::binary(BinOp::Sub, self.expr(a)?, self.expr(b)?),
-        })
+            Atom::Memory(loc) => self.memory(loc),
+        }
     }
 
     fn memory(&mut self, loc: &Loc) -> Lower<PropExpr> {

@@ -1,0 +1,153 @@
+//! A *verdict* about a Boolean broadcast program: with a given number of threads, which are
+//! counted ([`counted`]), or with any number ([`cover`]).
+
+use std::collections::BTreeMap;
+
+use palisade_logic::{Limits, Reason};
+use palisade_program::{
+    AssertKind, Bound, Broken, Source, Span, Trace, TraceStep, Unknown, Verdict, Violation,
+};
+
+use crate::counted::{self, Checker, Run, RunStep};
+use crate::cover::{self, Any};
+use crate::resolve::Resolved;
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Copies of threads that run in any number.
+    pub threads: u32,
+    /// Most states to keep.
+    pub max_states: Option<usize>,
+    /// Time and cancellation.
+    pub limits: Limits,
+}
+
+/// Why a search ended early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Time or cancellation.
+    Limit(Reason),
+    /// More states than allowed.
+    States(usize),
+    /// A step, or the start, that chooses this many bits freely.
+    Choices(usize),
+}
+
+/// What a trace violates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Its last step fails the assertion with this span.
+    Assert(Span),
+    /// Its last state satisfies the `never` with this number.
+    Never(usize),
+}
+
+/// What a search found.
+pub struct Checked {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// States, or pairs of shared and local state.
+    pub states: usize,
+    /// The search in words.
+    pub summary: String,
+}
+
+/// Searches a program with [`Options::threads`] threads, or with any number.
+pub fn check(program: &Resolved, source: &Source, any: bool, options: &Options) -> Checked {
+    let (run, states, summary) = if any {
+        with_any(program, options)
+    } else {
+        with_number(program, options)
+    };
+    Checked {
+        verdict: judge(program, source, &run),
+        states,
+        summary,
+    }
+}
+
+/// A violating run, states, the search in words.
+type Found = (Result<Option<Box<Run>>, Stop>, usize, String);
+
+fn with_number(program: &Resolved, options: &Options) -> Found {
+    let mut checker = Checker::new(program, options);
+    let run = checker.run().map(|outcome| match outcome {
+        counted::Outcome::Safe => None,
+        counted::Outcome::Violated(run) => Some(run),
+    });
+    let states = checker.state_count();
+    let running = checker.thread_names().len();
+    (run, states, format!("{running} threads, {states} states"))
+}
+
+fn with_any(program: &Resolved, options: &Options) -> Found {
+    let (outcome, effort) = cover::check(program, options);
+    let threads = match &outcome {
+        Ok(Any::Violated(n, _)) => format!("{n} threads"),
+        Ok(Any::Safe) | Err(_) => "any number of threads".to_owned(),
+    };
+    let run = outcome.map(|outcome| match outcome {
+        Any::Safe => None,
+        Any::Violated(_, run) => Some(run),
+    });
+    let (pairs, basis) = (effort.pairs, effort.basis);
+    let summary = format!("{threads}, {pairs} pairs of shared and local state, a basis of {basis}");
+    (run, pairs, summary)
+}
+
+fn judge(program: &Resolved, source: &Source, found: &Result<Option<Box<Run>>, Stop>) -> Verdict {
+    let trace = match found {
+        Ok(None) => return Verdict::Holds,
+        Ok(Some(run)) => run,
+        Err(stop) => return Verdict::Unknown(unknown(stop)),
+    };
+    let (broken, span) = match trace.target {
+        Target::Assert(span) => (Broken::Assert(AssertKind::User), span),
+        Target::Never(number) => (Broken::Property(number), program.never[number].1),
+    };
+    let message = match trace.target {
+        Target::Assert(_) => format!("assertion failed: {}", source.slice(span)),
+        Target::Never(_) => format!("never {}", source.slice(span)),
+    };
+    Verdict::Violated(Box::new(Violation {
+        broken,
+        span,
+        message,
+        trace: shown(source, trace),
+    }))
+}
+
+fn unknown(stop: &Stop) -> Unknown {
+    match stop {
+        Stop::Limit(Reason::Cancelled) => Unknown::Interrupted,
+        Stop::Limit(Reason::Deadline) => Unknown::Time,
+        Stop::Limit(reason) => Unknown::GaveUp(reason.to_string()),
+        Stop::States(states) => Unknown::Bound(vec![Bound::BooleanStates(*states)]),
+        Stop::Choices(bits) => Unknown::GaveUp(format!(
+            "a step chooses {bits} values freely: too many successors"
+        )),
+    }
+}
+
+/// The trace as all engines show theirs: Booleans are 0 and 1.
+fn shown(source: &Source, run: &Run) -> Trace {
+    let values = |list: &[(String, bool)]| -> BTreeMap<String, i64> {
+        let number = |(n, v): &(String, bool)| (n.clone(), i64::from(*v));
+        list.iter().map(number).collect()
+    };
+    let step = |step: &RunStep| TraceStep {
+        thread: step.thread,
+        by_memory: false,
+        span: step.span,
+        text: source.slice(step.span).to_owned(),
+        memory: values(&step.shared),
+        locals: values(&step.locals),
+        buffers: BTreeMap::new(),
+    };
+    Trace {
+        threads: run.threads.clone(),
+        initial: values(&run.start),
+        steps: run.steps.iter().map(step).collect(),
+    }
+}

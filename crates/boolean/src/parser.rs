@@ -1,0 +1,596 @@
+//! From text to tree. Errors are located and say a remedy; after one the parser
+//! goes on behind the next semicolon, so that one run finds many. Names are not
+//! looked up here but in [`super::resolve`].
+
+use palisade_program::Span;
+
+use crate::BpError;
+use crate::ast::{
+    At, BooleanProgram, Copies, Expr, ExprKind, Label, Op, Passive, Property, Statement,
+    StatementKind, Target, Thread, Value, Variable,
+};
+use crate::lexer::{Token, Word, lex};
+
+/// Deepest nesting of expressions, and most operators in a row.
+const MAX_DEPTH: usize = 200;
+const MAX_CHAIN: usize = 20_000;
+
+/// Words that are no names.
+const KEYWORDS: [&str; 12] = [
+    "shared",
+    "local",
+    "thread",
+    "never",
+    "initially",
+    "goto",
+    "assume",
+    "assert",
+    "skip",
+    "choose",
+    "constrain",
+    "bool",
+];
+
+/// Reads a Boolean program; on failure all errors that were found.
+pub fn parse(text: &str) -> Result<BooleanProgram, Vec<BpError>> {
+    let (tokens, errors) = lex(text);
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        errors,
+    };
+    let program = parser.program();
+    if parser.errors.is_empty() {
+        Ok(program)
+    } else {
+        parser.errors.sort_by_key(|e| e.span);
+        Err(parser.errors)
+    }
+}
+
+/// Something was wrong and has been reported.
+struct Reported;
+
+type Parse<T> = Result<T, Reported>;
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    errors: Vec<BpError>,
+}
+
+impl Parser {
+    /// The next word that is no comment.
+    fn peek(&mut self) -> &Token {
+        while matches!(self.tokens[self.at].word, Word::Comment(_)) {
+            self.at += 1;
+        }
+        &self.tokens[self.at]
+    }
+
+    /// The word after the next.
+    fn second(&mut self) -> &Word {
+        self.peek();
+        let rest = self.tokens[self.at + 1..].iter().map(|t| &t.word);
+        let mut words = rest.filter(|w| !matches!(w, Word::Comment(_)));
+        words.next().unwrap_or(&Word::End)
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        if token.word != Word::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn span(&mut self) -> Span {
+        self.peek().span
+    }
+
+    fn is(&mut self, sign: &str) -> bool {
+        matches!(&self.peek().word, Word::Sign(s) if *s == sign)
+    }
+
+    fn is_keyword(&mut self, keyword: &str) -> bool {
+        matches!(&self.peek().word, Word::Name(n) if n == keyword)
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let found = self.is(sign);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn eat_keyword(&mut self, keyword: &str) -> bool {
+        let found = self.is_keyword(keyword);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn fail<T>(&mut self, span: Span, message: String, help: &str) -> Parse<T> {
+        self.errors.push(BpError::new(span, message, help));
+        Err(Reported)
+    }
+
+    /// Reports that something else was expected here.
+    fn expected<T>(&mut self, what: &str, help: &str) -> Parse<T> {
+        let token = self.peek().clone();
+        let found = match token.word {
+            Word::Name(name) => format!("`{name}`"),
+            Word::Sign(sign) => format!("`{sign}`"),
+            Word::Comment(_) => "a comment".to_owned(),
+            Word::End => "the end of the file".to_owned(),
+        };
+        self.fail(token.span, format!("expected {what}, found {found}"), help)
+    }
+
+    fn expect(&mut self, sign: &str, help: &str) -> Parse<()> {
+        if self.eat(sign) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{sign}`"), help)
+        }
+    }
+
+    /// Skips to behind the next semicolon, or to the end of the block.
+    fn recover(&mut self) {
+        loop {
+            let token = self.peek().clone();
+            match token.word {
+                Word::End | Word::Sign("}") => return,
+                Word::Sign(";") => {
+                    self.at += 1;
+                    return;
+                }
+                Word::Name(_) | Word::Sign(_) | Word::Comment(_) => self.at += 1,
+            }
+        }
+    }
+
+    /// The comment behind the word before, on its line.
+    fn note(&mut self) -> Option<String> {
+        match &self.tokens[self.at] {
+            Token {
+                word: Word::Comment(text),
+                first: false,
+                ..
+            } if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    fn semicolon(&mut self) -> Parse<Option<String>> {
+        self.expect(";", "every declaration and statement ends with a semicolon")?;
+        Ok(self.note())
+    }
+
+    fn name(&mut self, what: &str) -> Parse<(String, Span)> {
+        let token = self.peek().clone();
+        match token.word {
+            Word::Name(name) if !name.starts_with(|c: char| c.is_ascii_digit()) => {
+                if KEYWORDS.contains(&name.as_str()) {
+                    return self.expected(what, "this word is a keyword; choose another name");
+                }
+                self.at += 1;
+                Ok((name, token.span))
+            }
+            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => {
+                self.expected(what, "names are made of letters, digits and `_`, as in C")
+            }
+        }
+    }
+
+    fn program(&mut self) -> BooleanProgram {
+        let mut program = BooleanProgram::default();
+        let mut outside = self.empty_thread(None, Copies::Any);
+        while self.peek().word != Word::End {
+            let before = self.at;
+            if self.item(&mut program, &mut outside).is_err() {
+                self.recover();
+            }
+            if self.at == before {
+                // A stray closing brace.
+                let _: Parse<()> = self.expected("a declaration or statement", "remove it");
+                self.next();
+            }
+        }
+        self.outside(&mut program, outside);
+        program
+    }
+
+    /// Code outside any thread is a thread without a name.
+    fn outside(&mut self, program: &mut BooleanProgram, outside: Thread) {
+        let statements = outside.body.iter().map(|s| s.at.0);
+        let locals = outside.locals.iter().map(|v| v.at.0);
+        let first = statements.chain(locals).min();
+        match first {
+            None if program.threads.is_empty() => program.threads.push(outside),
+            None => {}
+            Some(span) if !program.threads.is_empty() => {
+                let message = "code both inside and outside of `thread` sections".to_owned();
+                let help = "put all of it into `thread name { ... }` sections, or none";
+                self.errors.push(BpError::new(span, message, help));
+            }
+            Some(_) => program.threads.push(outside),
+        }
+    }
+
+    fn empty_thread(&mut self, name: Option<String>, copies: Copies) -> Thread {
+        Thread {
+            name,
+            copies,
+            locals: Vec::new(),
+            body: Vec::new(),
+            end: Vec::new(),
+            at: At(self.span()),
+        }
+    }
+
+    fn item(&mut self, program: &mut BooleanProgram, outside: &mut Thread) -> Parse<()> {
+        if self.eat_keyword("shared") {
+            self.variables(&mut program.shared)
+        } else if self.eat_keyword("never") {
+            let property = self.property()?;
+            program.never.push(property);
+            Ok(())
+        } else if self.eat_keyword("initially") {
+            let property = self.property()?;
+            program.initially.push(property);
+            Ok(())
+        } else if self.eat_keyword("thread") {
+            let thread = self.thread()?;
+            program.threads.push(thread);
+            Ok(())
+        } else {
+            self.code(outside)
+        }
+    }
+
+    fn property(&mut self) -> Parse<Property> {
+        let cond = self.expr()?;
+        let at = cond.at;
+        let note = self.semicolon()?;
+        Ok(Property { cond, note, at })
+    }
+
+    fn variables(&mut self, list: &mut Vec<Variable>) -> Parse<()> {
+        self.eat_keyword("bool");
+        let from = list.len();
+        loop {
+            let (name, span) = self.name("the name of a variable")?;
+            let init = if self.eat("=") || self.eat(":=") {
+                self.value()?
+            } else {
+                return self.expected("`=` and a first value", "write `= 0`, `= 1` or `= *`");
+            };
+            list.push(Variable {
+                name,
+                init,
+                note: None,
+                at: At(span),
+            });
+            if !self.eat(",") {
+                break;
+            }
+        }
+        let note = self.semicolon()?;
+        if let [only] = &mut list[from..] {
+            only.note = note;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self) -> Parse<Value> {
+        match self.maybe_value() {
+            Some(value) => Ok(value),
+            None => self.expected("`0`, `1` or `*`", "first values are literals"),
+        }
+    }
+
+    fn maybe_value(&mut self) -> Option<Value> {
+        let value = match &self.peek().word {
+            Word::Name(n) if n == "0" => Value::False,
+            Word::Name(n) if n == "1" => Value::True,
+            Word::Sign("*") => Value::Any,
+            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => return None,
+        };
+        self.at += 1;
+        Some(value)
+    }
+
+    fn thread(&mut self) -> Parse<Thread> {
+        let (name, span) = self.name("the name of the thread")?;
+        let copies = if self.eat("[") {
+            let copies = self.copies()?;
+            self.expect("]", "write `thread name[3]` or `thread name[*]`")?;
+            copies
+        } else {
+            Copies::One
+        };
+        let mut thread = self.empty_thread(Some(name), copies);
+        thread.at = At(span);
+        self.expect("{", "the code of a thread stands in braces")?;
+        while !self.is("}") {
+            if self.peek().word == Word::End {
+                return self.expected("`}`", "close the thread that begins here with `}`");
+            }
+            let before = self.at;
+            if self.code(&mut thread).is_err() {
+                self.recover();
+            } else if self.at == before {
+                let help = "`never` and `initially` stand outside of threads";
+                return self.expected("a statement", help);
+            }
+        }
+        self.next();
+        Ok(thread)
+    }
+
+    fn copies(&mut self) -> Parse<Copies> {
+        if self.eat("*") {
+            return Ok(Copies::Any);
+        }
+        let number = match &self.peek().word {
+            Word::Name(digits) => digits.parse().ok().filter(|n| *n > 0),
+            Word::Sign(_) | Word::Comment(_) | Word::End => None,
+        };
+        match number {
+            Some(n) => {
+                self.at += 1;
+                Ok(Copies::Fixed(n))
+            }
+            None => self.expected("a number of threads or `*`", "write `[3]` or `[*]`"),
+        }
+    }
+
+    /// A declaration of locals or a statement.
+    fn code(&mut self, thread: &mut Thread) -> Parse<()> {
+        if self.eat_keyword("local") {
+            return self.variables(&mut thread.locals);
+        }
+        let mut labels = std::mem::take(&mut thread.end);
+        while matches!(self.peek().word, Word::Name(_)) && *self.second() == Word::Sign(":") {
+            let label = self.label()?;
+            labels.push(label);
+            self.next();
+        }
+        let ends = self.is("}") || self.peek().word == Word::End;
+        if ends || self.is_keyword("never") || self.is_keyword("initially") {
+            thread.end = labels;
+            return Ok(());
+        }
+        let span = self.span();
+        let kind = self.statement()?;
+        let end = self.span();
+        let note = self.semicolon()?;
+        thread.body.push(Statement {
+            labels,
+            kind,
+            note,
+            at: At(Span::new(span.start as usize, end.start as usize)),
+        });
+        Ok(())
+    }
+
+    fn label(&mut self) -> Parse<Label> {
+        let token = self.peek().clone();
+        match token.word {
+            Word::Name(name) if !KEYWORDS.contains(&name.as_str()) => {
+                self.at += 1;
+                Ok(Label {
+                    name,
+                    at: At(token.span),
+                })
+            }
+            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => {
+                self.expected("a label", "labels are names or numbers")
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Parse<StatementKind> {
+        if self.eat_keyword("skip") {
+            Ok(StatementKind::Skip)
+        } else if self.eat_keyword("assume") {
+            Ok(StatementKind::Assume(self.expr()?))
+        } else if self.eat_keyword("assert") {
+            Ok(StatementKind::Assert(self.expr()?))
+        } else if self.eat_keyword("goto") {
+            let mut labels = vec![self.label()?];
+            while self.eat(",") {
+                labels.push(self.label()?);
+            }
+            Ok(StatementKind::Goto(labels))
+        } else {
+            self.assignment()
+        }
+    }
+
+    fn assignment(&mut self) -> Parse<StatementKind> {
+        let mut targets = vec![self.target()?];
+        while self.eat(",") {
+            targets.push(self.target()?);
+        }
+        if !self.eat(":=") {
+            self.expect("=", "assignments look like `a, b = e, f;`")?;
+        }
+        let mut values = vec![self.expr()?];
+        while self.eat(",") {
+            values.push(self.expr()?);
+        }
+        let constrain = if self.eat_keyword("constrain") {
+            Some(self.expr()?)
+        } else {
+            None
+        };
+        Ok(StatementKind::Assign {
+            targets,
+            values,
+            constrain,
+        })
+    }
+
+    fn target(&mut self) -> Parse<Target> {
+        if self.is("[") {
+            let (passive, name, span) = self.passive()?;
+            return Ok(Target {
+                name,
+                passive: Some(passive),
+                at: At(span),
+            });
+        }
+        let (name, span) = self.name("a statement")?;
+        Ok(Target {
+            name,
+            passive: None,
+            at: At(span),
+        })
+    }
+
+    /// `[v]` or `[t.v]`.
+    fn passive(&mut self) -> Parse<(Passive, String, Span)> {
+        let start = self.next().span;
+        let (mut name, _) = self.name("a local variable of passive threads")?;
+        let mut thread = None;
+        if self.eat(".") {
+            let (variable, _) = self.name("a local variable of passive threads")?;
+            thread = Some(std::mem::replace(&mut name, variable));
+        }
+        let end = self.span();
+        self.expect("]", "passive variables look like `[v]` or `[thread.v]`")?;
+        Ok((Passive { thread }, name, start.to(end)))
+    }
+
+    fn expr(&mut self) -> Parse<Expr> {
+        if self.depth >= MAX_DEPTH {
+            let span = self.span();
+            let message = "this expression is nested too deeply".to_owned();
+            return self.fail(span, message, "split it with further variables");
+        }
+        self.depth += 1;
+        let result = self.conditional();
+        self.depth -= 1;
+        result
+    }
+
+    fn conditional(&mut self) -> Parse<Expr> {
+        let cond = self.binary(0)?;
+        if !self.eat("?") {
+            return Ok(cond);
+        }
+        let then = self.binary(0)?;
+        self.expect(":", "conditional values look like `c ? a : b`")?;
+        let otherwise = self.expr()?;
+        let at = At(cond.at.0.to(otherwise.at.0));
+        Ok(Expr {
+            kind: Box::new(ExprKind::Cond(cond, then, otherwise)),
+            at,
+        })
+    }
+
+    /// The operator at `level`, if it comes next.
+    fn operator(&mut self, level: usize) -> Option<Op> {
+        let (op, signs): (Op, &[&str]) = match level {
+            0 => (Op::Implies, &["=>"]),
+            1 => (Op::Or, &["||", "|"]),
+            2 => (Op::And, &["&&", "&"]),
+            3 => (Op::Iff, &["=="]),
+            _ => (Op::Xor, &["^", "!="]),
+        };
+        signs.iter().any(|sign| self.eat(sign)).then_some(op)
+    }
+
+    fn binary(&mut self, level: usize) -> Parse<Expr> {
+        if level > 4 {
+            return self.unary();
+        }
+        let mut left = self.binary(level + 1)?;
+        let mut count = 0;
+        while let Some(op) = self.operator(level) {
+            count += 1;
+            if count > MAX_CHAIN {
+                let span = self.span();
+                let message = "too many operators in one expression".to_owned();
+                return self.fail(span, message, "split it with further variables");
+            }
+            let right = self.binary(level + 1)?;
+            let at = At(left.at.0.to(right.at.0));
+            let kind = Box::new(ExprKind::Binary(op, left, right));
+            left = Expr { kind, at };
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Parse<Expr> {
+        let span = self.span();
+        if self.eat("!") || self.eat("~") {
+            if self.depth >= MAX_DEPTH {
+                let message = "this expression is nested too deeply".to_owned();
+                return self.fail(span, message, "remove double negations");
+            }
+            self.depth += 1;
+            let inner = self.unary();
+            self.depth -= 1;
+            let inner = inner?;
+            let at = At(span.to(inner.at.0));
+            let kind = Box::new(ExprKind::Not(inner));
+            return Ok(Expr { kind, at });
+        }
+        let kind = self.primary()?;
+        let end = self.tokens[self.at.saturating_sub(1)].span;
+        match kind {
+            // Parentheses leave no trace.
+            Primary::Inner(e) => Ok(e),
+            Primary::Kind(kind) => Ok(Expr {
+                kind: Box::new(kind),
+                at: At(span.to(end)),
+            }),
+        }
+    }
+
+    fn primary(&mut self) -> Parse<Primary> {
+        if self.eat("(") {
+            let inner = self.expr()?;
+            self.expect(")", "close the parenthesis")?;
+            return Ok(Primary::Inner(inner));
+        }
+        if let Some(value) = self.maybe_value() {
+            return Ok(Primary::Kind(ExprKind::Value(value)));
+        }
+        if self.is("[") {
+            let (passive, name, _) = self.passive()?;
+            return Ok(Primary::Kind(ExprKind::Passive(passive, name)));
+        }
+        if self.eat("'") {
+            let (name, _) = self.name("a variable")?;
+            return Ok(Primary::Kind(ExprKind::Next(name)));
+        }
+        if self.eat_keyword("choose") {
+            self.expect("(", "choose looks like `choose(a, b)`")?;
+            let yes = self.expr()?;
+            self.expect(",", "choose looks like `choose(a, b)`")?;
+            let no = self.expr()?;
+            self.expect(")", "choose looks like `choose(a, b)`")?;
+            return Ok(Primary::Kind(ExprKind::Choose(yes, no)));
+        }
+        let (name, _) = self.name("an expression")?;
+        if self.eat("@") {
+            let label = self.label()?;
+            return Ok(Primary::Kind(ExprKind::Location(name, label)));
+        }
+        Ok(Primary::Kind(ExprKind::Name(name)))
+    }
+}
+
+/// A primary expression: in parentheses, or not.
+enum Primary {
+    Inner(Expr),
+    Kind(ExprKind),
+}
