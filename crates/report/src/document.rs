@@ -90,16 +90,22 @@ pub struct Complaint {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Stats {
     /// Predicates in use at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicates: Option<u64>,
     /// Rounds of refinement.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
     /// Calls of the solver.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_calls: Option<u64>,
     /// States stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<u64>,
     /// Transitions taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transitions: Option<u64>,
     /// Shape structures stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub structures: Option<u64>,
     /// Processor time of the whole process.
     pub cpu_seconds: f64,
@@ -138,7 +144,6 @@ impl Document {
     pub fn to_json(&self) -> String {
         // A tree of strings, numbers and lists always has a JSON form.
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        without_absent(&mut value["stats"]);
         for complaint in value["diagnostics"].as_array_mut().into_iter().flatten() {
             without_absent(complaint);
         }
