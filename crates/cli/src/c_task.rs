@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use palisade::races;
 use palisade_frontend::c::{self, DataModel, Races};
 use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
 use palisade_report::Outcome;
@@ -190,6 +191,19 @@ impl Task {
                 Property::NoOverflow | Property::NoRace => Some(String::new()),
             },
         }
+    }
+
+    /// Notes about data races.
+    pub(crate) fn race_notes(&self, context: &Context) -> Vec<String> {
+        let limits = races::Limits {
+            deadline: context.limits.deadline,
+            cancel: context.limits.cancel.clone(),
+        };
+        let source = input::read(&self.file);
+        source.map_or_else(
+            |_| Vec::new(),
+            |source| races::notes(&self.file, source.text(), &self.options(), &limits),
+        )
     }
 
     /// SV-COMP's line.

@@ -4,7 +4,6 @@
 
 mod args;
 mod buffers;
-mod c_races;
 mod c_task;
 mod commands;
 mod context;

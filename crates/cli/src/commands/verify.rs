@@ -21,7 +21,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
-use crate::{c_races, context, input, predicates};
+use crate::{context, input, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     if let Some(task) = &task {
         report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
-        report.notes.extend(c_races::notes(task, context));
+        report.notes.extend(task.race_notes(context));
     }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let text = palisade_certify::print(&program, certificate);
