@@ -34,6 +34,7 @@ pub mod certificate;
 pub mod check;
 mod context;
 mod direct;
+mod expression;
 pub mod fingerprint;
 mod index;
 mod initial;
