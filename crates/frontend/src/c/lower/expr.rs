@@ -1,5 +1,5 @@
 //! *Expressions*: values, places, conditions. Accesses of memory become steps of
-//! their own, from left to right.
+//! their own, from left to right where `order` does not say otherwise.
 
 use std::rc::Rc;
 
@@ -36,6 +36,22 @@ impl Code<'_, '_> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, e: &Expr) -> Lower<Val> {
+        if let Some(v) = self.evaluated(e) {
+            self.want = None;
+            return Ok(v);
+        }
+        let is_simple = matches!(e.kind, ExprKind::Int(..) | ExprKind::Ident(_));
+        if is_simple || self.is_arranged(e) {
+            return self.settled_value(e);
+        }
+        self.arranged(&[e], |code| match code.evaluated(e) {
+            Some(v) => Ok(v),
+            None => code.settled_value(e),
+        })
+    }
+
+    /// The same, once the order of evaluation within it is settled.
+    pub(super) fn settled_value(&mut self, e: &Expr) -> Lower<Val> {
         let span = e.span;
         let want = self.want.take();
         match &e.kind {
@@ -340,6 +356,19 @@ impl Code<'_, '_> {
     }
 
     fn place_of(&mut self, e: &Expr, check: bool) -> Lower<Place> {
+        if let Some(object) = self.evaluated_struct(e) {
+            return Ok(Self::whole(&object));
+        }
+        if matches!(e.kind, ExprKind::Ident(_)) || self.is_arranged(e) {
+            return self.settled_place(e, check);
+        }
+        self.arranged(&[e], |code| match code.evaluated_struct(e) {
+            Some(object) => Ok(Self::whole(&object)),
+            None => code.settled_place(e, check),
+        })
+    }
+
+    fn settled_place(&mut self, e: &Expr, check: bool) -> Lower<Place> {
         let span = e.span;
         match &e.kind {
             ExprKind::Ident(name) => match self.lookup(name)? {
@@ -484,7 +513,10 @@ impl Code<'_, '_> {
                 let stride = self.cx.layouts.size(&of, span)?;
                 return Ok(place.element(i.e, stride, (*of).clone()));
             }
-            let pointer = self.read_place(&place, span)?;
+            let pointer = match self.evaluated(a) {
+                Some(pointer) => pointer,
+                None => self.read_place(&place, span)?,
+            };
             let i = self.value(i)?;
             let sum = self.binary(Binary::Add, pointer, i, span)?;
             return self.dereferenced(sum, span);

@@ -210,7 +210,16 @@ impl<'a> Code<'_, 'a> {
         }
         let mut plan = Plan::new();
         self.cx.layouts.fill(&ty, 0, init, span, &mut plan)?;
-        for (path, ty) in self.scalars(&ty, span)? {
+        let exprs = plan.values().filter_map(|source| match source {
+            Source::Expr(e) => Some(*e),
+            Source::Number(_) => None,
+        });
+        let exprs: Vec<&Expr> = exprs.collect();
+        self.arranged(&exprs, |code| code.initialise_by(place, &plan, span))
+    }
+
+    fn initialise_by(&mut self, place: &Place, plan: &Plan<'_>, span: Span) -> Lower<()> {
+        for (path, ty) in self.scalars(&place.ty().clone(), span)? {
             let cell = cell_of(&path);
             let target = part_at(place.clone(), &path, &ty);
             let v = match plan.get(&cell) {

@@ -23,6 +23,7 @@
 //! | `found` | what one pass leaves to the next |
 //! | `errors` | going on behind a statement with an error |
 //! | `expr`, `choice`, `assign` | expressions |
+//! | `order`, `effects` | the order of evaluation that C leaves open; what evaluations touch |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
 //! | `library`, `copies`, `bits` | functions of C's library; copies of memory; bits |
 //! | `races` | data races as properties |
@@ -38,6 +39,7 @@ mod cases;
 mod choice;
 mod code;
 mod copies;
+mod effects;
 mod errors;
 mod expr;
 mod found;
@@ -47,6 +49,7 @@ mod init;
 mod layout;
 mod library;
 mod mpi;
+mod order;
 mod place;
 mod races;
 mod stmt;
@@ -71,7 +74,7 @@ use super::{Options, Races, note_error};
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
-use found::{Found, stores};
+use found::{Accesses, Found, note_accesses};
 use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
@@ -141,8 +144,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
-    /// Where operations stand that are atomic by their name.
-    atomic_spans: HashSet<Span>,
+    /// Where operations stand that are atomic by their name, and what they access so.
+    atomic_accesses: HashSet<(Span, GlobalId)>,
     last_result: Option<Rc<Object>>,
     pending_type: Option<Type>,
     /// Types that pointers to something else are converted to, in this pass and before.
@@ -192,7 +195,7 @@ impl<'a> Context<'a> {
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
-            atomic_spans: HashSet::new(),
+            atomic_accesses: HashSet::new(),
             last_result: None,
             pending_type: None,
             mpi: None,
@@ -200,10 +203,14 @@ impl<'a> Context<'a> {
     }
 
     fn found(&self, templates: &[Template]) -> Found<'a> {
-        let mut stored = self.previous.stored.clone();
-        for template in templates {
-            stores(&template.cfg, &mut stored);
+        let mut accesses = self.previous.accesses.clone();
+        accesses.resize(accesses.len().max(templates.len()), Accesses::default());
+        let mut network = self.previous.network.clone();
+        for (template, accesses) in templates.iter().zip(&mut accesses) {
+            note_accesses(&template.cfg, accesses, &mut network);
         }
+        let mut stored = self.previous.stored.clone();
+        stored.extend(accesses.iter().flat_map(|a| &a.stores).chain(&network));
         stored.retain(|var| var.index() < self.declared);
         Found {
             objects: self.objects.clone(),
@@ -214,6 +221,8 @@ impl<'a> Context<'a> {
                 .map_or_else(Vec::new, |m| m.windows.clone()),
             stored,
             recast: self.recast.clone(),
+            accesses,
+            network,
             complete: true,
         }
     }
@@ -600,9 +609,12 @@ impl<'a> Context<'a> {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
+            let atomic = self.atomic_accesses.into_iter();
             let known = races::Known {
                 variables: renumbered.collect(),
-                atomic: self.atomic_spans,
+                atomic: atomic
+                    .filter_map(|(span, var)| Some((span, numbers[var.index()]?)))
+                    .collect(),
                 lenient: races == Races::Note,
             };
             races::add(&mut program, &known)?;

@@ -432,6 +432,7 @@ impl Code<'_, '_> {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
                 let src = src.clone();
+                self.note_atomic(src.var, span);
                 self.emit(Step::Load { dst, src }, span);
                 let e = self.read(dst);
                 if case.poisoned {
@@ -512,8 +513,16 @@ impl Code<'_, '_> {
             }
             CellRef::Shared(dst) => {
                 let dst = dst.clone();
+                self.note_atomic(dst.var, span);
                 self.emit(Step::Store { dst, value }, span);
             }
+        }
+    }
+
+    /// Notes that an operation accesses a variable atomically.
+    fn note_atomic(&mut self, var: GlobalId, span: Span) {
+        if self.is_atomic {
+            self.cx.atomic_accesses.insert((span, var));
         }
     }
 
