@@ -88,9 +88,6 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
             ExprKind::Cast(ty, a) => {
-                if let Some(v) = self.moved_by_bytes(ty, a, span)? {
-                    return Ok(v);
-                }
                 self.note_allocation(ty, a);
                 let v = self.value(a)?;
                 self.convert(v, ty, span)
@@ -105,55 +102,6 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
         }
-    }
-
-    /// `(T *)((char *)p - offsetof(T, m))` and `(M *)((char *)s + offsetof(S, m))`: from
-    /// a member to its struct, and from a struct to a member. Cells are no bytes, so
-    /// both ends must be known.
-    fn moved_by_bytes(&mut self, to: &Type, e: &Expr, span: Span) -> Lower<Option<Val>> {
-        let ExprKind::Binary(op @ (Binary::Add | Binary::Sub), base, by) = &e.kind else {
-            return Ok(None);
-        };
-        let (ExprKind::Cast(bytes, inner), ExprKind::Int(by, _)) = (&base.kind, &by.kind) else {
-            return Ok(None);
-        };
-        let is_bytes = matches!(
-            bytes.pointee().map(Type::plain),
-            Some(Type::Void | Type::Int { bits: 8, .. })
-        );
-        let (Some(to_of), true) = (to.pointee().cloned(), is_bytes) else {
-            return Ok(None);
-        };
-        let v = self.value(inner)?;
-        let from_of = v.ty.pointee().cloned().unwrap_or(Type::Void);
-        let (outer, member) = match op {
-            Binary::Add => (&from_of, &to_of),
-            _ => (&to_of, &from_of),
-        };
-        let model = self.cx.options.data_model;
-        let cell = self.cx.layouts.cell_at(outer, *by, member, model, span);
-        let Some(cell) = cell else {
-            // Evaluated already; the arithmetic on bytes makes the run unsupported.
-            let v = self.convert(v, bytes, span)?;
-            let by = Val::constant(*by, &Type::INT);
-            let moved = self.binary(*op, v, by, span)?;
-            return self.convert(moved, to, span).map(Some);
-        };
-        let by = Ir::Const(cell as i64);
-        let ir = match op {
-            Binary::Add => palisade_program::BinOp::Add,
-            _ => palisade_program::BinOp::Sub,
-        };
-        let e = if cell == 0 {
-            v.e.clone()
-        } else {
-            palisade_program::LocalExpr::binary(ir, v.e.clone(), by)
-        };
-        Ok(Some(Val {
-            e,
-            ty: to.plain().clone(),
-            ..v
-        }))
     }
 
     /// The value at a place; arrays become pointers.

@@ -13,7 +13,7 @@
 //! | file | term |
 //! |---|---|
 //! | `walk` | questions about the tree |
-//! | `layout` | types as cells, addresses |
+//! | `layout` | types as cells at bytes, addresses |
 //! | `value` | integer arithmetic of C |
 //! | `place`, `cases` | what stands on the left of an assignment, pointers |
 //! | `targets` | what pointers may point to, by location |
@@ -75,7 +75,7 @@ use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
 use found::{Accesses, Found, note_accesses};
-use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
+use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
 /// Passes at most until objects and threads are known.
@@ -171,6 +171,7 @@ impl<'a> Context<'a> {
             options: options.clone(),
             layouts: Layouts {
                 structs: &file.structs,
+                model: options.data_model,
                 used_members: names_used.members.clone(),
             },
             file,
@@ -272,8 +273,7 @@ impl<'a> Context<'a> {
             let id = self.global(format!("{name}{}", leaf.path), len, span);
             cells.push(Cells::Shared(id));
         }
-        let base = self.next_address;
-        self.next_address += size as i64 + 1;
+        let base = self.room(size);
         if self.next_address >= FIRST_FUNCTION {
             return Err(Diagnostic::error(span, "unsupported: too much memory"));
         }
@@ -297,10 +297,16 @@ impl<'a> Context<'a> {
         Ok(object)
     }
 
+    /// Addresses for an object of some bytes.
+    fn room(&mut self, size: u64) -> i64 {
+        let base = self.next_address;
+        self.next_address = (base + size as i64 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        base
+    }
+
     /// Gives registers an address, so that their own thread can point to them.
     fn with_address(&mut self, object: Object, thread: usize) -> Rc<Object> {
-        let base = self.next_address;
-        self.next_address += object.size as i64 + 1;
+        let base = self.room(object.size);
         let object = Rc::new(Object {
             base: Some(base),
             owner: Some(thread),
