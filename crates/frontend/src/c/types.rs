@@ -275,8 +275,8 @@ impl Type {
             Self::Int { bits, .. } => (u64::from(*bits / 8), u64::from(*bits / 8)),
             Self::Other("float") => (4, 4),
             Self::Other("double") => (8, word),
-            Self::Other(_) if model == DataModel::Ilp32 => return None,
-            Self::Other(_) => (16, 16),
+            Self::Other("long double" | "__int128") if model == DataModel::Lp64 => (16, 16),
+            Self::Other(_) => return None,
             Self::Pointer(_) => (word, word),
             Self::Array(of, len) => {
                 let (size, align) = of.extent(structs, model, unknown)?;
