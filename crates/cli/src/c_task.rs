@@ -104,8 +104,12 @@ impl Task {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
         let yaml = Yaml::parse(&text);
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let Some(input) = yaml.input else {
-            bail!("{name}: no input file (`input_files: 'program.c'`)");
+        let input = match yaml.inputs.as_slice() {
+            [input] => input,
+            [] => bail!("{name}: no input file (`input_files: 'program.c'`)"),
+            [_, second, ..] => bail!(
+                "{name}: unsupported: more than one input file (`{second}`); make one file of them"
+            ),
         };
         let mut task = Self {
             file: folder.join(input),
@@ -282,6 +286,14 @@ impl Task {
         }
     }
 
+    /// How the command ends: a verdict that the task does not expect is a failure too.
+    pub(crate) fn outcome(&self, verdict: &Verdict) -> Outcome {
+        match verdict {
+            Verdict::Holds if self.expected == Some(false) => Outcome::Violated,
+            Verdict::Holds | Verdict::Violated(_) | Verdict::Unknown(_) => Outcome::from(verdict),
+        }
+    }
+
     /// SV-COMP's line.
     pub(crate) fn verdict_line(&self, verdict: &Verdict) -> String {
         let answer = match verdict {
@@ -370,7 +382,7 @@ fn read_property(path: &Path) -> Result<Property> {
 /// What is read of a task file: SV-COMP's files are flat.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Yaml {
-    input: Option<String>,
+    inputs: Vec<String>,
     data_model: Option<String>,
     /// Property files with their expected verdicts.
     properties: Vec<(String, Option<bool>)>,
@@ -387,7 +399,7 @@ impl Yaml {
             }
             let item = line.strip_prefix("- ").map(str::trim);
             if let (Some(item), true) = (item, expects_input) {
-                yaml.input.get_or_insert(unquoted(item));
+                yaml.inputs.push(unquoted(item));
                 continue;
             }
             let Some((key, value)) = item.unwrap_or(line).split_once(':') else {
@@ -398,8 +410,8 @@ impl Yaml {
             match key.trim() {
                 "input_files" if value.is_empty() => expects_input = true,
                 "input_files" => {
-                    let first = value.trim_matches(['[', ']']).split(',').next();
-                    yaml.input = first.map(|f| unquoted(f.trim()));
+                    let all = value.trim_matches(['[', ']']).split(',').map(str::trim);
+                    yaml.inputs = all.filter(|f| !f.is_empty()).map(unquoted).collect();
                 }
                 "data_model" => yaml.data_model = Some(value),
                 "property_file" => yaml.properties.push((value, None)),
@@ -427,12 +439,18 @@ mod tests {
     fn task_files() {
         let text = "format_version: '2.0'\n# c\ninput_files: 'a.i'\nproperties:\n  - property_file: ../properties/unreach-call.prp\n    expected_verdict: false\n  - property_file: ../properties/termination.prp\noptions:\n  language: C\n  data_model: ILP32\n";
         let yaml = Yaml::parse(text);
-        assert_eq!(yaml.input.as_deref(), Some("a.i"));
+        assert_eq!(yaml.inputs, ["a.i"]);
         assert_eq!(yaml.data_model.as_deref(), Some("ILP32"));
         assert_eq!(yaml.properties[0].1, Some(false));
         assert_eq!(yaml.properties[1].1, None);
         let list = Yaml::parse("input_files:\n  - 'b.c'\n");
-        assert_eq!(list.input.as_deref(), Some("b.c"));
+        assert_eq!(list.inputs, ["b.c"]);
+        let both = Yaml::parse("input_files:\n  - 'b.c'\n  - \"c.c\"\nproperties:\n");
+        assert_eq!(both.inputs, ["b.c", "c.c"]);
+        assert_eq!(
+            Yaml::parse("input_files: ['b.c', 'c.c']\n").inputs,
+            ["b.c", "c.c"]
+        );
     }
 
     #[test]

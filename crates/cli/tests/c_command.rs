@@ -82,8 +82,25 @@ fn a_folder_of_tasks() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("note: as expected (false)"), "{text}");
     assert!(text.contains("VERDICT: false(unreach-call)\n"), "{text}");
-    let (_, text) = palisade(&["verify"], &at.join("c_mistaken.yml"));
+    let (code, text) = palisade(&["verify"], &at.join("c_mistaken.yml"));
+    assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("note: NOT as expected (true)"), "{text}");
+    task(at, "f_mistaken", SAFE, &[("unreach-call", false)]);
+    for command in ["verify", "explore"] {
+        let (code, text) = palisade(&[command], &at.join("f_mistaken.yml"));
+        assert!(text.contains("note: NOT as expected (false)"), "{text}");
+        assert_eq!(code, Some(1), "{text}");
+    }
+
+    // A second file is not left out in silence.
+    let two = "input_files:\n  - 'a_safe.i'\n  - 'b_unsafe.i'\nproperties:\n  - property_file: unreach-call.prp\n    expected_verdict: true\n";
+    fs::write(at.join("g_two.yml"), two).expect("written");
+    let (code, text) = palisade(&["verify"], &at.join("g_two.yml"));
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("more than one input file (`b_unsafe.i`)"),
+        "{text}"
+    );
 
     // A task that cannot be read is an error at its place.
     task(at, "e_refused", REFUSED, &[("unreach-call", true)]);

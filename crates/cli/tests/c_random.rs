@@ -430,7 +430,12 @@ impl Random {
             12 => self.copy(),
             13 => self.around(),
             14 | 15 => match self.call() {
-                Some(call) => format!("{to} = {call};"),
+                // Its index may be what the function changes.
+                Some(call) if self.is_open => format!("{to} = {call};"),
+                Some(call) => {
+                    let v = self.label("t");
+                    format!("long {v} = {call}; {to} = {v};")
+                }
                 None => format!("{to} = {};", self.expr(3)),
             },
             16 if self.is_open => match self.open_effect() {

@@ -140,10 +140,9 @@ fn quotient(address: &LocalExpr, first: i64, bytes: i64) -> Option<LocalExpr> {
             }
             _ => None,
         },
-        Ir::Binary(BinOp::Add, a, b) => Some(plus(
-            quotient(a, first, bytes)?,
-            quotient(b, 0, bytes)?,
-        )),
+        Ir::Binary(BinOp::Add, a, b) => {
+            Some(plus(quotient(a, first, bytes)?, quotient(b, 0, bytes)?))
+        }
         Ir::Binary(BinOp::Sub, a, b) => {
             let (a, b) = (quotient(a, first, bytes)?, quotient(b, 0, bytes)?);
             Some(LocalExpr::binary(BinOp::Sub, a, b))

@@ -135,7 +135,10 @@ fn is_same(a: &Memory, b: &Memory) -> bool {
     else {
         return false;
     };
-    let is_leaf = o.leaves.iter().any(|l| l.path == *p && l.dims.len() == i.len());
+    let is_leaf = o
+        .leaves
+        .iter()
+        .any(|l| l.path == *p && l.dims.len() == i.len());
     Rc::ptr_eq(o, q) && p == r && i == j && i.iter().all(Option::is_some) && is_leaf
 }
 
@@ -153,7 +156,8 @@ fn may_overlap(a: &Memory, b: &Memory, code: &Code<'_, '_>) -> bool {
                 index: j,
             },
         ) => {
-            let apart = |(m, n): (&Option<i128>, &Option<i128>)| m.is_some() && n.is_some() && m != n;
+            let apart =
+                |(m, n): (&Option<i128>, &Option<i128>)| m.is_some() && n.is_some() && m != n;
             Rc::ptr_eq(o, q) && (is_prefix(p, r) || is_prefix(r, p)) && !i.iter().zip(j).any(apart)
         }
         (Memory::Part { object, path, .. }, Memory::Behind { ty, .. })
@@ -161,10 +165,7 @@ fn may_overlap(a: &Memory, b: &Memory, code: &Code<'_, '_>) -> bool {
             let is_target = object.taken || object.owner.is_some();
             is_target && leaves(object, path).any(|k| fits(&object.leaves[k].ty, ty.as_ref()))
         }
-        (
-            Memory::Behind { ty: s, member: m },
-            Memory::Behind { ty: t, member: n },
-        ) => {
+        (Memory::Behind { ty: s, member: m }, Memory::Behind { ty: t, member: n }) => {
             if let (Some((a, m)), Some((b, n))) = (m, n)
                 && a == b
                 && m != n
@@ -536,7 +537,10 @@ impl<'w, 'c, 'a> Walker<'w, 'c, 'a> {
 
     fn read(&mut self, e: &Expr) {
         let is_address = self.type_of(e).is_some_and(|ty| {
-            matches!(ty.plain(), Type::Array(..) | Type::VariableArray(_) | Type::Function(_))
+            matches!(
+                ty.plain(),
+                Type::Array(..) | Type::VariableArray(_) | Type::Function(_)
+            )
         });
         let memory = self.place(e);
         if !is_address {
@@ -562,7 +566,9 @@ impl<'w, 'c, 'a> Walker<'w, 'c, 'a> {
     /// What the called function does.
     fn callee(&mut self, callee: &Expr, args: &[Expr]) {
         let name = match &callee.kind {
-            ExprKind::Ident(name) if self.object(name).is_none() && self.private(name).is_none() => {
+            ExprKind::Ident(name)
+                if self.object(name).is_none() && self.private(name).is_none() =>
+            {
                 Some(name.as_str())
             }
             _ => None,
@@ -574,7 +580,10 @@ impl<'w, 'c, 'a> Walker<'w, 'c, 'a> {
             return;
         };
         if self.code.cx.functions.contains_key(name) {
-            let is_end = matches!(name, "reach_error" | "__VERIFIER_error" | "assume_abort_if_not");
+            let is_end = matches!(
+                name,
+                "reach_error" | "__VERIFIER_error" | "assume_abort_if_not"
+            );
             let is_error = self.code.cx.options.error_function.as_deref() == Some(name);
             if is_end || is_error {
                 self.parts.push(Effects {
@@ -723,7 +732,9 @@ impl<'w, 'c, 'a> Walker<'w, 'c, 'a> {
 
     fn declare(&mut self, d: &crate::c::ast::Declaration) {
         let mut all = Vec::new();
-        d.init.iter().for_each(|i| walk::top_of_init(i, &mut |e| all.push(e)));
+        d.init
+            .iter()
+            .for_each(|i| walk::top_of_init(i, &mut |e| all.push(e)));
         d.length.iter().for_each(|e| all.push(e));
         if d.storage == Storage::Automatic {
             all.into_iter().for_each(|e| self.expr(e));
@@ -738,8 +749,14 @@ impl<'w, 'c, 'a> Walker<'w, 'c, 'a> {
         } else if d.storage == Storage::Static {
             // One object for all calls: anything of its type.
             self.parts.push(Effects {
-                reads: vec![Memory::Behind { ty: None, member: None }],
-                writes: vec![Memory::Behind { ty: None, member: None }],
+                reads: vec![Memory::Behind {
+                    ty: None,
+                    member: None,
+                }],
+                writes: vec![Memory::Behind {
+                    ty: None,
+                    member: None,
+                }],
                 ..Effects::default()
             });
         }
@@ -766,10 +783,14 @@ fn library_kind(name: &str) -> Library {
     let is_load = |rest: &str| rest.starts_with("load") && rest != "load";
     match name {
         "atomic_load" | "atomic_load_explicit" => Library::Loads,
-        "malloc" | "calloc" | "rand" | "random" | "pthread_self" | "thrd_current" => Library::Silent,
+        "malloc" | "calloc" | "rand" | "random" | "pthread_self" | "thrd_current" => {
+            Library::Silent
+        }
         "abs" | "labs" | "llabs" => Library::Silent,
         "memcpy" | "memmove" | "memset" | "strcpy" => Library::Copies,
-        "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_unreachable" => Library::Stops,
+        "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_unreachable" => {
+            Library::Stops
+        }
         "reach_error" | "assume_abort_if_not" | "assert" => Library::Stops,
         "__VERIFIER_assume" | "__VERIFIER_error" | "__VERIFIER_assert" => Library::Stops,
         "__palisade_assert" | "__assert_fail" | "__CPROVER_assert" | "__CPROVER_assume" => {
@@ -778,7 +799,10 @@ fn library_kind(name: &str) -> Library {
         _ if super::library::is_silent(name) => Library::Silent,
         _ if name.starts_with("__VERIFIER_nondet_") => Library::Silent,
         _ if name.strip_prefix("__atomic_").is_some_and(is_load) => Library::Loads,
-        _ if ["atomic_", "__atomic_", "__sync_"].iter().any(|p| name.starts_with(p)) => {
+        _ if ["atomic_", "__atomic_", "__sync_"]
+            .iter()
+            .any(|p| name.starts_with(p)) =>
+        {
             Library::Accesses
         }
         _ if name.starts_with("__builtin_mem") || name.starts_with("__builtin_str") => {

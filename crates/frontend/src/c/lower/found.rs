@@ -62,11 +62,7 @@ impl Found<'_> {
 }
 
 /// Notes the variables that a graph accesses.
-pub(super) fn note_accesses(
-    cfg: &Cfg,
-    accesses: &mut Accesses,
-    network: &mut BTreeSet<GlobalId>,
-) {
+pub(super) fn note_accesses(cfg: &Cfg, accesses: &mut Accesses, network: &mut BTreeSet<GlobalId>) {
     for edge in &cfg.edges {
         match &edge.step {
             Step::Store { dst, .. } => {

@@ -291,7 +291,9 @@ impl Layouts<'_> {
                 let stride = self.size(of, span)?;
                 let mut dims = dims.to_vec();
                 dims.push((*n, stride));
-                let count = dims.iter().try_fold(1_u64, |all, (n, _)| all.checked_mul(*n));
+                let count = dims
+                    .iter()
+                    .try_fold(1_u64, |all, (n, _)| all.checked_mul(*n));
                 if count.is_none_or(|n| n > MAX_CELLS) {
                     let error = Diagnostic::error(span, "unsupported: an array of this size");
                     return Err(error.help(format!("at most {MAX_CELLS} elements")));

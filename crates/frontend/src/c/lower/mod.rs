@@ -532,6 +532,9 @@ impl<'a> Context<'a> {
         let is_main = number == 0 || self.mpi.is_some();
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
+        if number == 0 {
+            code.refuse_remote_races(plan.span);
+        }
         if is_main {
             let mut arguments = Vec::new();
             for (_, ty) in &plan.function.params {

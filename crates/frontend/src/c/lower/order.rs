@@ -164,7 +164,11 @@ impl Code<'_, '_> {
     fn trouble(&self, a: &Event<'_>, b: &Event<'_>) -> Option<Trouble> {
         // Another event may come between two accesses of a part with an order of its own.
         let splits = |x: &Event<'_>, y: &Event<'_>| {
-            x.pieces.iter().filter(|p| self.depend(p, &y.effects)).count() > 1
+            x.pieces
+                .iter()
+                .filter(|p| self.depend(p, &y.effects))
+                .count()
+                > 1
         };
         if splits(a, b) || splits(b, a) {
             return Some(Trouble::Unknown);
@@ -217,9 +221,10 @@ impl Code<'_, '_> {
                 open.iter().enumerate().any(is_it)
             };
             for (n, i) in open.iter().enumerate() {
-                let ready = open.iter().enumerate().all(|(m, j)| {
-                    done >> m & 1 == 1 || !before[*i].contains(j)
-                });
+                let ready = open
+                    .iter()
+                    .enumerate()
+                    .all(|(m, j)| done >> m & 1 == 1 || !before[*i].contains(j));
                 if done >> n & 1 == 1 || !ready {
                     continue;
                 }
@@ -260,7 +265,12 @@ impl Code<'_, '_> {
         Ok(())
     }
 
-    fn arrive_at(&mut self, levels: &mut BTreeMap<(u32, u64), Reached>, key: (u32, u64), span: Span) {
+    fn arrive_at(
+        &mut self,
+        levels: &mut BTreeMap<(u32, u64), Reached>,
+        key: (u32, u64),
+        span: Span,
+    ) {
         let reached = match levels.remove(&key) {
             Some(old) => Reached {
                 loc: old.loc,
@@ -646,7 +656,11 @@ fn branches(open: &[usize], before: &[HashSet<usize>]) -> Option<usize> {
         .iter()
         .map(|i| {
             let is_before = |(_, j): &(usize, &usize)| before[*i].contains(j);
-            open.iter().enumerate().filter(is_before).map(|(m, _)| 1 << m).sum()
+            open.iter()
+                .enumerate()
+                .filter(is_before)
+                .map(|(m, _)| 1 << m)
+                .sum()
         })
         .collect();
     let whole = (1_u64 << open.len()) - 1;
