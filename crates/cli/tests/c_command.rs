@@ -185,6 +185,60 @@ fn races_are_notes_or_violations() {
     assert_eq!(code, Some(0), "{text}");
 }
 
+/// Of an atomic operation only the access of its object is atomic.
+#[test]
+fn plain_operands_of_atomic_operations_race() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    for (operation, wanted) in [
+        ("__atomic_store(&x, &y, 5);", 1),
+        ("__atomic_load(&x, &y, 5);", 1),
+        ("__atomic_exchange(&x, &e, &y, 5);", 1),
+        ("__atomic_exchange(&x, &y, &e, 5);", 1),
+        ("__atomic_compare_exchange_n(&x, &y, 3, 0, 5, 5);", 1),
+        ("__atomic_compare_exchange(&x, &e, &y, 0, 5, 5);", 1),
+        ("__atomic_store_n(&x, y, 5);", 1),
+        ("__atomic_store(&x, &e, 5);", 0),
+        ("__atomic_compare_exchange_n(&x, &e, 3, 0, 5, 5);", 0),
+    ] {
+        let program = format!(
+            "typedef unsigned long pthread_t; int x, y, e;\nvoid *f(void *a) {{ y = 1; __atomic_store_n(&x, 2, 5); return 0; }}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {operation} return 0; }}\n"
+        );
+        fs::write(&file, program).expect("written");
+        let (code, text) = palisade(&["verify", "--check", "races"], &file);
+        assert_eq!(code, Some(wanted), "{operation}\n{text}");
+    }
+}
+
+/// Programs that the compiler runs into a failing assertion.
+#[test]
+fn order_and_bytes_are_those_of_the_compiler() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    for (program, wanted) in [
+        (
+            "int x; int f(void) { x = 10; return 1; }\nint main(void) { x = 1; int r = x + f(); assert(r == 2); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } h;\nint main(void) { assert((char *)&h.len - &h.type == 1); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } h;\nint main(void) { char *p = &h.type; p++; assert(p == (char *)&h.len); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } a[2];\nint main(void) { assert((char *)&a[1] - (char *)&a[0] == sizeof(struct hdr)); }\n",
+            0,
+        ),
+    ] {
+        fs::write(&file, format!("#include <assert.h>\n{program}")).expect("written");
+        let (code, text) = palisade(&["verify"], &file);
+        assert_eq!(code, Some(wanted), "{program}\n{text}");
+    }
+}
+
 /// The fences that `fence` writes stand on lines of their own with the right
 /// indentation, the compiler accepts the file, and the proof of it is repeated.
 #[test]
