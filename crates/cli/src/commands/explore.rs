@@ -71,7 +71,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         text.push_str(&task.verdict_line(&result.verdict));
     }
     context.print(&text, &document);
-    Ok(Outcome::from(&result.verdict))
+    Ok(match &task {
+        Some(task) => task.outcome(&result.verdict),
+        None => Outcome::from(&result.verdict),
+    })
 }
 
 /// What is asked about a C program; `None` for other inputs.

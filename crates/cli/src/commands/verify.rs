@@ -78,7 +78,10 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         text.push_str(&task.verdict_line(&report.verdict));
     }
     context.print(&text, &document(heading, &program, &report));
-    Ok(Outcome::from(&report.verdict))
+    Ok(match &task {
+        Some(task) => task.outcome(&report.verdict),
+        None => Outcome::from(&report.verdict),
+    })
 }
 
 /// The program with the number of threads that is asked for; or why it has no proof
