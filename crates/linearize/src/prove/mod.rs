@@ -1,7 +1,7 @@
 //! The *proof* side: a data structure is linearizable for any number of threads, nodes
 //! and data values. From the heap program a 3-valued model is generated as TVP text
 //! ([`model`]) and given to the shape engine; what the engine needs to know about threads
-//! that it has collapsed into one object are soft invariants ([`soft`], seed 001,
+//! that it has collapsed into one object are soft invariants ([`soft`], [Friggens and Groves, arXiv 2015],
 //! sections 3 to 5).
 //!
 //! # What the model says, and why its verdict counts
@@ -255,7 +255,7 @@ pub struct Count {
     pub soft: usize,
 }
 
-/// Locations and soft invariants of each method (seed 001, table 5), at the level that
+/// Locations and soft invariants of each method [Friggens and Groves, arXiv 2015, table 5], at the level that
 /// says most.
 pub fn counts(
     program: &Program,

@@ -1,5 +1,5 @@
 //! *Atomics*: C11's `atomic_*`, gcc's `__atomic_*` and `__sync_*`. Orders become
-//! fences as DESIGN says: a `seq_cst` store is followed by a full fence; stores and
+//! fences (docs/memory-models.md): a `seq_cst` store is followed by a full fence; stores and
 //! fences of release strength or more have a store-store fence before them (which
 //! matters under PSO only); a read-modify-write is an atomic block; loads are plain.
 

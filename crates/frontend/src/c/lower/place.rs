@@ -1,6 +1,6 @@
 //! *Places*: what stands on the left of an assignment. A place is a part of a named
 //! variable, or what a pointer points to. A pointer that is not known to be one
-//! address is followed case by case over the objects that it may point to (seed 003,
+//! address is followed case by case over the objects that it may point to ([Donaldson et al., CAV 2011],
 //! section 3: targets); the objects are those whose address is taken and whose type
 //! fits. The last case, that it points to none of them, is a violation for a null
 //! pointer and an obligation otherwise, so that a missing target is never a wrong
@@ -538,7 +538,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// A shared pointer to a local is refused, as seed 003 does: the local may be
+    /// A shared pointer to a local is refused, as [Donaldson et al., CAV 2011] does: the local may be
     /// gone when another thread follows it.
     fn check_escape(&self, place: &Place, value: &Val, span: Span) -> Lower<()> {
         let Place::Variable { object, .. } = place else {
