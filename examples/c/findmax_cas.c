@@ -1,4 +1,4 @@
-/* The greatest element with compare-and-swap (seed 003: FindMax, cas-based).
+/* The greatest element with compare-and-swap ([Donaldson et al., CAV 2011]: FindMax, cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

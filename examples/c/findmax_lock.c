@@ -1,4 +1,4 @@
-/* The greatest element, found by two threads (seed 003: FindMax, lock-based).
+/* The greatest element, found by two threads ([Donaldson et al., CAV 2011]: FindMax, lock-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

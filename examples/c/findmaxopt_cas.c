@@ -1,4 +1,4 @@
-/* Each thread reduces its part first (seed 003: FindMaxOpt, cas-based).
+/* Each thread reduces its part first ([Donaldson et al., CAV 2011]: FindMaxOpt, cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Up and down with compare-and-swap (seed 003: Inc./Dec., cas-based).
+/* Up and down with compare-and-swap ([Donaldson et al., CAV 2011]: Inc./Dec., cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* A counter with compare-and-swap (seed 003, section 5: Increment, cas-based).
+/* A counter with compare-and-swap ([Donaldson et al., CAV 2011, section 5]: Increment, cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

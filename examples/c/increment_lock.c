@@ -1,4 +1,4 @@
-/* A counter behind a lock (seed 003, section 5: Increment, lock-based).
+/* A counter behind a lock ([Donaldson et al., CAV 2011, section 5]: Increment, lock-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

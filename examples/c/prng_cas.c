@@ -1,4 +1,4 @@
-/* The generator with compare-and-swap (seed 003: Prng, cas-based).
+/* The generator with compare-and-swap ([Donaldson et al., CAV 2011]: Prng, cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* A generator of pseudo-random numbers behind a lock (seed 003: Prng, lock-based).
+/* A generator of pseudo-random numbers behind a lock ([Donaldson et al., CAV 2011]: Prng, lock-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

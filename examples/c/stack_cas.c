@@ -1,4 +1,4 @@
-/* A stack with compare-and-swap (seed 003: Stack, cas-based).
+/* A stack with compare-and-swap ([Donaldson et al., CAV 2011]: Stack, cas-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

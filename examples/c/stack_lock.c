@@ -1,4 +1,4 @@
-/* A stack behind a lock (seed 003: Stack, lock-based).
+/* A stack behind a lock ([Donaldson et al., CAV 2011]: Stack, lock-based).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

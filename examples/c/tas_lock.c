@@ -1,4 +1,4 @@
-/* A test-and-set lock (seed 003: Tas Lock).
+/* A test-and-set lock ([Donaldson et al., CAV 2011]: Tas Lock).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

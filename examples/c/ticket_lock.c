@@ -1,4 +1,4 @@
-/* The ticket spinlock of Linux (seed 003: Ticket Lock).
+/* The ticket spinlock of Linux ([Donaldson et al., CAV 2011]: Ticket Lock).
  * verdicts: sc holds, tso holds, pso holds */
 #include <assert.h>
 #include <pthread.h>

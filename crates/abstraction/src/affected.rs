@@ -1,5 +1,5 @@
 //! Which predicates a branch *affects*: those over a variable that it writes
-//! (seed 000, section 6.1: only these get an update), those that its guard may
+//! ([Dan et al., SAS 2013, section 6.1]: only these get an update), those that its guard may
 //! make known, and those that it forgets. With each goes its weakest precondition
 //! and its cone of influence. The strategies that build tables and the export of
 //! Boolean programs share this account of a branch.

@@ -10,7 +10,7 @@
 //! Variables of [`Role::Set`] are sets: a branch says what joins them, and which fresh
 //! variables stand for elements that it takes.
 //!
-//! Executed under SC: fences do nothing, put and get are synchronous (seed 004,
+//! Executed under SC: fences do nothing, put and get are synchronous ([Baumann et al., VMCAI 2018],
 //! section 2.2). Other models reach this file as reduced programs.
 
 mod remote_atomic;

@@ -2,7 +2,7 @@
 //! A cube is a [`Valuation`]: its literals are what it knows. It holds in an
 //! abstract state that knows all of them, that is, in one that it covers.
 //!
-//! The central question (seed 000, section 4.1) is `F(phi)`: the weakest
+//! The central question [Dan et al., SAS 2013, section 4.1] is `F(phi)`: the weakest
 //! disjunction of cubes that implies `phi`. A cube implies `phi` exactly if it
 //! contradicts `!phi`, so both strategies that build tables search for the
 //! minimal cubes that contradict a *base* ([`Question`]); they differ in how:

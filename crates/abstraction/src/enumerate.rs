@@ -1,4 +1,4 @@
-//! The strategy *enumerate*: cubes by increasing size (seed 000, Fig. 6a and 7).
+//! The strategy *enumerate*: cubes by increasing size ([Dan et al., SAS 2013, Fig. 6a] and 7).
 //! Every cube over the slots up to the largest size is given to the solver unless
 //! a smaller cube that was found is part of it: BUILDBOUNDEDCUBES with
 //! subsumption. The slots are the cone of influence already.

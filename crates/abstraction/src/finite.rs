@@ -1,6 +1,6 @@
 //! *Finite variables*: variables that can take only a few values, whatever the
 //! program does. The checker keeps their values explicit, as it does program
-//! counters (DESIGN idea 2); predicates are needed only for the others.
+//! counters; predicates are needed only for the others.
 //!
 //! The analysis knows for each location of a thread the values that its locals
 //! can have there, and for each memory cell all values that it can ever have. An

@@ -4,7 +4,7 @@
 //! has no model, false if `c & guard(b) & wp(b, p)` has none, else unknown.
 //! Predicates that the branch does not write keep their value; where they share
 //! a variable with the guard they may become known. Predicates over locals that
-//! die are forgotten (shared/ref/lessons.md, 6); what they and predicates over
+//! die are forgotten; what they and predicates over
 //! overwritten variables say together about the others is kept first.
 //!
 //! A predicate over a set is true if all elements satisfy it, false if none does (seed

@@ -1,5 +1,5 @@
 //! The table of *predicates*: atoms over data variables, in normal form, each
-//! once. Some are marked for case splitting (shared/ref/lessons.md, 1): where
+//! once. Some are marked for case splitting: where
 //! such a predicate is unknown after a step, the search goes on with both values.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub struct Predicates {
 
 impl Predicates {
     /// No predicates yet; these variables are sets. A predicate over a set is true if
-    /// all elements satisfy it, false if none does, else unknown (seed 004, section
+    /// all elements satisfy it, false if none does, else unknown ([Baumann et al., VMCAI 2018], section
     /// 4.2); its cases are never split, since two elements may differ.
     pub fn with_sets(sets: BTreeSet<Var>) -> Self {
         Self {

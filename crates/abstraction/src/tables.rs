@@ -2,7 +2,7 @@
 //! `cubes` and `program`. For each branch there is a table, made when the search first meets the
 //! branch: `F(!guard)` for the guard (a state passes unless it holds,
 //! `G(phi) = !F(!phi)`), and for each affected predicate `F(wp)` and `F(!wp)` under
-//! the guard, evaluated as `choose(F(wp), F(!wp))` (seed 000, section 4.1). A post
+//! the guard, evaluated as `choose(F(wp), F(!wp))` [Dan et al., SAS 2013, section 4.1]. A post
 //! only compares bit masks.
 //!
 //! Evaluation is 3-valued: a disjunction holds if one of its cubes is known to
@@ -98,13 +98,13 @@ impl<'a> Tables<'a> {
         Self::new(prover, Box::new(ByCores), max_size)
     }
 
-    /// The strategy `cubes`: single literals and the cubes of a list (seed 000,
+    /// The strategy `cubes`: single literals and the cubes of a list ([Dan et al., SAS 2013],
     /// section 4.3).
     pub fn listed(prover: &'a mut Prover, cubes: Listed) -> Self {
         Self::new(prover, Box::new(cubes), None)
     }
 
-    /// The strategy `program`: the facts of a Boolean program under SC (seed 004,
+    /// The strategy `program`: the facts of a Boolean program under SC ([Baumann et al., VMCAI 2018],
     /// section 4.3). No solver is asked.
     pub fn extrapolated(prover: &'a mut Prover, facts: Extrapolated) -> Self {
         Self::new(prover, Box::new(facts), None)

@@ -1,5 +1,5 @@
 //! The one interface behind which the *strategies* for abstract transformers
-//! stand (DESIGN idea 4). A strategy must over-approximate: if a concrete state
+//! stand. A strategy must over-approximate: if a concrete state
 //! satisfies the valuation and the branch's guard, its successor satisfies one
 //! of the valuations of [`Transformer::post`]; if some concrete state of the
 //! valuation satisfies a formula, [`Transformer::may`] says so. The search is

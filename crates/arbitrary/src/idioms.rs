@@ -112,6 +112,62 @@ impl Generator<'_> {
         self.out.finish()
     }
 
+    /// A thread that publishes several times in a row, and one that looks. Most
+    /// publications have their fence; some are one cell of an array.
+    pub(crate) fn publications(mut self) -> String {
+        let extra = self.shape.vars.max(1);
+        self.vars = 2..2 + extra;
+        for i in 0..2 + extra {
+            self.out.line(&format!("shared x{i} = 0;"));
+        }
+        if self.shape.arrays {
+            self.out.line("shared a[2] = 0;");
+        }
+        self.copies = 0;
+        let data = *self.rng.pick(&["x0", "a[0]", "x2"]);
+        let data = if self.shape.arrays { data } else { "x0" };
+        let rounds = self.rng.between(2, 3);
+        for t in 0..self.rng.between(1, 2) {
+            let mut template = self.open(&format!("w{t}"), 0);
+            for round in 1..=rounds {
+                self.out.line(&format!("{data} = {round};"));
+                self.between(&mut template, 80);
+                self.out.line(&format!("x1 = {round};"));
+                self.between(&mut template, 25);
+            }
+            self.out.close();
+            if self.shape.threads < 3 {
+                break;
+            }
+        }
+        self.out.open("thread u");
+        for local in ["r", "s"] {
+            self.out.line(&format!("local {local} = 0;"));
+        }
+        self.out.line("r = x1;");
+        self.out.line(&format!("s = {data};"));
+        if self.shape.asserts {
+            self.out.line("assert(r <= s);");
+        }
+        if self.rng.chance(30) {
+            self.out.line(&format!("{data} = 3;"));
+            self.out.line("r = x1;");
+        }
+        self.out.close();
+        self.out.finish()
+    }
+
+    /// A fence with this probability, most of them `fence(ss)`, or noise.
+    fn between(&mut self, template: &mut Template, percent: usize) {
+        match self.rng.below(8) {
+            _ if !self.rng.chance(percent) => self.noise(template),
+            0 if self.shape.fences => self.out.line("fence;"),
+            1 if self.shape.atomics => self.out.line("s = xchg(x2, 1);"),
+            _ if self.shape.store_store => self.out.line("fence(ss);"),
+            _ => self.noise(template),
+        }
+    }
+
     fn half(&mut self, t: usize, half: &Half) {
         let mut template = self.open(&format!("u{t}"), 0);
         self.noise(&mut template);

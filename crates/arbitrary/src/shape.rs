@@ -35,6 +35,8 @@ pub struct Shape {
     pub finals: bool,
     /// An RMA program: processes with put, get, flush.
     pub processes: bool,
+    /// Threads that publish several times in a row: data, a fence, a flag.
+    pub publications: bool,
     /// In RMA programs: compare-and-swap, fetch-and-op, accumulate.
     pub remote_atomics: bool,
     /// In RMA programs: most flushes wait for the own side only.
@@ -59,6 +61,7 @@ impl Default for Shape {
             nevers: true,
             finals: true,
             processes: false,
+            publications: false,
             remote_atomics: false,
             local_flushes: false,
         }
@@ -66,6 +69,16 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// Two threads, one of which publishes several times in a row.
+    pub fn publications() -> Self {
+        Self {
+            publications: true,
+            vars: 1,
+            modulus: 4,
+            ..Self::default()
+        }
+    }
+
     /// Small RMA programs.
     pub fn rma() -> Self {
         Self {

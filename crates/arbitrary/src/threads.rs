@@ -47,7 +47,9 @@ pub(crate) fn generate(rng: &mut Rng, shape: &Shape) -> String {
         counters: 0,
         vars: 0..shape.vars,
     };
-    if idiom {
+    if shape.publications {
+        generator.publications()
+    } else if idiom {
         generator.idiom()
     } else {
         generator.program()

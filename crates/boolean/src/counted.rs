@@ -1,6 +1,6 @@
 //! Search of Boolean broadcast programs with *counted* threads: a state is the shared
 //! part and, for every local state (*part*) that some thread is in, how many are
-//! (seed 003, section 4; counter abstraction as in B-Boom, explicit). Threads of one
+//! ([Donaldson et al., CAV 2011, section 4]; counter abstraction as in B-Boom, explicit). Threads of one
 //! kind are interchangeable, so a state stands for all orders of its threads: parts
 //! are sorted, and n threads in k parts are one state instead of many.
 //!

@@ -1,5 +1,5 @@
 //! Boolean broadcast programs with *any number of threads*: backward coverability
-//! (seed 003 checks numbers of threads up to a bound only; the method is that of
+//! ([Donaldson et al., CAV 2011] checks numbers of threads up to a bound only; the method is that of
 //! well-structured transition systems, Abdulla et al. and Esparza, Finkel, Mayr on
 //! broadcast protocols).
 //!

@@ -1,6 +1,6 @@
 //! The Boolean program of a program and its predicates: program counters become
 //! labels, explicit control variables one Boolean for each value. If all threads are
-//! instances, every predicate becomes a shared variable (seed 003, section 1.1 calls
+//! instances, every predicate becomes a shared variable ([Donaldson et al., CAV 2011, section 1.1] calls
 //! that symmetry-oblivious). With [`Scopes`] templates are kept (symmetry-aware,
 //! algorithm 1): shared predicates are shared variables, local and mixed ones are local
 //! variables, and a branch that must notify passive threads broadcasts
@@ -11,7 +11,7 @@
 //! b1, b2 = choose(F(wp1), F(!wp1)), choose(F(wp2), F(!wp2)) constrain !F(!g) && R
 //! ```
 //!
-//! `F` under the guard (seed 000, section 4.1; seed 003, section 2.2). `R`, left out
+//! `F` under the guard ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]). `R`, left out
 //! when [`Options::cartesian`] is set, forbids combinations of new values that no
 //! concrete step gives: the minimal cubes over old and new values that contradict
 //! the guard. With it the Boolean program is the best that the predicates allow;

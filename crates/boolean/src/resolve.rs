@@ -1,4 +1,4 @@
-//! Names become numbers, and the rules of seed 003, appendix A are checked: the
+//! Names become numbers, and the rules of [Donaldson et al., CAV 2011], appendix A are checked: the
 //! targets of a parallel assignment are distinct, broadcasts go to locals, passive
 //! expressions stand only on the right-hand side of broadcasts. The result is what
 //! checkers run.

@@ -1,4 +1,4 @@
-//! *Scopes*: where a predicate lives (seed 003). A predicate over shared variables is
+//! *Scopes*: where a predicate lives [Donaldson et al., CAV 2011]. A predicate over shared variables is
 //! *shared*, one over the locals of a replicated thread is *local*, one over both is
 //! *mixed* (definition 1). Local and mixed predicates have a copy in every thread. A
 //! step of one thread, the *active* one, may change mixed predicates of all others,
@@ -20,8 +20,8 @@
 //! `s > l` is not broadcast.
 //!
 //! The space has two copies of every replicated template: the first acts, the second
-//! stands for all passive ones. Locals of threads that run once are shared (DESIGN
-//! idea 3). A predicate over two copies is neither; it is refused.
+//! stands for all passive ones. Locals of threads that run once are shared.
+//! A predicate over two copies is neither; it is refused.
 
 use std::collections::BTreeSet;
 

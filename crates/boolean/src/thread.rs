@@ -1,5 +1,5 @@
 //! What one thread of a *Boolean program* can do, shared by all searches of such
-//! programs: the values of expressions (seed 003, appendix A), and what comes next at
+//! programs: the values of expressions ([Donaldson et al., CAV 2011], appendix A), and what comes next at
 //! a position. `goto` and `skip` change nothing but the position, so they are taken
 //! together with the statement that follows them; positions which a `never` speaks
 //! of are not passed over.

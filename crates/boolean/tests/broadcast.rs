@@ -1,4 +1,4 @@
-//! Boolean broadcast programs: the examples of seed 003 and its appendix A, and
+//! Boolean broadcast programs: the examples of [Donaldson et al., CAV 2011] and its appendix A, and
 //! the semantics of each construct.
 
 mod plain;
@@ -38,7 +38,7 @@ fn verdict(text: &str, threads: u32) -> String {
     check(text, threads).0
 }
 
-/// Seed 003, 1.1: `s != l` in a local variable without a broadcast.
+/// [Donaldson et al., CAV 2011], 1.1: `s != l` in a local variable without a broadcast.
 #[test]
 fn mixed_predicates_in_locals_need_a_broadcast() {
     let unsound = "local b = 1;\n1: assert b;\n2: b = b ? * : 1;\n";
@@ -48,7 +48,7 @@ fn mixed_predicates_in_locals_need_a_broadcast() {
     assert_eq!(verdict(sound, 2), "violated in 3 steps");
 }
 
-/// Seed 003, 2.2: `[b] = choose([b] && b, [b] ^ b)` for `s = l` and `s == l`.
+/// [Donaldson et al., CAV 2011], 2.2: `[b] = choose([b] && b, [b] ^ b)` for `s = l` and `s == l`.
 #[test]
 fn the_canonical_broadcast() {
     let program = "\

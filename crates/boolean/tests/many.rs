@@ -234,7 +234,7 @@ fn counting_keeps_states_few() {
     assert_eq!(checker.state_count(), 455);
 }
 
-/// Seed 003, section 1.1: keeping a mixed predicate in a local variable without
+/// [Donaldson et al., CAV 2011, section 1.1]: keeping a mixed predicate in a local variable without
 /// telling passive threads, or in a shared variable, hides violations.
 #[test]
 fn mixed_predicates_as_local_or_shared_are_unsound() {

@@ -1,4 +1,4 @@
-//! Boolean broadcast programs of templates (seed 003): the programs of section 1.1,
+//! Boolean broadcast programs of templates [Donaldson et al., CAV 2011]: the programs of section 1.1,
 //! appendix B, the canonical broadcast of section 2.2, and soundness on random
 //! templates against the concrete machine.
 

@@ -1,5 +1,5 @@
 //! *Abstract buffers* in certificates: invariants over store buffers of every
-//! length (seed 002, section 4). A certificate may say how many stores of a buffer
+//! length [Abdulla et al., SAS 2012, section 4]. A certificate may say how many stores of a buffer
 //! it speaks of exactly; the others it knows as a set of cells, for each the value
 //! of the last store, and what is claimed of the values.
 //!

@@ -14,7 +14,7 @@
 //!   a fence separates nothing. A fence after the last store stays: it waits
 //!   for stores to come.
 //!
-//! This is DESIGN's account of PSO read literally ("may leave its buffer only
+//! This is docs/memory-models.md's account of PSO read literally ("may leave its buffer only
 //! when no store issued before it is still in any of the thread's buffers").
 
 use crate::beyond::{Beyond, Claim, Keep};

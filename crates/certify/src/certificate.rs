@@ -1,5 +1,5 @@
 //! The *certificate*: an inductive invariant of a program under a memory model,
-//! as evidence for the verdict `holds` (DESIGN, idea 5; seed 000 section 4 calls
+//! as evidence for the verdict `holds` ([Dan et al., SAS 2013, section 4] calls
 //! it the proof that the abstraction yields).
 //!
 //! The state of a program under a model has two parts.
@@ -32,7 +32,7 @@ use palisade_program::direct::StoreEdge;
 use palisade_program::{GlobalId, LocId, Model};
 
 /// What sort of argument a certificate makes. Planned are value sets of pending
-/// remote operations (seed 004). Each is a variant with its own rules of closure.
+/// remote operations [Baumann et al., VMCAI 2018]. Each is a variant with its own rules of closure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Kind {
     /// An inductive invariant over the states of a fixed number of threads.

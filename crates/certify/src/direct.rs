@@ -10,8 +10,9 @@
 //! - TSO: every load is of the store's own cell, or of one that no other thread writes,
 //!   or there is a store to the loaded cell in between.
 //! - PSO: every load is of the store's own cell or of one that no other thread writes;
-//!   every store is to the store's own cell, or there is a `fence(ss)` in between. And on
-//!   no path is there a store to another cell, itself not direct, before the direct one.
+//!   every store is to the store's own cell, or there is a `fence(ss)` in between. Likewise
+//!   for stores before it: on every path from one to another cell to the direct store, the
+//!   buffers are empty once or there is a `fence(ss)`. So when it leaves, all older ones have.
 //!
 //! A `never` that speaks of the thread speaks of no memory that the thread stores to.
 
@@ -56,7 +57,6 @@ fn with_stores<'p>(
         let claim = Claim {
             program,
             model: certificate.model,
-            direct: &certificate.direct,
             id: *template,
             template: program.template(*template),
             store: *edge,
@@ -81,7 +81,6 @@ pub fn confirm_direct(program: &Program, certificate: &Certificate) -> Result<()
 struct Claim<'p> {
     program: &'p Program,
     model: Model,
-    direct: &'p [(TemplateId, EdgeId)],
     id: TemplateId,
     template: &'p Template,
     store: EdgeId,
@@ -124,12 +123,8 @@ impl Claim<'_> {
             return Err("a store may overtake it");
         }
         for (number, edge) in cfg.edges.iter().enumerate() {
-            let id = EdgeId::from(number);
-            if !other(edge) || self.direct.contains(&(self.id, id)) {
-                continue;
-            }
             let here = |e: &Edge| std::ptr::eq(e, cfg.edge(self.store));
-            if leads(cfg, id, |e| empties(&e.step), here) {
+            if other(edge) && leads(cfg, EdgeId::from(number), passed, here) {
                 return Err("it may overtake a store");
             }
         }

@@ -9,14 +9,14 @@
 
 use crate::certificate::Control;
 use crate::context::{At, Context};
+use crate::expression::formula_of;
 use crate::refusal::{Reason, Refusal};
 use crate::state::StateVar;
-use crate::steps::Explicit;
+use crate::steps::{Explicit, Trouble, unsupported};
 use crate::views::is_numbered;
 use crate::worker::{Source, Worker};
-use palisade_logic::lower::formula_of;
 use palisade_logic::prover::Cluster;
-use palisade_logic::{Formula, LowerError, Term};
+use palisade_logic::{Formula, Term};
 use palisade_program::property::{Pick, PropAtom, PropertyKind};
 use palisade_program::{Instance, Property, ThreadVar};
 
@@ -33,9 +33,8 @@ impl Worker<'_> {
             }
             for choice in choices(&property.threads, &context.instances) {
                 let violation = violation(context, control, property, &choice);
-                let violation = violation.map_err(|error| {
-                    let reason = Reason::Unsupported(error.to_string());
-                    self.refusal(reason, control, None, Some(error.span()))
+                let violation = violation.map_err(|trouble| {
+                    self.refusal(trouble.reason, control, None, Some(trouble.span))
                 })?;
                 if violation == Formula::False {
                     continue;
@@ -100,17 +99,16 @@ fn violation(
     control: &Control,
     property: &Property,
     choice: &[usize],
-) -> Result<Formula, LowerError> {
+) -> Result<Formula, Trouble> {
     let at = At {
         context,
         values: &control.values,
     };
     let span = property.span;
     let value = |state_var: StateVar| {
-        let var = state_var.var().ok_or(LowerError::Unsupported {
-            span,
-            what: "so large a program",
-        })?;
+        let var = state_var
+            .var()
+            .ok_or_else(|| unsupported("so large a program", span))?;
         Ok(at.value(var).map_or(Term::var(var), Term::constant))
     };
     let holds = formula_of(&property.cond, span, &mut |atom| match atom {

@@ -20,7 +20,7 @@
 //!
 //! The network's steps are possible whenever there is such an instance.
 //!
-//! **Sets** (seed 004, section 4.2). A certificate that says how many instances of one
+//! **Sets** [Baumann et al., VMCAI 2018, section 4.2]. A certificate that says how many instances of one
 //! operation it knows exactly may have others: an operation in
 //! [`Buffer::sets`](crate::Buffer::sets) has one or more instances beyond those in
 //! slots, and an atom over [`StateVar::Element`] speaks of each value that one of them

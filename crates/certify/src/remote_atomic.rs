@@ -15,12 +15,13 @@
 //! used: what is proved here holds for every order.
 
 use crate::buffer::Buffer;
+use crate::expression::joined;
 use crate::remote::{Processes, named};
 use crate::state::StateVar;
 use crate::steps::{Effect, Explicit, Trouble, before, number, overflow, unsupported};
 use palisade_logic::{Formula, Overflow, Term, Var};
 use palisade_program::{
-    Cell, Change, Instance, Operand, Program, RemoteAtomic, RemoteOp, Span, Step, TemplateId,
+    BinOp, Cell, Change, Instance, Operand, Program, RemoteAtomic, RemoteOp, Span, Step, TemplateId,
 };
 
 /// Beyond the numbers of puts and gets: operations of this kind in state variables.
@@ -303,14 +304,9 @@ pub(crate) fn changed(
                     (below.negated(), no.clone()),
                 ])
             }
-            RemoteOp::BitAnd | RemoteOp::BitOr | RemoteOp::BitXor => {
-                let narrow = |t: &Term| t.as_constant().and_then(|c| i64::try_from(c).ok());
-                let known = narrow(old).zip(narrow(first));
-                match known.and_then(|(old, operand)| op.apply(old, operand).ok()) {
-                    Some(value) => one(&Term::constant(value)),
-                    None => Err(unsupported("a bitwise remote operation on data", span)),
-                }
-            }
+            RemoteOp::BitAnd => one(&joined(BinOp::BitAnd, old, first, span)?),
+            RemoteOp::BitOr => one(&joined(BinOp::BitOr, old, first, span)?),
+            RemoteOp::BitXor => one(&joined(BinOp::BitXor, old, first, span)?),
         },
     }
 }

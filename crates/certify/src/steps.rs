@@ -30,11 +30,11 @@ mod remote;
 
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Departure, Joining};
+use crate::expression::{formula_of, term_of};
 use crate::refusal::Reason;
 use crate::remote::Processes;
 use crate::state::{StateVar, fresh};
-use palisade_logic::lower::{formula_of, term_of};
-use palisade_logic::{Formula, LowerError, Overflow, Substitution, Term, Var};
+use palisade_logic::{Formula, Overflow, Substitution, Term, Var};
 use palisade_program::{
     Atomic, Cell, Cfg, Domain, EdgeId, FenceKind, Instance, LocId, LocalAtom, LocalExpr, LocalId,
     Model, Place, Program, Span, Step,
@@ -95,15 +95,6 @@ pub(crate) struct Outcome {
 pub(crate) struct Trouble {
     pub(crate) reason: Reason,
     pub(crate) span: Span,
-}
-
-impl From<LowerError> for Trouble {
-    fn from(error: LowerError) -> Self {
-        Self {
-            reason: Reason::Unsupported(error.to_string()),
-            span: error.span(),
-        }
-    }
 }
 
 /// What a control fixes and which variables it could fix.
@@ -530,36 +521,28 @@ impl<'a> Runner<'a> {
             .unwrap_or_else(|| before(self.explicit, var))
     }
 
-    fn atom(&self, frame: &Frame, atom: LocalAtom, span: Span) -> Result<Term, LowerError> {
+    fn atom(&self, frame: &Frame, atom: LocalAtom, span: Span) -> Result<Term, Trouble> {
         match atom {
             LocalAtom::SelfId if self.numbered => {
                 let thread = self.thread;
                 let var = StateVar::Number { thread }.var();
-                let var = var.ok_or(LowerError::Unsupported {
-                    span,
-                    what: "so large a program",
-                })?;
+                let var = var.ok_or_else(|| unsupported("so large a program", span))?;
                 Ok(self.value(frame, var))
             }
             LocalAtom::SelfId => Ok(Term::constant(i64::from(self.instance.copy))),
             LocalAtom::Local(local) => {
-                let var = self
-                    .local(local, span)
-                    .map_err(|_| LowerError::Unsupported {
-                        span,
-                        what: "so large a program",
-                    })?;
+                let var = self.local(local, span)?;
                 Ok(self.value(frame, var))
             }
         }
     }
 
     fn term(&self, frame: &Frame, e: &LocalExpr, span: Span) -> Result<Term, Trouble> {
-        Ok(term_of(e, span, &mut |a| self.atom(frame, *a, span))?)
+        term_of(e, span, &mut |a| self.atom(frame, *a, span))
     }
 
     fn formula(&self, frame: &Frame, e: &LocalExpr, span: Span) -> Result<Formula, Trouble> {
-        Ok(formula_of(e, span, &mut |a| self.atom(frame, *a, span))?)
+        formula_of(e, span, &mut |a| self.atom(frame, *a, span))
     }
 }
 

@@ -31,6 +31,7 @@
 //! property looks at what it changed, and what is left is a run. So it can be assumed that
 //! every thread that leaves a stop for a test gets through, and then, as above, at once.
 
+use crate::expression::are_opposite;
 use palisade_program::{
     BinOp, Cfg, Edge, Expr, FenceKind, LocId, LocalId, Model, Program, PropAtom, PropExpr,
     Property, PropertyKind, Step, TemplateId, UnOp,
@@ -254,7 +255,7 @@ fn is_quiet(cfg: &Cfg, loc: LocId, watched: &Watched, ground: Ground) -> bool {
         Step::RemoteAtomic(_) | Step::Flush(_) => false,
     };
     let complementary = |a: &Step, b: &Step| match (a, b) {
-        (Step::Assume(a), Step::Assume(b)) => *a == b.clone().negate() || *b == a.clone().negate(),
+        (Step::Assume(a), Step::Assume(b)) => are_opposite(a, b),
         _ => false,
     };
     edges

@@ -1,6 +1,6 @@
 //! *Views*: invariants over `m` of any number of copies
-//! ([`Kind::Views`](crate::Kind::Views); the plan of seed 003 with the check that
-//! DESIGN asks for: an invariant over m threads is checked with m + 1).
+//! ([`Kind::Views`](crate::Kind::Views); the idea of [Donaldson et al., CAV 2011], and its
+//! check: an invariant over m threads is checked with m + 1).
 //!
 //! **Meaning.** The certificate's entries, with all renamings of copies of the same
 //! template, are a set I of views. It claims that in every reachable state, with any

@@ -10,7 +10,7 @@
 //! inductive invariant: they contain the initial states and are closed under
 //! every step.
 //!
-//! With [`Options::merge`], states at one control are joined instead (seed 000,
+//! With [`Options::merge`], states at one control are joined instead ([Dan et al., SAS 2013],
 //! section 6.1): fewer states, less precision.
 
 use std::collections::VecDeque;

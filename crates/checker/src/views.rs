@@ -2,7 +2,7 @@
 //! *view* is what is seen of a state if one looks at the threads that run once and
 //! at `m` copies of each template declared with `[*]`: their locations, their
 //! explicit variables, and the predicates over shared variables and these copies'
-//! locals (shared, local and mixed predicates of seed 003, section 2; for `m` of 2
+//! locals (shared, local and mixed predicates of [Donaldson et al., CAV 2011, section 2]; for `m` of 2
 //! and more also predicates between copies).
 //!
 //! A set V of abstract views stands for the states, with any number of copies, *all*
@@ -17,7 +17,7 @@
 //!   on the view and on this copy. So `m + 1` copies of T are looked at (the
 //!   *extension*), in every abstract state all of whose views are in V; what the
 //!   step makes of the first `m` is the view after it. Here passive threads are
-//!   notified (seed 003, section 2.2): the post of the active thread's step decides
+//!   notified [Donaldson et al., CAV 2011, section 2.2]: the post of the active thread's step decides
 //!   the predicates over the shared variables, over the active and over the passive
 //!   threads at once. A step that writes nothing shared is not looked at.
 //!

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use palisade::races;
 use palisade_frontend::c::{self, DataModel, Races};
 use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
 use palisade_report::Outcome;
@@ -99,8 +100,12 @@ impl Task {
         let name = path.display();
         let yaml = TaskFile::read(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let Some(input) = yaml.input else {
-            bail!("{name}: no input file (`input_files: 'program.c'`)");
+        let input = match yaml.inputs.as_slice() {
+            [input] => input,
+            [] => bail!("{name}: no input file (`input_files: 'program.c'`)"),
+            [_, second, ..] => bail!(
+                "{name}: unsupported: more than one input file (`{second}`); make one file of them"
+            ),
         };
         let mut task = Self {
             file: folder.join(input),
@@ -192,6 +197,27 @@ impl Task {
         }
     }
 
+    /// Notes about data races.
+    pub(crate) fn race_notes(&self, context: &Context) -> Vec<String> {
+        let limits = races::Limits {
+            deadline: context.limits.deadline,
+            cancel: context.limits.cancel.clone(),
+        };
+        let source = input::read(&self.file);
+        source.map_or_else(
+            |_| Vec::new(),
+            |source| races::notes(&self.file, source.text(), &self.options(), &limits),
+        )
+    }
+
+    /// How the command ends: a verdict that the task does not expect is a failure too.
+    pub(crate) fn outcome(&self, verdict: &Verdict) -> Outcome {
+        match verdict {
+            Verdict::Holds if self.expected == Some(false) => Outcome::Violated,
+            Verdict::Holds | Verdict::Violated(_) | Verdict::Unknown(_) => Outcome::from(verdict),
+        }
+    }
+
     /// SV-COMP's line.
     pub(crate) fn verdict_line(&self, verdict: &Verdict) -> String {
         let answer = match verdict {
@@ -262,7 +288,7 @@ fn read_property(path: &Path) -> Result<Property> {
 /// What is read of a task file.
 #[derive(Debug, PartialEq, Eq)]
 struct TaskFile {
-    input: Option<String>,
+    inputs: Vec<String>,
     data_model: Option<String>,
     /// Property files with their expected verdicts.
     properties: Vec<(String, Option<bool>)>,
@@ -280,6 +306,10 @@ impl TaskFile {
         let task = documents.first().unwrap_or(&Yaml::BadValue);
         let string = |value: &Yaml| value.as_str().map(str::to_owned);
         let input = &task["input_files"];
+        let inputs = match input.as_vec() {
+            Some(several) => several.iter().filter_map(string).collect(),
+            None => string(input).into_iter().collect(),
+        };
         let property = |p: &Yaml| {
             Some((
                 string(&p["property_file"])?,
@@ -288,7 +318,7 @@ impl TaskFile {
         };
         let properties = task["properties"].as_vec().into_iter().flatten();
         Ok(Self {
-            input: string(input).or_else(|| string(&input[0])),
+            inputs,
             data_model: string(&task["options"]["data_model"]),
             properties: properties.filter_map(property).collect(),
         })
@@ -303,12 +333,14 @@ mod tests {
     fn task_files() {
         let text = "format_version: '2.0'\n# c\ninput_files: 'a.i'\nproperties:\n  - property_file: ../properties/unreach-call.prp\n    expected_verdict: false\n  - property_file: ../properties/termination.prp\noptions:\n  language: C\n  data_model: ILP32\n";
         let yaml = TaskFile::parse(text).expect("YAML");
-        assert_eq!(yaml.input.as_deref(), Some("a.i"));
+        assert_eq!(yaml.inputs, ["a.i"]);
         assert_eq!(yaml.data_model.as_deref(), Some("ILP32"));
         assert_eq!(yaml.properties[0].1, Some(false));
         assert_eq!(yaml.properties[1].1, None);
         let list = TaskFile::parse("input_files:\n  - 'b.c'\n").expect("YAML");
-        assert_eq!(list.input.as_deref(), Some("b.c"));
+        assert_eq!(list.inputs, ["b.c"]);
+        let both = TaskFile::parse("input_files: ['b.c', 'c.c']\n").expect("YAML");
+        assert_eq!(both.inputs, ["b.c", "c.c"]);
         assert!(TaskFile::parse("input_files: [\n").is_err());
     }
 }

@@ -4,7 +4,6 @@
 
 mod args;
 mod buffers;
-mod c_races;
 mod c_task;
 mod commands;
 mod context;
@@ -32,15 +31,16 @@ const STACK_BYTES: usize = 256 << 20;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let context = Context::new(arguments.command.name(), &arguments.command.common());
-    let outcome = run_with_deep_stack(arguments, &context);
+    let inner = context.clone();
+    let outcome = guarded(&context, move || commands::run(arguments.command, &inner));
     ExitCode::from(outcome.exit_code())
 }
 
-fn run_with_deep_stack(arguments: Arguments, context: &Context) -> Outcome {
-    let inner = context.clone();
+/// Runs a command with a deep stack. If it panics, there is no verdict.
+fn guarded(context: &Context, run: impl FnOnce() -> CommandResult + Send + 'static) -> Outcome {
     let result = thread::Builder::new()
         .stack_size(STACK_BYTES)
-        .spawn(move || commands::run(arguments.command, &inner))
+        .spawn(run)
         .map(thread::JoinHandle::join);
     match result {
         Ok(Ok(result)) => result.unwrap_or_else(|error| complain(context, &error)),
@@ -76,3 +76,25 @@ fn report_bug(context: &Context) -> Outcome {
 
 /// What commands return.
 type CommandResult = Result<Outcome>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A panic of a command, or of a thread that it has started, is `unknown` (exit code 3).
+    #[test]
+    fn a_panic_is_no_verdict() {
+        let arguments = Arguments::parse_from(["palisade", "verify", "nothing.pal"]);
+        let context = Context::new("verify", &arguments.command.common());
+        let panics = || -> CommandResult { panic!("a defect, made for a test") };
+        assert_eq!(guarded(&context, panics), Outcome::Unknown);
+        let in_thread = || -> CommandResult {
+            thread::scope(|scope| {
+                scope.spawn(|| panic!("a defect of a worker, made for a test"));
+            });
+            Ok(Outcome::Holds)
+        };
+        assert_eq!(guarded(&context, in_thread), Outcome::Unknown);
+        assert_eq!(guarded(&context, || Ok(Outcome::Holds)), Outcome::Holds);
+    }
+}

@@ -1,4 +1,4 @@
-//! `palisade bench fences`: seed 002, table 1. The paper's fences under TSO, and
+//! `palisade bench fences`: [Abdulla et al., SAS 2012, table 1]. The paper's fences under TSO, and
 //! ours under PSO, each proved to be the fewest, certified, without hints.
 
 mod bench_support;

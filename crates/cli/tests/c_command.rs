@@ -82,8 +82,25 @@ fn a_folder_of_tasks() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("note: as expected (false)"), "{text}");
     assert!(text.contains("VERDICT: false(unreach-call)\n"), "{text}");
-    let (_, text) = palisade(&["verify"], &at.join("c_mistaken.yml"));
+    let (code, text) = palisade(&["verify"], &at.join("c_mistaken.yml"));
+    assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("note: NOT as expected (true)"), "{text}");
+    task(at, "f_mistaken", SAFE, &[("unreach-call", false)]);
+    for command in ["verify", "explore"] {
+        let (code, text) = palisade(&[command], &at.join("f_mistaken.yml"));
+        assert!(text.contains("note: NOT as expected (false)"), "{text}");
+        assert_eq!(code, Some(1), "{text}");
+    }
+
+    // A second file is not left out in silence.
+    let two = "input_files:\n  - 'a_safe.i'\n  - 'b_unsafe.i'\nproperties:\n  - property_file: unreach-call.prp\n    expected_verdict: true\n";
+    fs::write(at.join("g_two.yml"), two).expect("written");
+    let (code, text) = palisade(&["verify"], &at.join("g_two.yml"));
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("more than one input file (`b_unsafe.i`)"),
+        "{text}"
+    );
 
     // A task that cannot be read is an error at its place.
     task(at, "e_refused", REFUSED, &[("unreach-call", true)]);
@@ -166,6 +183,60 @@ fn races_are_notes_or_violations() {
     fs::write(&file, program.replace("racy = 2;", "")).expect("written");
     let (code, text) = palisade(&["verify", "--check", "races"], &file);
     assert_eq!(code, Some(0), "{text}");
+}
+
+/// Of an atomic operation only the access of its object is atomic.
+#[test]
+fn plain_operands_of_atomic_operations_race() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    for (operation, wanted) in [
+        ("__atomic_store(&x, &y, 5);", 1),
+        ("__atomic_load(&x, &y, 5);", 1),
+        ("__atomic_exchange(&x, &e, &y, 5);", 1),
+        ("__atomic_exchange(&x, &y, &e, 5);", 1),
+        ("__atomic_compare_exchange_n(&x, &y, 3, 0, 5, 5);", 1),
+        ("__atomic_compare_exchange(&x, &e, &y, 0, 5, 5);", 1),
+        ("__atomic_store_n(&x, y, 5);", 1),
+        ("__atomic_store(&x, &e, 5);", 0),
+        ("__atomic_compare_exchange_n(&x, &e, 3, 0, 5, 5);", 0),
+    ] {
+        let program = format!(
+            "typedef unsigned long pthread_t; int x, y, e;\nvoid *f(void *a) {{ y = 1; __atomic_store_n(&x, 2, 5); return 0; }}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {operation} return 0; }}\n"
+        );
+        fs::write(&file, program).expect("written");
+        let (code, text) = palisade(&["verify", "--check", "races"], &file);
+        assert_eq!(code, Some(wanted), "{operation}\n{text}");
+    }
+}
+
+/// Programs that the compiler runs into a failing assertion.
+#[test]
+fn order_and_bytes_are_those_of_the_compiler() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    for (program, wanted) in [
+        (
+            "int x; int f(void) { x = 10; return 1; }\nint main(void) { x = 1; int r = x + f(); assert(r == 2); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } h;\nint main(void) { assert((char *)&h.len - &h.type == 1); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } h;\nint main(void) { char *p = &h.type; p++; assert(p == (char *)&h.len); }\n",
+            1,
+        ),
+        (
+            "struct hdr { char type; int len; } a[2];\nint main(void) { assert((char *)&a[1] - (char *)&a[0] == sizeof(struct hdr)); }\n",
+            0,
+        ),
+    ] {
+        fs::write(&file, format!("#include <assert.h>\n{program}")).expect("written");
+        let (code, text) = palisade(&["verify"], &file);
+        assert_eq!(code, Some(wanted), "{program}\n{text}");
+    }
 }
 
 /// The fences that `fence` writes stand on lines of their own with the right

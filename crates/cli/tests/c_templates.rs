@@ -110,7 +110,7 @@ fn creation_without_end_is_any_number() {
     );
     // The second thread is created only after main's second step: a flag that stays
     // up would let it come too early.
-    let each = "int x, y;\nstatic void *worker(void *a) { (void)a; y = y + 1; assert(y <= x); return 0; }\n";
+    let each = "int x, y;\nstatic void *worker(void *a) { (void)a; y = y + 1; int mine = y; assert(mine <= x); return 0; }\n";
     let each = format!(
         "{each}{}",
         main.replace("FIRST", "").replace("EACH", "x = x + 1;")

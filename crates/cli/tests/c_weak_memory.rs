@@ -1,6 +1,6 @@
 //! Small weak-memory tests in C: two to four threads over plain globals, fences in
 //! assembler, the assertion in `main`. The shapes are the classic ones of the
-//! literature; the verdicts are those of SC, TSO and PSO as DESIGN defines them.
+//! literature; the verdicts are those of SC, TSO and PSO as docs/memory-models.md defines them.
 
 mod c_support;
 

@@ -233,3 +233,28 @@ fn flushes_are_for_one_window() {
     }
     fs::remove_dir_all(&folder).expect("made above");
 }
+
+/// Races of remote operations are not looked for, so that there are none is no answer.
+#[test]
+fn races_of_remote_operations_are_unknown() {
+    if !has_compiler() {
+        return;
+    }
+    let holds = repository().join("crates/cli/tests/rma_users/ping_pong.c");
+    for command in ["verify", "explore"] {
+        let words = [command, "--check", "races", "--model", "rma", "-n", "2"];
+        let output = palisade(&words, &holds);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(
+            text.contains("does not look at remote operations"),
+            "{text}"
+        );
+    }
+    // What else is wrong is still found.
+    let wrong = repository().join("crates/cli/tests/rma_users/ticket_lock_unflushed.c");
+    let words = ["explore", "--check", "races", "--model", "rma", "-n", "2"];
+    let output = palisade(&words, &wrong);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+}

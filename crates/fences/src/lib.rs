@@ -18,8 +18,8 @@
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
 //! | [`mod@synthesize`] | the loop |
-//! | [`paper`] | seed 002's own way, for comparison |
-//! | [`removal`] | seed 004's own way, for flushes |
+//! | [`paper`] | [Abdulla et al., SAS 2012]'s own way, for comparison |
+//! | [`removal`] | [Baumann et al., VMCAI 2018]'s own way, for flushes |
 //! | [`mod@repair`] | synthesis, patch and final proof: the verdict |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 

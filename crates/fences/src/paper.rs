@@ -1,4 +1,4 @@
-//! *The paper's way* (seed 002 section 7, case 2), for comparison: fences after all
+//! *The paper's way* [Abdulla et al., SAS 2012, section 7, case 2], for comparison: fences after all
 //! writes of a bug's trace, then greedy removal while the trace stays infeasible;
 //! repeat until no bug is left. Fences only ever come on top of earlier ones, so
 //! the result is right but no minimum.

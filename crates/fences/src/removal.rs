@@ -1,4 +1,4 @@
-//! *The paper's search for flushes* (seed 004 section 5.1): start with all flushes, find
+//! *The paper's search for flushes* [Baumann et al., VMCAI 2018, section 5.1]: start with all flushes, find
 //! by removing one at a time which are always needed (breadth first, depth one), then
 //! remove further ones depth first, only among those that could be removed alone.
 //!

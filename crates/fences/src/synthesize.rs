@@ -35,8 +35,8 @@ pub enum Search {
     /// The minimum, by hitting sets.
     #[default]
     Exact,
-    /// Fences after all writes of a bug's trace, then greedy removal (seed 002
-    /// section 7, case 2). For flushes: removal from all of them (seed 004 section
+    /// Fences after all writes of a bug's trace, then greedy removal ([Abdulla et al., SAS 2012]
+    /// section 7, case 2). For flushes: removal from all of them ([Baumann et al., VMCAI 2018] section
     /// 5.1). No minimum.
     Paper,
 }

@@ -276,7 +276,7 @@ fn identical_threads_get_the_same_fences() {
     assert_eq!(found.outcome.rounds, 2);
 }
 
-/// Seed 002, table 1: fences per process under TSO, and ours under PSO, as lines of
+/// [Abdulla et al., SAS 2012, table 1]: fences per process under TSO, and ours under PSO, as lines of
 /// source: Burns, Dekker and the bakery have both processes written out. Dijkstra's
 /// algorithm stores without bound between fences.
 #[test]

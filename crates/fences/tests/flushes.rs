@@ -1,4 +1,4 @@
-//! Flushes: figure 2 of seed 004, the minimum against exhaustive search on random small
+//! Flushes: figure 2 of [Baumann et al., VMCAI 2018], the minimum against exhaustive search on random small
 //! programs with processes, both searches, both starts, and the searches that count
 //! pending operations to one and to two against the exact one.
 

@@ -115,6 +115,29 @@ pub(crate) fn reached(state: &State) -> (Vec<bool>, Vec<bool>) {
     (shared, any)
 }
 
+/// Empties nodes that nothing leads to and that wait for no `new`: as in the canonical form, they
+/// are no reason to take another node for shared.
+pub(crate) fn empty_garbage(state: &mut State) {
+    let memory = &state.memory;
+    let mut numbers = Numbers::new(memory.nodes.len());
+    memory.shared.iter().for_each(|w| numbers.reach(w.value));
+    for frame in state.threads.iter().flatten() {
+        frame.locals.iter().for_each(|v| numbers.reach(*v));
+    }
+    for (index, node) in memory.nodes.iter().enumerate() {
+        if node.life != Life::Live {
+            numbers.reach(Value::Node(index as u32));
+        }
+    }
+    numbers.close(memory);
+    let nodes = state.memory.nodes.iter_mut().zip(numbers.by_node);
+    for (node, _) in nodes.filter(|(_, number)| number.is_none()) {
+        node.words
+            .iter_mut()
+            .for_each(|word| word.value = Value::Null);
+    }
+}
+
 /// The canonical form of a state, and its key.
 pub(crate) fn canonical(state: &State, renaming: Renaming) -> (State, Box<[u8]>) {
     let mut best: Option<(State, Vec<u8>)> = None;

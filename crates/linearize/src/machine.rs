@@ -31,6 +31,9 @@ const MAX_LOCAL_STEPS: usize = 2_000;
 /// make many.
 const MAX_WAYS: usize = 20_000;
 
+/// Who runs `init`: none of the threads, so that nobody can give back a lock that it has kept.
+const INIT: u32 = u32::MAX;
+
 /// What a run violates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
@@ -185,7 +188,7 @@ impl<'a> Machine<'a> {
             for &index in code.leaving(at) {
                 let edge = &init.edges[index];
                 self.note_nodes(edge, &memory);
-                match run(&edge.step, init, &memory, &locals, 0, &self.rules) {
+                match run(&edge.step, init, &memory, &locals, INIT, &self.rules) {
                     Outcome::Blocked => {}
                     Outcome::Wrong(Fault::Overflow) => self.touch(Bound::Numbers),
                     Outcome::Wrong(fault) => ends.push(End::Wrong {

@@ -122,7 +122,7 @@ fn word<'m>(
     }
 }
 
-/// Runs `step` for thread `me`. A `Return` does nothing here.
+/// Runs `step` for thread `me`. A `Return` does nothing here, but its value must fit.
 pub(crate) fn run(
     step: &Step,
     body: &Body,
@@ -148,7 +148,10 @@ fn try_run(
     let mut memory = memory.clone();
     let mut locals = locals.to_vec();
     match step {
-        Step::Skip | Step::Return(_) => {}
+        Step::Skip | Step::Return(None) => {}
+        Step::Return(Some(value)) => {
+            term(*value, &memory, &locals)?;
+        }
         Step::Assume(cond) => {
             if !holds(cond, &memory, &locals)? {
                 return Ok(Outcome::Blocked);

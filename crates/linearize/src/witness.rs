@@ -7,7 +7,7 @@ use palisade_program::Span;
 use palisade_program::heap::print::Names;
 use palisade_program::heap::{Body, Role, Step, Term};
 
-use crate::canonical::canonical;
+use crate::canonical::{canonical, empty_garbage};
 use crate::explore::Failure;
 use crate::history::{self, Call};
 use crate::machine::{End, Event, Machine, Wrong};
@@ -77,6 +77,7 @@ pub(crate) fn replay(
     let mut starts = starts.filter(|state| way.first().is_some_and(|first| **first == *key(state)));
     let mut state = starts.next().ok_or_else(|| lost("no such start"))?;
     let start = shown_memory(&machine, &state.memory);
+    empty_garbage(&mut state);
     let mut events: Vec<(usize, Event)> = Vec::new();
     for wanted in &way[1..] {
         let moves = machine.moves(&state)?.into_iter();
@@ -88,6 +89,7 @@ pub(crate) fn replay(
         let (thread, more, next) = found.next().ok_or_else(|| lost("a state is not reached"))?;
         events.extend(more.into_iter().map(|event| (thread, event)));
         state = *next;
+        empty_garbage(&mut state);
     }
     let last = machine.moves(&state)?.into_iter();
     let mut last = last.filter(|step| match &step.end {
@@ -151,7 +153,10 @@ pub(crate) fn shown_value(value: Value) -> String {
         Value::Nothing => String::new(),
         Value::Null => "null".to_owned(),
         Value::Node(index) => format!("n{}", index + 1),
-        Value::Holder(thread) => format!("held by thread {}", thread + 1),
+        Value::Holder(thread) => match thread.checked_add(1) {
+            Some(number) => format!("held by thread {number}"),
+            None => "held by init".to_owned(),
+        },
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Data(number) => (number + 1).to_string(),

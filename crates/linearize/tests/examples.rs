@@ -420,3 +420,46 @@ fn reductions_find_what_there_is() {
     }
     assert!(wrong >= 5 && right >= 5, "{wrong} wrong, {right} right");
 }
+
+/// A run is run again also where garbage leads to a node that only one thread knows.
+#[test]
+fn garbage_does_not_get_in_the_way_of_a_replay() {
+    let program = parsed(
+        "garbage",
+        "spec none; struct node { node next; int k; } shared int c; never c == 2;
+        method m() {
+            node a = new node; node b = new node;
+            int t, u, k;
+            b.next = a;
+            t = c; a.k = t; u = c; k = a.k;
+            if (u == k) c = u + 1;
+        }",
+    );
+    let found = search(&program, 2, 2, Reclaim::Never).found;
+    assert!(matches!(found, Found::Wrong(witness) if witness.what == Wrong::Never(0)));
+}
+
+/// A result that does not fit 64 bits is a bound, not a wrong result.
+#[test]
+fn a_result_beyond_the_range_of_numbers_is_no_violation() {
+    let program = parsed(
+        "large",
+        "spec { operation next() returns int { return 0; } }
+        shared int c = 9223372036854775807;
+        method next() returns int { int t; t = c; return t + 1; }",
+    );
+    let search = search(&program, 1, 1, Reclaim::Never);
+    assert!(matches!(search.found, Found::Nothing), "{:?}", search.found);
+    assert!(!search.bounds.is_empty());
+}
+
+/// What `init` leaves locked nobody can give back.
+#[test]
+fn a_lock_that_init_keeps_is_no_thread_s() {
+    let program = parsed(
+        "kept",
+        "spec none; shared lock l; init { lock(l); } method m() { unlock(l); }",
+    );
+    let found = search(&program, 2, 2, Reclaim::Never).found;
+    assert!(matches!(found, Found::Wrong(_)), "{found:?}");
+}

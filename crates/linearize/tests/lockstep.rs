@@ -1,10 +1,10 @@
 //! Objects without lists, in lockstep with their specification: what `palisade-verify` proves of
 //! the translation, and what must not be proved.
 
-use palisade_linearize::lockstep::translate;
+use palisade_linearize::lockstep::{Nodes, translate};
 use palisade_linearize::{Found, Options, check_commits, explore};
 use palisade_program::heap::Program;
-use palisade_program::{Source, Verdict};
+use palisade_program::{Count, Model, Source, Verdict};
 use palisade_verify::verify;
 
 fn read(text: &str) -> Program {
@@ -22,7 +22,7 @@ fn example(name: &str) -> Program {
 
 /// The verdict on the translation, without the machine's searches for bugs.
 fn verdict(program: &Program, picks: &[usize]) -> Verdict {
-    let made = translate(program, picks).unwrap_or_else(|no| panic!("{}", no.what));
+    let made = translate(program, picks, Nodes::Any).unwrap_or_else(|no| panic!("{}", no.what));
     let options = palisade_verify::Options {
         max_rounds: 30,
         ..palisade_verify::Options::default()
@@ -41,7 +41,7 @@ fn message(verdict: &Verdict) -> &str {
 }
 
 fn refused(text: &str) -> String {
-    translate(&read(text), &[]).map_or_else(|no| no.what, |_| "translated".to_owned())
+    translate(&read(text), &[], Nodes::Any).map_or_else(|no| no.what, |_| "translated".to_owned())
 }
 
 const COUNTER: &str = "
@@ -65,7 +65,7 @@ fn examples_are_proved() {
 #[test]
 fn choices_of_the_specification_are_picked() {
     let program = example("pair_register");
-    let made = translate(&program, &[]).expect("it is supported");
+    let made = translate(&program, &[], Nodes::Any).expect("it is supported");
     assert_eq!(made.choices, [2, 2]);
     assert_ne!(message(&verdict(&program, &[])), "holds");
     assert_eq!(message(&verdict(&program, &[0, 1])), "holds");
@@ -260,4 +260,51 @@ fn what_cannot_be_said_is_refused() {
     assert_eq!(refused(two), "an `init` with several ends or none");
     let stack = "spec stack; method push(data v) { commit; }";
     assert!(refused(stack).contains("as the state of the specification"));
+}
+
+/// Two cells, of which a snapshot is taken by reading both twice: right because no two nodes have
+/// the same number.
+const SNAPSHOT: &str = "
+spec {
+    shared bool a; shared bool b;
+    operation left(bool v) { a = v; }
+    operation right(bool v) { b = v; }
+    operation same() returns bool { return a == b; }
+}
+struct cell { bool v; }
+shared cell x, y;
+init { x = new cell; y = new cell; }
+method left(bool v) { cell c = new cell; c.v = v; x = c; commit; }
+method right(bool v) { cell c = new cell; c.v = v; y = c; commit; }
+method same() returns bool {
+    cell p, q, r, s; bool i, j;
+    while (true) {
+        p = x; q = y; r = x; commit later; s = y;
+        if (p == r && q == s) { i = p.v; j = q.v; confirm; return i == j; }
+    }
+}";
+
+/// With any numbers there are runs that the object does not have, and the translation says so; where
+/// nodes are counted the machine finds none that is wrong, but those of a wrong snapshot.
+#[test]
+fn counted_nodes_are_those_of_the_object() {
+    let bugs = |text: &str, nodes: Nodes| {
+        let made = translate(&read(text), &[], nodes).unwrap_or_else(|no| panic!("{}", no.what));
+        let mut program = made.program;
+        for template in &mut program.templates {
+            template.count = Count::Fixed(2);
+        }
+        let options = palisade_machine::Options {
+            max_states: Some(150_000),
+            ..palisade_machine::Options::new(Model::Sc)
+        };
+        let found = palisade_machine::explore(&program, &options).expect("it fits the model");
+        (
+            made.has_more_runs,
+            matches!(found.verdict, Verdict::Violated(_)),
+        )
+    };
+    assert_eq!(bugs(SNAPSHOT, Nodes::Counted), (false, false));
+    let once = SNAPSHOT.replacen("p == r && q == s", "p == r", 1);
+    assert_eq!(bugs(&once, Nodes::Counted), (false, true));
 }

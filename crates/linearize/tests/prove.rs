@@ -346,3 +346,130 @@ fn models_are_readable() {
     }
     assert_eq!(read, 6);
 }
+
+const POP: &str = "method pop() returns data {
+        node t, n; data v;
+        while (true) {
+            t = first; commit when t == null;
+            if (t == null) return empty;
+            n = t.next;
+            if (cas(first, t, n)) { commit; v = t.value; return v; }
+        }
+    }";
+
+/// What `init` does by `cas` is part of the model, whether it succeeds or not.
+#[test]
+fn a_cas_in_init_is_not_left_out() {
+    let push = "n = new node; t = first; n.next = t; cas(first, t, n);";
+    let stack = format!("{STACK} init {{ node n, t; {} }} {POP}", push.repeat(5));
+    let proof = attempt("stack", &stack, &Options::default());
+    assert!(
+        !proof.holds(),
+        "the first pop gives a value that nobody has pushed"
+    );
+    let nothing = |condition: &str, end: &str| {
+        format!(
+            "spec none; struct node {{ node next; }} shared node x, y;
+            init {{ node n = new node; node m = new node; x = n; cas({condition}); {end} }}
+            never x == y; method nothing() {{ node t; t = x; }}"
+        )
+    };
+    // It succeeds, fails, is on a field, and null is expected.
+    for (condition, end, holds) in [
+        ("x, n, m", "y = m;", false),
+        ("x, n, m", "y = n;", true),
+        ("x, m, m", "y = m;", true),
+        ("x, m, m", "y = n;", false),
+        ("n.next, null, m", "node t = n.next; y = m; x = t;", false),
+        ("n.next, m, m", "node t = n.next; y = m; x = t;", true),
+        ("y, null, n", "", false),
+        ("y, null, m", "", true),
+    ] {
+        let proof = attempt("nothing", &nothing(condition, end), &Options::default());
+        assert_eq!(
+            proof.holds(),
+            holds,
+            "{condition}; {end}: {:?}",
+            proof.messages
+        );
+    }
+}
+
+/// Null cannot be freed, however many steps away.
+#[test]
+fn to_free_null_is_not_proved() {
+    let program = |test: &str| {
+        format!(
+            "spec none; struct node {{ node next; }} shared node top;
+            method push() {{ node n = new node; node t; t = top; n.next = t; cas(top, t, n); }}
+            method drop() {{
+                node a, b;
+                a = top; if (a == null) return;
+                b = a.next; {test}
+                free(b);
+            }}"
+        )
+    };
+    let wrong = attempt("free", &program(""), &Options::default());
+    assert!(!wrong.holds());
+    let right = attempt(
+        "free",
+        &program("if (b == null) return;"),
+        &Options::default(),
+    );
+    assert!(right.holds(), "{:?} {:?}", right.reason, right.messages);
+}
+
+/// Whatever methods and locals are called, predicates have names of their own.
+#[test]
+fn names_do_not_collide() {
+    for (name, local) in [
+        ("s", "top"),
+        ("s", "next"),
+        ("g", "z"),
+        ("f", "next"),
+        ("l2", "z"),
+        ("call", "run"),
+        ("e0", "at"),
+        ("is_thread", "idle"),
+    ] {
+        let text = format!(
+            "spec none; struct node {{ node next; }} shared node x;
+            init {{ node n = new node; n.next = n; x = n; }}
+            never x == null;
+            method {name}() {{ node {local}; node y; {local} = x; y = {local}.next; x = y; }}
+            method call{name}() {{ node {local} = new node; {local}.next = {local}; x = {local}; }}"
+        );
+        let proof = attempt(name, &text, &Options::default());
+        assert!(
+            proof.holds(),
+            "{name}: {:?} {:?}",
+            proof.reason,
+            proof.messages
+        );
+    }
+    let stack = format!(
+        "{STACK} shared lock l;
+        init {{ if (*) {{ node n = new node; n = null; first = n; }} else {{ node n = null; first = n; }} }}
+        method push(data v) {{
+            node n = new node; n.value = v;
+            lock(l); n.next = first; first = n; commit; unlock(l);
+        }}
+        method pop() returns data {{
+            data v; bool b = *;
+            lock(l);
+            if (b) {{
+                node t = first; commit when t == null;
+                if (t == null) {{ unlock(l); return empty; }}
+                first = t.next; commit; unlock(l); v = t.value;
+            }} else {{
+                node t = first; commit when t == null;
+                if (t == null) {{ unlock(l); return empty; }}
+                first = t.next; commit; unlock(l); v = t.value;
+            }}
+            return v;
+        }}"
+    );
+    let proof = attempt("siblings", &stack, &Options::default());
+    assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+}

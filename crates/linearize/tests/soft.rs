@@ -1,5 +1,5 @@
 //! Soft invariants: those of the text suffice where the paper's do, wrong ones harm nobody
-//! (seed 001, section 3.5), and what is proved with collapsed threads is proved without.
+//! [Friggens and Groves, arXiv 2015, section 3.5], and what is proved with collapsed threads is proved without.
 
 use std::fs;
 use std::path::PathBuf;

@@ -266,11 +266,10 @@ fn complement(value: &Term) -> Result<Term, Overflow> {
     value.negated().plus_constant(-1)
 }
 
-/// `value` modulo 2^bits, read as signed or unsigned; 64 unsigned bits are read
-/// as signed, as in [`palisade_program::expr::wrap`].
+/// `value` modulo 2^bits, read as signed or unsigned.
 fn wrap(value: &Term, bits: u8, signed: bool) -> Result<Term, Overflow> {
     let modulus: Int = 1 << bits;
-    let half = if signed || bits == 64 { modulus / 2 } else { 0 };
+    let half = if signed { modulus / 2 } else { 0 };
     value
         .plus_constant(half)?
         .modulo(modulus)?

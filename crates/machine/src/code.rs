@@ -124,7 +124,7 @@ impl Table {
             Node::Slot(s) => Ok(slots[s as usize]),
             Node::At { thread, loc } => Ok(i64::from(pcs[thread as usize] == loc)),
             Node::Unary(UnOp::Wrap { bits, signed }, a) => {
-                Ok(expr::wrap(self.wide(a, pcs, slots)?, bits, signed))
+                expr::apply_wrap(self.wide(a, pcs, slots)?, bits, signed)
             }
             Node::Unary(op, a) => expr::apply_unary(op, self.tree(a, pcs, slots)?),
             Node::Binary(op, a, b) => {

@@ -1,5 +1,5 @@
 //! The *concrete machine*: the operational semantics of SC, x86-TSO, PSO and RMA
-//! (DESIGN, "Models, exactly") for programs as written, before any reduction or
+//! (docs/memory-models.md) for programs as written, before any reduction or
 //! abstraction. It is the oracle of the pipeline: [`explore()`] searches all runs
 //! within bounds, [`replay()`] runs the counterexamples of other engines. It knows
 //! nothing of `crates/memory` and `crates/certify`: three independent accounts

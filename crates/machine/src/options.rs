@@ -4,7 +4,7 @@
 //! A *bound* is a place where the search leaves something out: a buffer that
 //! would grow beyond [`Options::buffer`], a value outside [`Options::range`], a
 //! choice among infinitely many integers. A touched bound makes `holds`
-//! impossible (DESIGN, "Verdict"); a violation found nevertheless is one.
+//! impossible; a violation found nevertheless is one.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,6 @@
 //! *Replay*: runs that other engines found are done step by step on the
 //! machine, under the memory model, and are refused at the first step that the
-//! model does not allow. A trace that comes out is evidence (DESIGN, idea 5).
+//! model does not allow. A trace that comes out is evidence.
 //!
 //! [`replay`] takes every step of a run, those of memory too. [`replay_threads`]
 //! takes the threads' steps under SC, where memory has no steps of its own.

@@ -1,5 +1,5 @@
 //! One step of one thread, and the steps of memory: the operational semantics of
-//! DESIGN, "Models, exactly". [`Machine::apply`] does a thread's step that is no
+//! docs/memory-models.md. [`Machine::apply`] does a thread's step that is no
 //! atomic block (those are in [`crate::block`]); [`Machine::update`],
 //! [`Machine::network_read`] and [`Machine::network_write`] are the steps of the
 //! memory system.

@@ -9,7 +9,7 @@ use common::{parse, run, word};
 use palisade_machine::{Bound, Options, explore};
 use palisade_program::{Broken, Domain, Model, Unknown, Verdict};
 
-/// Seed 004, Figure 2.
+/// [Baumann et al., VMCAI 2018], Figure 2.
 const FIGURE_2: &str = "
 process one { shared Y = 1; }
 process two {

@@ -1,10 +1,10 @@
-//! The *abstract part* of a store buffer (seed 002, section 4 and appendix A):
+//! The *abstract part* of a store buffer ([Abdulla et al., SAS 2012, section 4] and appendix A):
 //! what is buffered beyond the `k` exact cells. Of the stores in it is known which
 //! memory cells they go to, and for each of these the value of the last one; not
 //! how many there are, nor their order between different cells. `tso.rs` and
 //! `pso.rs` say when a store joins it and when it may drain.
 //!
-//! | seed 002 | here |
+//! | [Abdulla et al., SAS 2012] | here |
 //! |---|---|
 //! | S(p), the set of variables | `more_x`: 0 or 1 for each cell `x` (control) |
 //! | R(lw), the last value written | `last_x`; 0 while `more_x = 0` |
@@ -40,7 +40,7 @@ use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program};
 use crate::blocks::{assign, equals, place_of, range, set};
 use crate::reduced::{Part, TemplateBuilder};
 
-/// Which stores are kept exactly (seed 002, section 9: the authors keep the newest).
+/// Which stores are kept exactly ([Abdulla et al., SAS 2012, section 9]: the authors keep the newest).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Keep {
     /// The newest: a store into full cells pushes the oldest of them into the

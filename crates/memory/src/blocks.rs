@@ -175,7 +175,7 @@ pub fn place_of(program: &Program, cell: Cell) -> Place {
 }
 
 /// The cells that a template may write outside atomic blocks, in order (Rule 5
-/// of seed 000: the others need no buffer).
+/// of [Dan et al., SAS 2013]: the others need no buffer).
 pub fn written_cells(program: &Program, template: &Template) -> Vec<Cell> {
     let mut written = Vec::new();
     for edge in &template.cfg.edges {

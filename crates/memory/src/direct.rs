@@ -19,13 +19,12 @@
 //! where `x` is not exclusive, does not agree with `s`, and no store that agrees with `x`
 //! is on the path.
 //!
-//! **PSO.** `s` is buffered if there is a path from it
-//! 1. without barrier, to a load `r = x` where `x` is not exclusive and does not agree
-//!    with `s`; or
-//! 2. without barrier and `fence(ss)`, to a store that does not agree with `s`;
-//!
-//! and 3. if there is a path without barrier from such a store, one that does not agree
-//! with `s`, to `s`: a direct store would wait for it.
+//! **PSO.** `s` is buffered if there is a path
+//! 1. from it, without barrier, to a load `r = x` where `x` is not exclusive and does not
+//!    agree with `s`; or
+//! 2. from it, without barrier and `fence(ss)`, to a store that does not agree with `s`; or
+//! 3. to it, without barrier and `fence(ss)`, from a store that does not agree with `s`: a
+//!    direct store would wait for that one.
 //!
 //! **Why no violation is lost.** Take a run of the original into a violation. Put
 //! off every step of T until the direct stores that T issued before it, in its program,
@@ -47,7 +46,8 @@
 //!   (PSO) those that agree with `x`, which are the only ones pending at such a load: it
 //!   does not move. Without such a `w` there is no pending direct store.
 //! - A direct store finds the buffers empty: under TSO older stores are in memory before
-//!   it; under PSO older ones are in its own buffer, by 3, and in memory before it.
+//!   it; under PSO, by 3, an older one is in its own buffer or before a `fence(ss)`, and so
+//!   it is in memory before it.
 //!
 //! At the end of the run some steps of T are still put off. A failed assertion of T, and
 //! a `never` that speaks of T, need them: T's buffer drains, and they happen. That changes
@@ -243,30 +243,22 @@ impl<'p> Thread<'p> {
 
     fn buffered_pso(&self) -> Vec<bool> {
         let mut buffered = vec![false; self.cfg.edges.len()];
-        let mut overtaken = |at: LocId, place: &Place, by_store: bool| {
-            self.backwards(at, |id, step| {
-                if let Some(dst) = step.stored() {
-                    buffered[id.index()] |= !agree(dst, place);
-                }
-                let stops_stores = *step == Step::Fence(FenceKind::StoreStore);
-                !(is_barrier(step) || by_store && stops_stores)
-            });
-        };
         for (at, place) in self.loads() {
-            overtaken(at, place, false);
-        }
-        for (id, place) in self.stores() {
-            overtaken(self.cfg.edge(id).from, place, true);
-        }
-        let mut all = buffered.clone();
-        for (id, place) in self.stores() {
-            self.backwards(self.cfg.edge(id).from, |earlier, step| {
-                if let Some(dst) = step.stored() {
-                    all[id.index()] |= buffered[earlier.index()] && !agree(dst, place);
-                }
+            self.backwards(at, |id, step| {
+                let overtaken = step.stored().is_some_and(|dst| !agree(dst, place));
+                buffered[id.index()] |= overtaken;
                 !is_barrier(step)
             });
         }
-        all
+        for (later, place) in self.stores() {
+            self.backwards(self.cfg.edge(later).from, |id, step| {
+                if step.stored().is_some_and(|dst| !agree(dst, place)) {
+                    buffered[id.index()] = true;
+                    buffered[later.index()] = true;
+                }
+                !(is_barrier(step) || *step == Step::Fence(FenceKind::StoreStore))
+            });
+        }
+        buffered
     }
 }

@@ -1,4 +1,4 @@
-//! A memory model is a *reduction* Program -> Program (DESIGN idea 1): the store
+//! A memory model is a *reduction* Program -> Program: the store
 //! buffers of the model become variables of the program, its buffer steps become
 //! steps of the program, and the result runs under SC. What the engines know of
 //! TSO, PSO and RMA they know from here; the concrete machine and the certificate

@@ -1,4 +1,4 @@
-//! *PSO, bounded* (seed 000, section 3) and *abstract* (seed 002, section 4). Each
+//! *PSO, bounded* [Dan et al., SAS 2013, section 3] and *abstract* [Abdulla et al., SAS 2012, section 4]. Each
 //! thread has, for every memory cell `x` that it may write, a buffer of `k_x` cells `value_x_i` (0 is the oldest) and
 //! a counter `count_x`. Figure 5 is lost in the scan; the rules from its text:
 //!
@@ -12,7 +12,7 @@
 //! | atomic block that only reads | the block, each load in it by the rule for loads |
 //! | end of the thread | `assume` all counts are 0 |
 //!
-//! *Store-store fences.* DESIGN: a store issued after `fence(ss)` may leave its
+//! *Store-store fences.* A store issued after `fence(ss)` may leave its
 //! buffer only when no store issued before it is still buffered; the fence itself
 //! never waits. Markers in the buffers are written here as *epochs*, which say the
 //! same with less bookkeeping: `epoch` counts the fences issued, `epoch_x_i` is

@@ -1,9 +1,9 @@
-//! *RMA* (seed 004, section 3): remote operations that the network does later. A put
+//! *RMA* [Baumann et al., VMCAI 2018, section 3]: remote operations that the network does later. A put
 //! or get is *issued* by its process; the network then reads its source, and later
 //! writes that value to its target, each half at any time. `flush(p)` waits until no
 //! own operation with remote side `p` is pending.
 //!
-//! | seed 004 | here |
+//! | [Baumann et al., VMCAI 2018] | here |
 //! |---|---|
 //! | remote statement `s` | [`Operation`]: an edge, with the cells that it reads and writes (a computed index makes several) |
 //! | `active(s)` | phase of a slot: 0 free, 1 issued, 2 read |

@@ -1,4 +1,4 @@
-//! *TSO, bounded* (seed 000, section 3) and *abstract* (seed 002, section 4). Each
+//! *TSO, bounded* [Dan et al., SAS 2013, section 3] and *abstract* [Abdulla et al., SAS 2012, section 4]. Each
 //! thread that writes has a buffer of `k` cells. For cell `i` (0 is the oldest) there are `target_i`, which variable
 //! the store goes to (a control variable), and `value_i`, what it writes (data);
 //! `count` says how many are in use. Figure 5 gives the rules for PSO and is lost

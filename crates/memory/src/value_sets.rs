@@ -1,9 +1,9 @@
-//! *Value sets* (seed 004, section 3): what is known of pending remote operations
+//! *Value sets* [Baumann et al., VMCAI 2018, section 3]: what is known of pending remote operations
 //! without counting them. For each operation there is a flag `more`, whether instances
 //! of it are pending beyond its slots, and the set of all values that such an instance
 //! may still write. So programs that issue operations without bound can be proved.
 //!
-//! | seed 004, table 2 | here |
+//! | [Baumann et al., VMCAI 2018, table 2] | here |
 //! |---|---|
 //! | `active(s)` | `more`, 0 or 1 |
 //! | `set(s)` | *listed*: a flag `has` for each value, where the values are few and known; else a *summary*, one variable of [`Role::Set`] |

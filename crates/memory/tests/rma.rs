@@ -1,6 +1,6 @@
 //! The reductions for RMA against the concrete machine on small programs: slots have
 //! exactly the machine's violations, value sets have all of them. Faults are seeded,
-//! among them table 2 of seed 004 taken to the letter, to show that such a comparison
+//! among them table 2 of [Baumann et al., VMCAI 2018] taken to the letter, to show that such a comparison
 //! notices them.
 
 use palisade_arbitrary::{Shape, generate};
@@ -269,7 +269,7 @@ process b {
 }
 finally (b.before != 0 || b.after != 1);
 ";
-/// Figure 2 of seed 004.
+/// Figure 2 of [Baumann et al., VMCAI 2018].
 const FIGURE: &str = "
 process server { shared Y = 1; }
 process client {

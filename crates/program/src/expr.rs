@@ -16,7 +16,8 @@ pub enum UnOp {
     Not,
     /// Bitwise complement of the two's-complement number (`-x - 1`).
     BitNot,
-    /// The value modulo 2^bits, read as signed or unsigned two's complement.
+    /// The value modulo 2^bits, read as signed or unsigned two's complement. An
+    /// unsigned 64-bit value may not fit `i64`: then it has no value that fits.
     Wrap {
         /// Width: 8, 16, 32 or 64.
         bits: u8,
@@ -241,7 +242,7 @@ impl<A> Expr<A> {
             Self::Atom(a) => Ok(env(a)),
             // The operand of a wrap may leave 64 bits before it is wrapped.
             Self::Unary(UnOp::Wrap { bits, signed }, e) => {
-                Ok(wrap(e.eval_wide(env)?, *bits, *signed))
+                apply_wrap(e.eval_wide(env)?, *bits, *signed)
             }
             Self::Unary(op, e) => apply_unary(*op, e.eval(env)?),
             Self::Binary(op, a, b) => apply_binary(*op, a.eval(env)?, b.eval(env)?),
@@ -270,8 +271,16 @@ impl<A> Expr<A> {
     }
 }
 
-/// `value` modulo 2^bits as a signed or unsigned number. Unsigned 64-bit values
-/// above `i64::MAX` are kept as their signed counterpart: the same bits.
+/// The value of [`UnOp::Wrap`].
+pub fn apply_wrap(value: i128, bits: u8, signed: bool) -> Result<i64, EvalError> {
+    if bits == 64 && !signed {
+        return narrow(value & i128::from(u64::MAX));
+    }
+    Ok(wrap(value, bits, signed))
+}
+
+/// The low `bits` of `value` as a signed or unsigned number; 64 bits always as a signed
+/// one. Front ends keep machine words of 64 bits like this: the same bits.
 pub fn wrap(value: i128, bits: u8, signed: bool) -> i64 {
     let masked = (value & ((1_i128 << bits) - 1)) as u64;
     if bits == 64 {
@@ -304,7 +313,7 @@ pub fn apply_unary(op: UnOp, a: i64) -> Result<i64, EvalError> {
         UnOp::Neg => a.checked_neg().ok_or(EvalError::Overflow),
         UnOp::Not => Ok(i64::from(a == 0)),
         UnOp::BitNot => Ok(!a),
-        UnOp::Wrap { bits, signed } => Ok(wrap(i128::from(a), bits, signed)),
+        UnOp::Wrap { bits, signed } => apply_wrap(i128::from(a), bits, signed),
     }
 }
 
@@ -366,6 +375,27 @@ mod tests {
             sum,
         );
         assert_eq!(wrapped.eval(&|_| 0), Ok(i64::MIN));
+    }
+
+    #[test]
+    fn unsigned_words_of_64_bits_are_no_negative_numbers() {
+        let wrap = |value: i64, bits, signed| {
+            let op = UnOp::Wrap { bits, signed };
+            E::Unary(op, Box::new(E::Const(value))).eval(&|_| 0)
+        };
+        assert_eq!(wrap(-1, 64, false), Err(EvalError::Overflow));
+        assert_eq!(wrap(i64::MAX, 64, false), Ok(i64::MAX));
+        assert_eq!(wrap(-1, 64, true), Ok(-1));
+        assert_eq!(wrap(-1, 32, false), Ok(i64::from(u32::MAX)));
+        // Nothing is folded to a value that is wrong.
+        let folded = E::unary(
+            UnOp::Wrap {
+                bits: 64,
+                signed: false,
+            },
+            E::Const(-1),
+        );
+        assert!(matches!(folded, Expr::Unary(..)));
     }
 
     #[test]

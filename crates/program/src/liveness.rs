@@ -1,6 +1,6 @@
 //! Liveness: a local is *live* at a location if some path from there reads it
-//! before overwriting it, or if a property reads it. Engines forget the others
-//! (shared/ref/lessons.md, 6): the machine sets them to 0, the abstraction to
+//! before overwriting it, or if a property reads it. Engines forget the others:
+//! the machine sets them to 0, the abstraction to
 //! unknown. That changes no verdict, since no later step or property can see
 //! the difference.
 

@@ -44,8 +44,8 @@ impl Domain {
     }
 }
 
-/// Whether a variable's values are abstracted by predicates or kept as they are
-/// (DESIGN idea 2). A control variable has a domain and never leaves it.
+/// Whether a variable's values are abstracted by predicates or kept as they are.
+/// A control variable has a domain and never leaves it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Role {
     /// An integer that predicates speak of.

@@ -1,6 +1,6 @@
 //! *Remote atomic operations* (RMA): compare-and-swap, fetch-and-op and accumulate
 //! on one cell of another process, as MPI-3 has them (`MPI_Compare_and_swap`,
-//! `MPI_Fetch_and_op`, `MPI_Accumulate`). Seed 004 has put and get only; locks over
+//! `MPI_Fetch_and_op`, `MPI_Accumulate`). [Baumann et al., VMCAI 2018] has put and get only; locks over
 //! RMA need these.
 //!
 //! The network does such an operation in parts, each at any time after the one

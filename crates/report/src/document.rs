@@ -41,7 +41,6 @@ pub struct Document {
     /// Other repairs of the same cost, each like `fences`.
     pub alternatives: Option<Vec<Value>>,
     /// `verify`: what was tried, in order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<Value>>,
     /// The run that violates.
     pub trace: Option<Value>,

@@ -5,9 +5,10 @@
 //! stored structure of the target, and no message may be given that the analysis did not
 //! give.
 //!
-//! Which structures: for every edge the first that it took to another, so that every action that did
-//! anything is confirmed; then others at even distances, as many as the
-//! bounds allow. Of a structure that stands for an action, worlds in which the action can be taken
+//! Which structures: for every edge the first that it took to another; then others at even distances,
+//! as many as the bounds allow; then, for edges along which no step was seen, others of their
+//! source. So every action that did anything is looked at, but for those that no small world within
+//! the bounds can take: the verdict says of how many a step was checked. Of a structure that stands for an action, worlds in which the action can be taken
 //! come first: those of what focus makes of it. Focus only chooses; that they are worlds of
 //! the structure is checked like everything else. Structures are independent of each other and taken in parallel; the outcome is
 //! that of taking them in order.
@@ -24,6 +25,9 @@ use crate::worlds::each_world;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
+
+/// Structures to look at again for an edge along which no step was seen.
+const MOST_AGAIN: usize = 40;
 
 /// A stored structure: location and index.
 type Place = (usize, usize);
@@ -84,6 +88,37 @@ pub(crate) fn confirm_by(
     } else {
         sample.iter().map(check).collect()
     };
+    let mut out = together(parts);
+    let seen: BTreeSet<usize> = out.edges.iter().copied().collect();
+    let unseen = fired(stored.fixpoint).into_iter();
+    let unseen: Vec<usize> = unseen.filter(|e| !seen.contains(e)).collect();
+    if out.objection.is_none() && bounds.visits > 0 {
+        let again = |edge: &usize| {
+            let mut parts = Vec::new();
+            for place in others(stored, *edge) {
+                let until = Some(*edge);
+                parts.push(check(&Look { place, until }));
+                let last = parts
+                    .last()
+                    .is_some_and(|p: &Explored| p.objection.is_some() || p.edges.contains(edge));
+                if last || stopped(cancel) {
+                    break;
+                }
+            }
+            together(parts)
+        };
+        let more: Vec<Explored> = if parallel {
+            unseen.par_iter().map(again).collect()
+        } else {
+            unseen.iter().map(again).collect()
+        };
+        out = together([vec![out], more].concat());
+    }
+    out
+}
+
+/// What was found in parts, in their order.
+fn together(parts: Vec<Explored>) -> Explored {
     let mut out = Explored::default();
     for part in parts {
         out.worlds += part.worlds;
@@ -95,6 +130,16 @@ pub(crate) fn confirm_by(
     out.edges.sort_unstable();
     out.edges.dedup();
     out
+}
+
+/// Structures that an edge may take to another, beside the first that it took.
+fn others(stored: &Stored<'_>, edge: usize) -> Vec<Place> {
+    let location = stored.model.edges[edge].source;
+    let count = stored.fixpoint.locations[location].set.structures().len();
+    let first = stored.fixpoint.taken[edge];
+    let some = count.min(MOST_AGAIN);
+    let all = (0..some).map(|i| (location, i * count / some));
+    all.filter(|place| Some(*place) != first).collect()
 }
 
 /// The structures to look at.

@@ -173,6 +173,11 @@ impl Stored<'_> {
     }
 }
 
+/// Whether a world embeds in a structure that the analysis has stored at the location.
+pub fn covers(model: &Model, fixpoint: &Fixpoint, location: usize, world: &World) -> bool {
+    Stored { model, fixpoint }.covers(location, world)
+}
+
 /// A quick look at the nullary and unary predicates: no world embeds where this is false. (Were
 /// it false too often, a state would be reported as not covered, never the reverse.)
 fn may_cover(voc: &Vocabulary, s: &Structure, concrete: &Structure) -> bool {

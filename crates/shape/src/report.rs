@@ -100,6 +100,14 @@ pub fn notes(a: &Analysis) -> Vec<String> {
     if f.focus_gave_up {
         out.push("focus left some values unknown".to_owned());
     }
+    if let Verdict::Holds { edges, fired, .. } = &a.verdict
+        && edges < fired
+    {
+        let left = fired - edges;
+        out.push(format!(
+            "{left} of {fired} actions rest on the analysis alone: no small world was found that takes them (--visits N looks at more)"
+        ));
+    }
     if let Verdict::Holds { relaxed, .. } = &a.verdict
         && !relaxed.is_empty()
     {

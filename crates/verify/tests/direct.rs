@@ -37,7 +37,11 @@ fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificat
 fn two_accounts_of_direct_stores_agree() {
     let (mut confirmed, mut refused) = (0, 0);
     for seed in 0..300 {
-        let program = program(&generate(seed, &Shape::default()));
+        let shape = match seed % 2 {
+            0 => Shape::publications(),
+            _ => Shape::default(),
+        };
+        let program = program(&generate(seed, &shape));
         for model in WEAK {
             let direct = direct_stores(&program, model);
             confirmed += direct.len();

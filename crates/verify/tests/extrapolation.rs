@@ -1,7 +1,7 @@
-//! Extrapolation on the examples of seed 000: Figures 3 and 4 (why predicates must
+//! Extrapolation on the examples of [Dan et al., SAS 2013]: Figures 3 and 4 (why predicates must
 //! not be buffered themselves), Figure 8 (intra-thread coherence), and how many
 //! predicates the rules of section 5 give (Tables 1 and 2); and what extrapolation to value sets
-//! needs beyond seed 004.
+//! needs beyond [Baumann et al., VMCAI 2018].
 
 use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;

@@ -161,7 +161,7 @@ fn thread_numbers() {
     violated(&without(OWNER, "assume(owner == -1); "), Model::Sc);
 }
 
-/// The programs of seed 003, section 1.1: mixed predicates are needed, and must be
+/// The programs of [Donaldson et al., CAV 2011, section 1.1]: mixed predicates are needed, and must be
 /// updated in passive threads.
 #[test]
 fn mixed_predicates() {

@@ -1,4 +1,4 @@
-//! The fourteen programs of seed 003 (`suites/sapa`): proved for any number of threads;
+//! The fourteen programs of [Donaldson et al., CAV 2011] (`suites/sapa`): proved for any number of threads;
 //! their twins hold with one thread fewer than table 2 says and are violated with as
 //! many.
 

@@ -1,4 +1,4 @@
-//! The strategies behind the loop (DESIGN idea 4) on random small programs: they
+//! The strategies behind the loop on random small programs: they
 //! differ in cost, never in what they say. Nothing but program counters is
 //! explicit, so that there is work for them.
 

@@ -1,6 +1,6 @@
 //! *Copies*: which variables of a reduced program hold buffered versions of which
 //! variables of the program under SC, and in which ways the former may be put in
-//! place of the latter (rules 5, 6 and 7 of seed 000, section 5).
+//! place of the latter (rules 5, 6 and 7 of [Dan et al., SAS 2013, section 5]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! *Lifting*: predicates and cubes over the variables under SC become predicates
-//! and cubes over memory and buffered copies (seed 000, section 5, rules 2 to 4).
+//! and cubes over memory and buffered copies ([Dan et al., SAS 2013, section 5], rules 2 to 4).
 //! Whatever is lifted is only a suggestion: predicates are evaluated and cubes are
 //! tested against the reduced program as any others, so that a bad suggestion costs
 //! time, never correctness.

@@ -1,4 +1,4 @@
-//! The strategy *cubes* (seed 000, section 4.3, Fig. 6b): the search for cubes is
+//! The strategy *cubes* [Dan et al., SAS 2013, section 4.3, Fig. 6b]: the search for cubes is
 //! limited to single cubes. What is tried is every literal and every cube of a
 //! given list, the cubes of the SC proof's Boolean program lifted to buffered
 //! copies; their number is linear where all cubes are exponential.

@@ -1,4 +1,4 @@
-//! *Boolean program extrapolation* (seed 004, section 4.3): the Boolean program of a
+//! *Boolean program extrapolation* [Baumann et al., VMCAI 2018, section 4.3]: the Boolean program of a
 //! reduced program is made from the one under SC, without asking a solver.
 //!
 //! The Boolean program under SC is a table of facts: a cube contradicts the guard of a
@@ -11,7 +11,7 @@
 //! two rules of form are used: a literal contradicts its negation, and a cube contradicts
 //! a disjunction if it contradicts each part.
 //!
-//! | seed 004 | here |
+//! | [Baumann et al., VMCAI 2018] | here |
 //! |---|---|
 //! | `Y = randomElem(XSet)`: `p = choose(phi_t[XSet/X], phi_f[XSet/X])` | the facts of `Y = X` with the element taken in place of `X` |
 //! | `XSet = {X}`: `p[XSet/X] = p` | a literal contradicts its negation |

@@ -1,5 +1,5 @@
 //! The statement of a *branch*: parallel assignments of the predicates that it changes, with the
-//! constraint under which it happens (seed 000, section 4.1; seed 003, section 2.2).
+//! constraint under which it happens ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]).
 
 use palisade_logic::{Cluster, Formula, Lit, Term, Var};
 

@@ -1,4 +1,4 @@
-//! A slow, direct interpreter: DESIGN's "Models, exactly" read as code, for
+//! A slow, direct interpreter: docs/memory-models.md read as code, for
 //! small finite programs. Its own account of PSO: every buffered store carries
 //! the *epoch* in which it was issued; a store-store fence begins a new epoch; a
 //! store may leave when it is the oldest to its cell and no store of an earlier

@@ -50,12 +50,14 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
             let bound = Bound::Copies(certificate.threads);
             let verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
             let line = verdict::line(&verdict, &program.source, context.style);
-            (
-                verdict,
-                format!("{}{line}", accepted(&certificate, checked)),
-            )
+            let what = format!("accepted for {} copies only", certificate.threads);
+            let text = format!("{line}note: certificate {what}\n");
+            (verdict, text + &figures(&certificate, checked))
         }
-        Ok(checked) => (Verdict::Holds, accepted(&certificate, checked)),
+        Ok(checked) => {
+            let figures = figures(&certificate, checked);
+            (Verdict::Holds, format!("certificate accepted\n{figures}"))
+        }
         // A refusal says nothing about the program.
         Err(refusal) => {
             let verdict = Verdict::Unknown(match context.limits.stopped() {
@@ -67,7 +69,7 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         }
     };
     let document = Document {
-        certified: Some(checked.is_ok()),
+        certified: Some(verdict == Verdict::Holds),
         stats: Some(stats(checked.as_ref().ok())),
         ..heading.with_verdict(&verdict, &program.source)
     };
@@ -80,10 +82,10 @@ fn is_of_views(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "kind views")
 }
 
-/// The good news with its figures.
-fn accepted(certificate: &Certificate, checked: &Checked) -> String {
+/// The figures of a check.
+fn figures(certificate: &Certificate, checked: &Checked) -> String {
     format!(
-        "certificate accepted\nmodel {}, {} entries, {} atoms, {} obligations, {} solver calls\n",
+        "model {}, {} entries, {} atoms, {} obligations, {} solver calls\n",
         certificate.model,
         checked.entries,
         certificate.atoms.len(),

@@ -12,9 +12,9 @@ use crate::CommandResult;
 use crate::args::{CheckArg, ExploreArgs};
 use crate::c_task::{self, Task};
 use crate::context::Context;
+use crate::input;
 use crate::progress::Progress;
 use crate::shown::shown_trace;
-use crate::{c_races, input};
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let mut document = document(heading, &program, &result, finals.as_ref());
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
-        notes.extend(c_races::notes(task, context));
+        notes.extend(task.race_notes(context));
         for note in notes {
             // Writing to a string does not fail.
             let _ = writeln!(text, "note: {note}");
@@ -71,7 +71,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         text.push_str(&task.verdict_line(&result.verdict));
     }
     context.print(&text, &document);
-    Ok(Outcome::from(&result.verdict))
+    Ok(match &task {
+        Some(task) => task.outcome(&result.verdict),
+        None => Outcome::from(&result.verdict),
+    })
 }
 
 /// What is asked about a C program; `None` for other inputs.

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use palisade::c;
+use palisade::repair::{
+    Candidates, End, Flushes, Level, Options, Placement, Plan, Repaired, Rule, Search, Site, diff,
+    nouns,
+};
 use palisade_fences::cost::Table;
 use palisade_fences::plan::{anchor, side_name};
-use palisade_fences::{
-    End, Language, Level, Options, Placement, Plan, Repaired, Rule, Search, Spelling, diff, nouns,
-    repair, sites, useful,
-};
-use palisade_frontend::{Diagnostics, Gapped, c};
-use palisade_program::{Model, Program, Side, Verdict};
+use palisade_program::{Model, Program, Verdict};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
@@ -30,68 +30,57 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         bail!("--write needs a file: standard input cannot be written to; use --diff");
     }
     let rule = rule(args)?;
-    let program = match input::load_with(context, &args.file, &c_options(args))? {
-        Ok(program) => program,
-        Err(outcome) => return Ok(outcome),
-    };
-    if let Some(outcome) = input::refuse_processes(context, &program, model) {
-        return Ok(outcome);
-    }
-    if model == Model::Rma && !program.is_rma() {
-        bail!("--model rma: the program has no processes and nothing to flush; use tso or pso");
-    }
-    args.buffers.check(&program, model)?;
-    let found = match model {
-        Model::Rma => flush_gaps(
-            &args.file,
-            program.source.text(),
-            args.start,
-            &c_options(args),
-        ),
-        Model::Sc | Model::Tso | Model::Pso => gapped(&args.file, program.source.text()),
-    };
-    let gapped = match found {
-        Ok(gapped) => gapped,
-        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
-    };
-    let heading = Document {
-        input: Some(program.source.name().to_owned()),
-        model: Some(model.to_string()),
-        options: Some(options_value(args)),
-        candidates: Some(sites(&gapped.program, &gapped.gaps).len() as u64),
-        ..context.document()
-    };
-    context.prepare_last_words(heading.clone());
-    let plan = Plan::new(
-        &gapped.program,
-        model,
-        sites(&gapped.program, &gapped.gaps),
-        &rule,
-    );
-    let options = options(args, context, model);
-    let progress = Progress::start(match model {
-        Model::Rma => "placing flushes",
-        Model::Sc | Model::Tso | Model::Pso => "placing fences",
-    });
+    let source = input::read(&args.file)?;
     let path = if args.file == Path::new("-") {
         Path::new("<stdin>.pal")
     } else {
         &args.file
     };
-    let read = |text: &str| {
-        let parsed = palisade_frontend::load_with(path, text, &c_options(args));
-        parsed.ok().map(|p| p.program)
+    let flushes = match args.start {
+        StartArg::All => Flushes::All,
+        StartArg::Own => Flushes::Own,
     };
-    let language = Language {
-        spelling: spelling(args),
-        read: &read,
+    let c_options = c::Options {
+        ranks: args.ranks,
+        ..c::Options::default()
     };
-    let mut found = repair(&plan, &program.source, &language, &options);
+    let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
+    let candidates = match candidates {
+        Ok(candidates) => candidates,
+        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+    };
+    let program = &candidates.program;
+    if let Some(outcome) = input::refuse_processes(context, program, model) {
+        return Ok(outcome);
+    }
+    if model == Model::Rma && !program.is_rma() {
+        bail!("--model rma: the program has no processes and nothing to flush; use tso or pso");
+    }
+    args.buffers.check(program, model)?;
+    let plan = candidates.plan(&rule);
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some(model.to_string()),
+        options: Some(options_value(args)),
+        candidates: Some(plan.sites.len() as u64),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let options = options(args, context, model);
+    let progress = Progress::start(match model {
+        Model::Rma => "placing flushes",
+        Model::Sc | Model::Tso | Model::Pso => "placing fences",
+    });
+    let spelling = match &args.fence_text {
+        Some(text) => candidates.spelling().with_fence(text),
+        None => candidates.spelling(),
+    };
+    let mut found = candidates.repair(&plan, spelling, &options);
     drop(progress);
     found.verdict = context.limits.explain(found.verdict);
     let result = Shown {
         plan: &plan,
-        program: &program,
+        program,
         found,
     };
     result.write_files(args)?;
@@ -104,19 +93,6 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     }
     context.print(&text, &result.document(heading));
     Ok(Outcome::from(&result.found.verdict))
-}
-
-/// How fences are written in the language of the file.
-fn spelling(args: &FenceArgs) -> Spelling {
-    let spelling = match args.file.extension().and_then(|e| e.to_str()) {
-        Some("c" | "i") => Spelling::c(),
-        Some("rmm") => Spelling::rmm(),
-        Some(_) | None => Spelling::pal(),
-    };
-    match &args.fence_text {
-        Some(text) => spelling.with_fence(text),
-        None => spelling,
-    }
 }
 
 fn model(args: &FenceArgs) -> Result<Model> {
@@ -143,48 +119,6 @@ fn rule(args: &FenceArgs) -> Result<Rule> {
             })?)
         }
     })
-}
-
-/// The program with a candidate at each place that can matter.
-pub(super) fn gapped(file: &Path, text: &str) -> Result<Gapped, Diagnostics> {
-    let path = if file == Path::new("-") {
-        Path::new("<stdin>.pal")
-    } else {
-        file
-    };
-    let all = palisade_frontend::load_gapped(path, text, &|_| true)?;
-    let kept = useful(&all.program, &all.gaps);
-    palisade_frontend::load_gapped(path, text, &|gap| kept.contains(&gap.at))
-}
-
-/// The program with a place for a flush after every remote operation, or with those that
-/// it has as places.
-pub(super) fn flush_gaps(
-    file: &Path,
-    text: &str,
-    start: StartArg,
-    options: &c::Options,
-) -> Result<Gapped, Diagnostics> {
-    let path = if file == Path::new("-") {
-        Path::new("<stdin>.pal")
-    } else {
-        file
-    };
-    let side = match start {
-        StartArg::All => Side::After,
-        StartArg::Own => Side::At,
-    };
-    palisade_frontend::load_gapped_with(path, text, options, &|gap| {
-        gap.flush.is_some() && gap.side == side
-    })
-}
-
-/// How C programs are read.
-fn c_options(args: &FenceArgs) -> c::Options {
-    c::Options {
-        ranks: args.ranks,
-        ..c::Options::default()
-    }
 }
 
 fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
@@ -371,7 +305,7 @@ impl Shown<'_, '_> {
         text
     }
 
-    fn threads(&self, site: &palisade_fences::Site) -> Vec<String> {
+    fn threads(&self, site: &Site) -> Vec<String> {
         let program = self.plan.program;
         let instances = program.instances(2);
         let threads = self.plan.threads(site, &instances).into_iter();

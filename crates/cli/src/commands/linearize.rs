@@ -266,7 +266,11 @@ fn judged(
                 bound: Some(bound),
                 ..unknown(reason)
             };
-            about_commits(program, options, &mut judgement)?;
+            // What was searched stands, whatever comes of the commit points.
+            if let Err(failure) = about_commits(program, options, &mut judgement) {
+                judgement.may_hold = None;
+                judgement.notes.push(format!("commit points: {failure}"));
+            }
             Ok(judgement)
         }
     }
@@ -340,7 +344,10 @@ fn about_commits(
     judgement: &mut Judgement,
 ) -> Result<(), Failure> {
     if program.specification == Specification::Nothing {
-        judgement.may_hold = Some(Box::new(program.clone()));
+        // The prover knows of no memory that is given back.
+        if options.reclaim == Reclaim::Never {
+            judgement.may_hold = Some(Box::new(program.clone()));
+        }
         return Ok(());
     }
     let short = Options {

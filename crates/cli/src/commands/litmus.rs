@@ -5,11 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use palisade_frontend::litmus::observe::Slot;
-use palisade_frontend::litmus::{LitmusTest, parse};
-use palisade_machine::{Exploration, Final, Options, explore};
-use palisade_program::{Model, Program, Verdict};
-use palisade_report::litmus::{LitmusReport, LitmusResult};
+use palisade::litmus::{self, Limits, LitmusReport, LitmusResult, parse};
+use palisade_program::Model;
 use palisade_report::{Complaint, Document, Outcome};
 
 use crate::CommandResult;
@@ -110,10 +107,20 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
             return;
         }
     };
-    let file = source.name().to_owned();
     match parse(source) {
         Ok(test) => {
-            let report = run_test(file, &test, model, context, &mut results.explored);
+            let limits = Limits {
+                deadline: context.limits.deadline,
+                memory: context.limits.memory,
+                cancel: context.limits.cancel.clone(),
+            };
+            let mut report = litmus::run(&test, model, &limits);
+            if let (LitmusResult::Unknown(why), Some(stopped)) =
+                (&mut report.result, context.limits.stopped())
+            {
+                *why = stopped.to_string();
+            }
+            results.explored += report.explored;
             results.text.push_str(&report.render());
             results.reports.push(report);
         }
@@ -122,81 +129,5 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
             let complaints = input::complaints(&diagnostics.source, &diagnostics.items);
             results.complaints.extend(complaints);
         }
-    }
-}
-
-fn run_test(
-    file: String,
-    test: &LitmusTest,
-    model: Model,
-    context: &Context,
-    explored: &mut u64,
-) -> LitmusReport {
-    let options = options(&test.program, model, context);
-    let (result, states) = match explore(&test.program, &options) {
-        Ok(found) => {
-            let states = found.stats.states;
-            (judge(test, found, context), states)
-        }
-        Err(unsupported) => (LitmusResult::Unknown(unsupported.message), 0),
-    };
-    *explored += states;
-    LitmusReport {
-        file,
-        name: test.name.clone(),
-        kind: test.condition.quantifier.kind(),
-        condition: test.question(),
-        result,
-        explored: states,
-    }
-}
-
-/// States to store at most for a test with loops, which may count for ever.
-const MAX_STATES: u64 = 1_000_000;
-
-/// Without loops every run ends and the number of stores bounds the buffers;
-/// with loops there are bounds, and touching one makes the test unknown.
-fn options(program: &Program, model: Model, context: &Context) -> Options {
-    let defaults = Options::new(model);
-    let loops = program.templates.iter().any(|t| t.cfg.has_cycle());
-    Options {
-        buffer: if loops { defaults.buffer } else { None },
-        max_states: loops.then_some(MAX_STATES),
-        max_memory: context.limits.memory,
-        deadline: context.limits.deadline,
-        cancel: context.limits.cancel.clone(),
-        collect_finals: true,
-        ..defaults
-    }
-}
-
-fn judge(test: &LitmusTest, found: Exploration, context: &Context) -> LitmusResult {
-    match context.limits.explain(found.verdict) {
-        Verdict::Holds => {}
-        Verdict::Unknown(why) => return LitmusResult::Unknown(why.to_string()),
-        // The only assertions in a litmus test's program are the front end's own.
-        Verdict::Violated(violation) => {
-            let place = test.program.source.position(violation.span.start);
-            return LitmusResult::Unknown(format!("{} at {place}", violation.message));
-        }
-    }
-    let outcome = test.judge(&found.finals, |state, slot| value(test, state, slot));
-    LitmusResult::Complete {
-        states: outcome.states,
-        answer: outcome.answer.word(),
-        observation: outcome.observation.word(),
-        positive: outcome.positive,
-        negative: outcome.negative,
-    }
-}
-
-/// A slot's value. Every template of a litmus test runs once, so threads and
-/// templates have the same numbers.
-fn value(test: &LitmusTest, state: &Final, slot: &Slot) -> i64 {
-    match slot {
-        Slot::Local {
-            template, local, ..
-        } => state.locals[template.index()][local.index()],
-        Slot::Cell { var, index } => state.cells[test.program.cell(*var, *index).index()],
     }
 }

@@ -1,4 +1,4 @@
-//! `palisade reduce`: prints the reduction of a program (DESIGN idea 1), a program
+//! `palisade reduce`: prints the reduction of a program, a program
 //! that behaves under SC as the given one under TSO or PSO as long as no store
 //! buffer needs more than its cells; where one does, an assertion fails. With
 //! abstract buffers it has all runs of the given program, and more. Comments say

@@ -21,7 +21,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
-use crate::{c_races, context, input, predicates};
+use crate::{context, input, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     if let Some(task) = &task {
         report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
-        report.notes.extend(c_races::notes(task, context));
+        report.notes.extend(task.race_notes(context));
     }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let text = palisade_certify::print(&program, certificate);
@@ -78,7 +78,10 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         text.push_str(&task.verdict_line(&report.verdict));
     }
     context.print(&text, &document(heading, &program, &report));
-    Ok(Outcome::from(&report.verdict))
+    Ok(match &task {
+        Some(task) => task.outcome(&report.verdict),
+        None => Outcome::from(&report.verdict),
+    })
 }
 
 /// The program with the number of threads that is asked for; or why it has no proof

@@ -252,27 +252,45 @@ impl Type {
     }
 
     fn layout(&self, structs: &Structs, model: DataModel) -> Option<(u64, u64)> {
+        self.extent(structs, model, None)
+    }
+
+    /// Size and alignment in bytes. Types whose layout is not known here (locks, packed
+    /// structs) count as `unknown`, if that is given.
+    pub(super) fn extent(
+        &self,
+        structs: &Structs,
+        model: DataModel,
+        unknown: Option<(u64, u64)>,
+    ) -> Option<(u64, u64)> {
         let word = u64::from(model.word() / 8);
-        Some(match self.plain() {
+        Some(match self {
+            Self::Atomic(inner) => {
+                let (size, align) = inner.extent(structs, model, unknown)?;
+                let aligned = size.is_power_of_two() && size <= 16;
+                (size, if aligned { align.max(size) } else { align })
+            }
             Self::Void | Self::Bool => (1, 1),
             Self::Int { bits: 64, .. } => (8, word),
             Self::Int { bits, .. } => (u64::from(*bits / 8), u64::from(*bits / 8)),
             Self::Other("float") => (4, 4),
             Self::Other("double") => (8, word),
-            Self::Other(_) => (16, 16),
+            Self::Other("long double" | "__int128") if model == DataModel::Lp64 => (16, 16),
+            Self::Other(_) => return None,
             Self::Pointer(_) => (word, word),
             Self::Array(of, len) => {
-                let (size, align) = of.layout(structs, model)?;
+                let (size, align) = of.extent(structs, model, unknown)?;
                 (size.checked_mul((*len)?)?, align)
             }
             Self::Struct(id) => {
-                let def = structs.get(*id).filter(|def| !def.is_packed)?;
+                let is_known = |def: &&StructDef| !def.is_packed || unknown.is_some();
+                let def = structs.get(*id).filter(is_known)?;
                 let (mut size, mut align) = (0_u64, 1);
                 for field in def.fields.as_ref()? {
                     if field.width.is_some() {
                         return None;
                     }
-                    let (s, a) = field.ty.layout(structs, model)?;
+                    let (s, a) = field.ty.extent(structs, model, unknown)?;
                     align = align.max(a);
                     if def.is_union {
                         size = size.max(s);
@@ -284,9 +302,8 @@ impl Type {
             }
             // Opaque objects of the library: their size is nobody's business, and
             // asking for it is unsupported.
-            Self::Opaque(_) | Self::VariableArray(_) | Self::Function(_) | Self::Atomic(_) => {
-                return None;
-            }
+            Self::Opaque(_) => return unknown,
+            Self::VariableArray(_) | Self::Function(_) => return None,
         })
     }
 }

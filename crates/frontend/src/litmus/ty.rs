@@ -128,12 +128,12 @@ impl Ty {
     }
 }
 
-/// `e` reduced to its canonical form of `bits` bits.
+/// `e` reduced to its canonical form of `bits` bits; words of 64 bits are kept as signed numbers.
 pub(super) fn canonical(bits: u8, e: LocalExpr) -> LocalExpr {
     LocalExpr::unary(
         UnOp::Wrap {
             bits,
-            signed: false,
+            signed: bits == 64,
         },
         e,
     )

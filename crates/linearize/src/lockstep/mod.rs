@@ -28,7 +28,9 @@
 //! pointer leads to never changes once there are two of it, and a pointer can carry it: it is
 //! a tuple of a number (0 for null) and the fields. The number of a new node is any number. Among
 //! the runs are those in which all numbers differ, and these are the runs of the object: two
-//! tuples are equal exactly if the pointers are. Other runs only add to what must be proved.
+//! tuples are equal exactly if the pointers are. Other runs only add to what must be proved. Where
+//! they get in the way, or a run that is wrong should be one of the object, nodes are counted
+//! ([`Nodes::Counted`]) and all numbers differ.
 //!
 //! *Locks* are 0 or 1; that a thread holds one is a local of the thread, which it keeps between
 //! calls.
@@ -53,8 +55,8 @@ use std::rc::Rc;
 
 use palisade_program::heap::{self, CommitKind, Edge, Method, Sequential, Specification};
 use palisade_program::{
-    Atomic, AtomicKind, CfgBuilder, Count, Global, LocId, LocalId, Program, Property, PropertyKind,
-    Span, Step, Template,
+    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, LocId, LocalId, Program, Property,
+    PropertyKind, Span, Step, Template,
 };
 
 use crate::code::Code;
@@ -72,6 +74,17 @@ pub struct Lockstep {
     /// For each place where the specification chooses, in the order of `picks`, how many ways
     /// there are.
     pub choices: Vec<usize>,
+    /// Whether it has runs that the object does not have: a node may have the number of another.
+    pub has_more_runs: bool,
+}
+
+/// Which numbers new nodes get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nodes {
+    /// Any: there are more runs than the object has.
+    Any,
+    /// One after another: the runs are those of the object.
+    Counted,
 }
 
 /// The name of the template.
@@ -79,7 +92,11 @@ const CLIENT: &str = "client";
 
 /// Translates `program`. `picks` says which way the specification takes where it chooses, for the
 /// first of [`Lockstep::choices`]; for those that it does not reach all ways must do.
-pub fn translate(program: &heap::Program, picks: &[usize]) -> Result<Lockstep, Unsupported> {
+pub fn translate(
+    program: &heap::Program,
+    picks: &[usize],
+    nodes: Nodes,
+) -> Result<Lockstep, Unsupported> {
     let own = match &program.specification {
         Specification::Own(own) => Some(&**own),
         Specification::Nothing => None,
@@ -91,7 +108,7 @@ pub fn translate(program: &heap::Program, picks: &[usize]) -> Result<Lockstep, U
         }
     };
     words::check_structs(program)?;
-    let mut translation = Translation::new(program, own, picks)?;
+    let mut translation = Translation::new(program, own, picks, nodes)?;
     let mut graph = CfgBuilder::new();
     let idle = graph.loc();
     // A client never ends.
@@ -127,6 +144,7 @@ pub fn translate(program: &heap::Program, picks: &[usize]) -> Result<Lockstep, U
     Ok(Lockstep {
         program,
         choices: translation.choices,
+        has_more_runs: translation.allocates && nodes == Nodes::Any,
     })
 }
 
@@ -139,6 +157,10 @@ struct Translation<'a> {
     globals: Vec<Global>,
     /// The first word of each shared variable of the object.
     object_words: Vec<usize>,
+    /// The number of the next node, if nodes are counted.
+    next: Option<GlobalId>,
+    /// Whether there are new nodes.
+    allocates: bool,
     names: Names,
     /// For each shared lock, the local that says whether the thread holds it.
     held: Vec<Option<LocalId>>,
@@ -168,6 +190,7 @@ impl<'a> Translation<'a> {
         program: &'a heap::Program,
         own: Option<&'a Sequential>,
         picks: &'a [usize],
+        nodes: Nodes,
     ) -> Result<Self, Unsupported> {
         let (object, specification) = start::start(program)?;
         let mut globals = Vec::new();
@@ -179,6 +202,11 @@ impl<'a> Translation<'a> {
             }
             _ => Vec::new(),
         };
+        let declared = globals.len();
+        let next = (nodes == Nodes::Counted).then(|| {
+            let known = [Some(&object), specification.as_ref()];
+            words::count_nodes(&known, &mut globals)
+        });
         let mut names = Names::default();
         let ghosts = Ghosts {
             done: names.flag("$done"),
@@ -205,7 +233,7 @@ impl<'a> Translation<'a> {
             operations.push(Rc::new(room));
         }
         let mut hints = Hints::default();
-        hints.alike(&globals, object_count);
+        hints.alike(&globals[..declared], object_count);
         for operation in &operations {
             hints.of_body(operation, &globals);
         }
@@ -216,6 +244,8 @@ impl<'a> Translation<'a> {
             choices: Vec::new(),
             globals,
             object_words,
+            next,
+            allocates: false,
             names,
             held,
             operations,

@@ -1,7 +1,10 @@
 //! *Steps* of a body as steps of the program, in a row; those of one edge happen together.
 
 use palisade_program::heap::{Edge, Place, Step as HeapStep, Term};
-use palisade_program::{AssertKind, CfgBuilder, LocId, LocalExpr, LocalId, SharedId, Span, Step};
+use palisade_program::{
+    AssertKind, BinOp, CfgBuilder, Expr, LocId, LocalExpr, LocalId, Place as ProgramPlace,
+    SharedId, Span, Step,
+};
 
 use super::Translation;
 use super::words::{self, Room, equal, is_set, local, not_null, set};
@@ -42,13 +45,25 @@ impl Translation<'_> {
                 vec![words::any(room.local_type(*to), room.words[to.index()])]
             }
             HeapStep::New { to } => {
+                self.allocates = true;
                 let id = room.words[to.index()];
                 let mut steps = room.assign(*to, &room.defaults(room.local_type(*to)));
-                steps[0] = Step::Havoc {
-                    dst: id,
-                    domain: None,
-                };
-                steps.push(Step::Assume(not_null(id)));
+                if let Some(next) = self.next.map(ProgramPlace::scalar) {
+                    steps[0] = Step::Load {
+                        dst: id,
+                        src: next.clone(),
+                    };
+                    steps.push(Step::Store {
+                        dst: next,
+                        value: Expr::binary(BinOp::Add, local(id), Expr::Const(1)),
+                    });
+                } else {
+                    steps[0] = Step::Havoc {
+                        dst: id,
+                        domain: None,
+                    };
+                    steps.push(Step::Assume(not_null(id)));
+                }
                 steps
             }
             HeapStep::Read { to, tag, from } => read(room, *to, *tag, *from),

@@ -164,6 +164,22 @@ pub(super) fn declare(
     Ok(first)
 }
 
+/// Declares the number of the next node, which none of the nodes at the start has.
+pub(super) fn count_nodes(start: &[Option<&Memory>], globals: &mut Vec<Global>) -> GlobalId {
+    let nodes = start.iter().flatten().map(|memory| memory.nodes.len());
+    let first = nodes.max().unwrap_or(0) as i64 + 1;
+    globals.push(Global {
+        name: "$next".to_owned(),
+        len: None,
+        init: vec![Init::Value(first)],
+        domain: None,
+        role: Role::Data,
+        home: None,
+        span: Span::default(),
+    });
+    GlobalId::from(globals.len() - 1)
+}
+
 /// The words of a shared variable at the start.
 fn known(
     program: &heap::Program,

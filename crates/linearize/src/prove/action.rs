@@ -134,7 +134,7 @@ pub fn actions(fragment: &Fragment<'_>, level: Level, acyclic: bool) -> Actions 
             ..Action::default()
         };
         let entry = fragment.location(m, method.body.entry);
-        maker.thread(&call, &format!("call.{}", method.name), None, entry);
+        maker.thread(&call, &format!("{}.call", method.name), None, entry);
         for (e, edge) in method.body.edges.iter().enumerate() {
             maker.edge(m, e, edge);
         }

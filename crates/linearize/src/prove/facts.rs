@@ -1,6 +1,6 @@
 //! *Facts*: unary predicates about threads, each defined by where the thread's locals
 //! point. They are what soft invariants speak of; none is an abstraction predicate
-//! while threads are collapsed. Seed 001, section 3.1 (`has[f]`, `succ[a,b,next]`).
+//! while threads are collapsed. [Friggens and Groves, arXiv 2015, section 3.1] (`has[f]`, `succ[a,b,next]`).
 
 use std::collections::BTreeSet;
 

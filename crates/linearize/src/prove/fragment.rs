@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade_program::heap::{Body, Operation, Program, Term, Type};
+use palisade_program::heap::{Body, Operation, Program, Step, Term, Type};
 use palisade_program::{FieldId, LocId, LocalId, SharedId};
 
 use super::Interleaving;
@@ -149,6 +149,9 @@ impl<'a> Fragment<'a> {
                 if !free_choice(&edge.step) {
                     fragment.step(init, &edge.step, edge.span)?;
                 }
+                if matches!(edge.step, Step::Lock(_) | Step::Unlock(_)) {
+                    return refuse("a lock in `init`", edge.span);
+                }
             }
         }
         for never in &program.nevers {
@@ -167,6 +170,20 @@ impl<'a> Fragment<'a> {
     pub fn lock(&self, id: SharedId) -> &str {
         let found = self.locks.iter().find(|(p, _)| *p == id);
         found.map_or("", |(_, name)| name)
+    }
+
+    /// The predicate of a local of `init`.
+    pub fn init_variable(&self, local: LocalId) -> String {
+        let locals = self.program.init.as_ref().map_or(&[][..], |b| &b.locals);
+        predicate("init", &locals[local.index()].name)
+    }
+
+    /// The pointers among the locals of `init`.
+    pub fn init_variables(&self) -> Vec<String> {
+        let locals = self.program.init.as_ref().map_or(&[][..], |b| &b.locals);
+        let pointer = |l: &LocalId| matches!(locals[l.index()].ty, Type::Pointer(_));
+        let all = (0..locals.len()).map(LocalId::from).filter(pointer);
+        all.map(|local| self.init_variable(local)).collect()
     }
 
     /// The variable of a method's local.
@@ -209,7 +226,7 @@ impl<'a> Fragment<'a> {
                 continue;
             }
             self.variables.push(Variable {
-                name: format!("{}.{}", method.name, declared.name),
+                name: predicate(&method.name, &declared.name),
                 method: index,
                 local: LocalId::from(local),
                 data,
@@ -250,4 +267,15 @@ impl<'a> Fragment<'a> {
         self.locate(index, interleaving);
         Ok(())
     }
+}
+
+/// The predicate of a local: nothing else has such a name.
+fn predicate(method: &str, local: &str) -> String {
+    // What begins the names of ghosts, shared variables and links.
+    let prefix = match method {
+        "s" | "g" | "f" => "method.",
+        _ => "",
+    };
+    // The second local of one name is `x#2`.
+    format!("{prefix}{method}.{}", local.replace('#', "."))
 }

@@ -1,5 +1,5 @@
 //! Soft invariants *given* rather than found: those that the text of the program has
-//! (`soft x != null;`, seed 001, section 3.4), and the plain over-definition of section 5.1,
+//! (`soft x != null;`, [Friggens and Groves, arXiv 2015, section 3.4]), and the plain over-definition of section 5.1,
 //! `if[l,p]` and `nif[l,p]` for every location `l` and every thread predicate `p`.
 //!
 //! Nothing here is relied on: the analysis keeps the predicate of a soft invariant like any

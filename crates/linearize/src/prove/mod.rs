@@ -1,7 +1,7 @@
 //! The *proof* side: a data structure is linearizable for any number of threads, nodes
 //! and data values. From the heap program a 3-valued model is generated as TVP text
 //! ([`model`]) and given to the shape engine; what the engine needs to know about threads
-//! that it has collapsed into one object are soft invariants ([`soft`], seed 001,
+//! that it has collapsed into one object are soft invariants ([`soft`], [Friggens and Groves, arXiv 2015],
 //! sections 3 to 5).
 //!
 //! # What the model says, and why its verdict counts
@@ -50,11 +50,13 @@
 //! | `term`, `step`, `commit`, `start` | their parts |
 //! | [`facts`] | predicates about threads |
 //! | [`walk`] | random runs, which say what might be invariant |
+//! | `covered` | random runs, whose states the analysis must have found |
 //! | [`soft`] | soft invariants that are found |
 //! | [`given`] | soft invariants of the text, and the paper's plain over-definition |
 
 pub mod action;
 mod commit;
+mod covered;
 pub mod facts;
 pub mod fragment;
 pub mod given;
@@ -253,7 +255,7 @@ pub struct Count {
     pub soft: usize,
 }
 
-/// Locations and soft invariants of each method (seed 001, table 5), at the level that
+/// Locations and soft invariants of each method [Friggens and Groves, arXiv 2015, table 5], at the level that
 /// says most.
 pub fn counts(
     program: &Program,
@@ -389,18 +391,36 @@ fn attempt(
         text: &text.structures,
     };
     match analysis::analyse(program, structures, &settings) {
-        Ok(analysis) => conclude(analysis, text, level, acyclic),
+        Ok(analysis) => {
+            let holds = matches!(analysis.verdict, Verdict::Holds { .. });
+            let doubt = holds.then(|| covered::objection(fragment, options, &analysis));
+            conclude(analysis, text, level, acyclic, doubt.flatten())
+        }
         // The text is made by this crate: it is a defect here if it cannot be read.
         Err(errors) => unreachable!("the generated model cannot be read: {errors:?}"),
     }
 }
 
-fn conclude(analysis: Analysis, text: Text, level: Level, acyclic: bool) -> Proof {
+fn conclude(
+    mut analysis: Analysis,
+    text: Text,
+    level: Level,
+    acyclic: bool,
+    doubt: Option<String>,
+) -> Proof {
+    if doubt.is_some() {
+        analysis.verdict = Verdict::Unknown(Reason::Unconfirmed);
+    }
     let reason = match &analysis.verdict {
         Verdict::Holds { .. } => None,
         // Of the model: numbers, shared bools, marks and counters are not part of it.
         Verdict::Violated(_) => Some("the model itself has a run with this message".to_owned()),
-        Verdict::Unknown(reason) => Some(explain(&analysis.model, reason)),
+        Verdict::Unknown(reason) => {
+            let found = doubt.map(|what| {
+                format!("{what}, which is a defect of palisade; please report it with the input")
+            });
+            Some(found.unwrap_or_else(|| explain(&analysis.model, reason)))
+        }
     };
     let fixpoint = &analysis.fixpoint;
     let given = fixpoint.messages.iter();

@@ -150,15 +150,6 @@ impl Writer<'_> {
         all
     }
 
-    fn init_locals(&self) -> Vec<String> {
-        let body = self.fragment.program.init.as_ref();
-        let locals = body.map_or(&[][..], |b| &b.locals);
-        let pointers = locals
-            .iter()
-            .filter(|l| matches!(l.ty, palisade_program::heap::Type::Pointer(_)));
-        pointers.map(|l| format!("init.{}", l.name)).collect()
-    }
-
     // ---- declarations
 
     fn core(&mut self, options: &Options<'_>) {
@@ -168,7 +159,11 @@ impl Writer<'_> {
         for thread in 0..options.threads.unwrap_or(0) {
             self.line(&format!("%p id[t{thread}](v) unique"));
         }
-        for single in self.singles().into_iter().chain(self.init_locals()) {
+        for single in self
+            .singles()
+            .into_iter()
+            .chain(self.fragment.init_variables())
+        {
             self.line(&format!("%p {single}(v) unique pointer"));
         }
         if self.has_sequence() {
@@ -281,7 +276,7 @@ impl Writer<'_> {
     fn rules(&mut self, facts: &[Fact]) {
         self.line("%r is_thread(v) ==> !is_node(v)\n%r run(v) ==> is_thread(v)");
         let mut unary = self.singles();
-        unary.extend(self.init_locals());
+        unary.extend(self.fragment.init_variables());
         if self.has_sequence() {
             unary.extend(["com".to_owned(), "val".to_owned()]);
         }

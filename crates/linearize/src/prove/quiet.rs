@@ -1,5 +1,5 @@
 //! *Quiet* locations: a thread may go on from there at once, since no other thread notices its next
-//! step, nor it theirs. With restricted interleaving nobody else acts there (seed 001,
+//! step, nor it theirs. With restricted interleaving nobody else acts there ([Friggens and Groves, arXiv 2015],
 //! section 4: accesses of shared memory that matter).
 //!
 //! Such a step commutes with every step of another thread: it is over locals, or over fields of a

@@ -1,4 +1,4 @@
-//! *Soft invariants* (seed 001, sections 3.4 and 5): "at these locations the fact holds", as
+//! *Soft invariants* [Friggens and Groves, arXiv 2015, sections 3.4 and 5]: "at these locations the fact holds", as
 //! predicates that the analysis keeps but does not rely on. They are over-defined:
 //! every fact and every implication between a deciding fact and another, at every
 //! location. Random runs ([`super::walk`]) throw out those that are not invariant: the
@@ -63,7 +63,7 @@ impl Invariant {
         }
     }
 
-    /// At how many locations something is said, which is how seed 001 counts.
+    /// At how many locations something is said, which is how [Friggens and Groves, arXiv 2015] counts.
     pub const fn places(&self) -> usize {
         match self {
             Self::Everywhere { .. } => 1,

@@ -1,24 +1,24 @@
 //! The *start*: `init`, run alone before any thread, and what must never hold.
 
-use palisade_program::heap::{Cond, Place, Step, Term, Type};
+use palisade_program::heap::{Cond, Place, Step, Term};
 use palisade_program::{LocId, LocalId};
 
 use super::action::{Action, Maker, STEP};
 use super::fragment::Sequence;
 use super::supported::free_choice;
+use super::term::not;
 use super::{CYCLE, Level};
 
 impl Maker<'_> {
-    pub(super) fn init_variable(&self, local: LocalId) -> String {
-        let body = self.fragment.program.init.as_ref();
-        let name = body.map_or("", |b| &b.locals[local.index()].name);
-        format!("init.{name}")
-    }
-
     pub(super) fn init_term(&self, term: Term) -> String {
         match term {
-            Term::Local(id) => format!("{}(v)", self.init_variable(id)),
-            _ => "0".to_owned(),
+            Term::Local(id) => format!("{}(v)", self.fragment.init_variable(id)),
+            Term::Shared(id) => format!("{}(v)", self.fragment.pointer(id)),
+            Term::Null => "0".to_owned(),
+            // The fragment has none; any node is sound.
+            Term::Empty | Term::Undefined | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => {
+                "1/2".to_owned()
+            }
         }
     }
 
@@ -53,67 +53,103 @@ impl Maker<'_> {
         let link = &self.fragment.link.1;
         match step {
             Step::New { to } => {
-                let x = self.init_variable(*to);
+                let x = self.fragment.init_variable(*to);
                 action.creates = true;
                 action.update("is_node", "is_node(v) = is_node(v) | isNew(v)".to_owned());
                 action.update(&x, format!("{x}(v) = isNew(v)"));
             }
             Step::Assign { to, value } => {
-                let x = self.init_variable(*to);
+                let x = self.fragment.init_variable(*to);
                 action.update(&x, format!("{x}(v) = {}", self.init_term(*value)));
             }
             Step::Read { to, from, .. } => {
-                let x = self.init_variable(*to);
+                let x = self.fragment.init_variable(*to);
                 match from {
                     Place::Shared(id) => {
                         let g = self.fragment.pointer(*id);
                         action.update(&x, format!("{x}(v) = {g}(v)"));
                     }
                     Place::Field { of, .. } => {
-                        let of = self.init_variable(*of);
-                        action.complain(format!("!(E(v) {of}(v))"), "null dereference");
+                        self.init_dereference(*of, action);
+                        let of = self.fragment.init_variable(*of);
                         action.focus(format!("{of}(v) & {link}(v,w)"));
                         action.update(&x, format!("{x}(v) = E(u) {of}(u) & {link}(u,v)"));
                     }
                 }
             }
-            Step::Write { to, value, .. } => match to {
-                Place::Shared(id) => {
-                    let g = self.fragment.pointer(*id);
-                    action.update(g, format!("{g}(v) = {}", self.init_term(*value)));
-                    if self.level >= Level::History {
-                        let (was, value) = (format!("was[{g}]"), self.init_term(*value));
-                        action.update(&was, format!("{was}(v) = {was}(v) | {value}"));
-                    }
+            Step::Write { to, value, .. } => self.init_write(*to, *value, action),
+            Step::Cas {
+                at,
+                expect,
+                new,
+                success,
+                ..
+            } => {
+                let holds = self.init_holds(*at, *expect, action);
+                if *success {
+                    action.precondition.push(holds);
+                    self.init_write(*at, *new, action);
+                } else {
+                    action.precondition.push(not(&holds));
                 }
-                Place::Field { of, .. } => {
-                    let of = self.init_variable(*of);
-                    action.complain(format!("!(E(v) {of}(v))"), "null dereference");
-                    action.focus(format!("{of}(v) & {link}(v,w)"));
-                    let value = self.init_term(*value);
-                    if self.acyclic && value != "0" {
-                        let closes = format!("E(v) {value} & ({of}(v) | has[{link}](v))");
-                        action.complain(closes, CYCLE);
-                    }
-                    let value = value.replace("(v)", "(w)");
-                    action.update(
-                        link,
-                        format!("{link}(v,w) = ({of}(v) ? {value} : {link}(v,w))"),
-                    );
-                }
-            },
+            }
             Step::Assume(cond) => {
                 let formula = self.init_cond(cond);
                 action.precondition.push(formula);
             }
-            // Alone, `init` gets every free lock, and commits nothing.
-            Step::Skip
-            | Step::Havoc { .. }
-            | Step::Cas { .. }
-            | Step::Lock(_)
-            | Step::Unlock(_)
-            | Step::Free(_)
-            | Step::Return(_) => {}
+            Step::Free(local) => self.init_dereference(*local, action),
+            // The fragment has no locks in `init`, and choices are taken before this.
+            Step::Skip | Step::Havoc { .. } | Step::Lock(_) | Step::Unlock(_) | Step::Return(_) => {
+            }
+        }
+    }
+
+    fn init_dereference(&self, of: LocalId, action: &mut Action) {
+        let of = self.fragment.init_variable(of);
+        action.complain(format!("!(E(v) {of}(v))"), "null dereference");
+    }
+
+    /// The place holds the term.
+    fn init_holds(&self, at: Place, expect: Term, action: &mut Action) -> String {
+        let there = match at {
+            Place::Shared(id) => format!("{}(v)", self.fragment.pointer(id)),
+            Place::Field { of, .. } => {
+                self.init_dereference(of, action);
+                let (of, link) = (self.fragment.init_variable(of), &self.fragment.link.1);
+                action.focus(format!("{of}(v) & {link}(v,w)"));
+                format!("(E(u) {of}(u) & {link}(u,v))")
+            }
+        };
+        let expect = self.init_term(expect);
+        format!("!(E(v) !({there} <-> {expect}))")
+    }
+
+    fn init_write(&self, to: Place, value: Term, action: &mut Action) {
+        let link = &self.fragment.link.1;
+        let value = self.init_term(value);
+        match to {
+            Place::Shared(id) => {
+                let g = self.fragment.pointer(id);
+                action.update(g, format!("{g}(v) = {value}"));
+                if self.level >= Level::History {
+                    let was = format!("was[{g}]");
+                    action.update(&was, format!("{was}(v) = {was}(v) | {value}"));
+                }
+            }
+            Place::Field { of, .. } => {
+                self.init_dereference(of, action);
+                let of = self.fragment.init_variable(of);
+                action.focus(format!("{of}(v) & {link}(v,w)"));
+                if self.acyclic && value != "0" {
+                    let closes = format!("E(v) {value} & ({of}(v) | has[{link}](v))");
+                    action.complain(closes, CYCLE);
+                }
+                let value = value.replace("(v)", "(w)");
+                action.update(
+                    link,
+                    format!("{link}(v,w) = ({of}(v) ? {value} : {link}(v,w))"),
+                );
+            }
         }
     }
 
@@ -137,13 +173,8 @@ impl Maker<'_> {
             title: "threads begin".to_owned(),
             ..Action::default()
         };
-        if let Some(init) = &self.fragment.program.init {
-            for local in &init.locals {
-                if matches!(local.ty, Type::Pointer(_)) {
-                    let x = format!("init.{}", local.name);
-                    action.update(&x, format!("{x}(v) = 0"));
-                }
-            }
+        for x in self.fragment.init_variables() {
+            action.update(&x, format!("{x}(v) = 0"));
         }
         // The first node of all stands before the first value of a queue.
         if let (Sequence::Queue, Some((_, g))) =

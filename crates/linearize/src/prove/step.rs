@@ -20,7 +20,10 @@ impl Maker<'_> {
 
     pub(super) fn step(&self, m: usize, step: &Step, action: &mut Action) {
         match step {
-            Step::Skip | Step::Free(_) | Step::Havoc { .. } => {}
+            // The fragment has no `*`.
+            Step::Skip | Step::Havoc { .. } => {}
+            // Memory is garbage-collected, but null cannot be freed.
+            Step::Free(local) => self.dereference(m, *local, action),
             Step::Assume(cond) => {
                 let formula = self.cond(m, cond, action);
                 action.precondition.push(formula);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::LocId;
-use palisade_program::heap::{Body, CommitKind, Step};
+use palisade_program::heap::{Body, CommitKind, Step, Term};
 
 use super::facts::{Colour, Fact};
 use super::fragment::{Effect, Fragment, Location, Sequence};
@@ -44,7 +44,7 @@ pub fn walk(fragment: &Fragment<'_>, facts: &[Fact]) -> Vec<Seen> {
     let spoken: Vec<Vec<usize>> = fragment.locations.iter().map(spoken).collect();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for _ in 0..WALKS {
-        let mut walker = Walker::new(fragment, &mut random);
+        let mut walker = Walker::new(fragment, THREADS, &mut random);
         for _ in 0..STEPS {
             if !walker.step(&mut random) {
                 break;
@@ -55,10 +55,10 @@ pub fn walk(fragment: &Fragment<'_>, facts: &[Fact]) -> Vec<Seen> {
     seen
 }
 
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         // xorshift64*: any spread of numbers will do.
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -68,36 +68,41 @@ impl Random {
 }
 
 /// A call that runs.
-struct Call {
-    method: usize,
+pub(super) struct Call {
+    pub(super) method: usize,
     at: LocId,
     /// Commits of an edge that are still to come.
     commits: Option<(usize, usize)>,
     locals: Vec<Value>,
-    done: bool,
-    empty: bool,
-    noted: bool,
-    result: Option<u32>,
+    pub(super) done: bool,
+    pub(super) empty: bool,
+    pub(super) noted: bool,
+    pub(super) result: Option<u32>,
 }
 
-struct Walker<'a> {
+/// A random run under way.
+pub(super) struct Walker<'a> {
     fragment: &'a Fragment<'a>,
     codes: Vec<Code<'a>>,
     rules: Rules<'a>,
-    memory: Memory,
-    calls: Vec<Option<Call>>,
+    pub(super) memory: Memory,
+    pub(super) calls: Vec<Option<Call>>,
     /// The thread that must go on.
-    busy: Option<usize>,
+    pub(super) busy: Option<usize>,
+    /// Whether `init` has come to its end.
+    pub(super) begun: bool,
+    /// What has gone wrong.
+    pub(super) wrong: Option<&'static str>,
     fresh: u32,
-    entered: BTreeSet<u32>,
-    left: BTreeSet<u32>,
-    was: Vec<BTreeSet<u32>>,
-    next: BTreeMap<u32, u32>,
-    first: Option<u32>,
-    last: Option<u32>,
+    pub(super) entered: BTreeSet<u32>,
+    pub(super) left: BTreeSet<u32>,
+    pub(super) was: Vec<BTreeSet<u32>>,
+    pub(super) next: BTreeMap<u32, u32>,
+    pub(super) first: Option<u32>,
+    pub(super) last: Option<u32>,
 }
 
-fn node(value: Value) -> Option<u32> {
+pub(super) fn node(value: Value) -> Option<u32> {
     match value {
         Value::Node(node) => Some(node),
         _ => None,
@@ -105,7 +110,7 @@ fn node(value: Value) -> Option<u32> {
 }
 
 impl<'a> Walker<'a> {
-    fn new(fragment: &'a Fragment<'a>, random: &mut Random) -> Self {
+    pub(super) fn new(fragment: &'a Fragment<'a>, threads: usize, random: &mut Random) -> Self {
         let mut walker = Self {
             fragment,
             codes: fragment.methods.iter().map(|m| Code::new(m.body)).collect(),
@@ -116,8 +121,10 @@ impl<'a> Walker<'a> {
                 nodes: usize::MAX,
             },
             memory: Memory::new(&fragment.program.shared),
-            calls: (0..THREADS).map(|_| None).collect(),
+            calls: (0..threads).map(|_| None).collect(),
             busy: None,
+            begun: fragment.program.init.is_none(),
+            wrong: None,
             fresh: 0,
             entered: BTreeSet::new(),
             left: BTreeSet::new(),
@@ -145,6 +152,7 @@ impl<'a> Walker<'a> {
         let mut at = init.entry;
         for _ in 0..200 {
             if at == init.exit {
+                self.begun = true;
                 return;
             }
             let mut ways = Vec::new();
@@ -155,8 +163,12 @@ impl<'a> Walker<'a> {
                 } else {
                     run(&edge.step, init, &self.memory, &locals, 0, &self.rules)
                 };
-                if let Outcome::Done(done) = outcome {
-                    ways.extend(done.into_iter().map(|way| (edge.to, way)));
+                match outcome {
+                    Outcome::Done(done) => {
+                        ways.extend(done.into_iter().map(|way| (edge.to, way)));
+                    }
+                    Outcome::Blocked => {}
+                    Outcome::Wrong(_) => self.wrong = Some("a step of `init` goes wrong"),
                 }
             }
             if ways.is_empty() {
@@ -176,8 +188,8 @@ impl<'a> Walker<'a> {
     }
 
     /// One step of some thread; false when none is possible.
-    fn step(&mut self, random: &mut Random) -> bool {
-        let thread = self.busy.unwrap_or_else(|| random.below(THREADS));
+    pub(super) fn step(&mut self, random: &mut Random) -> bool {
+        let thread = self.busy.unwrap_or_else(|| random.below(self.calls.len()));
         if self.calls[thread].is_none() {
             let method = random.below(self.fragment.methods.len());
             let code = &self.codes[method];
@@ -206,7 +218,7 @@ impl<'a> Walker<'a> {
         true
     }
 
-    fn place(&self, call: &Call) -> Option<usize> {
+    pub(super) fn place(&self, call: &Call) -> Option<usize> {
         match call.commits {
             Some((edge, number)) => self.fragment.before_commit(call.method, edge, number),
             None => self.fragment.location(call.method, call.at),
@@ -227,7 +239,7 @@ impl<'a> Walker<'a> {
         let mut ways = Vec::new();
         for &e in code.leaving(call.at) {
             let step = &body.edges[e].step;
-            if let Outcome::Done(done) = run(
+            match run(
                 step,
                 body,
                 &self.memory,
@@ -235,7 +247,9 @@ impl<'a> Walker<'a> {
                 thread as u32,
                 &self.rules,
             ) {
-                ways.extend(done.into_iter().map(|way| (e, way)));
+                Outcome::Done(done) => ways.extend(done.into_iter().map(|way| (e, way))),
+                Outcome::Blocked => {}
+                Outcome::Wrong(_) => self.wrong = Some("a step goes wrong"),
             }
         }
         if ways.is_empty() {
@@ -247,7 +261,8 @@ impl<'a> Walker<'a> {
         (self.memory, call.locals) = (memory, locals);
         let edge = &body.edges[e];
         call.at = edge.to;
-        if matches!(edge.step, Step::Return(_)) {
+        if let Step::Return(value) = edge.step {
+            self.returned(&call, value);
             return true;
         }
         if at_once(&edge.step, &edge.commits) {
@@ -262,6 +277,25 @@ impl<'a> Walker<'a> {
         self.forget(&mut call);
         self.calls[thread] = Some(call);
         true
+    }
+
+    /// A call that has not taken effect, or with another result.
+    fn returned(&mut self, call: &Call, value: Option<Term>) {
+        if self.fragment.sequence == Sequence::Nothing {
+            return;
+        }
+        let right = match value {
+            None => true,
+            Some(Term::Local(id)) => {
+                let variable = self.fragment.variable(call.method, id);
+                let given = variable.and_then(|v| self.points(call, v));
+                given.is_some() && given == call.result
+            }
+            Some(_) => call.empty,
+        };
+        if !call.done || !right {
+            self.wrong = Some("a call returns what it should not");
+        }
     }
 
     fn later_commit(&mut self, call: &mut Call, edge: usize, number: usize) {
@@ -293,6 +327,13 @@ impl<'a> Walker<'a> {
             Sequence::Stack | Sequence::Nothing => self.first.is_none(),
             Sequence::Queue => self.first == self.last,
         };
+        let takes_effect = kind != CommitKind::Later && method.effect != Effect::Other;
+        if takes_effect && call.done {
+            self.wrong = Some("a call takes effect twice");
+        }
+        if kind == CommitKind::Confirm && !call.noted {
+            self.wrong = Some("a call confirms what was not noted");
+        }
         match (method.effect, kind) {
             (Effect::Insert, CommitKind::Now) => {
                 call.done = true;
@@ -360,7 +401,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The node that a variable stands for; data by the node that holds it.
-    fn points(&self, call: &Call, v: usize) -> Option<u32> {
+    pub(super) fn points(&self, call: &Call, v: usize) -> Option<u32> {
         let variable = &self.fragment.variables[v];
         let value = call.locals[variable.local.index()];
         match value {
@@ -373,7 +414,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn link(&self, n: u32) -> Option<u32> {
+    pub(super) fn link(&self, n: u32) -> Option<u32> {
         node(self.memory.nodes[n as usize].words[self.fragment.link.0.index()].value)
     }
 

@@ -1,10 +1,10 @@
 //! A second account of the models, as slow and as direct as possible: states are
 //! plain data in ordered sets, steps are read off the Program itself, nothing is
-//! packed, compiled or reduced. DESIGN, "Models, exactly", sentence by sentence.
+//! packed, compiled or reduced. docs/memory-models.md, sentence by sentence.
 //!
 //! Store-store fences under PSO are kept differently here than in the machine:
 //! every store carries the number of stores and fences that its thread issued
-//! before it, and the rule of DESIGN is checked on these numbers.
+//! before it, and the rule is checked on these numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

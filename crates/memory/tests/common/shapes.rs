@@ -387,19 +387,19 @@ pub(crate) const SHAPES: &[Shape] = &[
         "finally (t1.s >= t1.r);",
         "hhv",
     ),
-    // Seed 000, Figures 3 and 4: the code is lost in the scan; as section 2.2
+    // [Dan et al., SAS 2013], Figures 3 and 4: the code is lost in the scan; as section 2.2
     // tells it, thread 0 sets X to 1 and thread 1 sets Y to 1, each from the
     // other's variable and each before it sees the other's store. Loads are
     // steps of their own here, so SC has the outcome as well; with own stores
     // before them the outcome takes a buffer.
     shape(
-        "seed 000, Figure 3",
+        "[Dan et al., SAS 2013], Figure 3",
         &["x = y + 1; fence;", "y = x + 1; fence;"],
         "finally (x != y);",
         "vvv",
     ),
     shape(
-        "seed 000, Figure 3, after a store that the other should have seen",
+        "[Dan et al., SAS 2013], Figure 3, after a store that the other should have seen",
         &[
             "x = 2; r = y; x = r + 1; fence;",
             "y = 2; r = x; y = r + 1; fence;",
@@ -407,9 +407,9 @@ pub(crate) const SHAPES: &[Shape] = &[
         "finally (x != 1 || y != 1);",
         "hvv",
     ),
-    // Seed 000, Figure 8.
+    // [Dan et al., SAS 2013], Figure 8.
     shape(
-        "intra-thread coherence (seed 000, Figure 8)",
+        "intra-thread coherence ([Dan et al., SAS 2013], Figure 8)",
         &["x = 0; x = 1; r = x; fence; assert(x == r);"],
         "",
         "hhh",

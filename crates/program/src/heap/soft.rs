@@ -1,6 +1,6 @@
 //! *Soft invariants* that the user gives: "a thread that stands here has this property".
 //! The proof side keeps them as predicates of collapsed threads and relies on none, so a
-//! wrong one costs time and nothing else (seed 001, sections 3.4 and 3.5).
+//! wrong one costs time and nothing else [Friggens and Groves, arXiv 2015, sections 3.4 and 3.5].
 
 use crate::ids::{FieldId, LocId, LocalId, SharedId};
 use crate::source::Span;

@@ -2,7 +2,7 @@
 //! specification as one program over integers, which `palisade verify`'s engine proves for any
 //! number of threads.
 
-use palisade_linearize::lockstep::{Lockstep, translate};
+use palisade_linearize::lockstep::{Lockstep, Nodes, translate};
 use palisade_linearize::prove::Unsupported;
 use palisade_program::heap::{Program, Specification};
 use palisade_program::{Count, Model, Unknown, Verdict};
@@ -17,6 +17,8 @@ use crate::progress;
 /// Rounds of refinement and abstract states of one attempt: what is proved at all is proved with
 /// few.
 const ROUNDS: usize = 60;
+/// Rounds where nodes are counted: what is proved with a counter is simple, and bugs show early.
+const COUNTED_ROUNDS: usize = 10;
 const STATES: usize = 400_000;
 
 /// Ways of resolving the specification's choices that are tried.
@@ -24,7 +26,7 @@ const MOST_PICKS: usize = 64;
 
 /// Object and specification as one program, as text.
 pub(super) fn text(program: &Program) -> Result<String, String> {
-    match translate(program, &[]) {
+    match translate(program, &[], Nodes::Any) {
         Ok(made) => Ok(listing::render(&made.program)),
         Err(no) => Err(unsupported(program, &no)),
     }
@@ -36,16 +38,11 @@ pub(super) fn attempt(
     context: &Context,
     program: &Program,
 ) -> Result<Attempt, Unsupported> {
-    let made = translate(program, &[])?;
-    let mut report = prove(args, context, &made);
-    for picks in ways(&made.choices) {
-        if matches!(report.verdict, Verdict::Holds) || context.limits.stopped().is_some() {
-            break;
-        }
-        let picked = prove(args, context, &translate(program, &picks)?);
-        if matches!(picked.verdict, Verdict::Holds) {
-            report = picked;
-        }
+    let (mut report, more_runs) = with_nodes(args, context, program, Nodes::Any)?;
+    // A run in which two nodes have one number says nothing of the program.
+    if more_runs && !matches!(report.verdict, Verdict::Holds) && context.limits.stopped().is_none()
+    {
+        (report, _) = with_nodes(args, context, program, Nodes::Counted)?;
     }
     Ok(match &report.verdict {
         Verdict::Holds => Attempt::Proved(Box::new(proved(program, &report))),
@@ -61,6 +58,28 @@ pub(super) fn attempt(
             Attempt::Failed(vec![format!("no proof: {}", words(program, why))])
         }
     })
+}
+
+/// The best report over the ways of resolving the specification's choices, and whether the
+/// translation has more runs than the program.
+fn with_nodes(
+    args: &LinearizeArgs,
+    context: &Context,
+    program: &Program,
+    nodes: Nodes,
+) -> Result<(Report, bool), Unsupported> {
+    let made = translate(program, &[], nodes)?;
+    let mut report = prove(args, context, &made, nodes);
+    for picks in ways(&made.choices) {
+        if matches!(report.verdict, Verdict::Holds) || context.limits.stopped().is_some() {
+            break;
+        }
+        let picked = prove(args, context, &translate(program, &picks, nodes)?, nodes);
+        if matches!(picked.verdict, Verdict::Holds) {
+            report = picked;
+        }
+    }
+    Ok((report, made.has_more_runs))
 }
 
 fn words(program: &Program, why: &Unknown) -> String {
@@ -87,7 +106,7 @@ fn ways(choices: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep) -> Report {
+fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep, nodes: Nodes) -> Report {
     let mut program = made.program.clone();
     if let Some(threads) = args.threads.filter(|_| args.no_collapse) {
         for template in &mut program.templates {
@@ -97,7 +116,10 @@ fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep) -> Report {
     let options = Options {
         model: Model::Sc,
         falsify: true,
-        max_rounds: ROUNDS,
+        max_rounds: match nodes {
+            Nodes::Any => ROUNDS,
+            Nodes::Counted => COUNTED_ROUNDS,
+        },
         max_states: STATES,
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),

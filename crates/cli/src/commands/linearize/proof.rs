@@ -6,9 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use palisade_linearize::prove::{
-    Interleaving, Level, Options, Proof, Soft, Unsupported, emit, prove,
-};
+use palisade_linearize::prove::{Interleaving, Options, Proof, Soft, Unsupported, prove};
 use palisade_program::Span;
 use palisade_program::heap::print::Names;
 use palisade_program::heap::{Program, Specification};
@@ -50,9 +48,9 @@ pub(super) fn text(
     context: &Context,
     program: &Program,
 ) -> Result<(String, String), String> {
-    // The level that says more: what a proof may come to need.
-    let made = emit(program, &options(args, context), Level::Reach);
-    let made = made.map_err(|no| unsupported(program, &no))?;
+    // What is proved, or the last that was tried.
+    let proof = prove(program, &options(args, context));
+    let made = proof.map_err(|no| unsupported(program, &no))?.text;
     Ok((made.program, made.structures))
 }
 
@@ -220,8 +218,17 @@ fn obligations(proof: &Proof, program: &Program) -> String {
 /// What the proof rests on, in one line.
 fn summary(proof: &Proof) -> String {
     let confirmed = match &proof.verdict {
-        Verdict::Holds { worlds, steps, .. } => {
-            format!("; confirmed on {worlds} small worlds and {steps} steps")
+        Verdict::Holds {
+            worlds,
+            steps,
+            edges,
+            fired,
+            ..
+        } => {
+            format!(
+                "; confirmed on {worlds} small worlds and {steps} steps, {edges} of {fired} actions, \
+                 and on random runs of the program"
+            )
         }
         Verdict::Violated(_) | Verdict::Unknown(_) => String::new(),
     };

@@ -142,7 +142,7 @@ impl Code<'_, '_> {
     }
 }
 
-/// A way to a scalar: an offset in cells, and indices with their strides.
+/// A way to a scalar: an offset in bytes, and indices with their strides.
 pub(super) type Path = (u64, Vec<(u64, u64)>);
 
 /// The scalar at the end of a way.

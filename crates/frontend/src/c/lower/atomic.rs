@@ -1,5 +1,5 @@
 //! *Atomics*: C11's `atomic_*`, gcc's `__atomic_*` and `__sync_*`. Orders become
-//! fences as DESIGN says: a `seq_cst` store is followed by a full fence; stores and
+//! fences (docs/memory-models.md): a `seq_cst` store is followed by a full fence; stores and
 //! fences of release strength or more have a store-store fence before them (which
 //! matters under PSO only); a read-modify-write is an atomic block; loads are plain.
 
@@ -119,11 +119,21 @@ impl Code<'_, '_> {
         if order.releases() {
             self.emit(Step::Fence(FenceKind::StoreStore), span);
         }
-        self.store(place, value, span)?;
+        self.is_atomic = true;
+        let stored = self.store(place, value, span);
+        self.is_atomic = false;
+        stored?;
         if order == Order::SeqCst {
             self.emit(Step::Fence(FenceKind::Full), span);
         }
         Ok(())
+    }
+
+    fn atomic_load(&mut self, place: &Place, span: Span) -> Lower<Val> {
+        self.is_atomic = true;
+        let loaded = self.load(place, span);
+        self.is_atomic = false;
+        loaded
     }
 
     /// Reads and writes in one atomic step: the old value and the new one.
@@ -201,11 +211,12 @@ impl Code<'_, '_> {
                 let place = self.target_of(at)?;
                 self.memory_order(order_at(1))?;
                 self.want = want;
-                self.load(&place, span)?
+                self.atomic_load(&place, span)?
             }
             ("exchange", [at, value, ..]) => self.change(at, value, Change::Set, false, span)?,
             ("compare_exchange_strong" | "compare_exchange_weak", [at, expected, new, ..]) => {
                 let expected = self.target_of(expected)?;
+                let new = self.value(new)?;
                 let is_weak = name.ends_with("weak");
                 self.compare_exchange(at, &expected, new, is_weak, span)?
             }
@@ -237,12 +248,12 @@ impl Code<'_, '_> {
                 let place = self.target_of(at)?;
                 self.memory_order(Some(order))?;
                 self.want = want;
-                self.load(&place, span)?
+                self.atomic_load(&place, span)?
             }
             ("load", [at, to, order]) => {
                 let (place, to) = (self.target_of(at)?, self.target_of(to)?);
                 self.memory_order(Some(order))?;
-                let v = self.load(&place, span)?;
+                let v = self.atomic_load(&place, span)?;
                 self.store(&to, v, span)?;
                 Val::void()
             }
@@ -273,16 +284,15 @@ impl Code<'_, '_> {
             ("compare_exchange_n", [at, expected, new, weak, _, _]) => {
                 let expected = self.target_of(expected)?;
                 let is_weak = self.value(weak)?.as_constant() != Some(0);
+                let new = self.value(new)?;
                 self.compare_exchange(at, &expected, new, is_weak, span)?
             }
             ("compare_exchange", [at, expected, new, weak, _, _]) => {
                 let expected = self.target_of(expected)?;
                 let is_weak = self.value(weak)?.as_constant() != Some(0);
-                let new = Expr {
-                    kind: ExprKind::Unary(Unary::Deref, Box::new(new.clone())),
-                    span: new.span,
-                };
-                self.compare_exchange(at, &expected, &new, is_weak, span)?
+                let new = self.target_of(new)?;
+                let new = self.load(&new, span)?;
+                self.compare_exchange(at, &expected, new, is_weak, span)?
             }
             ("test_and_set", [at, _]) => self.test_and_set(at, span)?,
             ("clear", [at, order]) => {
@@ -391,7 +401,7 @@ impl Code<'_, '_> {
         &mut self,
         at: &Expr,
         expected: &Place,
-        new: &Expr,
+        new: Val,
         is_weak: bool,
         span: Span,
     ) -> Lower<Val> {
@@ -399,7 +409,6 @@ impl Code<'_, '_> {
         let place = self.target_of(at)?;
         let wanted = self.load(expected, span)?;
         let wanted = self.saved(wanted, span);
-        let new = self.value(new)?;
         let may = if is_weak { self.luck(span) } else { Ir::TRUE };
         let (was, same) = self.swap_if(&place, wanted, new, may, span)?;
         let same = self.saved(same, span);

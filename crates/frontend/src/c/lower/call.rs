@@ -131,7 +131,6 @@ impl<'a> Code<'_, 'a> {
         let want = self.want.take();
         self.want = want;
         if let Some(v) = self.atomic_call(name, args, span)? {
-            self.cx.atomic_spans.insert(span);
             self.want = None;
             return Ok(v);
         }
@@ -320,6 +319,14 @@ impl<'a> Code<'_, 'a> {
         values: Vec<Argument>,
         span: Span,
     ) -> Lower<Val> {
+        // The caller's expression is not evaluated further while the function runs.
+        let around = std::mem::take(&mut self.arranged);
+        let result = self.inlined(f, values, span);
+        self.arranged = around;
+        result
+    }
+
+    fn inlined(&mut self, f: &'a Function, values: Vec<Argument>, span: Span) -> Lower<Val> {
         let calls = self.frames.iter().filter(|frame| frame.function == f.name);
         if calls.count() >= MAX_RECURSION {
             // Runs that get this far are not followed.

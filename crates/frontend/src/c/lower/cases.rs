@@ -118,14 +118,51 @@ fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
     }
 }
 
-/// The cases in which `address` is in leaf `k` of an object.
+/// How many elements of `bytes` bytes an address is behind `first`.
+fn distance(address: &LocalExpr, first: i64, bytes: i64) -> LocalExpr {
+    let by = LocalExpr::binary(BinOp::Sub, address.clone(), Ir::Const(first));
+    if bytes == 1 {
+        return by;
+    }
+    LocalExpr::binary(BinOp::Div, by, Ir::Const(bytes))
+}
+
+/// The same without a division, if the expression shows that there is no rest.
+fn quotient(address: &LocalExpr, first: i64, bytes: i64) -> Option<LocalExpr> {
+    match address {
+        Ir::Const(c) => {
+            let by = c.checked_sub(first)?;
+            (by % bytes == 0).then(|| Ir::Const(by / bytes))
+        }
+        Ir::Binary(BinOp::Mul, a, by) => match **by {
+            Ir::Const(by) if first == 0 && by > 0 && by % bytes == 0 => {
+                Some(times((**a).clone(), (by / bytes) as u64))
+            }
+            _ => None,
+        },
+        Ir::Binary(BinOp::Add, a, b) => {
+            Some(plus(quotient(a, first, bytes)?, quotient(b, 0, bytes)?))
+        }
+        Ir::Binary(BinOp::Sub, a, b) => {
+            let (a, b) = (quotient(a, first, bytes)?, quotient(b, 0, bytes)?);
+            Some(LocalExpr::binary(BinOp::Sub, a, b))
+        }
+        Ir::Atom(_) | Ir::Unary(..) | Ir::Binary(..) | Ir::Cond(..) => {
+            (bytes == 1).then(|| distance(address, first, 1))
+        }
+    }
+}
+
+/// The cases in which `address` is in leaf `k` of an object. Pointers that are
+/// `is_aligned` never point into the middle of an element.
 pub(super) fn push_cases(
     object: &Object,
     k: usize,
-    leaf: &Leaf,
     address: &LocalExpr,
+    is_aligned: bool,
     cases: &mut Vec<Case>,
 ) {
+    let leaf = &object.leaves[k];
     let Some(base) = object.base else {
         return;
     };
@@ -155,15 +192,23 @@ pub(super) fn push_cases(
             poisoned: object.poisoned.get(),
         });
     };
-    if leaf.is_contiguous() && count > 1 && !matches!(address, Ir::Const(_)) {
+    let is_known = matches!(address, Ir::Const(_));
+    if leaf.is_contiguous() && count > 1 && !is_known {
         let first = base + leaf.offset as i64;
-        let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
-        let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(first + count as i64));
-        let index = match address {
-            Ir::Binary(BinOp::Add, a, i) if **a == Ir::Const(first) => (**i).clone(),
-            _ => LocalExpr::binary(BinOp::Sub, address.clone(), Ir::Const(first)),
+        let bytes = leaf.bytes as i64;
+        let (index, whole) = match quotient(address, first, bytes) {
+            Some(index) => (index, Ir::TRUE),
+            None if is_aligned => (distance(address, first, bytes), Ir::TRUE),
+            None => {
+                let by = LocalExpr::binary(BinOp::Sub, address.clone(), Ir::Const(first));
+                let rest = LocalExpr::binary(BinOp::Mod, by, Ir::Const(bytes));
+                (distance(address, first, bytes), is(&rest, 0))
+            }
         };
-        push(low.and(high), index);
+        let end = first + (count * leaf.bytes) as i64;
+        let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
+        let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
+        push(low.and(high).and(whole), index);
         return;
     }
     for n in 0..count {

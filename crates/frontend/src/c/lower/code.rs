@@ -116,7 +116,16 @@ pub(super) struct Code<'c, 'a> {
     pub(super) exit_value: Option<LocalId>,
     /// A local that may receive the next value that is read from memory.
     pub(super) want: Option<LocalId>,
+    /// Whether the access at hand is that of an atomic operation.
+    pub(super) is_atomic: bool,
+    /// The expression that is evaluated, and which of its parts are already.
+    pub(super) arranged: super::order::Arranged,
+    /// What functions do, and which they call.
+    pub(super) functions: HashMap<String, Rc<FunctionEffects>>,
 }
+
+/// What a function does itself, and the functions that it calls.
+pub(super) type FunctionEffects = (super::effects::Effects, std::collections::HashSet<String>);
 
 impl<'c, 'a> Code<'c, 'a> {
     pub(super) fn new(cx: &'c mut Context<'a>, thread: usize, is_any: bool) -> Self {
@@ -145,6 +154,9 @@ impl<'c, 'a> Code<'c, 'a> {
             thread_exit,
             exit_value: None,
             want: None,
+            is_atomic: false,
+            arranged: super::order::Arranged::default(),
+            functions: HashMap::new(),
         }
     }
 
@@ -281,6 +293,16 @@ impl<'c, 'a> Code<'c, 'a> {
         let local = self.push_local(name, 0, Origin::Temporary, span);
         self.temporaries.push(local);
         local
+    }
+
+    /// How many temporaries are in use.
+    pub(super) const fn temporaries(&self) -> usize {
+        self.temporaries_used
+    }
+
+    /// Makes those free again that came after the first `used`.
+    pub(super) const fn set_temporaries(&mut self, used: usize) {
+        self.temporaries_used = used;
     }
 
     /// A local that nothing else uses.

@@ -73,6 +73,7 @@ impl Code<'_, '_> {
         self.frames.truncate(mark.frames);
         self.loop_depth = mark.loop_depth;
         self.want = None;
+        self.arranged = super::order::Arranged::default();
         self.cx.pending_type = None;
         self.known.clear();
         self.live = true;

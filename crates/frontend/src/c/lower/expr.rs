@@ -1,5 +1,5 @@
 //! *Expressions*: values, places, conditions. Accesses of memory become steps of
-//! their own, from left to right.
+//! their own, from left to right where `order` does not say otherwise.
 
 use std::rc::Rc;
 
@@ -36,6 +36,22 @@ impl Code<'_, '_> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, e: &Expr) -> Lower<Val> {
+        if let Some(v) = self.evaluated(e) {
+            self.want = None;
+            return Ok(v);
+        }
+        let is_simple = matches!(e.kind, ExprKind::Int(..) | ExprKind::Ident(_));
+        if is_simple || self.is_arranged(e) {
+            return self.settled_value(e);
+        }
+        self.arranged(&[e], |code| match code.evaluated(e) {
+            Some(v) => Ok(v),
+            None => code.settled_value(e),
+        })
+    }
+
+    /// The same, once the order of evaluation within it is settled.
+    pub(super) fn settled_value(&mut self, e: &Expr) -> Lower<Val> {
         let span = e.span;
         let want = self.want.take();
         match &e.kind {
@@ -72,9 +88,6 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
             ExprKind::Cast(ty, a) => {
-                if let Some(v) = self.moved_by_bytes(ty, a, span)? {
-                    return Ok(v);
-                }
                 self.note_allocation(ty, a);
                 let v = self.value(a)?;
                 self.convert(v, ty, span)
@@ -89,55 +102,6 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
         }
-    }
-
-    /// `(T *)((char *)p - offsetof(T, m))` and `(M *)((char *)s + offsetof(S, m))`: from
-    /// a member to its struct, and from a struct to a member. Cells are no bytes, so
-    /// both ends must be known.
-    fn moved_by_bytes(&mut self, to: &Type, e: &Expr, span: Span) -> Lower<Option<Val>> {
-        let ExprKind::Binary(op @ (Binary::Add | Binary::Sub), base, by) = &e.kind else {
-            return Ok(None);
-        };
-        let (ExprKind::Cast(bytes, inner), ExprKind::Int(by, _)) = (&base.kind, &by.kind) else {
-            return Ok(None);
-        };
-        let is_bytes = matches!(
-            bytes.pointee().map(Type::plain),
-            Some(Type::Void | Type::Int { bits: 8, .. })
-        );
-        let (Some(to_of), true) = (to.pointee().cloned(), is_bytes) else {
-            return Ok(None);
-        };
-        let v = self.value(inner)?;
-        let from_of = v.ty.pointee().cloned().unwrap_or(Type::Void);
-        let (outer, member) = match op {
-            Binary::Add => (&from_of, &to_of),
-            _ => (&to_of, &from_of),
-        };
-        let model = self.cx.options.data_model;
-        let cell = self.cx.layouts.cell_at(outer, *by, member, model, span);
-        let Some(cell) = cell else {
-            // Evaluated already; the arithmetic on bytes makes the run unsupported.
-            let v = self.convert(v, bytes, span)?;
-            let by = Val::constant(*by, &Type::INT);
-            let moved = self.binary(*op, v, by, span)?;
-            return self.convert(moved, to, span).map(Some);
-        };
-        let by = Ir::Const(cell as i64);
-        let ir = match op {
-            Binary::Add => palisade_program::BinOp::Add,
-            _ => palisade_program::BinOp::Sub,
-        };
-        let e = if cell == 0 {
-            v.e.clone()
-        } else {
-            palisade_program::LocalExpr::binary(ir, v.e.clone(), by)
-        };
-        Ok(Some(Val {
-            e,
-            ty: to.plain().clone(),
-            ..v
-        }))
     }
 
     /// The value at a place; arrays become pointers.
@@ -340,6 +304,19 @@ impl Code<'_, '_> {
     }
 
     fn place_of(&mut self, e: &Expr, check: bool) -> Lower<Place> {
+        if let Some(object) = self.evaluated_struct(e) {
+            return Ok(Self::whole(&object));
+        }
+        if matches!(e.kind, ExprKind::Ident(_)) || self.is_arranged(e) {
+            return self.settled_place(e, check);
+        }
+        self.arranged(&[e], |code| match code.evaluated_struct(e) {
+            Some(object) => Ok(Self::whole(&object)),
+            None => code.settled_place(e, check),
+        })
+    }
+
+    fn settled_place(&mut self, e: &Expr, check: bool) -> Lower<Place> {
         let span = e.span;
         match &e.kind {
             ExprKind::Ident(name) => match self.lookup(name)? {
@@ -484,7 +461,10 @@ impl Code<'_, '_> {
                 let stride = self.cx.layouts.size(&of, span)?;
                 return Ok(place.element(i.e, stride, (*of).clone()));
             }
-            let pointer = self.read_place(&place, span)?;
+            let pointer = match self.evaluated(a) {
+                Some(pointer) => pointer,
+                None => self.read_place(&place, span)?,
+            };
             let i = self.value(i)?;
             let sum = self.binary(Binary::Add, pointer, i, span)?;
             return self.dereferenced(sum, span);

@@ -22,7 +22,18 @@ pub(super) struct Found<'a> {
     pub(super) stored: BTreeSet<GlobalId>,
     /// Types that pointers to something else were converted to.
     pub(super) recast: Vec<Type>,
+    /// What each thread accesses, in some pass.
+    pub(super) accesses: Vec<Accesses>,
+    /// MPI: what remote operations access.
+    pub(super) network: BTreeSet<GlobalId>,
     pub(super) complete: bool,
+}
+
+/// The variables that a thread accesses.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Accesses {
+    pub(super) loads: BTreeSet<GlobalId>,
+    pub(super) stores: BTreeSet<GlobalId>,
 }
 
 impl Found<'_> {
@@ -33,6 +44,8 @@ impl Found<'_> {
             && self.windows == other.windows
             && self.stored == other.stored
             && self.recast == other.recast
+            && self.accesses == other.accesses
+            && self.network == other.network
             && self.objects.len() == other.objects.len()
             && self.plans.len() == other.plans.len()
             && objects.into_iter().all(|(a, b)| {
@@ -48,21 +61,23 @@ impl Found<'_> {
     }
 }
 
-/// The variables that a graph stores to.
-pub(super) fn stores(cfg: &Cfg, stored: &mut BTreeSet<GlobalId>) {
+/// Notes the variables that a graph accesses.
+pub(super) fn note_accesses(cfg: &Cfg, accesses: &mut Accesses, network: &mut BTreeSet<GlobalId>) {
     for edge in &cfg.edges {
         match &edge.step {
             Step::Store { dst, .. } => {
-                stored.insert(dst.var);
+                accesses.stores.insert(dst.var);
             }
-            Step::Atomic(block) => stores(&block.body, stored),
+            Step::Load { src, .. } => {
+                accesses.loads.insert(src.var);
+            }
+            Step::Atomic(block) => note_accesses(&block.body, accesses, network),
             Step::Put { remote, local } | Step::Get { local, remote } => {
-                stored.extend([remote.var, local.var]);
+                network.extend([remote.var, local.var]);
             }
-            Step::RemoteAtomic(atomic) => stored.extend(atomic.places().map(|p| p.var)),
-            Step::Flush(_) | Step::Load { .. } => {}
-            Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
-            Step::Fence(_) | Step::Assert { .. } => {}
+            Step::RemoteAtomic(atomic) => network.extend(atomic.places().map(|p| p.var)),
+            Step::Flush(_) | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+            Step::Havoc { .. } | Step::Fence(_) | Step::Assert { .. } => {}
         }
     }
 }

@@ -24,11 +24,11 @@ enum Source<'e> {
     Number(i64),
 }
 
-/// Scalars by cell.
+/// Scalars by the byte that they start at.
 type Plan<'e> = BTreeMap<u64, Source<'e>>;
 
 impl Layouts<'_> {
-    /// Fills `plan` for an object of type `ty` that starts at cell `at`.
+    /// Fills `plan` for an object of type `ty` that starts at byte `at`.
     fn fill<'e>(
         &self,
         ty: &Type,
@@ -41,9 +41,10 @@ impl Layouts<'_> {
             (Type::Opaque(_), init) => check_zero(init, span),
             (Type::Array(of, _), Initializer::Value(e)) => match &e.kind {
                 ExprKind::Str(text) if of.is_integer() => {
+                    let size = self.size(of, span)?;
                     for (k, c) in text.chars().enumerate() {
                         let number = char_value(c);
-                        plan.insert(at + k as u64, Source::Number(number));
+                        plan.insert(at + k as u64 * size, Source::Number(number));
                     }
                     Ok(())
                 }
@@ -124,7 +125,7 @@ impl Layouts<'_> {
         Ok(())
     }
 
-    /// The members or elements of an aggregate, with their cells.
+    /// The members or elements of an aggregate, with their offsets.
     fn parts(&self, ty: &Type, span: Span) -> Lower<Vec<(u64, Type)>> {
         let mut parts = Vec::new();
         match ty.plain() {
@@ -139,11 +140,8 @@ impl Layouts<'_> {
                         "name the member: `{ .member = ... }`",
                     );
                 }
-                let mut at = 0;
-                for field in fields {
-                    parts.push((at, field.ty.clone()));
-                    at += self.size(&field.ty, span)?;
-                }
+                let members = self.members(*id, span)?.into_iter();
+                parts.extend(members.map(|(at, field)| (at, field.ty.clone())));
             }
             Type::Array(of, Some(n)) => {
                 let size = self.size(of, span)?;
@@ -210,7 +208,16 @@ impl<'a> Code<'_, 'a> {
         }
         let mut plan = Plan::new();
         self.cx.layouts.fill(&ty, 0, init, span, &mut plan)?;
-        for (path, ty) in self.scalars(&ty, span)? {
+        let exprs = plan.values().filter_map(|source| match source {
+            Source::Expr(e) => Some(*e),
+            Source::Number(_) => None,
+        });
+        let exprs: Vec<&Expr> = exprs.collect();
+        self.arranged(&exprs, |code| code.initialise_by(place, &plan, span))
+    }
+
+    fn initialise_by(&mut self, place: &Place, plan: &Plan<'_>, span: Span) -> Lower<()> {
+        for (path, ty) in self.scalars(&place.ty().clone(), span)? {
             let cell = cell_of(&path);
             let target = part_at(place.clone(), &path, &ty);
             let v = match plan.get(&cell) {
@@ -237,7 +244,7 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// The constants that a variable starts with, by cell.
+    /// The constants that a variable starts with, by offset.
     pub(super) fn constants(&mut self, d: &Declaration) -> Lower<BTreeMap<u64, i64>> {
         let mut values = BTreeMap::new();
         let Some(init) = &d.init else {

@@ -1,11 +1,16 @@
-//! *Layout*: an object of any type as *cells*, one number each. A struct is its
-//! members one after another, an array its elements. The IR gets one variable per
-//! *leaf* (a scalar member, over all elements of the arrays around it):
-//! `struct { int a; int b[4]; } s[3]` becomes `s.a` with 3 elements and `s.b` with 12.
+//! *Layout*: an object of any type as *cells*, one number each, at the bytes where the
+//! compiler puts them: sizes, offsets and padding are those of the platform's ABI. The IR
+//! gets one variable per *leaf* (a scalar member, over all elements of the arrays around
+//! it): `struct { int a; int b[4]; } s[3]` becomes `s.a` with 3 elements and `s.b` with 12.
 //!
-//! An *address* is the number of a cell; pointers are addresses. Objects are apart
-//! from each other by at least one number, so that a pointer one past the end is no
-//! other object's.
+//! An *address* is the number of a byte; pointers are addresses, and arithmetic on them is
+//! that of bytes, whatever they point to. A cell is accessed as a whole: the address of its
+//! first byte is the cell's, and no other byte has a value of its own. Objects are apart
+//! from each other by at least one byte, so that a pointer one past the end is no other
+//! object's.
+//!
+//! The size of a lock and of a packed struct is not known here. Objects that hold one are
+//! *inexact*: distances within them mean nothing, except between elements of one array.
 
 use std::collections::HashSet;
 
@@ -16,13 +21,19 @@ use crate::diagnostic::Diagnostic;
 
 /// Addresses of objects start here; numbers below are no addresses.
 pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
+/// Addresses of objects are multiples of this.
+pub(super) const ALIGNMENT: i64 = 16;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
 /// What memory holds that was never written: no value of the program. Reading it is
 /// checked, so that a verdict never rests on it.
 pub(super) const UNINITIALISED: i64 = i64::MIN + 77_777;
-/// Cells of one object at most.
+/// Elements of one array at most.
 const MAX_CELLS: u64 = 1 << 16;
+/// Bytes of one object at most.
+const MAX_BYTES: u64 = 1 << 22;
+/// Size and alignment of what has none that is known.
+const UNKNOWN: (u64, u64) = (64, 16);
 
 /// A scalar part of a type.
 #[derive(Clone, Debug)]
@@ -30,11 +41,13 @@ pub(super) struct Leaf {
     /// `.a.b`, empty for a scalar itself.
     pub(super) path: String,
     pub(super) ty: Type,
-    /// The cell of its first element.
+    /// Where its first element is, in bytes.
     pub(super) offset: u64,
-    /// The arrays around it, outermost first: length, and cells from one element to
+    /// The arrays around it, outermost first: length, and bytes from one element to
     /// the next.
     pub(super) dims: Vec<(u64, u64)>,
+    /// Bytes of one element.
+    pub(super) bytes: u64,
 }
 
 impl Leaf {
@@ -43,7 +56,7 @@ impl Leaf {
         self.dims.iter().map(|(len, _)| len).product()
     }
 
-    /// The cell of element `k`.
+    /// Where element `k` is.
     pub(super) fn cell(&self, k: u64) -> u64 {
         let (mut rest, mut cell) = (k, self.offset);
         for (len, stride) in self.dims.iter().rev() {
@@ -53,9 +66,9 @@ impl Leaf {
         cell
     }
 
-    /// Whether its elements are consecutive cells.
+    /// Whether its elements are next to each other.
     pub(super) fn is_contiguous(&self) -> bool {
-        let mut next = 1;
+        let mut next = self.bytes;
         for (len, stride) in self.dims.iter().rev() {
             if *stride != next {
                 return false;
@@ -105,6 +118,7 @@ impl Object {
 /// Types with the members of unions that the program uses.
 pub(super) struct Layouts<'a> {
     pub(super) structs: &'a Structs,
+    pub(super) model: DataModel,
     /// Names of members that occur behind `.` and `->`.
     pub(super) used_members: HashSet<String>,
 }
@@ -164,28 +178,30 @@ impl Layouts<'_> {
         }
     }
 
-    /// Size in cells.
+    /// Size in bytes.
     pub(super) fn size(&self, ty: &Type, span: Span) -> Result<u64, Diagnostic> {
-        Ok(match ty.plain() {
-            Type::Bool | Type::Int { .. } | Type::Pointer(_) => 1,
-            Type::Opaque(Opaque::Barrier) => 3,
-            Type::Opaque(_) => 1,
-            Type::Struct(id) => {
-                let mut sum = 0_u64;
-                for field in self.fields(*id, span)? {
-                    sum += self.size(&field.ty, span)?;
-                }
-                sum
-            }
-            Type::Array(of, Some(n)) => {
-                let size = self.size(of, span)?.checked_mul(*n);
-                size.filter(|s| *s <= MAX_CELLS).ok_or_else(|| {
-                    Diagnostic::error(span, "unsupported: an array of this size")
-                        .help(format!("at most {MAX_CELLS} elements"))
-                })?
-            }
+        self.extent(ty, span).map(|(size, _)| size)
+    }
+
+    /// Whether the size of a type, and so what lies where in it, is known.
+    pub(super) fn is_exact(&self, ty: &Type) -> bool {
+        ty.size(self.structs, self.model).is_some()
+    }
+
+    /// Size and alignment in bytes; an error for what cannot be laid out.
+    fn extent(&self, ty: &Type, span: Span) -> Result<(u64, u64), Diagnostic> {
+        match ty.plain() {
             // Pointers to void and to functions move by one.
-            Type::Void | Type::Function(_) => 1,
+            Type::Void | Type::Function(_) => return Ok((1, 1)),
+            Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Opaque(_) => {}
+            Type::Struct(id) => {
+                for field in self.fields(*id, span)? {
+                    self.extent(&field.ty, span)?;
+                }
+            }
+            Type::Array(of, Some(_)) => {
+                self.extent(of, span)?;
+            }
             Type::Other(what) => return Err(unsupported_type(what, span)),
             Type::Array(_, None) | Type::VariableArray(_) | Type::Atomic(_) => {
                 return Err(Diagnostic::error(
@@ -194,7 +210,34 @@ impl Layouts<'_> {
                 )
                 .help("give it a fixed length"));
             }
+        }
+        let extent = ty.extent(self.structs, self.model, Some(UNKNOWN));
+        let fits = extent.filter(|(size, _)| *size <= MAX_BYTES);
+        fits.ok_or_else(|| {
+            Diagnostic::error(span, "unsupported: an object of this size")
+                .help(format!("at most {MAX_BYTES} bytes"))
         })
+    }
+
+    /// The members of a struct or union that count, with the bytes that they start at.
+    pub(super) fn members(
+        &self,
+        id: StructId,
+        span: Span,
+    ) -> Result<Vec<(u64, &Field)>, Diagnostic> {
+        let fields = self.fields(id, span)?;
+        if self.structs[id].is_union {
+            return Ok(fields.into_iter().map(|field| (0, field)).collect());
+        }
+        let mut at = 0_u64;
+        let mut all = Vec::new();
+        for field in fields {
+            let (size, align) = self.extent(&field.ty, span)?;
+            at = at.next_multiple_of(align);
+            all.push((at, field));
+            at += size;
+        }
+        Ok(all)
     }
 
     /// The leaves of a type.
@@ -213,12 +256,14 @@ impl Layouts<'_> {
         span: Span,
         leaves: &mut Vec<Leaf>,
     ) -> Result<(), Diagnostic> {
+        let bytes = self.size(ty, span)?;
         let mut leaf = |path: String, offset| {
             leaves.push(Leaf {
                 path,
                 ty: ty.clone(),
                 offset,
                 dims: dims.to_vec(),
+                bytes,
             });
         };
         match ty.plain() {
@@ -234,21 +279,25 @@ impl Layouts<'_> {
                 return Err(error.help("make its members atomic, or use a lock"));
             }
             Type::Struct(id) => {
-                let mut at = offset;
-                for field in self.fields(*id, span)? {
+                for (at, field) in self.members(*id, span)? {
                     let path = match &field.name {
                         Some(name) => format!("{path}.{name}"),
                         None => path.clone(),
                     };
-                    self.collect(&field.ty, path, at, dims, span, leaves)?;
-                    at += self.size(&field.ty, span)?;
+                    self.collect(&field.ty, path, offset + at, dims, span, leaves)?;
                 }
             }
             Type::Array(of, Some(n)) => {
                 let stride = self.size(of, span)?;
-                self.size(ty, span)?;
                 let mut dims = dims.to_vec();
                 dims.push((*n, stride));
+                let count = dims
+                    .iter()
+                    .try_fold(1_u64, |all, (n, _)| all.checked_mul(*n));
+                if count.is_none_or(|n| n > MAX_CELLS) {
+                    let error = Diagnostic::error(span, "unsupported: an array of this size");
+                    return Err(error.help(format!("at most {MAX_CELLS} elements")));
+                }
                 self.collect(of, path, offset, &dims, span, leaves)?;
             }
             Type::Void | Type::Function(_) => {
@@ -262,15 +311,14 @@ impl Layouts<'_> {
         Ok(())
     }
 
-    /// A member by name: its cell within the struct, and its type.
+    /// A member by name: where it is within the struct, and its type.
     pub(super) fn member(
         &self,
         id: StructId,
         name: &str,
         span: Span,
     ) -> Result<Option<(u64, Type)>, Diagnostic> {
-        let mut at = 0;
-        for field in self.fields(id, span)? {
+        for (at, field) in self.members(id, span)? {
             match (&field.name, field.ty.plain()) {
                 (Some(n), _) if n == name => return Ok(Some((at, field.ty.clone()))),
                 (None, Type::Struct(inner)) => {
@@ -280,14 +328,13 @@ impl Layouts<'_> {
                 }
                 (Some(_) | None, _) => {}
             }
-            at += self.size(&field.ty, span)?;
         }
         Ok(None)
     }
 }
 
-/// Consecutive objects of one type within another: the cell of the first, how many
-/// there are, and the cells from one to the next.
+/// Consecutive objects of one type within another: the byte of the first, how many
+/// there are, and the bytes from one to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Region {
     pub(super) at: u64,
@@ -296,8 +343,8 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Cells that an address in it may have; the last is one past its end.
-    pub(super) const fn cells(&self) -> (u64, u64) {
+    /// Where it starts and ends.
+    pub(super) const fn bounds(&self) -> (u64, u64) {
         (self.at, self.at + self.count * self.stride)
     }
 }
@@ -321,39 +368,6 @@ impl Layouts<'_> {
         // What has no layout here is in no region.
         let _ = self.find_regions(ty, wanted, 0, span, &mut all);
         all
-    }
-
-    /// The cell of a struct's member of type `member` that starts at byte `byte`.
-    pub(super) fn cell_at(
-        &self,
-        outer: &Type,
-        byte: i128,
-        member: &Type,
-        model: DataModel,
-        span: Span,
-    ) -> Option<u64> {
-        let Type::Struct(id) = outer.plain() else {
-            return None;
-        };
-        if self.structs[*id].is_union {
-            return None;
-        }
-        let mut cell = 0;
-        for field in self.fields(*id, span).ok()? {
-            let name = field.name.as_deref()?;
-            let (at, ty) = outer.member_bytes(name, self.structs, model)?;
-            let at = i128::from(at);
-            if at == byte && ty.plain() == member.plain() {
-                return Some(cell);
-            }
-            let size = i128::from(ty.size(self.structs, model)?);
-            if at <= byte && byte < at + size {
-                let inner = self.cell_at(&ty, byte - at, member, model, span)?;
-                return Some(cell + inner);
-            }
-            cell += self.size(&field.ty, span).ok()?;
-        }
-        None
     }
 
     fn find_regions(
@@ -389,10 +403,8 @@ impl Layouts<'_> {
                 }
             }
             Type::Struct(id) => {
-                let mut cell = at;
-                for field in self.fields(*id, span)? {
-                    self.find_regions(&field.ty, wanted, cell, span, all)?;
-                    cell += self.size(&field.ty, span)?;
+                for (offset, field) in self.members(*id, span)? {
+                    self.find_regions(&field.ty, wanted, at + offset, span, all)?;
                 }
             }
             Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Other(_) => {}

@@ -104,18 +104,8 @@ impl Code<'_, '_> {
                 self.refuse_run(&format!("`{name}`"), span);
                 Ok(Some(Val::constant(0, &Type::INT)))
             }
-            ("malloc", [size]) => self.allocate(size, false, span).map(Some),
-            ("calloc", [count, size]) => {
-                let product = Expr {
-                    kind: ExprKind::Binary(
-                        crate::c::ast::Binary::Mul,
-                        Box::new(count.clone()),
-                        Box::new(size.clone()),
-                    ),
-                    span,
-                };
-                self.allocate(&product, true, span).map(Some)
-            }
+            ("malloc", [size]) => self.allocate(&[size], false, span).map(Some),
+            ("calloc", [count, size]) => self.allocate(&[count, size], true, span).map(Some),
             _ => match self.bits_call(name, args, span)? {
                 Some(v) => Ok(Some(v)),
                 None => self.memory_call(name, args, span),
@@ -140,7 +130,7 @@ impl Code<'_, '_> {
     }
 
     /// `malloc`: an object of the type that the size is a multiple of.
-    fn allocate(&mut self, size: &Expr, is_zero: bool, span: Span) -> Lower<Val> {
+    fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
         if self.loop_depth > 0 || self.is_any {
             return unsupported(
                 span,
@@ -151,10 +141,14 @@ impl Code<'_, '_> {
         let ty = self.cx.pending_type.take();
         let of = ty.as_ref().and_then(Type::pointee).cloned();
         // The size of an opaque type is not known; `malloc(sizeof(T))` makes one.
-        let bytes = match size.kind {
-            ExprKind::UnknownSize => Some(1),
-            _ => self.value(size)?.as_constant(),
-        };
+        let mut bytes = Some(1);
+        for size in sizes {
+            let factor = match size.kind {
+                ExprKind::UnknownSize => Some(1),
+                _ => self.value(size)?.as_constant(),
+            };
+            bytes = bytes.zip(factor).and_then(|(a, b)| i128::checked_mul(a, b));
+        }
         let Some(of) = of else {
             return unsupported(
                 span,
@@ -196,6 +190,11 @@ impl Code<'_, '_> {
             ..v
         })
     }
+}
+
+/// Whether a function has no effect on what is checked.
+pub(super) fn is_silent(name: &str) -> bool {
+    SILENT.contains(&name)
 }
 
 fn is_stream(e: &Expr) -> bool {

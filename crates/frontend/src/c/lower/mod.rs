@@ -13,7 +13,7 @@
 //! | file | term |
 //! |---|---|
 //! | `walk` | questions about the tree |
-//! | `layout` | types as cells, addresses |
+//! | `layout` | types as cells at bytes, addresses |
 //! | `value` | integer arithmetic of C |
 //! | `place`, `cases` | what stands on the left of an assignment, pointers |
 //! | `targets` | what pointers may point to, by location |
@@ -23,6 +23,7 @@
 //! | `found` | what one pass leaves to the next |
 //! | `errors` | going on behind a statement with an error |
 //! | `expr`, `choice`, `assign` | expressions |
+//! | `order`, `effects` | the order of evaluation that C leaves open; what evaluations touch |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
 //! | `library`, `copies`, `bits` | functions of C's library; copies of memory; bits |
 //! | `races` | data races as properties |
@@ -38,6 +39,7 @@ mod cases;
 mod choice;
 mod code;
 mod copies;
+mod effects;
 mod errors;
 mod expr;
 mod found;
@@ -47,6 +49,7 @@ mod init;
 mod layout;
 mod library;
 mod mpi;
+mod order;
 mod place;
 mod races;
 mod stmt;
@@ -72,8 +75,8 @@ use super::{Options, Races, note_error};
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
-use found::{Found, stores};
-use layout::{Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
+use found::{Accesses, Found, note_accesses};
+use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
 /// Passes at most until objects and threads are known.
@@ -144,8 +147,8 @@ struct Context<'a> {
     uses_results: bool,
     /// Whether memory is allocated.
     allocates: bool,
-    /// Where operations stand that are atomic by their name.
-    atomic_spans: HashSet<Span>,
+    /// Where operations stand that are atomic by their name, and what they access so.
+    atomic_accesses: HashSet<(Span, GlobalId)>,
     last_result: Option<Rc<Object>>,
     pending_type: Option<Type>,
     /// Types that pointers to something else are converted to, in this pass and before.
@@ -171,6 +174,7 @@ impl<'a> Context<'a> {
             options: options.clone(),
             layouts: Layouts {
                 structs: &file.structs,
+                model: options.data_model,
                 used_members: names_used.members.clone(),
             },
             file,
@@ -196,7 +200,7 @@ impl<'a> Context<'a> {
             previous,
             uses_results: walk::uses_results(file),
             allocates: false,
-            atomic_spans: HashSet::new(),
+            atomic_accesses: HashSet::new(),
             last_result: None,
             pending_type: None,
             mpi: None,
@@ -204,10 +208,14 @@ impl<'a> Context<'a> {
     }
 
     fn found(&self, templates: &[Template]) -> Found<'a> {
-        let mut stored = self.previous.stored.clone();
-        for template in templates {
-            stores(&template.cfg, &mut stored);
+        let mut accesses = self.previous.accesses.clone();
+        accesses.resize(accesses.len().max(templates.len()), Accesses::default());
+        let mut network = self.previous.network.clone();
+        for (template, accesses) in templates.iter().zip(&mut accesses) {
+            note_accesses(&template.cfg, accesses, &mut network);
         }
+        let mut stored = self.previous.stored.clone();
+        stored.extend(accesses.iter().flat_map(|a| &a.stores).chain(&network));
         stored.retain(|var| var.index() < self.declared);
         Found {
             objects: self.objects.clone(),
@@ -218,6 +226,8 @@ impl<'a> Context<'a> {
                 .map_or_else(Vec::new, |m| m.windows.clone()),
             stored,
             recast: self.recast.clone(),
+            accesses,
+            network,
             complete: true,
         }
     }
@@ -267,8 +277,7 @@ impl<'a> Context<'a> {
             let id = self.global(format!("{name}{}", leaf.path), len, span);
             cells.push(Cells::Shared(id));
         }
-        let base = self.next_address;
-        self.next_address += size as i64 + 1;
+        let base = self.room(size);
         if self.next_address >= FIRST_FUNCTION {
             return Err(Diagnostic::error(span, "unsupported: too much memory"));
         }
@@ -292,10 +301,16 @@ impl<'a> Context<'a> {
         Ok(object)
     }
 
+    /// Addresses for an object of some bytes.
+    fn room(&mut self, size: u64) -> i64 {
+        let base = self.next_address;
+        self.next_address = (base + size as i64 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        base
+    }
+
     /// Gives registers an address, so that their own thread can point to them.
     fn with_address(&mut self, object: Object, thread: usize) -> Rc<Object> {
-        let base = self.next_address;
-        self.next_address += object.size as i64 + 1;
+        let base = self.room(object.size);
         let object = Rc::new(Object {
             base: Some(base),
             owner: Some(thread),
@@ -521,6 +536,9 @@ impl<'a> Context<'a> {
         let is_main = number == 0 || self.mpi.is_some();
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
+        if number == 0 {
+            code.refuse_remote_races(plan.span);
+        }
         if is_main {
             let mut arguments = Vec::new();
             for (_, ty) in &plan.function.params {
@@ -616,9 +634,12 @@ impl<'a> Context<'a> {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
+            let atomic = self.atomic_accesses.into_iter();
             let known = races::Known {
                 variables: renumbered.collect(),
-                atomic: self.atomic_spans,
+                atomic: atomic
+                    .filter_map(|(span, var)| Some((span, numbers[var.index()]?)))
+                    .collect(),
                 lenient: races == Races::Note,
             };
             races::add(&mut program, &known)?;

@@ -38,6 +38,7 @@ use palisade_program::{
 use super::code::{Code, Lower};
 use super::expr::unsupported;
 use super::value::Val;
+use crate::c::Races;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -159,6 +160,23 @@ fn zero() -> Val {
 
 fn equals(e: &LocalExpr, value: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::Eq, e.clone(), Ir::Const(value))
+}
+
+impl Code<'_, '_> {
+    /// Remote operations are not looked at where races are asked for: some run makes the
+    /// verdict unknown, and the others may still find what else is wrong.
+    pub(super) fn refuse_remote_races(&mut self, span: Span) {
+        if self.cx.mpi.is_none() || self.cx.options.races != Races::Check {
+            return;
+        }
+        let next = self.graph.loc();
+        self.go(next, span);
+        self.refuse_run(
+            "the search for data races does not look at remote operations (leave out `--check races`)",
+            span,
+        );
+        self.at(next);
+    }
 }
 
 impl Code<'_, '_> {

@@ -1,6 +1,6 @@
 //! *Places*: what stands on the left of an assignment. A place is a part of a named
 //! variable, or what a pointer points to. A pointer that is not known to be one
-//! address is followed case by case over the objects that it may point to (seed 003,
+//! address is followed case by case over the objects that it may point to ([Donaldson et al., CAV 2011],
 //! section 3: targets); the objects are those whose address is taken and whose type
 //! fits. The last case, that it points to none of them, is a violation for a null
 //! pointer and an obligation otherwise, so that a missing target is never a wrong
@@ -24,8 +24,8 @@ use crate::diagnostic::Diagnostic;
 /// A place.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// A part of a variable: members so far as an offset in cells, and the indices
-    /// of the arrays on the way, each with the cells from element to element.
+    /// A part of a variable: members so far as an offset in bytes, and the indices
+    /// of the arrays on the way, each with the bytes from element to element.
     Variable {
         object: Rc<Object>,
         offset: u64,
@@ -48,7 +48,7 @@ pub(super) enum Place {
 pub(super) struct Part {
     /// The struct.
     of: Type,
-    /// The member's first cell in it.
+    /// Where the member is in it.
     at: u64,
     ty: Type,
     /// An index that is no constant stands behind the member: more is not said.
@@ -67,7 +67,7 @@ impl Place {
         }
     }
 
-    /// The part `by` cells further on, of another type.
+    /// The part `by` bytes further on, of another type.
     pub(super) fn part(self, by: u64, ty: Type) -> Self {
         match self {
             Self::Variable {
@@ -268,10 +268,12 @@ impl Code<'_, '_> {
             return Ok(Vec::new());
         }
         let mut cases = Vec::new();
+        // Pointers that are never converted to this type point to whole objects of it.
+        let is_aligned = !self.cx.previous.recast.contains(ty.plain());
         for object in &objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
                 if compatible(&leaf.ty, ty) && self.is_within(part, object, leaf, span)? {
-                    push_cases(object, k, leaf, address, &mut cases);
+                    push_cases(object, k, address, is_aligned, &mut cases);
                 }
             }
             if cases.len() > MAX_CASES {
@@ -338,16 +340,16 @@ impl Code<'_, '_> {
         let regions = self.cx.layouts.regions(&object.ty, &part.of, span);
         let is_part = |at: u64| {
             regions.iter().any(|region| {
-                let (first, end) = region.cells();
-                let cell = at.wrapping_sub(first) % stride;
-                first <= at && at < end && part.at <= cell && cell < part.at + size
+                let (first, end) = region.bounds();
+                let byte = at.wrapping_sub(first) % stride;
+                first <= at && at < end && part.at <= byte && byte < part.at + size
             })
         };
         Ok((0..leaf.count()).any(|k| is_part(leaf.cell(k))))
     }
 
-    /// Requires, before a pointer is moved or its distance taken, that it points to
-    /// objects of its type: cells are counted, and other objects have other cells.
+    /// Requires, before a pointer is moved or its distance taken, that it points into an
+    /// object whose layout is known, or to an object of the pointer's own type within one.
     /// Pointers that are never converted to this type point to nothing else.
     pub(super) fn check_step(&mut self, pointer: &Val, span: Span) {
         let Some(of) = pointer.ty.pointee() else {
@@ -363,24 +365,34 @@ impl Code<'_, '_> {
             Some(k) => self.cx.object_number(k).into_iter().collect(),
             None => self.cx.targets(self.thread),
         };
+        if objects.iter().all(|o| self.cx.layouts.is_exact(&o.ty)) {
+            return;
+        }
+        let between = |first: i64, end: i64| {
+            let low = LocalExpr::binary(BinOp::Ge, pointer.e.clone(), Ir::Const(first));
+            let high = LocalExpr::binary(BinOp::Le, pointer.e.clone(), Ir::Const(end));
+            low.and(high)
+        };
         let mut fits = Ir::FALSE;
         for object in objects {
             let Some(base) = object.base else { continue };
-            let regions = self.cx.layouts.regions(&object.ty, &of, span);
-            let whole = |r: &super::layout::Region| r.cells() == (0, object.size);
-            if pointer.object.is_some() && regions.iter().any(whole) {
-                return;
+            if self.cx.layouts.is_exact(&object.ty) {
+                fits = fits.or(between(base, base + object.size as i64));
+                continue;
             }
-            for region in regions {
-                let (first, end) = region.cells();
-                let low = Ir::Const(base + first as i64);
-                let high = Ir::Const(base + end as i64);
-                let low = LocalExpr::binary(BinOp::Ge, pointer.e.clone(), low);
-                let high = LocalExpr::binary(BinOp::Le, pointer.e.clone(), high);
-                fits = fits.or(low.and(high));
+            for region in self.cx.layouts.regions(&object.ty, &of, span) {
+                let (first, end) = region.bounds();
+                if pointer.object.is_some() && (first, end) == (0, object.size) {
+                    return;
+                }
+                fits = fits.or(between(base + first as i64, base + end as i64));
             }
         }
-        self.require(fits, "arithmetic on a pointer to something else", span);
+        self.require(
+            fits,
+            "arithmetic on a pointer into memory whose layout is not known",
+            span,
+        );
     }
 
     /// Reads a scalar.
@@ -432,6 +444,7 @@ impl Code<'_, '_> {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
                 let src = src.clone();
+                self.note_atomic(src.var, span);
                 self.emit(Step::Load { dst, src }, span);
                 let e = self.read(dst);
                 if case.poisoned {
@@ -512,12 +525,20 @@ impl Code<'_, '_> {
             }
             CellRef::Shared(dst) => {
                 let dst = dst.clone();
+                self.note_atomic(dst.var, span);
                 self.emit(Step::Store { dst, value }, span);
             }
         }
     }
 
-    /// A shared pointer to a local is refused, as seed 003 does: the local may be
+    /// Notes that an operation accesses a variable atomically.
+    fn note_atomic(&mut self, var: GlobalId, span: Span) {
+        if self.is_atomic {
+            self.cx.atomic_accesses.insert((span, var));
+        }
+    }
+
+    /// A shared pointer to a local is refused, as [Donaldson et al., CAV 2011] does: the local may be
     /// gone when another thread follows it.
     fn check_escape(&self, place: &Place, value: &Val, span: Span) -> Lower<()> {
         let Place::Variable { object, .. } = place else {

@@ -16,8 +16,9 @@ use crate::diagnostic::Diagnostic;
 pub(super) struct Known {
     /// The variables of the program, and whether they are declared atomic.
     pub(super) variables: BTreeMap<GlobalId, bool>,
-    /// Where operations stand that are atomic by their name.
-    pub(super) atomic: std::collections::HashSet<Span>,
+    /// Where operations stand that are atomic by their name, and the variables that they
+    /// access so: their other operands are plain.
+    pub(super) atomic: std::collections::HashSet<(Span, GlobalId)>,
     /// Leave out accesses that cannot be judged instead of refusing the program.
     pub(super) lenient: bool,
 }
@@ -71,7 +72,7 @@ fn accesses_of(
                 at: edge.from,
                 index: place.index.clone(),
                 writes,
-                is_atomic: *declared || in_block || known.atomic.contains(&edge.span),
+                is_atomic: *declared || in_block || known.atomic.contains(&(edge.span, place.var)),
                 span: edge.span,
             });
         };

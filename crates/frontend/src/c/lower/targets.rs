@@ -1,4 +1,4 @@
-//! *Targets*: which addresses a pointer may hold at a location (seed 003, section 3:
+//! *Targets*: which addresses a pointer may hold at a location ([Donaldson et al., CAV 2011, section 3]:
 //! loc and targets). Lowering follows a pointer case by case over all objects of its
 //! type; here the cases that cannot be are taken away again, and checks that cannot
 //! fail with them.
@@ -8,7 +8,7 @@
 //! whoever does it and whenever it arrives, so the result is right for every memory model. A variable with more than a
 //! few values may hold anything.
 //!
-//! | seed 003 | here |
+//! | [Donaldson et al., CAV 2011] | here |
 //! |---|---|
 //! | targets(loc, p) | [`State`] at a location |
 //! | Morris's axiom: `wp(*p = e, f)` by cases over what `*p` may alias | the cases as branches of the control flow, so that every later step sees plain variables |

@@ -239,7 +239,7 @@ fn each_top_expr<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
     });
 }
 
-fn top_of_init<'a>(init: &'a Initializer, f: &mut dyn FnMut(&'a Expr)) {
+pub(super) fn top_of_init<'a>(init: &'a Initializer, f: &mut dyn FnMut(&'a Expr)) {
     match init {
         Initializer::Value(e) => f(e),
         Initializer::List(list, _) => list.iter().for_each(|(_, i)| top_of_init(i, f)),

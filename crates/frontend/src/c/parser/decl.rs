@@ -228,9 +228,13 @@ impl Parser {
         let mut ty = self.with_mode(ty);
         if specifiers.storage == Storage::Typedef {
             let ty = library_type(&name, self.model).unwrap_or(ty);
+            if std::mem::take(&mut self.attributes.is_packed) {
+                self.misaligned.insert(name.clone());
+            }
             self.bind(&name, Meaning::Typedef(ty));
             return Ok(None);
         }
+        self.attributes.is_packed = false;
         self.bind(&name, Meaning::Variable(ty.clone()));
         let length = self.length.take();
         let length = length.filter(|_| matches!(ty, Type::VariableArray(_)));

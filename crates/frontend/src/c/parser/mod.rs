@@ -71,6 +71,7 @@ pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Result<File, Vec<Di
         scopes: vec![Scope::default()],
         length: None,
         attributes: Attributes::default(),
+        misaligned: std::collections::HashSet::new(),
         errors: Vec::new(),
     };
     while !parser.is_end() && parser.errors.len() < MAX_ERRORS {
@@ -97,6 +98,8 @@ struct Parser {
     /// The length of the array declarator at hand, where it is no constant.
     length: Option<Box<super::ast::Expr>>,
     attributes: Attributes,
+    /// Typedefs whose attributes say how they lie in memory.
+    misaligned: std::collections::HashSet<String>,
     errors: Vec<Diagnostic>,
 }
 

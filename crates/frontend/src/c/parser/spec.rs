@@ -318,6 +318,8 @@ impl Parser {
         match self.lookup(word) {
             Some(Meaning::Typedef(ty)) if !taken => {
                 words.named = Some(ty.clone());
+                // A struct with such a member lies otherwise in memory.
+                self.attributes.is_packed |= self.misaligned.contains(word);
                 self.at += 1;
                 true
             }
@@ -348,7 +350,8 @@ impl Parser {
         let ty = if let Some(ty) = words.named.clone() {
             ty
         } else if let Some(other) = words.other {
-            Type::Other(other)
+            let is_long = other == "double" && words.long > 0;
+            Type::Other(if is_long { "long double" } else { other })
         } else if words.void {
             Type::Void
         } else if words.boolean {
@@ -478,6 +481,13 @@ impl Parser {
     }
 
     fn enumeration(&mut self) -> Parse<Type> {
+        let around = std::mem::take(&mut self.attributes);
+        let ty = self.enumeration_inner();
+        self.attributes = around;
+        ty
+    }
+
+    fn enumeration_inner(&mut self) -> Parse<Type> {
         self.at += 1;
         self.attributes()?;
         let tag = match self.word() {
@@ -492,7 +502,7 @@ impl Parser {
                 _ => Type::UINT,
             });
         }
-        let (mut next, mut negative, mut wide) = (0_i128, false, false);
+        let (mut next, mut negative, mut large, mut wide) = (0_i128, false, false, false);
         while !self.eat("}") {
             let (name, _) = self.identifier()?;
             self.attributes()?;
@@ -502,6 +512,7 @@ impl Parser {
             }
             self.bind(&name, Meaning::Enumerator(next));
             negative |= next < 0;
+            large |= next > i128::from(i32::MAX);
             wide |= !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(&next);
             next += 1;
             if !self.eat(",") && !self.is("}") {
@@ -510,10 +521,14 @@ impl Parser {
         }
         // As gcc does: unsigned unless some constant is negative.
         let ty = Type::Int {
-            bits: if wide { 64 } else { 32 },
+            bits: if wide || (negative && large) { 64 } else { 32 },
             signed: negative,
         };
         self.attributes()?;
+        if self.attributes.is_packed {
+            let error = Diagnostic::error(self.span(), "unsupported: a packed enum");
+            return Err(error.help("leave out the attribute"));
+        }
         if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
             scope.tags.insert(tag, Tag::Enum(ty.clone()));
         }

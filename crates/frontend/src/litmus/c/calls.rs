@@ -1,5 +1,5 @@
 //! *Calls*: the access functions of the Linux kernel and of C11, mapped to steps
-//! as DESIGN says ("C on TSO"): every read-modify-write is an atomic block, a
+//! as docs/memory-models.md says: every read-modify-write is an atomic block, a
 //! sequentially consistent store is followed by a full fence, whatever is of
 //! release strength or more is preceded by a store-store fence, and all else is
 //! plain. RCU read-side sections and grace periods are refused.

@@ -60,7 +60,8 @@ pub(super) fn convert(e: LocalExpr, from: Ty, to: Ty) -> LocalExpr {
 }
 
 pub(super) fn wrapped(e: LocalExpr, ty: Ty) -> LocalExpr {
-    let (bits, signed) = (ty.bits, ty.signed);
+    // Words of 64 bits are kept as signed numbers.
+    let (bits, signed) = (ty.bits, ty.signed || ty.bits == 64);
     LocalExpr::unary(UnOp::Wrap { bits, signed }, e)
 }
 

@@ -1,4 +1,4 @@
-//! Remote memory access: `put`, `get` and `flush` (seed 004), and atomic operations. Both sides are
+//! Remote memory access: `put`, `get` and `flush` [Baumann et al., VMCAI 2018], and atomic operations. Both sides are
 //! variables: the network reads and writes them later, so a value must stand in
 //! memory of its own process.
 

@@ -1,5 +1,5 @@
-//! *Refinement of transitions* ([Donaldson et al., CAV 2011, section 4], after its reference 14: Ball,
-//! Cook, Das, Rajamani, Refining approximations in software predicate abstraction).
+//! *Refinement of transitions* [Donaldson et al., CAV 2011, section 4; Ball et al., TACAS
+//! 2004].
 //! An abstract path may be impossible although the predicates suffice, because an
 //! abstract step was computed from a part of what is known (the cone of influence).
 //! The steps of the path are asked about one by one, each with all that is known

@@ -77,7 +77,8 @@ impl Code<'_, '_> {
         let Some(ty) = buffer.ty.pointee().cloned() else {
             return Err(Diagnostic::error(span, "expected a pointer"));
         };
-        let address = super::super::place::plus(buffer.e.clone(), Ir::Const(k as i64));
+        let by = k * self.cx.layouts.size(&ty, span)?;
+        let address = super::super::place::plus(buffer.e.clone(), Ir::Const(by as i64));
         let pointer = Val {
             e: address,
             ..buffer.clone()

@@ -1,5 +1,5 @@
 //! *Templates*: threads that run the same code stay one template, so that proofs do
-//! not depend on how many there are (seed 003). Lowering makes a thread of every
+//! not depend on how many there are [Donaldson et al., CAV 2011]. Lowering makes a thread of every
 //! `pthread_create` that it meets, with flags by which it is started and awaited;
 //! this pass joins what is alike and drops flags that say nothing. It changes no
 //! reachable state of the user's variables; the arguments:

@@ -4,17 +4,17 @@
 //! write. A race that it finds is a race under every model; that it finds none is no
 //! proof (`--check races` asks for one).
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use palisade_frontend::c::{self, Races};
 use palisade_machine::{Options, explore};
 use palisade_program::{
-    Asked, Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Step, TemplateId, Verdict,
+    Asked, Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Source, Step, TemplateId,
+    Verdict,
 };
-
-use crate::c_task::Task;
-use crate::context::Context;
-use crate::input;
 
 /// States of one search at most.
 const STATES: u64 = 4_000;
@@ -23,22 +23,40 @@ const TIME: Duration = Duration::from_secs(2);
 /// Races that are reported at most.
 const MOST: usize = 4;
 
-/// The notes about a task's races. None where races are what is asked for, and none
+/// What stops the searches early.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Set from outside to stop.
+    pub cancel: Arc<AtomicBool>,
+}
+
+/// Notes about the races of a C program. None where races are what is asked for, and none
 /// where there is nothing to say.
-pub(crate) fn notes(task: &Task, context: &Context) -> Vec<String> {
-    let asked = task.options();
+///
+/// ```
+/// use palisade::{c, races};
+///
+/// let text = "#include <pthread.h>
+///     int x;
+///     void *f(void *p) { x = 1; return 0; }
+///     int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); x = 2; return 0; }";
+/// let options = c::Options::default();
+/// let notes = races::notes("x.c".as_ref(), text, &options, &races::Limits::default());
+/// assert!(notes[0].starts_with("data race on `x`"));
+/// ```
+pub fn notes(path: &Path, text: &str, asked: &c::Options, limits: &Limits) -> Vec<String> {
     if asked.races == Races::Check {
         return Vec::new();
     }
     let options = c::Options {
         races: Races::Note,
         asked: Asked::Properties,
-        ..asked
+        ..asked.clone()
     };
-    let Ok(source) = input::read(&task.file) else {
-        return Vec::new();
-    };
-    let Ok(parsed) = c::parse(&task.file, &source, &options) else {
+    let source = Source::new(path.display().to_string(), text);
+    let Ok(parsed) = c::parse(path, &source, &options) else {
         return Vec::new();
     };
     // Ranks of MPI share no plain variables.
@@ -48,18 +66,18 @@ pub(crate) fn notes(task: &Task, context: &Context) -> Vec<String> {
     let narrowed = parsed.program.narrowed();
     let mut program = narrowed.unwrap_or(parsed.program);
     let start = Instant::now();
-    let deadline = context.limits.deadline;
+    let deadline = limits.deadline;
     let end = deadline.map_or(start + TIME, |d| d.min(start + TIME));
     let mut notes = Vec::new();
     while !program.properties.is_empty() && notes.len() < MOST {
-        let limits = Options {
+        let search = Options {
             max_states: Some(STATES),
             deadline: Some(end),
-            cancel: context.limits.cancel.clone(),
+            cancel: limits.cancel.clone(),
             workers: 1,
             ..Options::new(Model::Sc)
         };
-        let Ok(result) = explore(&program, &limits) else {
+        let Ok(result) = explore(&program, &search) else {
             break;
         };
         let Verdict::Violated(violation) = &result.verdict else {

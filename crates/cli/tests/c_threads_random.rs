@@ -1,0 +1,167 @@
+//! Random C programs of two threads: what the compiled program prints under the schedules
+//! that happen must be among the final states that the concrete machine finds. Threads
+//! access shared variables with expressions whose order of evaluation C leaves open.
+//!
+//! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on.
+
+mod c_support;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use c_support::Rng;
+use palisade_frontend::c::{self, Options};
+use palisade_program::{Model, Source, Verdict};
+
+/// Runs of each compiled program.
+const RUNS: usize = 60;
+
+const SHARED: [&str; 5] = ["x", "y", "z", "s.m", "a[1]"];
+
+struct Random(Rng);
+
+impl Random {
+    fn shared(&mut self) -> &'static str {
+        self.0.pick(&SHARED)
+    }
+
+    fn value(&mut self) -> String {
+        let (a, b) = (self.shared(), self.shared());
+        match self.0.below(6) {
+            0 => format!("{}", self.0.below(3)),
+            1 => a.to_owned(),
+            2 => format!("({a} + 2 * {b})"),
+            3 => format!("(bump(&{a}) - {b})"),
+            4 => format!("two({a}, {b})"),
+            _ => format!("({a} > 1 ? {b} : 3)"),
+        }
+    }
+
+    fn statement(&mut self) -> String {
+        let (to, value) = (self.shared(), self.value());
+        match self.0.below(7) {
+            0 => format!("{to} = {} = {value};", self.shared_but(to)),
+            1 => format!("{to} += {value};"),
+            2 => format!("if ({to}) {{ {} = {value}; }}", self.shared()),
+            3 => format!("r[k] = {value}; k = 1;"),
+            4 => format!("__atomic_fetch_add(&{to}, {value}, 5);"),
+            5 => format!("pthread_mutex_lock(&m); {to} = {value}; pthread_mutex_unlock(&m);"),
+            _ => format!("{to} = {value};"),
+        }
+    }
+
+    fn shared_but(&mut self, not: &str) -> &'static str {
+        loop {
+            let name = self.shared();
+            if name != not {
+                return name;
+            }
+        }
+    }
+
+    /// Declarations and the two threads; results of main's thread are in `r`, the other's in `q`.
+    fn program(&mut self) -> String {
+        let mut text = "int x, y, z, a[2], p[2], q[2]; struct { char c; int m; } s;
+static int bump(int *v) { return (*v)++; } static int two(int f, int g) { return f * 3 + g; }\n"
+            .to_owned();
+        for (name, results) in [("first", "p"), ("second", "q")] {
+            let mut body = String::new();
+            for _ in 0..1 + self.0.below(2) {
+                let _ = writeln!(body, "  {}", self.statement());
+            }
+            let _ = writeln!(
+                text,
+                "static void *{name}(void *unused) {{ int *r = {results}; int k = 0;\n{body}  return 0; }}"
+            );
+        }
+        text
+    }
+}
+
+const RESULTS: [&str; 9] = ["x", "y", "z", "s.m", "a[1]", "p[0]", "p[1]", "q[0]", "q[1]"];
+
+/// The results that the compiled program prints in some runs.
+fn observed(program: &str) -> BTreeSet<Vec<i64>> {
+    let zero = RESULTS.map(|r| format!("{r} = 0; ")).concat();
+    let print = RESULTS.map(|r| format!("printf(\"%d \", {r}); ")).concat();
+    let text = format!(
+        "#include <pthread.h>\n#include <stdio.h>\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_barrier_t go;\n{program}
+static void *other(void *unused) {{ pthread_barrier_wait(&go); return second(0); }}
+int main(void) {{ pthread_barrier_init(&go, 0, 2);
+  for (int i = 0; i < {RUNS}; i++) {{ {zero} pthread_t t; pthread_create(&t, 0, other, 0);
+    pthread_barrier_wait(&go); first(0); pthread_join(t, 0); {print} printf(\"\\n\"); }} }}\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let (source, binary) = (folder.path().join("p.c"), folder.path().join("p"));
+    std::fs::write(&source, &text).expect("written");
+    let mut all = BTreeSet::new();
+    // Without optimisation the accesses are those of the text.
+    let mut compiler = c_support::compiler();
+    let compiler = compiler.args(["-std=gnu11", "-w", "-O0", "-pthread", "-o"]);
+    let built = compiler.arg(&binary).arg(&source).output();
+    let built = built.expect("the compiler runs");
+    let words = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{words}");
+    let output = Command::new(&binary).output().expect("runs");
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let numbers = line
+            .split_whitespace()
+            .map(|w| w.parse().expect("a number"));
+        all.insert(numbers.collect());
+    }
+    all
+}
+
+/// Whether the machine finds a run under TSO, the model of the machine that the tests run
+/// on, with these results.
+fn is_found(program: &str, results: &[i64]) -> Result<bool, String> {
+    let same = RESULTS
+        .iter()
+        .zip(results)
+        .map(|(r, v)| format!("{r} == {v}"));
+    let same: Vec<String> = same.collect();
+    let text = format!(
+        "extern void reach_error(void); typedef unsigned long pthread_t; typedef struct {{ int x; }} pthread_mutex_t; pthread_mutex_t m;\n{program}
+int main(void) {{ pthread_t t; pthread_create(&t, 0, second, 0); first(0); pthread_join(t, 0); if ({}) reach_error(); }}\n",
+        same.join(" && ")
+    );
+    let source = Source::new("test.i", text);
+    let parsed = c::parse(Path::new("test.i"), &source, &Options::default());
+    let program = parsed.map_err(|d| d.items[0].message.clone())?.program;
+    let limits = palisade_machine::Options {
+        workers: 1,
+        max_states: Some(2_000_000),
+        ..palisade_machine::Options::new(Model::Tso)
+    };
+    let result = palisade_machine::explore(&program, &limits).map_err(|e| e.to_string())?;
+    match result.verdict {
+        Verdict::Holds => Ok(false),
+        Verdict::Violated(v) if v.message == "reach_error is called" => Ok(true),
+        Verdict::Violated(v) => Err(v.message),
+        Verdict::Unknown(why) => Err(why.to_string()),
+    }
+}
+
+#[test]
+fn what_the_compiled_program_prints_is_a_run() {
+    let number = |name: &str, otherwise: usize| {
+        let text = std::env::var(name).ok();
+        text.and_then(|s| s.parse().ok()).unwrap_or(otherwise)
+    };
+    let (first, count) = (number("PALISADE_FIRST", 0), number("PALISADE_SOAK", 12));
+    let (mut seen, mut undecided) = (0, Vec::new());
+    for n in first..first + count {
+        let program = Random(Rng::new(n)).program();
+        for results in observed(&program) {
+            match is_found(&program, &results) {
+                Ok(true) => seen += 1,
+                Ok(false) => panic!("program {n}: {results:?} is no run\n{program}"),
+                Err(why) => undecided.push(why),
+            }
+        }
+    }
+    println!("{seen} outcomes seen, {} undecided", undecided.len());
+    assert!(undecided.len() * 5 <= seen, "{undecided:?}");
+}

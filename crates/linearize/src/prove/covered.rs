@@ -1,0 +1,188 @@
+//! *Covered* runs: a second look at the model before `holds` is said. The program itself is run at
+//! random, not the model; the states of these runs must satisfy what the model assumes and be
+//! among those that the analysis has stored, and nothing may go wrong in them.
+//!
+//! The translation from program to model (actions, rules, ghosts) is thus tested on the program at
+//! hand. It is a test, not a proof.
+
+use std::collections::HashSet;
+
+use palisade_shape::analysis::Analysis;
+use palisade_shape::concrete::define;
+use palisade_shape::explore::covers;
+use palisade_shape::kleene::Kleene;
+use palisade_shape::naive::World;
+use palisade_shape::vocabulary::Vocabulary;
+
+use super::Options;
+use super::action::STEP;
+use super::fragment::{Fragment, Sequence};
+use super::walk::{Call, Random, Walker, node};
+use crate::step::holds;
+use crate::value::Value;
+
+/// Runs, and steps of each at most.
+const RUNS: usize = 40;
+const STEPS: usize = 60;
+/// States to look at.
+const STATES: usize = 80;
+/// Nodes at most: tables grow with their square.
+const NODES: usize = 6;
+/// Threads, where there are any number.
+const THREADS: usize = 3;
+
+/// What a run shows that the analysis does not know of.
+pub(super) fn objection(
+    fragment: &Fragment<'_>,
+    options: &Options<'_>,
+    analysis: &Analysis,
+) -> Option<String> {
+    let model = &analysis.model;
+    let location = model.locations.iter().position(|label| label == STEP)?;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut seen: HashSet<World> = HashSet::new();
+    for _ in 0..RUNS {
+        let threads = options.threads.unwrap_or(THREADS);
+        let mut walker = Walker::new(fragment, threads, &mut random);
+        for _ in 0..STEPS {
+            if let Some(what) = wrong(fragment, &walker) {
+                return Some(format!("in a run of the program {what}"));
+            }
+            if !walker.begun || walker.memory.nodes.len() > NODES || seen.len() >= STATES {
+                break;
+            }
+            if random.below(3) == 0 {
+                let world = world(fragment, &walker, &model.vocabulary);
+                if !seen.contains(&world) {
+                    let broken = model.axioms.iter().find(|a| !world.satisfies(&a.formula));
+                    if let Some(axiom) = broken {
+                        let origin = &axiom.origin;
+                        return Some(format!("a run of the program breaks {origin}"));
+                    }
+                    if !covers(model, &analysis.fixpoint, location, &world) {
+                        let what = "a run of the program comes to a state that was not found";
+                        return Some(what.to_owned());
+                    }
+                    seen.insert(world);
+                }
+            }
+            if !walker.step(&mut random) {
+                break;
+            }
+        }
+    }
+    None
+}
+
+/// What has gone wrong, between steps.
+fn wrong(fragment: &Fragment<'_>, walker: &Walker<'_>) -> Option<&'static str> {
+    let nevers = &fragment.program.nevers;
+    let never = nevers
+        .iter()
+        .any(|never| holds(&never.cond, &walker.memory, &[]).unwrap_or(true));
+    let between = walker.busy.is_none();
+    walker
+        .wrong
+        .or((never && between).then_some("what must never hold does"))
+}
+
+/// The state as a world of the model: threads first, then nodes.
+fn world(fragment: &Fragment<'_>, walker: &Walker<'_>, voc: &Vocabulary) -> World {
+    let threads = walker.calls.len();
+    let nodes = walker.memory.nodes.len();
+    let mut world = World::new(voc, threads + nodes);
+    let object = |node: u32| threads + node as usize;
+    let mut set = |name: &str, tuple: &[usize]| {
+        // What a level has no word for it does not speak of.
+        if let Some(predicate) = voc.find(name) {
+            world.set(predicate, tuple, Kleene::True);
+        }
+    };
+    for node in 0..nodes as u32 {
+        let of = object(node);
+        set("is_node", &[of]);
+        if let Some(next) = walker.link(node) {
+            set(&fragment.link.1, &[of, object(next)]);
+        }
+        let words = &walker.memory.nodes[node as usize].words;
+        if words.iter().any(|w| matches!(w.value, Value::Data(_))) {
+            set("val", &[of]);
+        }
+    }
+    for (pointer, was) in fragment.pointers.iter().zip(&walker.was) {
+        if let Some(at) = node(walker.memory.shared(pointer.0)) {
+            set(&pointer.1, &[object(at)]);
+        }
+        for &at in was {
+            set(&format!("was[{}]", pointer.1), &[object(at)]);
+        }
+    }
+    if fragment.sequence != Sequence::Nothing {
+        let first = match fragment.sequence {
+            Sequence::Stack => "s.top",
+            Sequence::Queue | Sequence::Nothing => "s.pos",
+        };
+        for (name, at) in [(first, walker.first), ("s.last", walker.last)] {
+            if let Some(at) = at {
+                set(name, &[object(at)]);
+            }
+        }
+        walker
+            .entered
+            .iter()
+            .for_each(|&n| set("com", &[object(n)]));
+        walker.left.iter().for_each(|&n| set("dq", &[object(n)]));
+        for (&from, &to) in &walker.next {
+            set("s.next", &[object(from), object(to)]);
+        }
+    }
+    // Whose turn it is; where anybody may go on, it may be the first.
+    set("run", &[walker.busy.unwrap_or(0)]);
+    for (thread, call) in walker.calls.iter().enumerate() {
+        set("is_thread", &[thread]);
+        set(&format!("id[t{thread}]"), &[thread]);
+        for (id, lock) in &fragment.locks {
+            if walker.memory.shared(*id) == Value::Holder(thread as u32) {
+                set(&format!("hold[{lock}]"), &[thread]);
+            }
+        }
+        let place = call.as_ref().and_then(|call| walker.place(call));
+        let label = place.map_or("idle", |l| &fragment.locations[l].name);
+        set(&format!("at[{label}]"), &[thread]);
+        if let Some(call) = call {
+            of_call(fragment, walker, call, thread, &object, &mut set);
+        }
+    }
+    define(voc, &mut world);
+    world
+}
+
+/// What is known of a call.
+fn of_call(
+    fragment: &Fragment<'_>,
+    walker: &Walker<'_>,
+    call: &Call,
+    thread: usize,
+    object: &dyn Fn(u32) -> usize,
+    set: &mut dyn FnMut(&str, &[usize]),
+) {
+    for (v, variable) in fragment.variables.iter().enumerate() {
+        if variable.method == call.method
+            && let Some(at) = walker.points(call, v)
+        {
+            set(&variable.name, &[thread, object(at)]);
+        }
+    }
+    for (flag, holds) in [
+        ("done", call.done),
+        ("rempty", call.empty),
+        ("noted", call.noted),
+    ] {
+        if holds {
+            set(flag, &[thread]);
+        }
+    }
+    if let Some(result) = call.result {
+        set("res", &[thread, object(result)]);
+    }
+}

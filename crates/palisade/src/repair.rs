@@ -1,0 +1,126 @@
+//! *Repair*: the fewest fences (RMA: flushes) that make a program right, as a patch of its
+//! text, proved.
+//!
+//! ```
+//! use palisade::{Model, Verdict};
+//!
+//! let text = "shared x = 0; shared y = 0;
+//! thread left { local a; x = 1; a = y; }
+//! thread right { local b; y = 1; b = x; }
+//! finally left.a == 1 || right.b == 1;
+//! ";
+//! let repaired = palisade::repair("sb.pal".as_ref(), text, Model::Tso)?;
+//! assert_eq!(repaired.verdict, Verdict::Holds);
+//! assert!(repaired.synthesis.is_minimum);
+//! assert_eq!(repaired.patched.matches("fence;").count(), 2);
+//! # Ok::<(), palisade::Diagnostics>(())
+//! ```
+
+use std::path::{Path, PathBuf};
+
+pub use palisade_fences::{
+    End, Language, Level, Options, Placement, Plan, Repaired, Rule, Search, Site, Spelling, diff,
+    nouns,
+};
+use palisade_fences::{repair as repaired, sites, useful};
+use palisade_frontend::{Diagnostics, Gapped, c};
+use palisade_program::{Model, Program, Side};
+
+/// Which flushes are looked at (RMA).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Flushes {
+    /// One after every remote operation.
+    #[default]
+    All,
+    /// Those that the program has.
+    Own,
+}
+
+/// A program with places for fences or flushes.
+pub struct Candidates {
+    /// The program as it is.
+    pub program: Program,
+    gapped: Gapped,
+    model: Model,
+    path: PathBuf,
+    options: c::Options,
+}
+
+impl Candidates {
+    /// Reads a program, with a place for a fence wherever one can matter under `model`.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn read(
+        path: &Path,
+        text: &str,
+        model: Model,
+        flushes: Flushes,
+        options: &c::Options,
+    ) -> Result<Self, Diagnostics> {
+        let program = crate::read_c(path, text, options)?;
+        let load = |wanted: &dyn Fn(&palisade_program::Gap) -> bool| {
+            palisade_frontend::load_gapped_with(path, text, options, wanted)
+        };
+        let gapped = match (model, flushes) {
+            (Model::Rma, Flushes::All) => load(&|g| g.flush.is_some() && g.side == Side::After)?,
+            (Model::Rma, Flushes::Own) => load(&|g| g.flush.is_some() && g.side == Side::At)?,
+            (Model::Sc | Model::Tso | Model::Pso, _) => {
+                let all = load(&|_| true)?;
+                let kept = useful(&all.program, &all.gaps);
+                load(&|gap| kept.contains(&gap.at))?
+            }
+        };
+        Ok(Self {
+            program,
+            gapped,
+            model,
+            path: path.to_owned(),
+            options: options.clone(),
+        })
+    }
+
+    /// What is to be decided, and what it costs.
+    pub fn plan(&self, rule: &Rule) -> Plan<'_> {
+        let program = &self.gapped.program;
+        Plan::new(program, self.model, sites(program, &self.gapped.gaps), rule)
+    }
+
+    /// How fences are written in the program's language.
+    pub fn spelling(&self) -> Spelling {
+        match self.path.extension().and_then(|e| e.to_str()) {
+            Some("c" | "i") => Spelling::c(),
+            Some("rmm") => Spelling::rmm(),
+            Some(_) | None => Spelling::pal(),
+        }
+    }
+
+    /// Finds the cheapest fences of the plan, patches the text, and proves the result.
+    pub fn repair(&self, plan: &Plan<'_>, spelling: Spelling, options: &Options) -> Repaired {
+        let read = |text: &str| crate::read_c(&self.path, text, &self.options).ok();
+        let language = Language {
+            spelling,
+            read: &read,
+        };
+        repaired(plan, &self.program.source, &language, options)
+    }
+}
+
+/// Repairs a program under `model`, with everything else as usual.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn repair(path: &Path, text: &str, model: Model) -> Result<Repaired, Diagnostics> {
+    let options = c::Options::default();
+    let candidates = Candidates::read(path, text, model, Flushes::All, &options)?;
+    let options = Options {
+        verify: palisade_verify::Options {
+            model,
+            falsify: model != Model::Rma,
+            ..palisade_verify::Options::default()
+        },
+        ..Options::default()
+    };
+    let plan = candidates.plan(&Rule::Count);
+    Ok(candidates.repair(&plan, candidates.spelling(), &options))
+}
