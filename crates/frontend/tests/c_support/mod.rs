@@ -4,7 +4,7 @@ use std::path::Path;
 
 use palisade_frontend::c::{self, Options};
 use palisade_machine::explore;
-use palisade_program::{Model, Program, Source, Verdict};
+use palisade_program::{Model, Program, Source, Unknown, Verdict};
 
 /// What every program starts with: it is preprocessed already.
 const PRELUDE: &str = "\
@@ -44,6 +44,7 @@ pub(crate) fn verdict(text: &str) -> String {
             Verdict::Holds => "holds".to_owned(),
             Verdict::Violated(v) if v.message == "reach_error is called" => "violated".to_owned(),
             Verdict::Violated(v) => v.message,
+            Verdict::Unknown(why @ Unknown::Unsupported(..)) => why.to_string(),
             Verdict::Unknown(why) => format!("unknown: {why}"),
         },
     }
