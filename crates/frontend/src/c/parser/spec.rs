@@ -502,7 +502,7 @@ impl Parser {
                 _ => Type::UINT,
             });
         }
-        let (mut next, mut negative, mut large, mut wide) = (0_i128, false, false, false);
+        let (mut next, mut least, mut most) = (0_i128, 0_i128, 0_i128);
         while !self.eat("}") {
             let (name, _) = self.identifier()?;
             self.attributes()?;
@@ -511,24 +511,31 @@ impl Parser {
                 next = constant(&e).ok_or_else(|| not_constant(e.span))?;
             }
             self.bind(&name, Meaning::Enumerator(next));
-            negative |= next < 0;
-            large |= next > i128::from(i32::MAX);
-            wide |= !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(&next);
+            (least, most) = (least.min(next), most.max(next));
             next += 1;
             if !self.eat(",") && !self.is("}") {
                 return Err(self.unexpected("`,` or `}`"));
             }
         }
-        // As gcc does: unsigned unless some constant is negative.
-        let ty = Type::Int {
-            bits: if wide || (negative && large) { 64 } else { 32 },
-            signed: negative,
-        };
         self.attributes()?;
-        if self.attributes.is_packed {
-            let error = Diagnostic::error(self.span(), "unsupported: a packed enum");
-            return Err(error.help("leave out the attribute"));
-        }
+        // As gcc does: unsigned unless some constant is negative, and as wide as `int` at
+        // least unless it is packed.
+        let signed = least < 0;
+        let widths: &[u8] = if self.attributes.is_packed {
+            &[8, 16, 32]
+        } else {
+            &[32]
+        };
+        let fits = |bits: &&u8| {
+            let (lo, hi) = Type::Int {
+                bits: **bits,
+                signed,
+            }
+            .range();
+            lo <= least && most <= hi
+        };
+        let bits = widths.iter().find(fits).copied().unwrap_or(64);
+        let ty = Type::Int { bits, signed };
         if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
             scope.tags.insert(tag, Tag::Enum(ty.clone()));
         }
