@@ -68,7 +68,7 @@ struct Record {
 }
 
 /// The type of a variable or member.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Scalar(&'static str),
     Record(usize),
@@ -479,7 +479,7 @@ impl Random {
         let (p, name, len) = (self.label("w"), array.name.clone(), array.len);
         let ty = self.type_name(&array.kind);
         let e = self.expr(1);
-        let (member, _) = self.within(String::new(), array.kind.clone(), 0);
+        let (member, _) = self.within(String::new(), array.kind, 0);
         let (to, _) = self.place();
         match self.rng.below(3) {
             0 => format!(
@@ -600,7 +600,7 @@ impl Random {
         let mut body = String::new();
         self.calls = 1;
         self.declare_locals(&mut body);
-        for _ in 0..1 + self.rng.below(3) {
+        for _ in 0..=self.rng.below(3) {
             let s = self.statement(1);
             let _ = writeln!(body, "  {s}");
         }
@@ -615,7 +615,7 @@ impl Random {
     }
 
     fn declare_locals(&mut self, body: &mut String) {
-        for v in 0..1 + self.rng.below(3) {
+        for v in 0..=self.rng.below(3) {
             let variable = Variable {
                 name: format!("v{v}"),
                 kind: self.kind(),
@@ -633,7 +633,7 @@ impl Random {
 
     /// The program: `unsigned long pN_run(void)`.
     fn program(mut self) -> (String, bool) {
-        for _ in 0..1 + self.rng.below(3) {
+        for _ in 0..=self.rng.below(3) {
             self.record();
         }
         for g in 0..3 + self.rng.below(3) {
@@ -653,7 +653,7 @@ impl Random {
             let _ = writeln!(self.text, "{word} {text};");
             self.globals.push(variable);
         }
-        for _ in 0..1 + self.rng.below(3) {
+        for _ in 0..=self.rng.below(3) {
             self.function();
         }
         let mut body = String::new();

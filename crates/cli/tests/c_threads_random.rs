@@ -16,7 +16,9 @@ use palisade_frontend::c::{self, Options};
 use palisade_program::{Model, Source, Verdict};
 
 /// Runs of each compiled program.
-const RUNS: usize = 60;
+const RUNS: usize = 200;
+/// Waits for a while, in the compiled program.
+const SPIN: &str = "SPIN;";
 
 const SHARED: [&str; 5] = ["x", "y", "z", "s.m", "a[1]"];
 
@@ -64,12 +66,12 @@ impl Random {
     /// Declarations and the two threads; results of main's thread are in `r`, the other's in `q`.
     fn program(&mut self) -> String {
         let mut text = "int x, y, z, a[2], p[2], q[2]; struct { char c; int m; } s;
-static int bump(int *v) { return (*v)++; } static int two(int f, int g) { return f * 3 + g; }\n"
+static int bump(int *v) { int old = *v; SPIN; *v = old + 1; return old; } static int two(int f, int g) { return f * 3 + g; }\n"
             .to_owned();
         for (name, results) in [("first", "p"), ("second", "q")] {
             let mut body = String::new();
-            for _ in 0..1 + self.0.below(2) {
-                let _ = writeln!(body, "  {}", self.statement());
+            for _ in 0..=self.0.below(3) {
+                let _ = writeln!(body, "  {SPIN} {}", self.statement());
             }
             let _ = writeln!(
                 text,
@@ -87,11 +89,11 @@ fn observed(program: &str) -> BTreeSet<Vec<i64>> {
     let zero = RESULTS.map(|r| format!("{r} = 0; ")).concat();
     let print = RESULTS.map(|r| format!("printf(\"%d \", {r}); ")).concat();
     let text = format!(
-        "#include <pthread.h>\n#include <stdio.h>\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static pthread_barrier_t go;\n{program}
-static void *other(void *unused) {{ pthread_barrier_wait(&go); return second(0); }}
-int main(void) {{ pthread_barrier_init(&go, 0, 2);
-  for (int i = 0; i < {RUNS}; i++) {{ {zero} pthread_t t; pthread_create(&t, 0, other, 0);
-    pthread_barrier_wait(&go); first(0); pthread_join(t, 0); {print} printf(\"\\n\"); }} }}\n"
+        "#include <pthread.h>\n#include <stdio.h>\n#define SPIN for (volatile int i = rand_r(&seed) % 8 * 40; i > 0; i--)\n#include <stdlib.h>\nstatic __thread unsigned seed;\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int ready, go;\n{program}
+static void *other(void *unused) {{ seed = (unsigned long)unused; __atomic_store_n(&ready, 1, 5); while (!__atomic_load_n(&go, 5)) ; return second(0); }}
+int main(void) {{
+  for (int i = 0; i < {RUNS}; i++) {{ {zero} ready = go = 0; pthread_t t; pthread_create(&t, 0, other, (void *)(7ul + i));
+    while (!__atomic_load_n(&ready, 5)) ; __atomic_store_n(&go, 1, 5); first(0); pthread_join(t, 0); {print} printf(\"\\n\"); }} }}\n"
     );
     let folder = tempfile::tempdir().expect("a folder for the program");
     let (source, binary) = (folder.path().join("p.c"), folder.path().join("p"));
@@ -126,7 +128,8 @@ fn is_found(program: &str, results: &[i64]) -> Result<bool, String> {
         "extern void reach_error(void); typedef unsigned long pthread_t; typedef struct {{ int x; }} pthread_mutex_t; pthread_mutex_t m;\n{program}
 int main(void) {{ pthread_t t; pthread_create(&t, 0, second, 0); first(0); pthread_join(t, 0); if ({}) reach_error(); }}\n",
         same.join(" && ")
-    );
+    )
+    .replace(SPIN, "");
     let source = Source::new("test.i", text);
     let parsed = c::parse(Path::new("test.i"), &source, &Options::default());
     let program = parsed.map_err(|d| d.items[0].message.clone())?.program;

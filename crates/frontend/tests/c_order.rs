@@ -221,7 +221,7 @@ fn no_choice_where_nobody_can_notice() {
 
 #[test]
 fn too_many_orders_are_unknown() {
-    let sum = vec!["next()"; 10].join(" + ");
+    let sum = ["next()"; 10].join(" + ");
     in_main(&[(
         &format!("check({sum} == 45);"),
         "unsupported: an expression with too many orders of evaluation (use separate statements)",
