@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use palisade_linearize::lockstep::translate;
+use palisade_linearize::lockstep::{Nodes, translate};
 use palisade_linearize::prove::{Interleaving, Options, prove};
 use palisade_linearize::{Found, Search, check_commits, explore, timeline};
 use palisade_program::heap::{Program, Specification};
@@ -401,14 +401,14 @@ fn in_lockstep(program: &Program) -> Option<bool> {
         max_states: 5_000,
         ..palisade_verify::Options::default()
     };
-    let choices = translate(program, &[]).ok()?.choices.len();
+    let choices = translate(program, &[], Nodes::Any).ok()?.choices.len();
     let mut ways: Vec<Vec<usize>> = vec![Vec::new()];
     if (1..=3).contains(&choices) {
         let all = 0..1_usize << choices;
         ways.extend(all.map(|way| (0..choices).map(|i| way >> i & 1).collect()));
     }
     let mut proved = ways.iter().map(|picks| {
-        let made = translate(program, picks).ok()?;
+        let made = translate(program, picks, Nodes::Any).ok()?;
         let report = palisade_verify::verify(&made.program, &options);
         Some(matches!(report.verdict, Verdict::Holds))
     });

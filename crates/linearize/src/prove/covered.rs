@@ -186,3 +186,103 @@ fn of_call(
         set("res", &[thread, object(result)]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use palisade_program::Source;
+    use palisade_shape::analysis::{self, Input, analyse};
+    use palisade_shape::engine::Limits;
+    use palisade_shape::verdict::Verdict;
+
+    use super::*;
+    use crate::prove::spin::with_locks;
+    use crate::prove::{Apart, Interleaving, Level, Text, model, plain};
+
+    const STACK: &str = "
+spec stack; struct node { node next; data value; }
+shared node first; shared lock l;
+init { node n = new node; cas(first, null, n); cas(first, n, null); }
+method push(data v) {
+    node n = new node; n.value = v;
+    lock(l); n.next = first; first = n; commit; unlock(l);
+}
+method pop() returns data {
+    node t; data v;
+    lock(l); t = first; commit when t == null;
+    if (t == null) { unlock(l); return empty; }
+    first = t.next; commit; unlock(l);
+    v = t.value; return v;
+}";
+
+    const RING: &str = "
+spec none; circular struct node { node next; } shared node x;
+init {
+    node first = new node; node last = first; node n;
+    while (*) { n = new node; last.next = n; last = n; }
+    last.next = first; x = first;
+}
+never x == null;
+method inc() { node a, b; do { a = x; b = a.next; } while (!cas(x, a, b)); }";
+
+    fn analysed(text: &Text, changed: &str) -> Option<Analysis> {
+        let program = Input {
+            name: "model.tvp",
+            text: changed,
+        };
+        let structures = Input {
+            name: "model.tvs",
+            text: &text.structures,
+        };
+        let settings = analysis::Options {
+            limits: Limits {
+                structures: Some(2_000),
+                messages: Some(1),
+                ..Limits::default()
+            },
+            ..analysis::Options::default()
+        };
+        analyse(program, structures, &settings).ok()
+    }
+
+    /// Models in which one update, or one edge between two labels, is missing: of those that are
+    /// proved, random runs of the program show most.
+    #[test]
+    fn models_that_forget_something_do_not_cover_the_runs() {
+        let (mut proved, mut caught) = (0, 0);
+        for source in [STACK, RING] {
+            let parsed = palisade_frontend::heap::parse(Source::new("test.pal", source));
+            let program = parsed.expect("it is a program").program;
+            let program = plain::plain(&with_locks(&program)).expect("it is supported");
+            let fragment = Fragment::of(&program, Interleaving::Full).expect("it is supported");
+            let options = Options::default();
+            let lists = crate::prove::lists(&fragment);
+            let text = model::text(&fragment, &options, Apart::Nothing, Level::Ghosts, lists);
+            let whole = analysed(&text, &text.program).expect("it can be read");
+            assert!(matches!(whole.verdict, Verdict::Holds { .. }));
+            assert_eq!(objection(&fragment, &options, &whole), None);
+            let lines: Vec<&str> = text.program.lines().collect();
+            for (number, line) in lines.iter().enumerate() {
+                let update = line.starts_with("    ") && line.contains(") = ");
+                if !update || line.contains("run(t)") {
+                    continue;
+                }
+                let mut fewer = lines.clone();
+                fewer.remove(number);
+                let changed = fewer.join("\n");
+                let Some(analysis) = analysed(&text, &changed) else {
+                    continue;
+                };
+                if matches!(analysis.verdict, Verdict::Holds { .. }) {
+                    proved += 1;
+                    let found = objection(&fragment, &options, &analysis);
+                    caught += u32::from(found.is_some());
+                    if found.is_none() {
+                        println!("not noticed: {}", line.trim());
+                    }
+                }
+            }
+        }
+        println!("{caught} of {proved} wrong models that are proved are noticed");
+        assert!(proved > 5 && caught * 10 >= proved * 8);
+    }
+}
