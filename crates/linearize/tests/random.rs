@@ -105,7 +105,7 @@ fn parsed(text: &str) -> Program {
 #[test]
 fn what_is_proved_has_no_wrong_run() {
     let soak = std::env::var("PALISADE_SOAK").ok();
-    let count = soak.and_then(|count| count.parse().ok()).unwrap_or(300);
+    let count = soak.and_then(|count| count.parse().ok()).unwrap_or(100);
     let (mut proved, mut wrong, mut open, mut refused) = (0, 0, 0, 0);
     for seed in 0..count {
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (seed + 1) << 20);
