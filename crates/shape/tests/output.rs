@@ -89,3 +89,34 @@ fn a_message_comes_with_its_trace_and_structure() {
         "{report}"
     );
 }
+
+/// An action that only larger worlds than are looked at can take: the verdict says that it was not
+/// confirmed, and so does a note.
+#[test]
+fn actions_that_no_small_world_takes_are_told() {
+    let names: Vec<String> = (0..9).map(|i| format!("v{i}")).collect();
+    let mut apart = Vec::new();
+    for (i, a) in names.iter().enumerate() {
+        apart.extend(names[i + 1..].iter().map(|b| format!("{a} != {b}")));
+    }
+    let nine = format!("E({}) {}", names.join(", "), apart.join(" & "));
+    let program = format!(
+        "%p busy()\n%%\n%action start() {{ {{ busy() = 1 }} }}\n\
+         %action nine() {{ %p {nine} {{ busy() = 0 }} }}\n%%\na start() b\nb nine() c\n"
+    );
+    let p = Input {
+        name: "p.tvp",
+        text: &program,
+    };
+    let s = Input {
+        name: "s.tvs",
+        text: "%n = {u}\n%p = { sm = {u:1/2} }\n",
+    };
+    let a = analyse(p, s, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let said = text(&a);
+    assert!(said.contains("1 of 2 actions)"), "{said}");
+    assert!(
+        said.contains("note: 1 of 2 actions rest on the analysis alone"),
+        "{said}"
+    );
+}

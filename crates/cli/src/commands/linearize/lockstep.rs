@@ -38,14 +38,25 @@ pub(super) fn attempt(
     context: &Context,
     program: &Program,
 ) -> Result<Attempt, Unsupported> {
-    let (mut report, more_runs) = with_nodes(args, context, program, Nodes::Any)?;
+    let (mut report, made) = with_nodes(args, context, program, Nodes::Any)?;
     // A run in which two nodes have one number says nothing of the program.
-    if more_runs && !matches!(report.verdict, Verdict::Holds) && context.limits.stopped().is_none()
+    if made.has_more_runs
+        && !matches!(report.verdict, Verdict::Holds)
+        && context.limits.stopped().is_none()
     {
         (report, _) = with_nodes(args, context, program, Nodes::Counted)?;
     }
     Ok(match &report.verdict {
         Verdict::Holds => Attempt::Proved(Box::new(proved(program, &report))),
+        // Another way of the specification may explain the run.
+        Verdict::Violated(violation) if !made.choices.is_empty() => {
+            let line = program.source.position(violation.span.start).line;
+            let message = &violation.message;
+            Attempt::Failed(vec![format!(
+                "no proof: no way of the specification was found that explains all runs: {message} \
+                 (line {line})"
+            )])
+        }
         Verdict::Violated(violation) => {
             let line = program.source.position(violation.span.start).line;
             let message = &violation.message;
@@ -60,14 +71,13 @@ pub(super) fn attempt(
     })
 }
 
-/// The best report over the ways of resolving the specification's choices, and whether the
-/// translation has more runs than the program.
+/// The best report over the ways of resolving the specification's choices, and the translation.
 fn with_nodes(
     args: &LinearizeArgs,
     context: &Context,
     program: &Program,
     nodes: Nodes,
-) -> Result<(Report, bool), Unsupported> {
+) -> Result<(Report, Lockstep), Unsupported> {
     let made = translate(program, &[], nodes)?;
     let mut report = prove(args, context, &made, nodes);
     for picks in ways(&made.choices) {
@@ -79,7 +89,7 @@ fn with_nodes(
             report = picked;
         }
     }
-    Ok((report, made.has_more_runs))
+    Ok((report, made))
 }
 
 fn words(program: &Program, why: &Unknown) -> String {
