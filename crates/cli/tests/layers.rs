@@ -32,7 +32,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("fences", &["program", "verify", "machine"]),
     ("shape", &["program"]),
-    ("linearize", &["program", "shape"]),
+    ("linearize", &["program", "shape", "verify"]),
     ("report", &["program", "verify", "shape"]),
     // The library for users: what reads, decides and shows, together.
     (

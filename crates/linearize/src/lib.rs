@@ -20,8 +20,10 @@
 //! | [`witness`], `history` | the run that was found, run again; its history, checked again |
 //! | [`timeline`] | a witness as text |
 //! | [`points`] | where calls can be said to take effect |
+//! | [`mod@check`] | search, commit points and proof: the verdict |
 
 mod canonical;
+pub mod check;
 mod code;
 pub mod explore;
 mod history;

@@ -35,6 +35,7 @@
 //! | [`races`] | data races of C programs that a short search finds |
 
 pub mod certificate;
+pub mod linearize;
 pub mod litmus;
 pub mod races;
 pub mod repair;
@@ -43,7 +44,6 @@ pub mod trace;
 use std::path::Path;
 
 pub use palisade_frontend::{Diagnostic, Diagnostics, c};
-pub use palisade_linearize as linearize;
 pub use palisade_machine as machine;
 pub use palisade_machine::explore;
 pub use palisade_program::{

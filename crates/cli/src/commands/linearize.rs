@@ -1,38 +1,27 @@
-//! `palisade linearize`: whether a data structure is linearizable. All runs within
-//! bounds are searched for a history that no order of its calls explains.
+//! `palisade linearize`: whether a data structure is linearizable
+//! ([`palisade_linearize::check`] decides).
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
+use anyhow::Context as _;
 use palisade_frontend::heap;
-use palisade_linearize::points::{Points, Suggestion, applied, suggest};
+use palisade_linearize::check::{Checked, Question, Verdict, check, lockstep, proof};
+use palisade_linearize::prove::{self, Interleaving, Proof, Soft};
 use palisade_linearize::witness::Kind;
-use palisade_linearize::{
-    Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
-};
-use palisade_program::heap::{Program, Specification, print};
-use palisade_program::{Source, Unknown};
-use palisade_report::{Document, Ink, Outcome, Stats};
+use palisade_linearize::{Options, Reclaim, Witness, timeline};
+use palisade_program::Source;
+use palisade_program::heap::{Program, print};
+use palisade_report::{Document, Ink, Outcome, Stats, listing};
+use palisade_shape::draw;
 use serde_json::{Value, json};
 
-mod lockstep;
-mod proof;
-
-use self::proof::Attempt;
 use crate::CommandResult;
-use crate::args::{FreeArg, LinearEmitArg, LinearizeArgs};
+use crate::args::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};
 use crate::context::{self, Context};
-use crate::input;
-use crate::progress::Progress;
-
-/// Bounds of the searches about commit points: they are many, and a wrong point
-/// shows early.
-const COMMIT_THREADS: u32 = 2;
-const COMMIT_CALLS: u32 = 3;
-const COMMIT_STATES: usize = 100_000;
-
-/// Further calls, and states, of the search for a wrong run that the prover says there may be.
-const FURTHER_CALLS: u32 = 3;
-const FURTHER_STATES: usize = 200_000;
+use crate::progress::{self, Progress};
+use crate::{drawings, input};
 
 pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     let source = input::read(&args.file)?;
@@ -52,10 +41,14 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
         return Ok(match emitted(args, what, context, &program) {
             Ok(text) => emit(context, heading, &text),
             Err(why) => {
-                let result = unknown(why);
-                let text = text(args, context, &program, &options(args, context), &result);
-                context.print(&text, &document(heading, &program, &result));
-                result.outcome
+                let document = Document {
+                    verdict: Some("unknown"),
+                    reason: Some(why.clone()),
+                    ..heading
+                };
+                let word = context.style.paint(Ink::Doubt, "unknown");
+                context.print(&format!("{word}: {why}\n"), &document);
+                Outcome::Unknown
             }
         });
     }
@@ -66,12 +59,27 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("searching histories");
-    let result = judge(args, &program, &options, context);
+    let question = Question {
+        bounds: options.clone(),
+        proof: (!args.no_proof).then(|| proof_options(args, context)),
+        stopped: &|| context.limits.stopped(),
+        progress: Some(|at| {
+            progress::detail(format!(
+                "round {}, {} predicates, {} states",
+                at.round, at.predicates, at.states
+            ));
+        }),
+    };
+    let mut result = check(&program, &question);
     drop(progress);
-    let result = result.unwrap_or_else(|failure| failed(&failure));
+    if let Some(proof) = &result.proof {
+        let drawn = drawings_of(args, &program, proof);
+        let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
+        result.notes.extend(drawn);
+    }
     let text = text(args, context, &program, &options, &result);
     context.print(&text, &document(heading, &program, &result));
-    Ok(result.outcome)
+    Ok(outcome(&result))
 }
 
 /// What `--emit` asks for, or why there is none.
@@ -83,9 +91,11 @@ fn emitted(
 ) -> Result<String, String> {
     match what {
         LinearEmitArg::Program => Ok(print::program(program)),
-        LinearEmitArg::Tvp => proof::text(args, context, program).map(|(tvp, _)| tvp),
-        LinearEmitArg::Tvs => proof::text(args, context, program).map(|(_, tvs)| tvs),
-        LinearEmitArg::Lockstep => lockstep::text(program),
+        LinearEmitArg::Tvp => proof::text(program, &proof_options(args, context)).map(|t| t.0),
+        LinearEmitArg::Tvs => proof::text(program, &proof_options(args, context)).map(|t| t.1),
+        LinearEmitArg::Lockstep => {
+            lockstep::program(program).map(|program| listing::render(&program))
+        }
     }
 }
 
@@ -141,274 +151,73 @@ fn options_value(options: &Options) -> Value {
     })
 }
 
-/// What is known in the end.
-struct Judgement {
-    outcome: Outcome,
-    /// Why: what is violated, or what is missing.
-    reason: String,
-    /// The bounds, if nothing else stands between this and a verdict.
-    bound: Option<String>,
-    /// The run that violates.
-    witness: Option<Box<Witness>>,
-    notes: Vec<String>,
-    /// The program to prove, if nothing speaks against it: no bug was found, and no wrong
-    /// commit point. It has the commit points of the text, or those that were found.
-    may_hold: Option<Box<Program>>,
-    /// Whether the proof's certificate was checked, if it has one.
-    certified: Option<bool>,
-    states: u64,
-    transitions: u64,
-}
-
-fn unknown(reason: String) -> Judgement {
-    Judgement {
-        outcome: Outcome::Unknown,
-        reason,
-        bound: None,
-        witness: None,
-        notes: Vec::new(),
-        may_hold: None,
-        certified: None,
-        states: 0,
-        transitions: 0,
+fn proof_options<'c>(args: &LinearizeArgs, context: &'c Context) -> prove::Options<'c> {
+    prove::Options {
+        interleaving: match args.interleaving {
+            InterleavingArg::Full => Interleaving::Full,
+            InterleavingArg::Restricted => Interleaving::Restricted,
+        },
+        soft: match args.soft {
+            SoftArg::None => Soft::None,
+            SoftArg::Hand => Soft::Hand,
+            SoftArg::Auto => Soft::Found,
+            SoftArg::Over => Soft::Over,
+            SoftArg::All => Soft::All,
+        },
+        collapse: !args.no_collapse,
+        threads: args
+            .threads
+            .filter(|_| args.no_collapse)
+            .map(|n| n as usize),
+        cancel: Some(&context.limits.cancel),
+        ..prove::Options::default()
     }
 }
 
-fn failed(failure: &Failure) -> Judgement {
-    unknown(failure.to_string())
-}
-
-/// Searches runs, looks at the commit points if none is wrong, and then for a proof.
-fn judge(
+/// Draws what was asked for, or the structure that the proof failed at, into the folder that
+/// was given; says where. Without one nothing is written.
+fn drawings_of(
     args: &LinearizeArgs,
     program: &Program,
-    options: &Options,
-    context: &Context,
-) -> Result<Judgement, Failure> {
-    let search = stages::search(program, options)?;
-    let cost = (search.states, search.transitions);
-    let mut judgement = judged(program, options, context, search)?;
-    (judgement.states, judgement.transitions) = cost;
-    let claims = judgement.may_hold.take();
-    let searched = judgement.bound.is_some() && options.reclaim == Reclaim::Never;
-    match claims {
-        _ if args.no_proof => {}
-        Some(claims) => {
-            let found_points = !program.has_commits();
-            let beyond = try_proof(args, context, &claims, found_points, &mut judgement);
-            if beyond && let Some(found) = search_further(program, options, context)? {
-                judgement = found;
-            }
-        }
-        None if searched => judgement.notes.push(proof::not_tried(program)),
-        None => {}
+    proof: &Proof,
+) -> anyhow::Result<Option<String>> {
+    if let (Some(format), Some(folder)) = (args.dump, &args.out) {
+        let count = drawings::write(&proof.analysis, format, folder)?;
+        return Ok(Some(format!("{count} drawings in {}", folder.display())));
     }
-    if options.reclaim != Reclaim::Never && !program.frees() {
-        let note = "the program frees nothing: --free makes no difference but for leaks";
-        judgement.notes.push(note.to_owned());
-    }
-    Ok(judgement)
-}
-
-/// A violation in runs with more calls than were asked for: the prover says that there may be one.
-fn search_further(
-    program: &Program,
-    options: &Options,
-    context: &Context,
-) -> Result<Option<Judgement>, Failure> {
-    let further = Options {
-        calls: options.calls + FURTHER_CALLS,
-        max_states: options.max_states.min(FURTHER_STATES),
-        ..options.clone()
-    };
-    let search = stages::search(program, &further)?;
-    let cost = (search.states, search.transitions);
-    if !matches!(search.found, Found::Wrong(_)) {
+    let Some(message) = proof.analysis.fixpoint.messages.first() else {
         return Ok(None);
-    }
-    let mut judgement = judged(program, &further, context, search)?;
-    (judgement.states, judgement.transitions) = cost;
-    Ok(Some(judgement))
-}
-
-fn judged(
-    program: &Program,
-    options: &Options,
-    context: &Context,
-    search: Search,
-) -> Result<Judgement, Failure> {
-    let bounds = search.bounds;
-    match search.found {
-        Found::Wrong(witness) => {
-            let also = search.also.map(|also| {
-                let line = program.source.position(also.span.start).line;
-                format!(
-                    "another run: {} at line {line}",
-                    timeline::words(&also.what)
-                )
-            });
-            Ok(Judgement {
-                outcome: Outcome::Violated,
-                reason: timeline::words(&witness.what),
-                witness: Some(witness),
-                notes: also.into_iter().collect(),
-                ..unknown(String::new())
-            })
-        }
-        Found::Stopped(_) => {
-            let why = context.limits.stopped().unwrap_or(Unknown::Interrupted);
-            Ok(unknown(why.to_string()))
-        }
-        Found::Nothing => {
-            let bound = bounds_text(options, &bounds);
-            let reason = format!("no violation in runs of {bound}");
-            let mut judgement = Judgement {
-                bound: Some(bound),
-                ..unknown(reason)
-            };
-            // What was searched stands, whatever comes of the commit points.
-            if let Err(failure) = about_commits(program, options, &mut judgement) {
-                judgement.may_hold = None;
-                judgement.notes.push(format!("commit points: {failure}"));
-            }
-            Ok(judgement)
-        }
-    }
-}
-
-/// Beyond the bounds: a proof for any number of threads, nodes and values. Says whether there is
-/// a run that may be wrong.
-fn try_proof(
-    args: &LinearizeArgs,
-    context: &Context,
-    program: &Program,
-    found_points: bool,
-    judgement: &mut Judgement,
-) -> bool {
-    let attempt = proof::attempt(args, context, program);
-    let beyond = matches!(attempt, Attempt::Beyond(_));
-    match attempt {
-        Attempt::Proved(proved) => {
-            let threads = match args.threads.filter(|_| args.no_collapse) {
-                None => "any number of threads".to_owned(),
-                Some(n) => format!("{n} threads"),
-            };
-            judgement.outcome = Outcome::Holds;
-            judgement.bound = None;
-            let nodes = if program.structs.is_empty() {
-                ""
-            } else {
-                ", nodes"
-            };
-            judgement.reason = if program.specification == Specification::Nothing {
-                format!("for {threads}{}", nodes.replace(',', " and"))
-            } else {
-                format!("linearizable, for {threads}{nodes} and values")
-            };
-            judgement.certified = proved.certified.then_some(true);
-            // That points explain short runs is no news now; which ones were found is.
-            judgement.notes.retain(|_| found_points);
-            judgement.notes.extend(proved.notes);
-        }
-        Attempt::Failed(notes) | Attempt::Beyond(notes) => {
-            if let Some(why) = context.limits.stopped() {
-                judgement.notes.push(format!("no proof: {why}"));
-            } else {
-                judgement.notes.extend(notes);
-            }
-        }
-    }
-    beyond
-}
-
-fn bounds_text(options: &Options, touched: &[Bound]) -> String {
-    let (threads, calls) = (options.threads, options.calls);
-    let mut text = format!("{threads} threads with {calls} calls");
-    for bound in touched {
-        let more = match bound {
-            Bound::Nodes => format!("{} nodes", options.nodes),
-            Bound::LocalSteps => "short loops over locals".to_owned(),
-            Bound::Numbers => "numbers of 64 bits".to_owned(),
-            Bound::States => format!("{} states", options.max_states),
-        };
-        // Writing to a string does not fail.
-        let _ = write!(text, ", {more}");
-    }
-    text
-}
-
-/// Whether the commit points explain short runs; others if they do not.
-fn about_commits(
-    program: &Program,
-    options: &Options,
-    judgement: &mut Judgement,
-) -> Result<(), Failure> {
-    if program.specification == Specification::Nothing {
-        // The prover knows of no memory that is given back.
-        if options.reclaim == Reclaim::Never {
-            judgement.may_hold = Some(Box::new(program.clone()));
-        }
-        return Ok(());
-    }
-    let short = Options {
-        threads: options.threads.min(COMMIT_THREADS),
-        calls: options.calls.min(COMMIT_CALLS),
-        max_states: options.max_states.min(COMMIT_STATES),
-        ..options.clone()
     };
-    let (threads, calls) = (short.threads, short.calls);
-    if program.has_commits() {
-        match check_commits(program, &short)?.found {
-            Found::Nothing => {
-                if options.reclaim == Reclaim::Never {
-                    judgement.may_hold = Some(Box::new(program.clone()));
-                }
-                judgement.notes.push(format!(
-                    "the commit points explain all runs of {threads} threads with {calls} calls"
-                ));
-                return Ok(());
-            }
-            Found::Stopped(_) => return Ok(()),
-            Found::Wrong(witness) => {
-                let line = program.source.position(witness.span.start).line;
-                let what = timeline::words(&witness.what);
-                judgement
-                    .notes
-                    .push(format!("commit point: {what} (line {line})"));
-            }
-        }
-    }
-    match suggest(program, &short)? {
-        Points::Found(points) => {
-            let found = points.iter().map(|point| suggestion(&program.source, point));
-            judgement.notes.extend(found);
-            // Where the text claims nothing, these are the claims.
-            if !program.has_commits()
-                && options.reclaim == Reclaim::Never
-                && let Some(with_points) = applied(program, &points)
-                && matches!(check_commits(&with_points, &short)?.found, Found::Nothing)
-            {
-                judgement.may_hold = Some(Box::new(with_points));
-            }
-        }
-        Points::Cut => judgement
-            .notes
-            .push("the search for commit points was cut".to_owned()),
-        Points::None => judgement.notes.push(format!(
-            "no single access per `return` explains all runs of {threads} threads with {calls} calls"
-        )),
-    }
-    Ok(())
+    let Some(folder) = &args.out else {
+        let hint = "--out FOLDER draws the abstract structure at which the proof fails";
+        return Ok(Some(hint.to_owned()));
+    };
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let stem = Path::new(program.source.name()).file_stem();
+    let stem = stem.map_or("structure".into(), |stem| stem.to_string_lossy());
+    let path = folder.join(format!("palisade-{stem}.svg"));
+    let picture = draw::svg(&proof.analysis.model.vocabulary, &message.structure);
+    fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Some(format!(
+        "the abstract structure at which the proof fails is drawn in {}",
+        path.display()
+    )))
 }
 
-fn suggestion(source: &Source, point: &Suggestion) -> String {
-    format!(
-        "{}: calls that return at line {} can commit at line {}: {}",
-        point.method,
-        source.position(point.at_return.start).line,
-        source.position(point.span.start).line,
-        point.step
-    )
+fn outcome(result: &Checked) -> Outcome {
+    match result.verdict {
+        Verdict::Holds => Outcome::Holds,
+        Verdict::Violated(_) => Outcome::Violated,
+        Verdict::Unknown => Outcome::Unknown,
+    }
+}
+
+const fn word(result: &Checked) -> &'static str {
+    match result.verdict {
+        Verdict::Holds => "holds",
+        Verdict::Violated(_) => "violated",
+        Verdict::Unknown => "unknown",
+    }
 }
 
 /// The result for people.
@@ -417,14 +226,15 @@ fn text(
     context: &Context,
     program: &Program,
     options: &Options,
-    result: &Judgement,
+    result: &Checked,
 ) -> String {
     let mut text = String::new();
-    let (word, ink) = match result.outcome {
-        Outcome::Violated => ("violated", Ink::Bad),
-        Outcome::Done | Outcome::Holds => ("holds", Ink::Good),
-        Outcome::BadInput | Outcome::Unknown => ("unknown", Ink::Doubt),
+    let ink = match result.verdict {
+        Verdict::Violated(_) => Ink::Bad,
+        Verdict::Holds => Ink::Good,
+        Verdict::Unknown => Ink::Doubt,
     };
+    let word = word(result);
     // Writing to a string does not fail.
     let _ = write!(
         text,
@@ -432,7 +242,7 @@ fn text(
         context.style.paint(ink, word),
         result.reason
     );
-    if let Some(witness) = &result.witness {
+    if let Verdict::Violated(witness) = &result.verdict {
         let place = program.source.position(witness.span.start);
         let _ = writeln!(text, "\n  at {}:{place}\n", program.source.name());
         text.push_str(&timeline::text(witness, &program.source));
@@ -460,21 +270,18 @@ fn text(
 }
 
 /// The result for scripts.
-fn document(heading: Document, program: &Program, result: &Judgement) -> Document {
+fn document(heading: Document, program: &Program, result: &Checked) -> Document {
+    let witness = match &result.verdict {
+        Verdict::Violated(witness) => Some(witness),
+        Verdict::Holds | Verdict::Unknown => None,
+    };
     Document {
-        verdict: Some(match result.outcome {
-            Outcome::Violated => "violated",
-            Outcome::Done | Outcome::Holds => "holds",
-            Outcome::BadInput | Outcome::Unknown => "unknown",
-        }),
+        verdict: Some(word(result)),
         certified: result.certified,
-        replayed: result.witness.is_some().then_some(true),
+        replayed: witness.is_some().then_some(true),
         reason: Some(result.reason.clone()),
         bound: result.bound.clone(),
-        trace: result
-            .witness
-            .as_ref()
-            .map(|witness| trace_value(witness, &program.source)),
+        trace: witness.map(|witness| trace_value(witness, &program.source)),
         notes: result.notes.clone(),
         stats: Some(Stats {
             states: Some(result.states),

@@ -1,18 +1,14 @@
-//! The proof side of `palisade linearize` for objects without lists: the object and its
-//! specification as one program over integers, which `palisade verify`'s engine proves for any
-//! number of threads.
+//! The proof side for objects without lists: the object and its specification as one program
+//! over integers, which `palisade-verify` proves for any number of threads.
 
-use palisade_linearize::lockstep::{Lockstep, Nodes, translate};
-use palisade_linearize::prove::Unsupported;
 use palisade_program::heap::{Program, Specification};
 use palisade_program::{Count, Model, Unknown, Verdict};
-use palisade_report::listing;
-use palisade_verify::{Options, Report, verify};
+use palisade_verify::{Report, verify};
 
+use super::Question;
 use super::proof::{Attempt, Proved, unsupported};
-use crate::args::LinearizeArgs;
-use crate::context::Context;
-use crate::progress;
+use crate::lockstep::{Lockstep, Nodes, translate};
+use crate::prove::{Options, Unsupported};
 
 /// Rounds of refinement and abstract states of one attempt: what is proved at all is proved with
 /// few.
@@ -24,27 +20,30 @@ const STATES: usize = 400_000;
 /// Ways of resolving the specification's choices that are tried.
 const MOST_PICKS: usize = 64;
 
-/// Object and specification as one program, as text.
-pub(super) fn text(program: &Program) -> Result<String, String> {
-    match translate(program, &[], Nodes::Any) {
-        Ok(made) => Ok(listing::render(&made.program)),
-        Err(no) => Err(unsupported(program, &no)),
+/// Object and specification as one program.
+///
+/// # Errors
+/// What the prover does not support.
+pub fn program(object: &Program) -> Result<palisade_program::Program, String> {
+    match translate(object, &[], Nodes::Any) {
+        Ok(made) => Ok(made.program),
+        Err(no) => Err(unsupported(object, &no)),
     }
 }
 
 /// Tries to prove the program.
 pub(super) fn attempt(
-    args: &LinearizeArgs,
-    context: &Context,
+    question: &Question<'_>,
+    how: &Options<'_>,
     program: &Program,
 ) -> Result<Attempt, Unsupported> {
-    let (mut report, made) = with_nodes(args, context, program, Nodes::Any)?;
+    let (mut report, made) = with_nodes(question, how, program, Nodes::Any)?;
     // A run in which two nodes have one number says nothing of the program.
     if made.has_more_runs
         && !matches!(report.verdict, Verdict::Holds)
-        && context.limits.stopped().is_none()
+        && (question.stopped)().is_none()
     {
-        (report, _) = with_nodes(args, context, program, Nodes::Counted)?;
+        (report, _) = with_nodes(question, how, program, Nodes::Counted)?;
     }
     Ok(match &report.verdict {
         Verdict::Holds => Attempt::Proved(Box::new(proved(program, &report))),
@@ -73,18 +72,18 @@ pub(super) fn attempt(
 
 /// The best report over the ways of resolving the specification's choices, and the translation.
 fn with_nodes(
-    args: &LinearizeArgs,
-    context: &Context,
+    question: &Question<'_>,
+    how: &Options<'_>,
     program: &Program,
     nodes: Nodes,
 ) -> Result<(Report, Lockstep), Unsupported> {
     let made = translate(program, &[], nodes)?;
-    let mut report = prove(args, context, &made, nodes);
+    let mut report = prove(question, how, &made, nodes);
     for picks in ways(&made.choices) {
-        if matches!(report.verdict, Verdict::Holds) || context.limits.stopped().is_some() {
+        if matches!(report.verdict, Verdict::Holds) || (question.stopped)().is_some() {
             break;
         }
-        let picked = prove(args, context, &translate(program, &picks, nodes)?, nodes);
+        let picked = prove(question, how, &translate(program, &picks, nodes)?, nodes);
         if matches!(picked.verdict, Verdict::Holds) {
             report = picked;
         }
@@ -116,14 +115,14 @@ fn ways(choices: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep, nodes: Nodes) -> Report {
+fn prove(question: &Question<'_>, how: &Options<'_>, made: &Lockstep, nodes: Nodes) -> Report {
     let mut program = made.program.clone();
-    if let Some(threads) = args.threads.filter(|_| args.no_collapse) {
+    if let Some(threads) = how.threads.filter(|_| !how.collapse) {
         for template in &mut program.templates {
-            template.count = Count::Fixed(threads);
+            template.count = Count::Fixed(threads as u32);
         }
     }
-    let options = Options {
+    let options = palisade_verify::Options {
         model: Model::Sc,
         falsify: true,
         max_rounds: match nodes {
@@ -131,15 +130,10 @@ fn prove(args: &LinearizeArgs, context: &Context, made: &Lockstep, nodes: Nodes)
             Nodes::Counted => COUNTED_ROUNDS,
         },
         max_states: STATES,
-        deadline: context.limits.deadline,
-        cancel: context.limits.cancel.clone(),
-        progress: Some(|at| {
-            progress::detail(format!(
-                "round {}, {} predicates, {} states",
-                at.round, at.predicates, at.states
-            ));
-        }),
-        ..Options::default()
+        deadline: question.bounds.deadline,
+        cancel: question.bounds.cancel.clone().unwrap_or_default(),
+        progress: question.progress,
+        ..palisade_verify::Options::default()
     };
     verify(&program, &options)
 }

@@ -1,55 +1,24 @@
-//! The proof side of `palisade linearize`: any number of threads, nodes and values.
+//! The proof side: any number of threads, nodes and values, by shape analysis.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context as _, Result};
-use palisade_linearize::prove::{Interleaving, Options, Proof, Soft, Unsupported, prove};
 use palisade_program::Span;
 use palisade_program::heap::print::Names;
 use palisade_program::heap::{Program, Specification};
 use palisade_shape::analysis::Analysis;
-use palisade_shape::draw;
 use palisade_shape::verdict::Verdict;
 
-use super::lockstep;
-use crate::args::{InterleavingArg, LinearizeArgs, SoftArg};
-use crate::context::Context;
-use crate::drawings;
-
-fn options<'c>(args: &LinearizeArgs, context: &'c Context) -> Options<'c> {
-    Options {
-        interleaving: match args.interleaving {
-            InterleavingArg::Full => Interleaving::Full,
-            InterleavingArg::Restricted => Interleaving::Restricted,
-        },
-        soft: match args.soft {
-            SoftArg::None => Soft::None,
-            SoftArg::Hand => Soft::Hand,
-            SoftArg::Auto => Soft::Found,
-            SoftArg::Over => Soft::Over,
-            SoftArg::All => Soft::All,
-        },
-        collapse: !args.no_collapse,
-        threads: args
-            .threads
-            .filter(|_| args.no_collapse)
-            .map(|n| n as usize),
-        cancel: Some(&context.limits.cancel),
-        ..Options::default()
-    }
-}
+use super::{Question, lockstep};
+use crate::prove::{Options, Proof, Unsupported, prove};
 
 /// The model as text: program and structure.
-pub(super) fn text(
-    args: &LinearizeArgs,
-    context: &Context,
-    program: &Program,
-) -> Result<(String, String), String> {
+///
+/// # Errors
+/// What the prover does not support.
+pub fn text(program: &Program, options: &Options<'_>) -> Result<(String, String), String> {
     // What is proved, or the last that was tried.
-    let proof = prove(program, &options(args, context));
+    let proof = prove(program, options);
     let made = proof.map_err(|no| unsupported(program, &no))?.text;
     Ok((made.program, made.structures))
 }
@@ -90,44 +59,48 @@ pub(super) enum Attempt {
     Beyond(Vec<String>),
 }
 
-/// Tries to prove the program.
-pub(super) fn attempt(args: &LinearizeArgs, context: &Context, program: &Program) -> Attempt {
-    match prove(program, &options(args, context)) {
+/// Tries to prove the program; with the shape analysis, if there was one.
+pub(super) fn attempt(
+    question: &Question<'_>,
+    options: &Options<'_>,
+    program: &Program,
+) -> (Attempt, Option<Box<Proof>>) {
+    match prove(program, options) {
         Ok(proof) => {
-            let drawn = drawings_of(args, program, &proof);
-            let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
             if proof.holds() {
-                let mut notes = vec![summary(&proof), obligations(&proof, program)];
-                notes.extend(drawn);
-                return Attempt::Proved(Box::new(Proved {
-                    notes,
+                let proved = Proved {
+                    notes: vec![summary(&proof), obligations(&proof, program)],
                     certified: false,
-                }));
+                };
+                return (Attempt::Proved(Box::new(proved)), Some(Box::new(proof)));
             }
             let mut notes = Vec::new();
-            let why = proof.reason.unwrap_or_default();
+            let why = proof.reason.clone().unwrap_or_default();
             notes.push(format!("no proof: {why}"));
             let complaints = proof.analysis.fixpoint.messages.iter();
             notes.extend(complaints.map(|m| {
                 let place = place(program, &proof.analysis, m.edge);
                 format!("the model may show: {}{place}", m.text)
             }));
-            notes.extend(drawn);
-            Attempt::Failed(notes)
+            (Attempt::Failed(notes), Some(Box::new(proof)))
         }
-        Err(no) => lockstep::attempt(args, context, program).unwrap_or_else(|also_no| {
-            let no = match program.specification {
-                Specification::Own(_) => Unsupported {
-                    what: format!("{}, with a specification of one's own,", also_no.what),
-                    ..also_no
-                },
-                Specification::Stack
-                | Specification::Queue
-                | Specification::Set
-                | Specification::Nothing => no,
-            };
-            Attempt::Failed(vec![unsupported(program, &no)])
-        }),
+        Err(no) => {
+            let tried = lockstep::attempt(question, options, program);
+            let attempt = tried.unwrap_or_else(|also_no| {
+                let no = match program.specification {
+                    Specification::Own(_) => Unsupported {
+                        what: format!("{}, with a specification of one's own,", also_no.what),
+                        ..also_no
+                    },
+                    Specification::Stack
+                    | Specification::Queue
+                    | Specification::Set
+                    | Specification::Nothing => no,
+                };
+                Attempt::Failed(vec![unsupported(program, &no)])
+            });
+            (attempt, None)
+        }
     }
 }
 
@@ -152,32 +125,6 @@ fn place(program: &Program, analysis: &Analysis, edge: usize) -> String {
         Some(line) if lines.len() == 1 => format!(", at `{title}` (line {line})"),
         Some(_) | None => format!(", at `{title}`"),
     }
-}
-
-/// Draws what was asked for, or the structure that the proof failed at, into the folder that
-/// was given; says where. Without one nothing is written.
-fn drawings_of(args: &LinearizeArgs, program: &Program, proof: &Proof) -> Result<Option<String>> {
-    if let (Some(format), Some(folder)) = (args.dump, &args.out) {
-        let count = drawings::write(&proof.analysis, format, folder)?;
-        return Ok(Some(format!("{count} drawings in {}", folder.display())));
-    }
-    let Some(message) = proof.analysis.fixpoint.messages.first() else {
-        return Ok(None);
-    };
-    let Some(folder) = &args.out else {
-        let hint = "--out FOLDER draws the abstract structure at which the proof fails";
-        return Ok(Some(hint.to_owned()));
-    };
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let stem = Path::new(program.source.name()).file_stem();
-    let stem = stem.map_or("structure".into(), |stem| stem.to_string_lossy());
-    let path = folder.join(format!("palisade-{stem}.svg"));
-    let picture = draw::svg(&proof.analysis.model.vocabulary, &message.structure);
-    fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(Some(format!(
-        "the abstract structure at which the proof fails is drawn in {}",
-        path.display()
-    )))
 }
 
 pub(super) fn unsupported(program: &Program, no: &Unsupported) -> String {
