@@ -156,8 +156,9 @@ impl Parser {
                 continue;
             };
             match word.trim_matches('_') {
-                "packed" | "aligned" | "ms_struct" | "gcc_struct" => {
+                name @ ("packed" | "aligned" | "ms_struct" | "gcc_struct") => {
                     self.attributes.is_packed = true;
+                    self.attributes.is_small |= name == "packed";
                 }
                 "mode" => self.attributes.mode = Some(self.mode_at(k + 2)),
                 name @ ("cleanup"
@@ -502,7 +503,7 @@ impl Parser {
                 _ => Type::UINT,
             });
         }
-        let (mut next, mut negative, mut large, mut wide) = (0_i128, false, false, false);
+        let (mut next, mut low, mut high) = (0_i128, 0_i128, 0_i128);
         while !self.eat("}") {
             let (name, _) = self.identifier()?;
             self.attributes()?;
@@ -511,22 +512,30 @@ impl Parser {
                 next = constant(&e).ok_or_else(|| not_constant(e.span))?;
             }
             self.bind(&name, Meaning::Enumerator(next));
-            negative |= next < 0;
-            large |= next > i128::from(i32::MAX);
-            wide |= !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(&next);
+            (low, high) = (low.min(next), high.max(next));
             next += 1;
             if !self.eat(",") && !self.is("}") {
                 return Err(self.unexpected("`,` or `}`"));
             }
         }
-        // As gcc does: unsigned unless some constant is negative.
-        let ty = Type::Int {
-            bits: if wide || (negative && large) { 64 } else { 32 },
-            signed: negative,
-        };
         self.attributes()?;
-        if self.attributes.is_packed {
-            let error = Diagnostic::error(self.span(), "unsupported: a packed enum");
+        // As gcc does: unsigned unless some constant is negative; packed, the least type
+        // that has all constants.
+        let least = if self.attributes.is_small { 8 } else { 32 };
+        let fits = |bits: &u8| {
+            let ty = Type::Int {
+                bits: *bits,
+                signed: low < 0,
+            };
+            ty.range().0 <= low && high <= ty.range().1
+        };
+        let bits = [8, 16, 32].into_iter().filter(|b| *b >= least).find(fits);
+        let ty = Type::Int {
+            bits: bits.unwrap_or(64),
+            signed: low < 0,
+        };
+        if self.attributes.is_packed && !self.attributes.is_small {
+            let error = Diagnostic::error(self.span(), "unsupported: an aligned enum");
             return Err(error.help("leave out the attribute"));
         }
         if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
