@@ -756,7 +756,13 @@ fn programs_compute_what_the_compilers_do() {
     let (mut decided, mut wrong) = (0, 0);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let all: Vec<usize> = (first..first + count).collect();
-    for numbers in all.chunks(40) {
+    for (done, numbers) in all.chunks(40).enumerate() {
+        if done > 0 && done % 25 == 0 {
+            println!(
+                "{} programs, {decided} decided, {wrong} differences",
+                done * 40
+            );
+        }
         let programs: Vec<_> = numbers
             .iter()
             .map(|n| {

@@ -90,8 +90,9 @@ fn layouts_that_are_not_known_are_unknown() {
             unknown,
         ),
         (
-            "enum __attribute__((packed)) e { A, B = 255 }; enum __attribute__((packed)) f { C = -1, D = 200 };
-             int main(void) { check(sizeof(enum e) == 1 && sizeof(enum f) == 2); }",
+            "enum __attribute__((packed)) e { A, B = -200 }; enum f { C } __attribute__((packed)); enum g { D = -1, E = 0x80000000 };
+             struct s { char c; enum e e; int i; } v;
+             int main(void) { check(sizeof(enum e) == 2 && sizeof(enum f) == 1 && sizeof(enum g) == 8); check((char *)&v.e - &v.c == 2); }",
             "holds",
         ),
         // Elements of an array of them are apart by whole objects all the same.

@@ -148,10 +148,19 @@ impl Code<'_, '_> {
         if splits(a, b) || splits(b, a) {
             return Some(Trouble::Unknown);
         }
-        if a.effects.is_call || b.effects.is_call {
-            return None;
-        }
-        let undefined = a.effects.certain_conflict(&b.effects)?;
+        // Functions are called one after another.
+        let own = |e: &'_ Event<'_>| -> Vec<Effects> {
+            let all = if e.pieces.is_empty() {
+                std::slice::from_ref(&e.effects)
+            } else {
+                &e.pieces
+            };
+            all.iter().filter(|p| !p.is_call).cloned().collect()
+        };
+        let (x, y) = (own(a), own(b));
+        let undefined = x
+            .iter()
+            .find_map(|p| y.iter().find_map(|q| p.certain_conflict(q)))?;
         Some(if a.pieces.is_empty() && b.pieces.is_empty() {
             Trouble::Undefined(undefined)
         } else {

@@ -108,6 +108,8 @@ struct Parser {
 struct Attributes {
     /// `packed`, `aligned`: it lies otherwise in memory.
     is_packed: bool,
+    /// `packed`, of an enum: it is as small as can be.
+    is_small: bool,
     /// `mode(QI)` and its kin: the integer has this many bits.
     mode: Option<u8>,
 }

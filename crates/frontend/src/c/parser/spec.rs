@@ -156,8 +156,9 @@ impl Parser {
                 continue;
             };
             match word.trim_matches('_') {
-                "packed" | "aligned" | "ms_struct" | "gcc_struct" => {
+                name @ ("packed" | "aligned" | "ms_struct" | "gcc_struct") => {
                     self.attributes.is_packed = true;
+                    self.attributes.is_small |= name == "packed";
                 }
                 "mode" => self.attributes.mode = Some(self.mode_at(k + 2)),
                 name @ ("cleanup"
@@ -502,7 +503,7 @@ impl Parser {
                 _ => Type::UINT,
             });
         }
-        let (mut next, mut least, mut most) = (0_i128, 0_i128, 0_i128);
+        let (mut next, mut low, mut high) = (0_i128, 0_i128, 0_i128);
         while !self.eat("}") {
             let (name, _) = self.identifier()?;
             self.attributes()?;
@@ -511,31 +512,32 @@ impl Parser {
                 next = constant(&e).ok_or_else(|| not_constant(e.span))?;
             }
             self.bind(&name, Meaning::Enumerator(next));
-            (least, most) = (least.min(next), most.max(next));
+            (low, high) = (low.min(next), high.max(next));
             next += 1;
             if !self.eat(",") && !self.is("}") {
                 return Err(self.unexpected("`,` or `}`"));
             }
         }
         self.attributes()?;
-        // As gcc does: unsigned unless some constant is negative, and as wide as `int` at
-        // least unless it is packed.
-        let signed = least < 0;
-        let widths: &[u8] = if self.attributes.is_packed {
-            &[8, 16, 32]
-        } else {
-            &[32]
+        // As gcc does: unsigned unless some constant is negative; packed, the least type
+        // that has all constants.
+        let least = if self.attributes.is_small { 8 } else { 32 };
+        let fits = |bits: &u8| {
+            let ty = Type::Int {
+                bits: *bits,
+                signed: low < 0,
+            };
+            ty.range().0 <= low && high <= ty.range().1
         };
-        let fits = |bits: &&u8| {
-            let (lo, hi) = Type::Int {
-                bits: **bits,
-                signed,
-            }
-            .range();
-            lo <= least && most <= hi
+        let bits = [8, 16, 32].into_iter().filter(|b| *b >= least).find(fits);
+        let ty = Type::Int {
+            bits: bits.unwrap_or(64),
+            signed: low < 0,
         };
-        let bits = widths.iter().find(fits).copied().unwrap_or(64);
-        let ty = Type::Int { bits, signed };
+        if self.attributes.is_packed && !self.attributes.is_small {
+            let error = Diagnostic::error(self.span(), "unsupported: an aligned enum");
+            return Err(error.help("leave out the attribute"));
+        }
         if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
             scope.tags.insert(tag, Tag::Enum(ty.clone()));
         }
