@@ -121,7 +121,7 @@ impl<A: Clone + PartialEq> Expr<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::wrap;
+    use crate::expr::apply_wrap;
 
     type E = Expr<()>;
 
@@ -147,7 +147,7 @@ mod tests {
                     for x in [least, least + 1, -3, 0, 3, most - 1, most] {
                         if (least..=most).contains(&x) {
                             let sum = i128::from(x) + i128::from(c);
-                            assert_eq!(e.eval(&|()| x), Ok(wrap(sum, bits, signed)), "{x} + {c}");
+                            assert_eq!(e.eval(&|()| x), apply_wrap(sum, bits, signed), "{x} + {c}");
                         }
                     }
                     let shown = E::Unary(UnOp::Wrap { bits, signed }, Box::new(plus(c)));

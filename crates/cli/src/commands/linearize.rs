@@ -187,7 +187,7 @@ fn judge(
 ) -> Result<Judgement, Failure> {
     let search = stages::search(program, options)?;
     let cost = (search.states, search.transitions);
-    let mut judgement = judged(program, options, context, search)?;
+    let mut judgement = judged(program, options, context, search);
     (judgement.states, judgement.transitions) = cost;
     let claims = judgement.may_hold.take();
     let searched = judgement.bound.is_some() && options.reclaim == Reclaim::Never;
@@ -226,17 +226,12 @@ fn search_further(
     if !matches!(search.found, Found::Wrong(_)) {
         return Ok(None);
     }
-    let mut judgement = judged(program, &further, context, search)?;
+    let mut judgement = judged(program, &further, context, search);
     (judgement.states, judgement.transitions) = cost;
     Ok(Some(judgement))
 }
 
-fn judged(
-    program: &Program,
-    options: &Options,
-    context: &Context,
-    search: Search,
-) -> Result<Judgement, Failure> {
+fn judged(program: &Program, options: &Options, context: &Context, search: Search) -> Judgement {
     let bounds = search.bounds;
     match search.found {
         Found::Wrong(witness) => {
@@ -247,17 +242,17 @@ fn judged(
                     timeline::words(&also.what)
                 )
             });
-            Ok(Judgement {
+            Judgement {
                 outcome: Outcome::Violated,
                 reason: timeline::words(&witness.what),
                 witness: Some(witness),
                 notes: also.into_iter().collect(),
                 ..unknown(String::new())
-            })
+            }
         }
         Found::Stopped(_) => {
             let why = context.limits.stopped().unwrap_or(Unknown::Interrupted);
-            Ok(unknown(why.to_string()))
+            unknown(why.to_string())
         }
         Found::Nothing => {
             let bound = bounds_text(options, &bounds);
@@ -271,7 +266,7 @@ fn judged(
                 judgement.may_hold = None;
                 judgement.notes.push(format!("commit points: {failure}"));
             }
-            Ok(judgement)
+            judgement
         }
     }
 }
