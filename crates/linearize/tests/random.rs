@@ -1,6 +1,8 @@
 //! Random programs over lists: what is proved has no violation in the runs that the search looks at,
 //! and the other way round: no program with a wrong run is proved. `PALISADE_SOAK=n` tries n.
 
+use std::fmt::Write;
+
 use palisade_linearize::prove::{Interleaving, Options, prove};
 use palisade_linearize::{Found, explore};
 use palisade_program::Source;
@@ -81,15 +83,15 @@ impl Random {
             "spec none; circular struct node { node next; } shared node x, y; shared lock l;\n"
                 .to_owned();
         let init = [self.block(0, true), self.block(0, true)].join(" ");
-        text += &format!("init {{ node a, b; {init} }}\n");
+        writeln!(text, "init {{ node a, b; {init} }}").expect("a string");
         for m in 0..=self.below(2) {
             let body = [self.block(0, false), self.block(0, false)].join(" ");
-            text += &format!("method m{m}() {{ node a, b; {body} }}\n");
+            writeln!(text, "method m{m}() {{ node a, b; {body} }}").expect("a string");
         }
         let op = self.of(&["==", "!="]);
         let other = self.of(&["y", "null"]);
         if self.below(4) > 0 {
-            text += &format!("never x {op} {other};\n");
+            writeln!(text, "never x {op} {other};").expect("a string");
         }
         text
     }

@@ -102,7 +102,7 @@ fn judge(program: &Program, question: &Question<'_>) -> Result<Checked, Failure>
     let options = &question.bounds;
     let search = stages::search(program, options)?;
     let cost = (search.states, search.transitions);
-    let mut judgement = judged(program, options, question, search)?;
+    let mut judgement = judged(program, options, question, search);
     (judgement.states, judgement.transitions) = cost;
     let claims = judgement.may_hold.take();
     let searched = judgement.bound.is_some() && options.reclaim == Reclaim::Never;
@@ -141,7 +141,7 @@ fn search_further(
     if !matches!(search.found, Found::Wrong(_)) {
         return Ok(None);
     }
-    let mut judgement = judged(program, &further, question, search)?;
+    let mut judgement = judged(program, &further, question, search);
     (judgement.states, judgement.transitions) = cost;
     Ok(Some(judgement))
 }
@@ -151,7 +151,7 @@ fn judged(
     options: &Options,
     question: &Question<'_>,
     search: Search,
-) -> Result<Checked, Failure> {
+) -> Checked {
     let bounds = search.bounds;
     match search.found {
         Found::Wrong(witness) => {
@@ -162,16 +162,16 @@ fn judged(
                     timeline::words(&also.what)
                 )
             });
-            Ok(Checked {
+            Checked {
                 reason: timeline::words(&witness.what),
                 verdict: Verdict::Violated(witness),
                 notes: also.into_iter().collect(),
                 ..unknown(String::new())
-            })
+            }
         }
         Found::Stopped(_) => {
             let why = (question.stopped)().unwrap_or(Unknown::Interrupted);
-            Ok(unknown(why.to_string()))
+            unknown(why.to_string())
         }
         Found::Nothing => {
             let bound = bounds_text(options, &bounds);
@@ -185,7 +185,7 @@ fn judged(
                 judgement.may_hold = None;
                 judgement.notes.push(format!("commit points: {failure}"));
             }
-            Ok(judgement)
+            judgement
         }
     }
 }

@@ -66,7 +66,9 @@ pub(super) fn objection(
                     if let Some(why) = unknown_to(analysis, location, &world) {
                         return Some(why);
                     }
-                    places.iter().for_each(|&l| looks[l] += 1);
+                    for &l in &places {
+                        looks[l] += 1;
+                    }
                     seen.insert(world);
                 }
             }
@@ -142,11 +144,12 @@ fn world(fragment: &Fragment<'_>, walker: &Walker<'_>, voc: &Vocabulary) -> Worl
                 set(name, &[object(at)]);
             }
         }
-        walker
-            .entered
-            .iter()
-            .for_each(|&n| set("com", &[object(n)]));
-        walker.left.iter().for_each(|&n| set("dq", &[object(n)]));
+        for &entered in &walker.entered {
+            set("com", &[object(entered)]);
+        }
+        for &left in &walker.left {
+            set("dq", &[object(left)]);
+        }
         for (&from, &to) in &walker.next {
             set("s.next", &[object(from), object(to)]);
         }
