@@ -25,10 +25,10 @@
 use crate::beyond::Beyond;
 use crate::buffer::Buffer;
 use crate::fingerprint::Fingerprint;
+use crate::interference::AccessLoc;
 use crate::state::StateVar;
-use crate::undisturbed::AccessLoc;
 use palisade_logic::Formula;
-use palisade_program::direct::StoreEdge;
+use palisade_program::unbuffered::StoreEdge;
 use palisade_program::{GlobalId, LocId, Model};
 
 /// What sort of argument a certificate makes. Planned are value sets of pending
@@ -63,13 +63,13 @@ pub struct Certificate {
     /// if it is of kind [`Kind::Views`], of any that many at a time.
     pub threads: u32,
     /// Stores that go to memory at once: the certificate speaks of the program in which
-    /// they do (the module `direct` has the rules).
+    /// they do (the module `unbuffered` has the rules).
     pub direct: Vec<StoreEdge>,
     /// Variables of which it knows nothing: it speaks of the program in which they are
-    /// forgotten ([`palisade_program::forget`] says why that is enough).
+    /// forgotten ([`palisade_program::projection`] says why that is enough).
     pub forgotten: Vec<GlobalId>,
     /// Locations at which threads access memory that nobody else accesses meanwhile: they
-    /// are no stops (the module `undisturbed` has the rules).
+    /// are no stops (the module `interference` has the rules).
     pub undisturbed: Vec<AccessLoc>,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
     pub beyond: Option<Beyond>,

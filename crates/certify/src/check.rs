@@ -9,12 +9,12 @@
 
 use crate::certificate::{Certificate, Kind};
 use crate::context::Context;
-use crate::direct::confirmed;
 use crate::fingerprint::Fingerprint;
+use crate::interference;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
-use crate::undisturbed;
+use crate::unbuffered::confirmed;
 use crate::views::{self, subject};
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
@@ -84,7 +84,7 @@ pub fn check(
     let started = Instant::now();
     let program = &*subject(program, certificate.kind);
     let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
-    undisturbed::admissible(program, certificate).map_err(Refusal::whole)?;
+    interference::admissible(program, certificate).map_err(Refusal::whole)?;
     if certificate.kind == Kind::Views {
         let (obligations, solver_calls) = views::check(program, certificate, options)?;
         return Ok(Checked {
@@ -97,7 +97,7 @@ pub fn check(
     admissible(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     wellformed(program, &instances, certificate).map_err(Refusal::whole)?;
-    if let Some(access) = undisturbed::disturbed(program, certificate).first() {
+    if let Some(access) = interference::disturbed(program, certificate).first() {
         return Err(Refusal::whole(Reason::Disturbed(access.1)));
     }
     let context = Context::new(program, certificate, instances);

@@ -13,8 +13,8 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
-//! | `direct` | stores that need no buffer |
-//! | `undisturbed` | accesses at which a thread need not stop |
+//! | `unbuffered` | stores that need no buffer |
+//! | `interference` | accesses at which a thread need not stop |
 //! | [`remote`], [`remote_atomic`] | pending remote operations |
 //! | [`fingerprint`] | which program a certificate is for |
 //! | [`stops`] | where a thread can be interrupted |
@@ -33,11 +33,11 @@ pub mod buffer;
 pub mod certificate;
 pub mod check;
 mod context;
-mod direct;
 mod expression;
 pub mod fingerprint;
 mod index;
 mod initial;
+mod interference;
 mod judge;
 mod names;
 pub mod parse;
@@ -50,7 +50,7 @@ pub mod state;
 mod steps;
 pub mod stops;
 mod token;
-mod undisturbed;
+mod unbuffered;
 mod views;
 mod wellformed;
 mod worker;
@@ -59,14 +59,14 @@ pub use beyond::{Beyond, Claim, Keep};
 pub use buffer::{Buffer, Item};
 pub use certificate::{Certificate, Control, Cube, Entry, Kind};
 pub use check::{Checked, Options, check};
-pub use direct::confirm_direct;
 pub use fingerprint::Fingerprint;
+pub use interference::{
+    AccessLoc, Disturbances, candidates, disturbed, empty_buffers, stops_passing,
+};
 pub use parse::{ParseError, parse};
 pub use print::print;
 pub use refusal::{Reason, Refusal, Site};
 pub use remote::{Operation, Pending, operations, set_of};
 pub use remote_atomic::{AtomicOperation, PendingAtomic, atomic_operations};
 pub use state::StateVar;
-pub use undisturbed::{
-    AccessLoc, Disturbances, candidates, disturbed, empty_buffers, stops_passing,
-};
+pub use unbuffered::confirm_unbuffered;

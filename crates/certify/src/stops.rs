@@ -1,7 +1,7 @@
 //! *Stops*: the locations at which a thread can be while others move, for
 //! certificates of kind [`Kind::Stops`](crate::Kind::Stops). Between two stops a
 //! thread only works on its own locals, or on memory that nobody else uses meanwhile
-//! (`undisturbed.rs` says what that is, and how it is shown).
+//! (`interference.rs` says what that is, and how it is shown).
 //!
 //! **Claim.** If a program can violate a property, it can do so in a run in which
 //! other threads and the memory system move only while every thread is at a stop.
@@ -38,7 +38,7 @@ use palisade_program::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::undisturbed::{AccessLoc, empty_buffers};
+use crate::interference::{AccessLoc, empty_buffers};
 
 /// For each location of a template whether it is a stop under `model`.
 pub fn stops(program: &Program, model: Model, template: TemplateId) -> Vec<bool> {

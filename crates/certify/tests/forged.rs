@@ -6,8 +6,8 @@
 mod support;
 
 use palisade_certify::*;
-use palisade_program::direct::{StoreEdge, with_direct};
-use palisade_program::forget::without;
+use palisade_program::projection::without;
+use palisade_program::unbuffered::{StoreEdge, with_unbuffered};
 use palisade_program::*;
 use std::fmt::Write;
 use support::build::*;
@@ -76,7 +76,7 @@ fn stores_that_are_wrongly_direct() {
             let original = explore(&program, model, THREADS);
             let mut direct = stores(&program);
             direct.retain(|_| rng.chance(60));
-            let changed = with_direct(&program, &direct).expect("they are stores");
+            let changed = with_unbuffered(&program, &direct).expect("they are stores");
             let found = explore(&changed, model, THREADS);
             if original.bounded || found.bounded || direct.is_empty() {
                 continue;

@@ -69,7 +69,7 @@ pub fn threads(program: &Program, m: u32, extended: Option<TemplateId>) -> Vec<I
 }
 
 /// What a search works with: a space's commands, predicates, and abstract steps.
-pub struct Room<'a, 's> {
+pub struct Layer<'a, 's> {
     /// The commands.
     pub commands: &'a mut Commands<'s>,
     /// The predicates.
@@ -78,7 +78,7 @@ pub struct Room<'a, 's> {
     pub transformer: &'a mut dyn Transformer,
 }
 
-impl<'s> Room<'_, 's> {
+impl<'s> Layer<'_, 's> {
     fn space(&self) -> &'s Space<'s> {
         self.commands.space()
     }
@@ -96,7 +96,7 @@ pub struct Extension<'a, 's> {
     /// The template.
     pub template: TemplateId,
     /// The space of [`threads`] with it.
-    pub room: Room<'a, 's>,
+    pub layer: Layer<'a, 's>,
     /// Predicates whose values never change.
     pub axioms: Vec<(PredId, bool)>,
 }
@@ -149,7 +149,7 @@ struct Wider<'a, 's> {
 
 /// A search over views.
 pub struct Views<'a, 's> {
-    base: Room<'a, 's>,
+    base: Layer<'a, 's>,
     bad: &'a BadStates<'s>,
     wider: Vec<Wider<'a, 's>>,
     /// All permutations of the seen copies.
@@ -177,7 +177,7 @@ impl<'a, 's> Views<'a, 's> {
     /// A search that has not begun; the extensions are those of all templates
     /// declared with `[*]`.
     pub fn new(
-        base: Room<'a, 's>,
+        base: Layer<'a, 's>,
         bad: &'a BadStates<'s>,
         extensions: Vec<Extension<'a, 's>>,
         options: &'a Options,
@@ -336,12 +336,12 @@ impl<'a, 's> Views<'a, 's> {
     /// Steps of a copy at `part` beside view `base`.
     fn extend(&mut self, number: usize, base: usize, part: &Part) -> Result<Option<Failure>, Stop> {
         let wider = &mut self.wider[number];
-        let space = wider.extension.room.space();
+        let space = wider.extension.layer.space();
         let node = &self.nodes[base].0;
         let mut control = space_filler(space);
         wider.itself.write_control(&node.control, &mut control);
         part.write(space, wider.active, &mut control);
-        let moves = wider.extension.room.branches(&control, wider.active)?;
+        let moves = wider.extension.layer.branches(&control, wider.active)?;
         let moves: Vec<_> = moves
             .into_iter()
             .filter(|(_, b)| writes_shared(space, b))
@@ -362,8 +362,8 @@ impl<'a, 's> Views<'a, 's> {
                     continue;
                 };
                 self.stats.steps += 1;
-                let room = &mut self.wider[number].extension.room;
-                let posts = room.post(*branch_id, branch, &valuation)?;
+                let layer = &mut self.wider[number].extension.layer;
+                let posts = layer.post(*branch_id, branch, &valuation)?;
                 for post in posts.iter() {
                     let itself = &self.wider[number].itself;
                     let control = itself.read_control(&next);
@@ -384,8 +384,8 @@ impl<'a, 's> Views<'a, 's> {
     fn joint(&mut self, number: usize, base: usize, control: &Control) -> Vec<Valuation> {
         self.work += 1;
         let wider = &self.wider[number];
-        let room = &wider.extension.room;
-        let count = room.predicates.len();
+        let layer = &wider.extension.layer;
+        let count = layer.predicates.len();
         let mut start = wider.itself.valuation(&self.nodes[base].0.valuation, count);
         for (p, value) in &wider.extension.axioms {
             start.set(*p, Some(*value));
@@ -539,7 +539,7 @@ impl<'a, 's> Views<'a, 's> {
     }
 }
 
-impl Room<'_, '_> {
+impl Layer<'_, '_> {
     /// The branches of `thread` at `control`.
     fn branches(
         &mut self,
@@ -569,9 +569,9 @@ impl Room<'_, '_> {
 }
 
 impl<'a, 's> Wider<'a, 's> {
-    fn new(base: &Room<'_, 's>, extension: Extension<'a, 's>) -> Option<Self> {
+    fn new(base: &Layer<'_, 's>, extension: Extension<'a, 's>) -> Option<Self> {
         let own = base.space();
-        let space = extension.room.space();
+        let space = extension.layer.space();
         let find = |instance: &Instance| space.threads.iter().position(|t| t == instance);
         let same: Option<Vec<usize>> = own.threads.iter().map(find).collect();
         let same = same?;
@@ -580,7 +580,7 @@ impl<'a, 's> Wider<'a, 's> {
             .filter(|t| own.threads[*t].template == extension.template)
             .collect();
         let renaming = |threads: Vec<usize>| {
-            Renaming::new(base.vocabulary(), extension.room.vocabulary(), threads)
+            Renaming::new(base.vocabulary(), extension.layer.vocabulary(), threads)
         };
         let instead = seen.iter().map(|t| {
             let mut threads = same.clone();

@@ -16,7 +16,7 @@
 //! | `partial_order`, `canonical` | the two reductions of the search |
 //! | `store`, `search` | visited states, breadth-first search |
 //! | `shortest` | the trace of a violation |
-//! | `mod@walk` | random runs |
+//! | `random_schedule` | random schedules |
 //! | `action`, `mod@replay`, `trace` | runs by name, and as evidence |
 
 mod action;
@@ -31,6 +31,7 @@ mod options;
 mod pack;
 mod partial_order;
 mod property;
+mod random_schedule;
 mod remote;
 mod replay;
 mod search;
@@ -39,13 +40,12 @@ mod state;
 mod step;
 mod store;
 mod trace;
-mod walk;
 
 pub use action::{Action, ActionKind, BlockStep};
 pub use explore::explore;
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
+pub use random_schedule::{Random, random_schedules};
 pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
-pub use walk::{Random, walk};

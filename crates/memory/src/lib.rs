@@ -8,22 +8,22 @@
 //! |---|---|
 //! | [`reduced`] | a reduced program and what its parts stand for |
 //! | [`blocks`] | building blocks of steps |
-//! | [`direct`] | which stores need no buffer |
+//! | [`unbuffered`] | which stores need no buffer |
 //! | [`need`] | how large buffers can get |
-//! | [`beyond`] | the abstract part of a buffer |
+//! | [`summary`] | the abstract part of a buffer |
 //! | [`tso`] | one buffer per thread |
 //! | [`pso`] | one buffer per thread and variable |
 //! | [`rma`] | pending remote operations |
 //! | [`remote_atomics`] | pending compare-and-swap, fetch-and-op, accumulate |
 //! | [`value_sets`] | all values that pending operations may write |
 
-pub mod beyond;
 pub mod blocks;
-pub mod direct;
 pub mod need;
 pub mod pso;
 pub mod reduced;
 pub mod remote_atomics;
 pub mod rma;
+pub mod summary;
 pub mod tso;
+pub mod unbuffered;
 pub mod value_sets;

@@ -34,11 +34,11 @@
 use palisade_program::cfg::{AssertKind, Edge, FenceKind, Place, Step, local};
 use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
 
-use crate::beyond::{Abstract, Beyond, Keep};
 use crate::blocks::{
     assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
 };
 use crate::reduced::{Full, Meaning, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::summary::{Abstract, Keep, Summary};
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
 pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Reduced {
@@ -84,7 +84,7 @@ struct Buffers<'p> {
     full: Full,
     all: Vec<Buffer>,
     epochs: Option<Epochs>,
-    beyond: Option<Beyond>,
+    beyond: Option<Summary>,
 }
 
 fn reduce_template(
@@ -143,8 +143,8 @@ fn reduce_template(
             top,
         });
     }
-    buffers.beyond =
-        wanted.map(|(number, wanted)| Beyond::new(&mut builder, program, &written, number, wanted));
+    buffers.beyond = wanted
+        .map(|(number, wanted)| Summary::new(&mut builder, program, &written, number, wanted));
     for (index, edge) in original.cfg.edges.iter().enumerate() {
         let (step, skip) = buffers.step(&edge.step, edge.span);
         builder.edge(
@@ -181,7 +181,7 @@ fn binary(op: BinOp, a: LocalExpr, b: LocalExpr) -> LocalExpr {
 
 impl Buffers<'_> {
     fn empty(&self) -> LocalExpr {
-        let part = self.beyond.as_ref().map_or(Expr::TRUE, Beyond::empty);
+        let part = self.beyond.as_ref().map_or(Expr::TRUE, Summary::empty);
         self.all
             .iter()
             .fold(part, |all, b| all.and(equals(b.count, 0)))

@@ -8,9 +8,9 @@ use palisade_program::{
     Role, Template, ThreadVar,
 };
 
-use crate::beyond::{Claim, Keep};
 use crate::remote_atomics::AtomicOperation;
 use crate::rma::Operation;
+use crate::summary::{Keep, SummaryInvariant};
 use crate::value_sets::SetCell;
 
 /// What a store into a full buffer does.
@@ -118,7 +118,7 @@ pub struct ReducedTemplate {
     /// The location of the original for each location of the reduced program.
     pub locs: Vec<LocId>,
     /// Abstract buffers: what is claimed of the stores to each cell.
-    pub claims: Vec<(Cell, Claim)>,
+    pub claims: Vec<(Cell, SummaryInvariant)>,
     /// RMA: the remote operations, by number.
     pub operations: Vec<Operation>,
     /// RMA: the remote atomic operations, by number.
@@ -186,7 +186,7 @@ pub struct TemplateBuilder {
     builder: CfgBuilder,
     edges: Vec<(LocId, Meaning)>,
     locals: Vec<Part>,
-    claims: Vec<(Cell, Claim)>,
+    claims: Vec<(Cell, SummaryInvariant)>,
 }
 
 impl TemplateBuilder {
@@ -225,7 +225,7 @@ impl TemplateBuilder {
     }
 
     /// Notes what is claimed of the stores to a cell.
-    pub fn claim(&mut self, cell: Cell, claim: Claim) {
+    pub fn claim(&mut self, cell: Cell, claim: SummaryInvariant) {
         self.claims.push((cell, claim));
     }
 

@@ -40,11 +40,11 @@
 use palisade_program::cfg::{AssertKind, Edge, FenceKind, Place, Step, local};
 use palisade_program::{Cell, Expr, LocalExpr, LocalId, Program, Span, Template};
 
-use crate::beyond::{Abstract, Beyond, Keep};
 use crate::blocks::{
     assign, cells, either, equals, guarded, place_of, range, set, snapshot, written_cells,
 };
 use crate::reduced::{Full, Meaning, Part, Reduced, ReducedTemplate, TemplateBuilder};
+use crate::summary::{Abstract, Keep, Summary};
 
 /// The program under TSO with buffers of `k` cells.
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
@@ -77,7 +77,7 @@ struct Buffer<'p> {
     count: LocalId,
     targets: Vec<LocalId>,
     values: Vec<LocalId>,
-    beyond: Option<Beyond>,
+    beyond: Option<Summary>,
 }
 
 fn reduce_template(
@@ -108,7 +108,7 @@ fn reduce_template(
         buffer.values.push(value);
     }
     buffer.beyond = wanted
-        .map(|(number, wanted)| Beyond::new(&mut builder, program, &buffer.cells, number, wanted));
+        .map(|(number, wanted)| Summary::new(&mut builder, program, &buffer.cells, number, wanted));
     for (index, edge) in original.cfg.edges.iter().enumerate() {
         let (step, skip) = buffer.step(&edge.step, edge.span);
         let meaning = Meaning::Step {

@@ -10,8 +10,8 @@ use common::shapes::SHAPES;
 use common::{Change, Disagreement, WEAK, is_small, parse, soak, unchanged};
 use palisade_arbitrary::{Shape, generate};
 use palisade_machine::{Options, explore};
-use palisade_memory::beyond::Keep;
 use palisade_memory::reduced::Reduced;
+use palisade_memory::summary::Keep;
 use palisade_program::{Model, Program, Verdict};
 
 #[test]

@@ -9,7 +9,7 @@ use palisade_memory::reduced::{Full, Meaning, Reduced};
 use palisade_memory::rma;
 use palisade_memory::value_sets::{Sharing, Wanted};
 use palisade_program::cfg::{Atomic, Cfg, CfgBuilder, Step};
-use palisade_program::forget::without;
+use palisade_program::projection::without;
 use palisade_program::{AssertKind, Broken, Expr, GlobalId, Model, Program, Source, Verdict};
 
 const MOST_STATES: u64 = 100_000;

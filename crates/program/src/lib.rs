@@ -10,10 +10,10 @@
 //! | file | term |
 //! |---|---|
 //! | `source` | source text, spans, line and column |
-//! | [`direct`] | stores that reach memory at once |
+//! | [`unbuffered`] | stores that reach memory at once |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
-//! | `around` | wrapping to a width by cases |
-//! | [`forget`] | the program without what some variables hold |
+//! | `wrap` | wrapping to a width by cases |
+//! | [`projection`] | the program without what some variables hold |
 //! | [`gap`] | places between statements |
 //! | [`heap`] | data structures as code: nodes, methods, specifications (for linearizability) |
 //! | `ids` | index types |
@@ -28,12 +28,9 @@
 //! | [`mod@print`] | steps and properties as text |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
-mod around;
 mod asked;
 pub mod cfg;
-pub mod direct;
 pub mod expr;
-pub mod forget;
 pub mod gap;
 pub mod heap;
 mod ids;
@@ -41,12 +38,15 @@ pub mod liveness;
 pub mod named;
 pub mod print;
 mod program;
+pub mod projection;
 pub mod property;
 pub mod random;
 pub mod remote;
 mod source;
 pub mod symmetry;
+pub mod unbuffered;
 mod verdict;
+mod wrap;
 
 pub use asked::{Asked, Assumption};
 pub use cfg::{

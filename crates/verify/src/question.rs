@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use palisade_memory::beyond::Keep;
+pub use palisade_memory::summary::Keep;
 pub use palisade_memory::value_sets::Sharing;
 use palisade_program::{Cell, Model, Program};
 

@@ -58,7 +58,7 @@ pub(crate) struct FenceArgs {
     /// Ignore the program's own `predicate` hints
     #[arg(long, help_heading = "Method")]
     pub(crate) no_hints: bool,
-    /// States that a hunt for bugs looks at before a proof is tried [default: 30000]
+    /// States that the search for bugs looks at before a proof is tried [default: 30000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) hunt_states: Option<u64>,
     /// Copies of each thread declared with [*]

@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use palisade_frontend::pal;
-use palisade_memory::beyond::Abstract;
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
+use palisade_memory::summary::Abstract;
 use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};

@@ -8,15 +8,15 @@ use palisade_program::heap::{Commit, CommitKind, Cond, Edge, Operation, Step as 
 use palisade_program::{CfgBuilder, LocId, LocalExpr, LocalId, Place, SharedId, Span, Step};
 
 use super::steps::{assert, chain};
-use super::words::{FALSE, Room, TRUE, equal, is_set, local, set};
+use super::words::{FALSE, Scope, TRUE, equal, is_set, local, set};
 use super::{Call, Translation};
 use crate::code::Code;
 use crate::prove::Unsupported;
 use crate::prove::supported::refuse;
 
 /// What the translation can run at a commit point: what has an end, and touches no locks.
-pub(super) fn check_operation(room: &Room<'_>) -> Result<(), Unsupported> {
-    let body = room.body;
+pub(super) fn check_operation(scope: &Scope<'_>) -> Result<(), Unsupported> {
+    let body = scope.body;
     for edge in &body.edges {
         if matches!(edge.step, HeapStep::Lock(_) | HeapStep::Unlock(_)) {
             return refuse("a lock in the specification", edge.span);
@@ -61,14 +61,14 @@ impl Translation<'_> {
             if let Term::Shared(id) = term
                 && !read.contains_key(&id)
             {
-                let (steps, words) = self.load(&call.room, id, false);
+                let (steps, words) = self.load(&call.scope, id, false);
                 loads.extend(steps);
                 read.insert(id, words);
             }
         });
         let mut counts = from;
         if commit.when != Cond::True {
-            let cond = call.room.cond(&commit.when, &|id| read[&id].clone());
+            let cond = call.scope.cond(&commit.when, &|id| read[&id].clone());
             let looked = graph.loc();
             chain(graph, from, loads, looked, span);
             counts = graph.loc();
@@ -158,14 +158,14 @@ impl Translation<'_> {
     fn specification_state(&mut self) -> (Vec<Step>, Vec<(Place, LocalExpr)>) {
         let shared = self.own.map_or(0, |own| own.shared.len());
         let mut places = Vec::new();
-        if let Some(room) = self.operations.first() {
+        if let Some(scope) = self.operations.first() {
             for id in (0..shared).map(SharedId::from) {
-                places.extend(room.shared_words(id));
+                places.extend(scope.shared_words(id));
                 if self
                     .own
                     .is_some_and(|own| own.shared[id.index()].tag.is_some())
                 {
-                    places.push(room.shared_tag(id));
+                    places.push(scope.shared_tag(id));
                 }
             }
         }
@@ -194,18 +194,18 @@ impl Translation<'_> {
         let Operation::Own(index) = call.method.operation else {
             return refuse("a method that no operation is named for", call.method.span);
         };
-        let room = Rc::clone(&self.operations[index]);
-        let body = room.body;
+        let scope = Rc::clone(&self.operations[index]);
+        let body = scope.body;
         let places: Vec<LocId> = body.locations.iter().map(|_| graph.loc()).collect();
         let mut begin = Vec::new();
         for (parameter, argument) in call.arguments.iter().enumerate() {
-            begin.push(set(room.words[parameter], local(*argument)));
+            begin.push(set(scope.words[parameter], local(*argument)));
         }
         let live = Code::new(body).live()[body.entry.index()].clone();
         for (index, declared) in body.locals.iter().enumerate() {
             if live[index] && index >= call.arguments.len() {
-                let start = room.defaults(declared.ty);
-                begin.extend(room.assign(LocalId::from(index), &start));
+                let start = scope.defaults(declared.ty);
+                begin.extend(scope.assign(LocalId::from(index), &start));
             }
         }
         chain(graph, ways.from, begin, places[body.entry.index()], span);
@@ -217,15 +217,15 @@ impl Translation<'_> {
             for edge in self.picked(&edges) {
                 let from = places[at.index()];
                 if let HeapStep::Return(value) = &edge.step {
-                    let value = value.map(|value| room.term(value).swap_remove(0));
+                    let value = value.map(|value| scope.term(value).swap_remove(0));
                     let steps = value.map(|value| set(result, value)).into_iter().collect();
                     chain(graph, from, steps, ways.done, span);
                 } else {
-                    let steps = self.steps(&room, edge)?;
+                    let steps = self.steps(&scope, edge)?;
                     chain(graph, from, steps, places[edge.to.index()], span);
                 }
             }
-            if let Some(stuck) = stuck(&room, &edges) {
+            if let Some(stuck) = stuck(&scope, &edges) {
                 graph.edge(places[at.index()], Step::Assume(stuck), ways.blocked, span);
             }
         }
@@ -260,7 +260,7 @@ impl Translation<'_> {
             "a call returns and has not taken effect",
         )];
         if let Some(value) = value {
-            let same = equal(call.room.term(*value), vec![local(self.ghosts.expected)]);
+            let same = equal(call.scope.term(*value), vec![local(self.ghosts.expected)]);
             let what = "a call returns another result than the specification gave";
             steps.push(assert(same, what));
         }
@@ -269,7 +269,7 @@ impl Translation<'_> {
 }
 
 /// When none of the edges of a location of the specification is possible; `None` if one always is.
-fn stuck(room: &Room<'_>, edges: &[&Edge]) -> Option<LocalExpr> {
+fn stuck(scope: &Scope<'_>, edges: &[&Edge]) -> Option<LocalExpr> {
     if let [a, b] = edges
         && let (HeapStep::Assume(a), HeapStep::Assume(b)) = (&a.step, &b.step)
         && (a.clone().negated() == *b || b.clone().negated() == *a)
@@ -280,7 +280,7 @@ fn stuck(room: &Room<'_>, edges: &[&Edge]) -> Option<LocalExpr> {
     for edge in edges {
         // Any other step is possible; of a `cas` both outcomes are there.
         let cond = edge.step.assumed()?;
-        none = none.and(room.cond(cond, &|_| Vec::new()).negate());
+        none = none.and(scope.cond(cond, &|_| Vec::new()).negate());
     }
     Some(none)
 }

@@ -13,7 +13,7 @@ use palisade_program::{
     TemplateId, ThreadVar, ThreadVarId,
 };
 
-use super::words::{Room, number};
+use super::words::{Scope, number};
 
 /// Predicates at most.
 const MOST: usize = 32;
@@ -55,15 +55,15 @@ impl Hints {
     }
 
     /// What a body reads and compares.
-    pub(super) fn of_body(&mut self, room: &Room<'_>, globals: &[Global]) {
-        let body = room.body;
+    pub(super) fn of_body(&mut self, scope: &Scope<'_>, globals: &[Global]) {
+        let body = scope.body;
         let truth = |id: GlobalId| globals[id.index()].domain.is_some();
         for edge in &body.edges {
             if let Some((to, from)) = reads(&edge.step) {
-                let words = room
+                let words = scope
                     .local_words(to)
                     .into_iter()
-                    .zip(room.shared_words(from));
+                    .zip(scope.shared_words(from));
                 for (to, from) in words.filter(|(_, from)| !truth(from.var)) {
                     self.add(BinOp::Eq, local(to), word(from.var));
                 }
@@ -73,24 +73,24 @@ impl Hints {
             let commits = edge.commits.iter().map(|commit| &commit.when);
             let assumed = edge.step.assumed();
             for cond in assumed.into_iter().chain(commits) {
-                self.of_cond(room, cond);
+                self.of_cond(scope, cond);
             }
         }
     }
 
-    fn of_cond(&mut self, room: &Room<'_>, cond: &Cond) {
+    fn of_cond(&mut self, scope: &Scope<'_>, cond: &Cond) {
         match cond {
             Cond::True | Cond::Holds(_) => {}
-            Cond::Not(inner) => self.of_cond(room, inner),
+            Cond::Not(inner) => self.of_cond(scope, inner),
             Cond::And(a, b) | Cond::Or(a, b) => {
-                self.of_cond(room, a);
-                self.of_cond(room, b);
+                self.of_cond(scope, a);
+                self.of_cond(scope, b);
             }
             Cond::Eq(a, b) | Cond::Less(a, b) => {
                 let less = matches!(cond, Cond::Less(..));
                 let op = if less { BinOp::Lt } else { BinOp::Eq };
-                for a in sides(room, *a) {
-                    for b in sides(room, *b) {
+                for a in sides(scope, *a) {
+                    for b in sides(scope, *b) {
                         if matches!(a, Expr::Const(_)) != matches!(b, Expr::Const(_)) {
                             self.add(op, a.clone(), b);
                         }
@@ -121,12 +121,12 @@ impl Hints {
 
 /// What a term of a comparison is: a constant, a local's first word, and the shared variables that
 /// it is read from.
-fn sides(room: &Room<'_>, term: Term) -> Vec<PropExpr> {
-    let shared = |id: SharedId| word(room.shared_words(id)[0].var);
+fn sides(scope: &Scope<'_>, term: Term) -> Vec<PropExpr> {
+    let shared = |id: SharedId| word(scope.shared_words(id)[0].var);
     match term {
         Term::Local(id) | Term::Plus(id, _) => {
-            let from: BTreeSet<SharedId> = sources(room.body, id);
-            let first = room.words[id.index()];
+            let from: BTreeSet<SharedId> = sources(scope.body, id);
+            let first = scope.words[id.index()];
             let from = from.into_iter().map(shared);
             std::iter::once(local(first)).chain(from).collect()
         }

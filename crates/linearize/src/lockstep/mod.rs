@@ -64,7 +64,7 @@ use crate::prove::Unsupported;
 use crate::prove::places::assigns;
 use crate::prove::supported::refuse;
 use hints::Hints;
-use words::{Names, Room};
+use words::{Names, Scope};
 
 /// Object and specification as one program.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ struct Translation<'a> {
     /// For each shared lock, the local that says whether the thread holds it.
     held: Vec<Option<LocalId>>,
     /// One for each operation of the specification.
-    operations: Vec<Rc<Room<'a>>>,
+    operations: Vec<Rc<Scope<'a>>>,
     ghosts: Ghosts,
     /// Whether a method has a `commit later`.
     notes: bool,
@@ -222,15 +222,15 @@ impl<'a> Translation<'a> {
         let mut operations = Vec::new();
         for operation in own.iter().flat_map(|own| &own.operations) {
             let shared = own.map_or(&[][..], |own| &own.shared[..]);
-            let room = Room::new(
+            let scope = Scope::new(
                 program,
                 &operation.body,
                 "spec.",
                 (shared, &spec_words),
                 &mut names,
             );
-            commits::check_operation(&room)?;
-            operations.push(Rc::new(room));
+            commits::check_operation(&scope)?;
+            operations.push(Rc::new(scope));
         }
         let mut hints = Hints::default();
         hints.alike(&globals[..declared], object_count);
@@ -265,12 +265,12 @@ impl<'a> Translation<'a> {
         let program = self.program;
         let method = &program.methods[index];
         let shared = (&program.shared[..], &self.object_words.clone()[..]);
-        let room = Room::new(program, &method.body, "", shared, &mut self.names);
-        self.hints.of_body(&room, &self.globals);
-        let arguments = self.arguments(method, &room);
+        let scope = Scope::new(program, &method.body, "", shared, &mut self.names);
+        self.hints.of_body(&scope, &self.globals);
+        let arguments = self.arguments(method, &scope);
         let call = Call {
             method,
-            room,
+            scope,
             arguments,
         };
         let body = &method.body;
@@ -302,7 +302,7 @@ impl<'a> Translation<'a> {
     }
 
     /// The parameters as they were at the call.
-    fn arguments(&mut self, method: &Method, room: &Room<'_>) -> Vec<LocalId> {
+    fn arguments(&mut self, method: &Method, scope: &Scope<'_>) -> Vec<LocalId> {
         let parameters = (0..method.parameters).map(LocalId::from);
         let written = |id: LocalId| method.body.edges.iter().any(|e| assigns(&e.step, id));
         parameters
@@ -312,7 +312,7 @@ impl<'a> Translation<'a> {
                     self.names
                         .number(&format!("{}.{name} as given", method.name))
                 } else {
-                    room.words[id.index()]
+                    scope.words[id.index()]
                 }
             })
             .collect()
@@ -322,7 +322,7 @@ impl<'a> Translation<'a> {
     fn begin(&self, call: &Call<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (index, argument) in call.arguments.iter().enumerate() {
-            let word = call.room.words[index];
+            let word = call.scope.words[index];
             steps.push(words::any(call.method.body.locals[index].ty, word));
             if let heap::Type::Data = call.method.body.locals[index].ty {
                 steps.push(Step::Assume(words::is_argument(word)));
@@ -335,8 +335,8 @@ impl<'a> Translation<'a> {
         for (index, declared) in call.method.body.locals.iter().enumerate() {
             if live[index] && index >= call.method.parameters {
                 let id = LocalId::from(index);
-                let start = call.room.defaults(declared.ty);
-                steps.extend(call.room.assign(id, &start));
+                let start = call.scope.defaults(declared.ty);
+                steps.extend(call.scope.assign(id, &start));
             }
         }
         if self.own.is_some() {
@@ -383,7 +383,7 @@ impl<'a> Translation<'a> {
         (from, to): (LocId, LocId),
         inner: &mut CfgBuilder,
     ) -> Result<(), Unsupported> {
-        let mut steps = self.steps(&call.room, edge)?;
+        let mut steps = self.steps(&call.scope, edge)?;
         let mut at = from;
         let specified = self.own.is_some();
         for commit in edge.commits.iter().filter(|_| specified) {
@@ -405,7 +405,7 @@ impl<'a> Translation<'a> {
 /// A method that is translated.
 struct Call<'a> {
     method: &'a Method,
-    room: Room<'a>,
+    scope: Scope<'a>,
     /// What it was called with.
     arguments: Vec<LocalId>,
 }

@@ -7,7 +7,7 @@ use palisade_program::{
 };
 
 use super::Translation;
-use super::words::{self, Room, equal, is_set, local, not_null, set};
+use super::words::{self, Scope, equal, is_set, local, not_null, set};
 use crate::prove::Unsupported;
 use crate::prove::quiet::private;
 use crate::prove::supported::refuse;
@@ -34,20 +34,24 @@ pub(super) fn assert(cond: LocalExpr, what: &str) -> Step {
 
 impl Translation<'_> {
     /// The steps of an edge, without commits; none for a `return`.
-    pub(super) fn steps(&mut self, room: &Room<'_>, edge: &Edge) -> Result<Vec<Step>, Unsupported> {
+    pub(super) fn steps(
+        &mut self,
+        scope: &Scope<'_>,
+        edge: &Edge,
+    ) -> Result<Vec<Step>, Unsupported> {
         Ok(match &edge.step {
             HeapStep::Skip | HeapStep::Return(_) => Vec::new(),
-            HeapStep::Assume(cond) => vec![Step::Assume(room.cond(cond, &|_| Vec::new()))],
+            HeapStep::Assume(cond) => vec![Step::Assume(scope.cond(cond, &|_| Vec::new()))],
             HeapStep::Assign { to, value } => {
-                room.assign(*to, &room.stored(*value, room.local_type(*to)))
+                scope.assign(*to, &scope.stored(*value, scope.local_type(*to)))
             }
             HeapStep::Havoc { to } => {
-                vec![words::any(room.local_type(*to), room.words[to.index()])]
+                vec![words::any(scope.local_type(*to), scope.words[to.index()])]
             }
             HeapStep::New { to } => {
                 self.allocates = true;
-                let id = room.words[to.index()];
-                let mut steps = room.assign(*to, &room.defaults(room.local_type(*to)));
+                let id = scope.words[to.index()];
+                let mut steps = scope.assign(*to, &scope.defaults(scope.local_type(*to)));
                 if let Some(next) = self.next.map(ProgramPlace::scalar) {
                     steps[0] = Step::Load {
                         dst: id,
@@ -66,16 +70,16 @@ impl Translation<'_> {
                 }
                 steps
             }
-            HeapStep::Read { to, tag, from } => read(room, *to, *tag, *from),
+            HeapStep::Read { to, tag, from } => read(scope, *to, *tag, *from),
             HeapStep::Write { to, value, tag } => match to {
-                Place::Shared(id) => store(room, *id, *value, *tag),
+                Place::Shared(id) => store(scope, *id, *value, *tag),
                 Place::Field { of, field } => {
-                    if !private(room.body)[edge.from.index()][of.index()] {
+                    if !private(scope.body)[edge.from.index()][of.index()] {
                         return refuse("a write to a node that others may know", edge.span);
                     }
-                    let word = room.field(*of, *field);
-                    let value = room.term(*value).swap_remove(0);
-                    vec![dereference(room, *of), set(word, value)]
+                    let word = scope.field(*of, *field);
+                    let value = scope.term(*value).swap_remove(0);
+                    vec![dereference(scope, *of), set(word, value)]
                 }
             },
             HeapStep::Cas {
@@ -89,17 +93,17 @@ impl Translation<'_> {
                 let Place::Shared(id) = *at else {
                     return refuse("a `cas` on a field", edge.span);
                 };
-                let (mut steps, found) = self.load(room, id, expect_tag.is_some());
-                let mut expected = room.term(*expect);
+                let (mut steps, found) = self.load(scope, id, expect_tag.is_some());
+                let mut expected = scope.term(*expect);
                 if let Some(tag) = expect_tag {
                     // Null has fewer words; its tag is compared all the same.
-                    expected = room.stored(*expect, room.shared_type(id));
-                    expected.extend(room.term(*tag));
+                    expected = scope.stored(*expect, scope.shared_type(id));
+                    expected.extend(scope.term(*tag));
                 }
                 let same = equal(found, expected);
                 if *success {
                     steps.push(Step::Assume(same));
-                    steps.extend(store(room, id, *new, *new_tag));
+                    steps.extend(store(scope, id, *new, *new_tag));
                 } else {
                     steps.push(Step::Assume(same.negate()));
                 }
@@ -107,9 +111,9 @@ impl Translation<'_> {
             }
             HeapStep::Lock(place) => {
                 let (id, held) = self.lock(*place, edge.span)?;
-                let (mut steps, found) = self.load(room, id, false);
+                let (mut steps, found) = self.load(scope, id, false);
                 steps.push(Step::Assume(equal(found, vec![words::FALSE])));
-                steps.extend(store(room, id, Term::Bool(true), None));
+                steps.extend(store(scope, id, Term::Bool(true), None));
                 steps.push(set(held, words::TRUE));
                 steps
             }
@@ -119,11 +123,11 @@ impl Translation<'_> {
                     is_set(held),
                     "a lock is given back that the thread does not hold",
                 )];
-                steps.extend(store(room, id, Term::Bool(false), None));
+                steps.extend(store(scope, id, Term::Bool(false), None));
                 steps.push(set(held, words::FALSE));
                 steps
             }
-            HeapStep::Free(local) => vec![dereference(room, *local)],
+            HeapStep::Free(local) => vec![dereference(scope, *local)],
         })
     }
 
@@ -142,13 +146,13 @@ impl Translation<'_> {
     /// Loads of a shared variable's words, and if asked for of its tag, into new temporaries.
     pub(super) fn load(
         &mut self,
-        room: &Room<'_>,
+        scope: &Scope<'_>,
         id: SharedId,
         tag: bool,
     ) -> (Vec<Step>, Vec<LocalExpr>) {
-        let mut places = room.shared_words(id);
+        let mut places = scope.shared_words(id);
         if tag {
-            places.push(room.shared_tag(id));
+            places.push(scope.shared_tag(id));
         }
         let mut steps = Vec::new();
         let mut words = Vec::new();
@@ -161,43 +165,43 @@ impl Translation<'_> {
     }
 }
 
-fn read(room: &Room<'_>, to: LocalId, tag: Option<LocalId>, from: Place) -> Vec<Step> {
+fn read(scope: &Scope<'_>, to: LocalId, tag: Option<LocalId>, from: Place) -> Vec<Step> {
     match from {
         Place::Shared(id) => {
-            let mut steps: Vec<Step> = room
+            let mut steps: Vec<Step> = scope
                 .local_words(to)
                 .into_iter()
-                .zip(room.shared_words(id))
+                .zip(scope.shared_words(id))
                 .map(|(dst, src)| Step::Load { dst, src })
                 .collect();
             steps.extend(tag.map(|tag| Step::Load {
-                dst: room.words[tag.index()],
-                src: room.shared_tag(id),
+                dst: scope.words[tag.index()],
+                src: scope.shared_tag(id),
             }));
             steps
         }
         Place::Field { of, field } => vec![
-            dereference(room, of),
-            set(room.words[to.index()], local(room.field(of, field))),
+            dereference(scope, of),
+            set(scope.words[to.index()], local(scope.field(of, field))),
         ],
     }
 }
 
 /// A node's field is used.
-fn dereference(room: &Room<'_>, of: LocalId) -> Step {
-    assert(not_null(room.words[of.index()]), "null is dereferenced")
+fn dereference(scope: &Scope<'_>, of: LocalId) -> Step {
+    assert(not_null(scope.words[of.index()]), "null is dereferenced")
 }
 
 /// Stores of a term and a tag to a shared variable.
-fn store(room: &Room<'_>, id: SharedId, value: Term, tag: Option<Term>) -> Vec<Step> {
-    let words = room.stored(value, room.shared_type(id));
-    let stores = room.shared_words(id).into_iter().zip(words);
+fn store(scope: &Scope<'_>, id: SharedId, value: Term, tag: Option<Term>) -> Vec<Step> {
+    let words = scope.stored(value, scope.shared_type(id));
+    let stores = scope.shared_words(id).into_iter().zip(words);
     let mut steps: Vec<Step> = stores
         .map(|(dst, value)| Step::Store { dst, value })
         .collect();
     steps.extend(tag.map(|tag| Step::Store {
-        dst: room.shared_tag(id),
-        value: room.term(tag).swap_remove(0),
+        dst: scope.shared_tag(id),
+        value: scope.term(tag).swap_remove(0),
     }));
     steps
 }

@@ -214,7 +214,7 @@ fn plain(value: Value, span: Span) -> Result<i64, Unsupported> {
 }
 
 /// A body with the words of its variables.
-pub(super) struct Room<'a> {
+pub(super) struct Scope<'a> {
     program: &'a heap::Program,
     pub(super) body: &'a Body,
     /// The first word of each local.
@@ -223,7 +223,7 @@ pub(super) struct Room<'a> {
     shared_words: Vec<usize>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> Scope<'a> {
     pub(super) fn new(
         program: &'a heap::Program,
         body: &'a Body,

@@ -2,9 +2,9 @@
 //! machine, and where no store can be beyond the exact cells, no other.
 
 use palisade_machine::{Bound, Exploration, Options, explore};
-use palisade_memory::beyond::{Abstract, Claim, Keep};
 use palisade_memory::need::most_buffered;
 use palisade_memory::reduced::Reduced;
+use palisade_memory::summary::{Abstract, Keep, SummaryInvariant};
 use palisade_memory::{pso, tso};
 use palisade_program::cfg::{CfgBuilder, Step};
 use palisade_program::{AssertKind, Broken, Domain, Expr, Model, Program, Verdict};
@@ -34,9 +34,9 @@ pub(crate) type Way = (u32, Keep, Claimed);
 /// The reduced program.
 pub(crate) fn reduce(program: &Program, model: Model, (k, keep, claimed): Way) -> Reduced {
     let claim = move || match claimed {
-        Claimed::Any => Claim::Any,
-        Claimed::Among => Claim::Among((VALUES.lo..=VALUES.hi).collect()),
-        Claimed::Rising => Claim::Rising,
+        Claimed::Any => SummaryInvariant::Any,
+        Claimed::Among => SummaryInvariant::Among((VALUES.lo..=VALUES.hi).collect()),
+        Claimed::Rising => SummaryInvariant::Rising,
     };
     let wanted = Abstract {
         cells: k,

@@ -2,9 +2,9 @@
 //! comparison with the machine. Those that only add runs are caught by shapes that
 //! the right rules prove.
 
-use palisade_memory::beyond::Keep;
 use palisade_memory::blocks::{assign, equals};
 use palisade_memory::reduced::Part;
+use palisade_memory::summary::Keep;
 use palisade_program::cfg::{FenceKind, Step, local};
 use palisade_program::{Expr, Model};
 

@@ -19,10 +19,10 @@ use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
 use palisade_logic::{Formula, Term};
-use palisade_memory::beyond;
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::remote_atomics::Input;
 use palisade_memory::rma;
+use palisade_memory::summary::{self, SummaryInvariant};
 use palisade_memory::value_sets::{SetCell, SetPart};
 use palisade_program::{Cell, LocId, Model, Program};
 
@@ -478,9 +478,9 @@ impl<'a> Translator<'a> {
         for (thread, instance) in self.space.threads.iter().enumerate() {
             for (cell, claim) in &reduced.templates[instance.template.index()].claims {
                 let claim = match claim {
-                    beyond::Claim::Any => continue,
-                    beyond::Claim::Among(values) => Claim::Among(values.clone()),
-                    beyond::Claim::Rising => Claim::Rising,
+                    SummaryInvariant::Any => continue,
+                    SummaryInvariant::Among(values) => Claim::Among(values.clone()),
+                    SummaryInvariant::Rising => Claim::Rising,
                 };
                 claims.push((thread as u32, *cell, claim));
             }
@@ -488,8 +488,8 @@ impl<'a> Translator<'a> {
         Some(Beyond {
             cells,
             keep: match keep {
-                beyond::Keep::Newest => Keep::Newest,
-                beyond::Keep::Oldest => Keep::Oldest,
+                summary::Keep::Newest => Keep::Newest,
+                summary::Keep::Oldest => Keep::Oldest,
             },
             claims,
             slots: Vec::new(),

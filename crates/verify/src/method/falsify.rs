@@ -15,7 +15,7 @@
 
 use std::cell::Cell;
 
-use palisade_machine::{Options, Start, Witness, explore, replay, walk};
+use palisade_machine::{Options, Start, Witness, explore, random_schedules, replay};
 use palisade_program::{Model, Program, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats};
@@ -116,9 +116,9 @@ pub fn search(
 }
 
 /// Looks for a bug by random schedules.
-fn random_schedules(program: &Program, limits: &crate::Options, count: u64) -> Option<Bug> {
+fn by_random_schedules(program: &Program, limits: &crate::Options, count: u64) -> Option<Bug> {
     let start = Start::new(limits.model, limits.copies());
-    let witness = walk(program, &start, count, || limits.is_over())?;
+    let witness = random_schedules(program, &start, count, || limits.is_over())?;
     let replayed = replay(program, &witness.start, &witness.actions).ok()?;
     let asked = |v: &Violation| program.asked.includes_broken(&v.broken);
     Some(Bug {
@@ -168,7 +168,7 @@ impl<'a> Falsifier<'a> {
             }
             Falsified::All(seen) if seen <= FEW_STATES => Some(usize::MAX),
             Falsified::All(_) => None,
-            Falsified::Nothing => match random_schedules(program, options, now.schedules) {
+            Falsified::Nothing => match by_random_schedules(program, options, now.schedules) {
                 Some(bug) => return Heard::Bug(bug),
                 None => Some(now.proof).filter(|n| *n > 0 && is_large),
             },

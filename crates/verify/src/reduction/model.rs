@@ -23,9 +23,9 @@ use palisade_abstraction::space::Space;
 use palisade_certify::{Certificate, Kind as Argument};
 use palisade_checker::search::Node;
 use palisade_machine::Witness;
-use palisade_memory::beyond::{Abstract, Claim, Keep};
 use palisade_memory::blocks::written_cells;
 use palisade_memory::reduced::{Full, Reduced};
+use palisade_memory::summary::{Abstract, Keep, SummaryInvariant};
 use palisade_memory::value_sets::{SetPart, Sharing, Wanted};
 use palisade_memory::{pso, rma, tso};
 use palisade_program::cfg::Step;
@@ -255,11 +255,11 @@ pub struct Encoder<'a> {
     copies: u32,
     sharing: Sharing,
     /// Summary invariants that may be right; found when they are needed first.
-    claims: RefCell<Option<Claims>>,
+    claims: RefCell<Option<Summaries>>,
 }
 
-/// Claims by template and cell.
-type Claims = BTreeMap<(usize, Cell), Claim>;
+/// Summary invariants by template and cell.
+type Summaries = BTreeMap<(usize, Cell), SummaryInvariant>;
 
 impl<'a> Encoder<'a> {
     /// For `program` under the model of `options`.
@@ -373,11 +373,11 @@ impl<'a> Encoder<'a> {
 
 /// The values that each template stores to each cell, where they are few: claims
 /// that need no proof.
-pub fn stored_values(program: &Program) -> impl Fn(usize, Cell) -> Claim {
+pub fn stored_values(program: &Program) -> impl Fn(usize, Cell) -> SummaryInvariant {
     let claims = claims(program, &program.instances(2));
     move |template, cell| match claims.get(&(template, cell)) {
-        Some(Claim::Among(values)) => Claim::Among(values.clone()),
-        Some(Claim::Any | Claim::Rising) | None => Claim::Any,
+        Some(SummaryInvariant::Among(values)) => SummaryInvariant::Among(values.clone()),
+        Some(SummaryInvariant::Any | SummaryInvariant::Rising) | None => SummaryInvariant::Any,
     }
 }
 
@@ -394,7 +394,7 @@ fn listed(finite: &Finite, cell: Cell) -> Option<Vec<i64>> {
 
 /// What to claim of each template's stores to each cell: the values, where they are
 /// few; else that they rise, which is a guess.
-fn claims(program: &Program, instances: &[Instance]) -> Claims {
+fn claims(program: &Program, instances: &[Instance]) -> Summaries {
     let finite = Finite::of(program, instances);
     let mut claims = BTreeMap::new();
     for (number, template) in program.templates.iter().enumerate() {
@@ -413,7 +413,9 @@ fn claims(program: &Program, instances: &[Instance]) -> Claims {
                 }
             }
             let values = values.or_else(|| declared(program, cell));
-            let claim = values.map_or(Claim::Rising, |set| Claim::Among(set.into_iter().collect()));
+            let claim = values.map_or(SummaryInvariant::Rising, |set| {
+                SummaryInvariant::Among(set.into_iter().collect())
+            });
             claims.insert((number, cell), claim);
         }
     }

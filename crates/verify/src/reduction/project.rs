@@ -1,5 +1,5 @@
 //! *Projection* (RMA): a proof that does without some variables
-//! ([`palisade_program::forget`] says what the program is then, and why nothing is lost).
+//! ([`palisade_program::projection`] says what the program is then, and why nothing is lost).
 //!
 //! Which: a variable that only its own process touches and that gets what others have, if
 //! none of its gets is awaited before the variable is read. Then a read may find what is left
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 use palisade_program::cfg::{Cfg, Place, Step};
-use palisade_program::forget::without;
+use palisade_program::projection::without;
 use palisade_program::{EdgeId, GlobalId, Program, Template};
 
 use super::{Kind, Reduction};

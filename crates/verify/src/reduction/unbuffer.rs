@@ -1,4 +1,4 @@
-//! *Unbuffered stores*: what needs no buffer gets none ([`palisade_memory::direct`] has the
+//! *Unbuffered stores*: what needs no buffer gets none ([`palisade_memory::unbuffered`] has the
 //! rule), before anything else is done under TSO or PSO. Runs of the changed program are
 //! runs of the original in which the store reaches memory at once; its certificate becomes
 //! one of the original that names the unbuffered stores.
@@ -10,9 +10,9 @@ use std::rc::Rc;
 use palisade_certify::Certificate;
 use palisade_machine::{Action, ActionKind, Witness, replay};
 use palisade_memory::blocks::cells;
-use palisade_memory::direct::direct_stores;
+use palisade_memory::unbuffered::unbuffered_stores;
 use palisade_program::cfg::Step;
-use palisade_program::direct::{StoreEdge, with_direct};
+use palisade_program::unbuffered::{StoreEdge, with_unbuffered};
 use palisade_program::{EdgeId, Instance, Program};
 
 use super::{Kind, Reduction};
@@ -32,12 +32,12 @@ impl Unbuffer {
         if !options.unbuffer || options.buffers != Buffers::Auto {
             return None;
         }
-        let stores = direct_stores(original, options.model);
+        let stores = unbuffered_stores(original, options.model);
         if stores.is_empty() {
             return None;
         }
         Some(Self {
-            program: Rc::new(with_direct(original, &stores)?),
+            program: Rc::new(with_unbuffered(original, &stores)?),
             original: Rc::clone(original),
             stores,
         })

@@ -12,7 +12,7 @@ use palisade_abstraction::transformer::Transformer;
 use palisade_abstraction::valuation::PredId;
 use palisade_certify::Kind;
 use palisade_checker::search;
-use palisade_checker::views::{self, Extension, Failure, Outcome, Room, Views};
+use palisade_checker::views::{self, Extension, Failure, Layer as ViewLayer, Outcome, Views};
 use palisade_logic::{Atom, Formula, Prover};
 use palisade_program::{Count, TemplateId};
 
@@ -68,33 +68,34 @@ impl Session<'_> {
             max_states: Some(self.options.max_states),
             limits: limits(self.options),
         };
-        let mut rooms = Vec::new();
+        let mut searched = Vec::new();
         for layer in &mut layers {
             let mut transformer = Lazy::new(&mut layer.prover);
             transformer.set_depth(sharpness.depth);
-            rooms.push((
+            searched.push((
                 &mut layer.commands,
                 &layer.predicates,
                 transformer,
                 &layer.axioms,
             ));
         }
-        let mut rooms = rooms
-            .iter_mut()
-            .map(|(commands, predicates, transformer, axioms)| {
-                let room = Room {
-                    commands,
-                    predicates,
-                    transformer,
-                };
-                (room, (*axioms).clone())
-            });
-        let first = rooms.next().map(|(room, _)| room);
-        let extensions = rooms
+        let mut searched =
+            searched
+                .iter_mut()
+                .map(|(commands, predicates, transformer, axioms)| {
+                    let layer = ViewLayer {
+                        commands,
+                        predicates,
+                        transformer,
+                    };
+                    (layer, (*axioms).clone())
+                });
+        let first = searched.next().map(|(layer, _)| layer);
+        let extensions = searched
             .zip(&templates)
-            .map(|((room, axioms), template)| Extension {
+            .map(|((layer, axioms), template)| Extension {
                 template: *template,
-                room,
+                layer,
                 axioms,
             });
         let extensions = extensions.collect();

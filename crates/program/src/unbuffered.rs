@@ -13,7 +13,7 @@ pub type StoreEdge = (TemplateId, EdgeId);
 
 /// The program with these stores direct. Edges and locations keep their numbers.
 /// `None` if one of them is no store.
-pub fn with_direct(program: &Program, direct: &[StoreEdge]) -> Option<Program> {
+pub fn with_unbuffered(program: &Program, direct: &[StoreEdge]) -> Option<Program> {
     let mut changed = program.clone();
     for (template, edge) in direct {
         let template = changed.templates.get_mut(template.index())?;

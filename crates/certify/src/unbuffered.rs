@@ -20,8 +20,8 @@ use crate::certificate::Certificate;
 use crate::refusal::Reason;
 use crate::views::subject;
 use palisade_program::cfg::{Cfg, Edge, FenceKind, Place, Step};
-use palisade_program::direct::with_direct;
-use palisade_program::forget::without;
+use palisade_program::projection::without;
+use palisade_program::unbuffered::with_unbuffered;
 use palisade_program::{
     Count, EdgeId, Expr, LocalAtom, Model, Program, PropAtom, PropertyKind, Template, TemplateId,
 };
@@ -49,7 +49,7 @@ fn with_stores<'p>(
         return Ok(Cow::Borrowed(program));
     }
     let malformed = || Reason::Malformed("a direct store that is no store".to_owned());
-    let changed = with_direct(program, &certificate.direct).ok_or_else(malformed)?;
+    let changed = with_unbuffered(program, &certificate.direct).ok_or_else(malformed)?;
     if program.is_rma() {
         return Err(Reason::Direct("under RMA".to_owned()));
     }
@@ -73,7 +73,7 @@ fn with_stores<'p>(
 ///
 /// # Errors
 /// The first store that needs its buffer.
-pub fn confirm_direct(program: &Program, certificate: &Certificate) -> Result<(), Reason> {
+pub fn confirm_unbuffered(program: &Program, certificate: &Certificate) -> Result<(), Reason> {
     confirmed(&subject(program, certificate.kind), certificate).map(|_| ())
 }
 

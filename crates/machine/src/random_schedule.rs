@@ -1,15 +1,14 @@
-//! *Walks*: single runs with random priorities, for bugs that lie deep and are many. A
+//! *Random schedules*: single runs with random priorities, for bugs that lie deep and are many. A
 //! breadth-first search sees all short runs first; a bug of four threads that each run to their
 //! ends with stores left in their buffers comes after millions of them.
 //!
 //! Every thread and, apart from it, the memory system's steps for it have a priority; of all
 //! that can step the one with the highest does, and now and then it becomes the lowest
-//! (Burckhardt, Kothari, Musuvathi, Nagarakatte, *A randomized scheduler with probabilistic
-//! guarantees of finding bugs*, ASPLOS 2010). So threads run for long, and some memory
+//! [Burckhardt et al., ASPLOS 2010]. So threads run for long, and some memory
 //! steps come very late. The numbers are the same every time: what is found does not depend
 //! on chance or speed.
 //!
-//! A run that violates something is made *shorter and calmer*: steps that it does not need are
+//! A run that violates something is *minimised*: steps that it does not need are
 //! left out, and steps of one thread are brought together.
 
 use palisade_program::Program;
@@ -23,15 +22,15 @@ use crate::partial_order::mark_safe;
 use crate::replay::{Start, Witness, first_state, machine_for, replay};
 use crate::state::State;
 
-/// Steps of one walk at most: loops may go on for ever.
+/// Steps of one schedule at most: loops may go on for ever.
 const MOST_STEPS: usize = 1_500;
 
-/// Steps of all replays for making one run calmer at most.
+/// Steps of all replays for minimising one run at most.
 const MOST_REPLAYED: usize = 60_000;
 
-/// Walks `count` times from `start`; a run that violates something, if one does. Ends early
+/// Runs `count` random schedules from `start`; a run that violates something, if one does. Ends early
 /// when `stopped` says so.
-pub fn walk(
+pub fn random_schedules(
     program: &Program,
     start: &Start,
     count: u64,
@@ -47,13 +46,13 @@ pub fn walk(
             return None;
         }
         if let Some(actions) = one(&machine, &first, seed, &mut scratch) {
-            return Some(calm(program, start.clone(), actions, &stopped));
+            return Some(minimised(program, start.clone(), actions, &stopped));
         }
     }
     None
 }
 
-/// One walk; its steps if it violates something.
+/// One schedule; its steps if it violates something.
 fn one(
     machine: &Machine<'_>,
     first: &State,
@@ -61,7 +60,7 @@ fn one(
     scratch: &mut Scratch,
 ) -> Option<Vec<Action>> {
     let mut random = Random::new(seed);
-    // Steps between two changes of priority, about: some walks have few, some many.
+    // Steps between two changes of priority, about: some schedules have few, some many.
     let between = [4, 12, 40, 200][random.below(4)];
     let actors = 2 * machine.threads.len();
     let mut priorities: Vec<i64> = (0..actors).map(|_| random.number() >> 2).collect();
@@ -127,7 +126,7 @@ impl Sink for Choice<'_> {
 }
 
 /// The run without steps that it does not need, and with fewer changes between threads.
-fn calm(
+fn minimised(
     program: &Program,
     start: Start,
     mut actions: Vec<Action>,

@@ -14,7 +14,7 @@
 //!
 //! *Departure.* In the paper UPDATE-AM writes any integer. Then not even
 //! `while (1) { x = 1; }` can be shown to keep `x <= 1`. Here the values are held
-//! to a [`Claim`] about what a thread stores to a cell. A claim is checked where a
+//! to a [`SummaryInvariant`] about what a thread stores to a cell. A claim is checked where a
 //! store joins, by an assertion ([`AssertKind::Summary`]) that is no property of the program:
 //! where it can fail, the claim is dropped. So it may be a guess.
 //!
@@ -54,7 +54,7 @@ pub enum Keep {
 
 /// What is claimed of the values that a thread stores to a cell.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Claim {
+pub enum SummaryInvariant {
     /// Nothing.
     #[default]
     Any,
@@ -71,11 +71,11 @@ pub struct Abstract<'a> {
     /// Which stores they hold.
     pub keep: Keep,
     /// What is claimed of the stores of a template (by its number) to a cell.
-    pub claims: &'a dyn Fn(usize, Cell) -> Claim,
+    pub claims: &'a dyn Fn(usize, Cell) -> SummaryInvariant,
 }
 
 /// The abstract part of one thread's buffers.
-pub(crate) struct Beyond {
+pub(crate) struct Summary {
     pub(crate) keep: Keep,
     sets: Vec<Set>,
     /// Holds the value that UPDATE-AM picks; 0 between steps.
@@ -97,7 +97,7 @@ enum Rule {
     Rising { low: LocalId },
 }
 
-impl Beyond {
+impl Summary {
     /// Adds the variables for the stores to `cells` of template number `template`.
     pub(crate) fn new(
         builder: &mut TemplateBuilder,
@@ -115,9 +115,9 @@ impl Beyond {
             let claim = (wanted.claims)(template, cell);
             builder.claim(cell, claim.clone());
             let rule = match claim {
-                Claim::Any => Rule::Any,
-                Claim::Among(values) => Rule::Among(values),
-                Claim::Rising => Rule::Rising {
+                SummaryInvariant::Any => Rule::Any,
+                SummaryInvariant::Among(values) => Rule::Among(values),
+                SummaryInvariant::Rising => Rule::Rising {
                     low: builder.local(format!("$low_{plain}"), Part::Low(cell), None),
                 },
             };

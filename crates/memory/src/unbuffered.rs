@@ -5,7 +5,7 @@
 //! another thread has a part in overtakes it, everything that T does between issuing
 //! `s` and `s` reaching memory can be put off until then: `s` may as well go to memory
 //! at once, when the stores before it have got there. Such a store is made *direct*
-//! ([`palisade_program::direct`]). Where all are, the program has no buffers left and
+//! ([`palisade_program::unbuffered`]). Where all are, the program has no buffers left and
 //! its proof is one under SC; this is the observation behind robustness and triangular
 //! races, here store by store. It is no over-approximation: runs of the changed program
 //! are runs of the original, and no violation is lost.
@@ -56,14 +56,14 @@
 //! memory is as it was. `finally` is about states in which nothing is pending.
 
 use palisade_program::cfg::{Atomic, Cfg, FenceKind, Place, Step};
-use palisade_program::direct::StoreEdge;
+use palisade_program::unbuffered::StoreEdge;
 use palisade_program::{
     Count, EdgeId, Expr, LocId, LocalAtom, Model, Program, PropAtom, Property, PropertyKind,
     Template, TemplateId,
 };
 
 /// The stores that need no buffer under `model`, in order.
-pub fn direct_stores(program: &Program, model: Model) -> Vec<StoreEdge> {
+pub fn unbuffered_stores(program: &Program, model: Model) -> Vec<StoreEdge> {
     let mut direct = Vec::new();
     if program.is_rma() || !matches!(model, Model::Tso | Model::Pso) {
         return direct;

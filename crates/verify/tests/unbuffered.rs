@@ -2,10 +2,10 @@
 //! nothing more; proofs and runs are said of the original program.
 
 use palisade_arbitrary::{Shape, generate};
-use palisade_certify::{Certificate, Fingerprint, Kind, Reason, confirm_direct, parse, print};
+use palisade_certify::{Certificate, Fingerprint, Kind, Reason, confirm_unbuffered, parse, print};
 use palisade_frontend::pal;
-use palisade_memory::direct::direct_stores;
-use palisade_program::direct::StoreEdge;
+use palisade_memory::unbuffered::unbuffered_stores;
+use palisade_program::unbuffered::StoreEdge;
 use palisade_program::{Model, Program, Source, Step, Verdict};
 use palisade_verify::{Options, verify};
 
@@ -43,9 +43,9 @@ fn two_accounts_of_direct_stores_agree() {
         };
         let program = program(&generate(seed, &shape));
         for model in WEAK {
-            let direct = direct_stores(&program, model);
+            let direct = unbuffered_stores(&program, model);
             confirmed += direct.len();
-            let found = confirm_direct(&program, &claims(&program, model, direct.clone()));
+            let found = confirm_unbuffered(&program, &claims(&program, model, direct.clone()));
             assert_eq!(found, Ok(()), "seed {seed}, {model}");
             for id in program.template_ids() {
                 for (number, edge) in program.template(id).cfg.edges.iter().enumerate() {
@@ -54,7 +54,7 @@ fn two_accounts_of_direct_stores_agree() {
                         continue;
                     }
                     let more = [&direct[..], &[store]].concat();
-                    let found = confirm_direct(&program, &claims(&program, model, more));
+                    let found = confirm_unbuffered(&program, &claims(&program, model, more));
                     let is_refused = matches!(found, Err(Reason::Direct(_)));
                     assert!(is_refused, "seed {seed}, {model}, {store:?}");
                     refused += 1;

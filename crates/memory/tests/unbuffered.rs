@@ -6,8 +6,8 @@ mod common;
 
 use common::{Target, WEAK, answer, is_small, only, parse, run, shape, soak, targets};
 use palisade_arbitrary::{Rng, Shape, generate};
-use palisade_memory::direct::direct_stores;
-use palisade_program::direct::{StoreEdge, with_direct};
+use palisade_memory::unbuffered::unbuffered_stores;
+use palisade_program::unbuffered::{StoreEdge, with_unbuffered};
 use palisade_program::{Model, Program, Step};
 
 fn stores(program: &Program) -> Vec<StoreEdge> {
@@ -24,7 +24,7 @@ fn stores(program: &Program) -> Vec<StoreEdge> {
 
 /// Whether the machine sees a difference when `direct` are direct, for this target.
 fn differs(alone: &Program, model: Model, direct: &[StoreEdge], finals: bool) -> bool {
-    let changed = with_direct(alone, direct).expect("they are stores");
+    let changed = with_unbuffered(alone, direct).expect("they are stores");
     let (before, after) = (
         run(alone, model, None, finals),
         run(&changed, model, None, finals),
@@ -59,7 +59,7 @@ fn compare(count: u64, shape: &dyn Fn(u64) -> Shape) {
         let mut rng = Rng::new(seed);
         for target in targets(&program) {
             let alone = only(&program, target);
-            let (direct, all) = (direct_stores(&alone, model), stores(&alone));
+            let (direct, all) = (unbuffered_stores(&alone, model), stores(&alone));
             let finals = target == Target::Finals;
             if !direct.is_empty() {
                 let lost = differs(&alone, model, &direct, finals);
@@ -93,7 +93,10 @@ fn compare(count: u64, shape: &dyn Fn(u64) -> Shape) {
 fn shapes_by_hand() {
     let direct = |text: &str, model: Model| {
         let program = parse(text);
-        (direct_stores(&program, model).len(), stores(&program).len())
+        (
+            unbuffered_stores(&program, model).len(),
+            stores(&program).len(),
+        )
     };
     let passing = "shared d = 0; shared f = 0;
         thread w { while (*) { d = 1; f = 1; } }

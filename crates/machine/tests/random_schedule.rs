@@ -2,18 +2,18 @@
 //! programs, and runs that are no longer and no more restless than they need be.
 
 use palisade_arbitrary::{Shape, generate};
-use palisade_machine::{Options, Start, explore, replay, walk};
+use palisade_machine::{Options, Start, explore, random_schedules, replay};
 use palisade_program::{Model, Program, Source, Verdict};
 
 fn program(text: &str) -> Program {
-    let parsed = palisade_frontend::pal::parse(Source::new("walk.pal", text));
+    let parsed = palisade_frontend::pal::parse(Source::new("random.pal", text));
     parsed
         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
         .program
 }
 
 #[test]
-fn walks_find_bugs_and_nothing_else() {
+fn random_schedules_find_bugs_and_nothing_else() {
     let (mut found, mut violated, mut right) = (0, 0, 0);
     for seed in 0..150 {
         let program = program(&generate(seed, &Shape::default()));
@@ -25,7 +25,7 @@ fn walks_find_bugs_and_nothing_else() {
                 .expect("suits the model")
                 .verdict;
             let start = Start::new(model, options.threads);
-            let witness = walk(&program, &start, 100, || false);
+            let witness = random_schedules(&program, &start, 100, || false);
             let run = witness.map(|w| replay(&program, &w.start, &w.actions).expect("is a run"));
             let breaks = run.is_some_and(|run| run.violation.is_some());
             match explored {
@@ -45,7 +45,7 @@ fn walks_find_bugs_and_nothing_else() {
 
 /// Only what is needed is left of a run: here one store, one load and the assertion.
 #[test]
-fn runs_are_calm() {
+fn runs_are_minimised() {
     let program = program(
         "shared x = 0; shared y = 0;
         thread w { y = 1; y = 2; x = 1; y = 3; }
@@ -53,7 +53,7 @@ fn runs_are_calm() {
         thread r { local t = 0; t = x; assert(t == 0); }",
     );
     let start = Start::new(Model::Sc, 1);
-    let witness = walk(&program, &start, 100, || false).expect("it is frequent");
+    let witness = random_schedules(&program, &start, 100, || false).expect("it is frequent");
     let threads: Vec<usize> = witness.actions.iter().map(|a| a.thread).collect();
     assert_eq!(threads, [0, 0, 0, 2, 2]);
 }
