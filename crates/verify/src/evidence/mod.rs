@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use palisade_certify::{Certificate, Reason};
 use palisade_logic::SolverStats;
-use palisade_machine::Witness;
-use palisade_program::{Program, Violation};
+use palisade_machine::{Refused, ReplayError, Witness};
+use palisade_program::{Bound, Program, Violation};
 
 use crate::answer::Gap;
 use crate::method::cegar::limits;
@@ -23,7 +23,7 @@ use crate::question::Options;
 pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witness), Gap> {
     let start = run.start;
     let replayed = palisade_machine::replay(program, &start, &run.actions);
-    let replayed = replayed.map_err(|error| Gap::Spurious(error.to_string()))?;
+    let replayed = replayed.map_err(refused)?;
     let violation = replayed.violation.ok_or_else(|| {
         Gap::Spurious("the machine runs the trace but sees no violation".to_owned())
     })?;
@@ -32,6 +32,17 @@ pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witn
     }
     let actions = replayed.actions;
     Ok((violation, Witness { start, actions }))
+}
+
+/// A run through values that the machine does not have says nothing about the search.
+fn refused(error: ReplayError) -> Gap {
+    match error {
+        ReplayError::Step {
+            refused: Refused::Bound(bound),
+            ..
+        } => Gap::Bound(Bound::Search(bound)),
+        other => Gap::Spurious(other.to_string()),
+    }
 }
 
 /// Has a certificate checked. A refusal is a bug of Palisade, unless a limit was
