@@ -46,7 +46,7 @@ use std::collections::BTreeSet;
 use palisade_program::{Global, Program, Source, Span, Template};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use lexer::{Comments, Tok, Token};
+use lexer::{Tok, Token};
 use memory::Layout;
 use observe::{Condition, RegisterMap};
 pub use outcome::{Answer, Observation, Outcome, State};
@@ -110,15 +110,15 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     }
     let sections = split::split(text).map_err(one)?;
     let arch = sections.arch;
-    let init_tokens = lexer::tokens(text, sections.init, Comments::Herd).map_err(one)?;
-    let asked = lexer::tokens(text, sections.condition, Comments::Herd).map_err(one)?;
+    let init_tokens = lexer::tokens(text, sections.init).map_err(one)?;
+    let asked = lexer::tokens(text, sections.condition).map_err(one)?;
     let items = init::parse(&init_tokens).map_err(one)?;
     let question = condition::parse(&asked).map_err(one)?;
     let mut literals = numbers(&init_tokens);
     literals.extend(numbers(&asked));
     let code = match arch {
         Arch::X86 | Arch::X86_64 => {
-            let tokens = lexer::tokens(text, sections.code, Comments::Herd).map_err(one)?;
+            let tokens = lexer::tokens(text, sections.code).map_err(one)?;
             literals.extend(numbers(&tokens));
             Code::Assembly(tokens)
         }
