@@ -271,6 +271,9 @@ fn malformed_c_gives_located_errors() {
     refused(&code("f(x);"), "4:2", "call of `f`");
     let twice = "C T\n{ }\nP0() { }\nP0() { }\nexists x=0\n";
     refused(twice, "4:1", "P0 is defined twice");
+    let prototype = "C T\n{ }\nP0();\nP1(int *x) { *x = 1; }\nexists x=0\n";
+    refused(prototype, "3:5", "the body of P0");
+    refused(&code("exit(0);"), "4:2", "unsupported function `exit`");
     let same = "C T\n{ }\nP0(int *x, int *x) { }\nexists x=0\n";
     refused(same, "3:12", "two parameters are called `x`");
     let create = "pthread_create(0, 0, P0, 0);";
@@ -417,6 +420,13 @@ fn threads_in_c_are_c() {
     ] {
         assert_eq!(array(body), expected, "{body}");
     }
+    let truth = alone(
+        "bool x=2; 0:r0=3;",
+        "bool *x",
+        "bool r0; r0 = r0 == *x;",
+        "0:r0; x",
+    );
+    assert_eq!(truth, "0:r0=1 [x]=1");
     let members = "struct { int a; long b; } s = { 1 }; s.b = s.a + *x; *x = s.b;";
     assert_eq!(
         alone("x=3;", "int *x", members, "0:s.b; x"),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use palisade_program::{Global, LocalId, Source, Span, Template};
+use palisade_program::{Global, Init, LocalId, Source, Span, Template};
 
 use super::ast::{File, Function, Item};
 use super::lexer::{Kind, Token, lex};
@@ -100,11 +100,16 @@ pub(crate) fn parse(
     let file = parser::parse(all, DataModel::Lp64, true)?;
     let mut threads = Vec::new();
     for (name, spans) in heads {
-        let is_it = |item: &&Item| matches!(item, Item::Function(f) if f.name == name);
-        if let Some(Item::Function(f)) = file.items.iter().find(is_it) {
-            let params = params(f, &spans).map_err(one)?;
-            threads.push(Thread { name, params });
-        }
+        let function = file.items.iter().find_map(|item| match item {
+            Item::Function(f) if f.name == name => Some(f),
+            Item::Function(_) | Item::Variable(_) => None,
+        });
+        let Some(function) = function else {
+            let end = Span::new(part.end, part.end);
+            return Err(one(Diagnostic::error(end, format!("{name} has no body"))));
+        };
+        let params = params(function, &spans).map_err(one)?;
+        threads.push(Thread { name, params });
     }
     Ok(Code {
         threads,
@@ -140,9 +145,13 @@ fn heads(
             let message = format!("{name} is defined twice");
             return Err(Diagnostic::error(token.span, message));
         }
-        // What else is wrong with the head, the parser says.
+        // What else is wrong with it, the parser says.
         let (mut spans, mut depth, mut is_new) = (Vec::new(), 0_usize, true);
         for token in rest.by_ref() {
+            if depth == 0 && !matches!(token.kind, Kind::Punct("(" | "{")) {
+                let message = format!("expected the parameters or the body of {name}");
+                return Err(Diagnostic::error(token.span, message));
+            }
             match &token.kind {
                 Kind::Punct("(" | "{" | "[") => depth += 1,
                 Kind::Punct("}") if depth <= 1 => break,
@@ -212,14 +221,18 @@ impl Code {
     ) -> Result<Program, Vec<Diagnostic>> {
         let location = |(global, ty, address): &(&Global, Ty, i64)| {
             let of = self.type_of(&global.name, *ty);
+            let first = |init: &Init| match init {
+                Init::Value(value) if of == Type::Bool => Init::Value(i64::from(*value != 0)),
+                Init::Value(_) | Init::Any => init.clone(),
+            };
             Location {
+                init: global.init.iter().map(first).collect(),
                 name: global.name.clone(),
                 ty: match global.len {
                     Some(len) => Type::Array(Rc::new(of), Some(u64::from(len))),
                     None => of,
                 },
                 address: *address,
-                init: global.init.clone(),
                 span: global.span,
             }
         };

@@ -149,7 +149,11 @@ impl Code<'_, '_> {
         let start = self.cx.litmus.and_then(|l| l.values.get(&key)).copied();
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             let first = scalar(&leaf.ty).zip(start);
-            let first = first.map_or(0, |(ty, value)| ty.shown(ty.canonical(value)) as i64);
+            let first = match (first, leaf.ty.plain()) {
+                (Some((_, value)), Type::Bool) => i64::from(value != 0),
+                (Some((ty, value)), _) => ty.shown(ty.canonical(value)) as i64,
+                (None, _) => 0,
+            };
             let Cells::Locals(locals) = cells else {
                 continue;
             };

@@ -111,6 +111,11 @@ impl Parser {
                 let help = "RCU needs a notion of grace periods, which TSO and PSO do not have";
                 return Err(Diagnostic::error(span, message).help(help));
             }
+            ("abort" | "exit" | "_exit" | "_Exit" | "quick_exit", _) => {
+                let message = format!("unsupported function `{name}`");
+                let help = "a thread ends with `return`; the test ends when all have";
+                return Err(Diagnostic::error(span, message).help(help));
+            }
             _ => self.kernel_atomic(callee, args, span)?,
         })
     }
