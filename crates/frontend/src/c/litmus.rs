@@ -223,7 +223,7 @@ impl Code {
             let of = self.type_of(&global.name, *ty);
             let first = |init: &Init| match init {
                 Init::Value(value) if of == Type::Bool => Init::Value(i64::from(*value != 0)),
-                Init::Value(_) | Init::Any => init.clone(),
+                Init::Value(_) | Init::Any => *init,
             };
             Location {
                 init: global.init.iter().map(first).collect(),
