@@ -8,6 +8,7 @@
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
+//! | `litmus` | the threads of litmus tests |
 //!
 //! Verdicts hold for the program as written: that the compiler keeps the order of
 //! memory accesses is an assumption ([`ASSUMPTION`]). Integers have their C widths
@@ -16,6 +17,7 @@
 mod ast;
 mod gaps;
 mod lexer;
+pub(crate) mod litmus;
 mod lower;
 mod parser;
 mod preprocess;
@@ -118,7 +120,7 @@ fn parse_changed(
     let user = input.user.unwrap_or_else(|| source.clone());
     lexer::lex(&input.text, &user, input.main)
         .map_err(|item| vec![item])
-        .and_then(|tokens| parser::parse(tokens, options.data_model))
+        .and_then(|tokens| parser::parse(tokens, options.data_model, false))
         .and_then(|mut file| {
             change(&mut file, &user);
             lower::lower(&file, &user, options)

@@ -12,12 +12,6 @@ pub(super) const fn read(id: LocalId) -> LocalExpr {
     LocalExpr::Atom(LocalAtom::Local(id))
 }
 
-impl AsMut<Self> for Emitter {
-    fn as_mut(&mut self) -> &mut Self {
-        self
-    }
-}
-
 /// A thread that is being built.
 #[derive(Clone, Debug)]
 pub(super) struct Emitter {

@@ -1,6 +1,6 @@
 //! Tokens of a litmus test. One token type serves all sections: the initial
-//! state, the code of each dialect and the condition differ in grammar, not in
-//! spelling. Every token keeps its span in the whole file.
+//! state, assembly and the condition differ in grammar, not in spelling (C has a
+//! lexer of its own). Every token keeps its span in the whole file.
 
 use palisade_program::Span;
 
@@ -48,15 +48,11 @@ pub(super) enum Comments {
 }
 
 /// The tokens of `text[range]`, ended by [`Tok::End`].
-pub(super) fn tokens(
-    text: &str,
-    range: std::ops::Range<usize>,
-    comments: Comments,
-) -> Result<Vec<Token>, Failure> {
+pub(super) fn tokens(text: &str, range: std::ops::Range<usize>) -> Result<Vec<Token>, Failure> {
     let mut at = range.start;
     let end = range.end;
     let mut out = Vec::new();
-    while let Some(next) = skip_blank(text, at, end, comments)? {
+    while let Some(next) = skip_blank(text, at, end)? {
         let (tok, after) = token(text, next, end)?;
         out.push(Token {
             tok,
@@ -72,12 +68,7 @@ pub(super) fn tokens(
 }
 
 /// The first place at or after `at` that is neither blank nor comment.
-fn skip_blank(
-    text: &str,
-    mut at: usize,
-    end: usize,
-    comments: Comments,
-) -> Result<Option<usize>, Failure> {
+fn skip_blank(text: &str, mut at: usize, end: usize) -> Result<Option<usize>, Failure> {
     loop {
         let rest = &text[at..end];
         let trimmed = rest.trim_start();
@@ -85,7 +76,7 @@ fn skip_blank(
         if trimmed.is_empty() {
             return Ok(None);
         }
-        match comment_end(text, at, end, comments) {
+        match comment_end(text, at, end, Comments::Herd) {
             Ok(Some(after)) => at = after,
             Ok(None) => return Ok(Some(at)),
             Err(failure) => return Err(failure),

@@ -43,10 +43,10 @@ mod x86;
 
 use std::collections::BTreeSet;
 
-use palisade_program::{Global, Init, Program, Source, Span, Template};
+use palisade_program::{Global, Program, Source, Span, Template};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use lexer::{Comments, Tok, Token};
+use lexer::{Tok, Token};
 use memory::Layout;
 use observe::{Condition, RegisterMap};
 pub use outcome::{Answer, Observation, Outcome, State};
@@ -69,8 +69,15 @@ pub struct LitmusTest {
     names: Vec<(i64, String)>,
 }
 
-/// The threads of a test, and where its registers are.
+/// The code of a test.
+enum Code {
+    Assembly(Vec<Token>),
+    C(crate::c::litmus::Code),
+}
+
+/// The shared variables and threads of a test, and where its registers are.
 struct Threads {
+    globals: Vec<Global>,
     templates: Vec<Template>,
     registers: RegisterMap,
 }
@@ -103,16 +110,24 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     }
     let sections = split::split(text).map_err(one)?;
     let arch = sections.arch;
-    let code_comments = match arch {
-        Arch::X86 | Arch::X86_64 => Comments::Herd,
-        Arch::C => Comments::C,
-    };
-    let init_tokens = lexer::tokens(text, sections.init, Comments::Herd).map_err(one)?;
-    let code = lexer::tokens(text, sections.code, code_comments).map_err(one)?;
-    let asked = lexer::tokens(text, sections.condition, Comments::Herd).map_err(one)?;
+    let init_tokens = lexer::tokens(text, sections.init).map_err(one)?;
+    let asked = lexer::tokens(text, sections.condition).map_err(one)?;
     let items = init::parse(&init_tokens).map_err(one)?;
     let question = condition::parse(&asked).map_err(one)?;
-    let literals = literals(&[&init_tokens, &code, &asked]);
+    let mut literals = numbers(&init_tokens);
+    literals.extend(numbers(&asked));
+    let code = match arch {
+        Arch::X86 | Arch::X86_64 => {
+            let tokens = lexer::tokens(text, sections.code).map_err(one)?;
+            literals.extend(numbers(&tokens));
+            Code::Assembly(tokens)
+        }
+        Arch::C => {
+            let code = c::parse(text, sections.code)?;
+            literals.extend(&code.numbers);
+            Code::C(code)
+        }
+    };
     let pointer_bits = match arch {
         Arch::X86 => 32,
         Arch::X86_64 | Arch::C => 64,
@@ -127,21 +142,17 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
         }
     }
     observe::declare(&question, &mut layout).map_err(one)?;
-    let threads = match arch {
-        Arch::X86 | Arch::X86_64 => x86::build(&code, arch, &items, &question, &mut layout)?,
-        Arch::C => c::build(&code, &items, &question, &mut layout)?,
+    let threads = match code {
+        Code::Assembly(code) => x86::build(&code, arch, &items, &question, &mut layout)?,
+        Code::C(code) => c::build(&code, &items, &question, &mut layout)?,
     };
-    let mut globals = layout.globals().map_err(one)?;
-    if arch == Arch::C {
-        read_by_type(&mut globals, &layout);
-    }
     let condition = observe::tie(&question, &mut layout, &threads.registers).map_err(one)?;
     Ok(LitmusTest {
         name: sections.name,
         arch,
         program: Program {
             source: Source::default(),
-            globals,
+            globals: threads.globals,
             templates: threads.templates,
             ..Program::default()
         },
@@ -150,26 +161,13 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     })
 }
 
-/// C's cells hold values as their types read them, not canonical ones.
-fn read_by_type(globals: &mut [Global], layout: &Layout) {
-    for (global, variable) in globals.iter_mut().zip(&layout.vars) {
-        for init in &mut global.init {
-            if let Init::Value(value) = init {
-                *value = variable.ty.shown(*value) as i64;
-            }
-        }
-    }
-}
-
-/// The numbers that the test writes: addresses keep clear of them.
-fn literals(sections: &[&Vec<Token>]) -> BTreeSet<i128> {
-    let tokens = sections.iter().flat_map(|tokens| tokens.iter());
-    tokens
-        .filter_map(|token| match token.tok {
-            Tok::Number(n) => Some(n),
-            Tok::Name(_) | Tok::Punct(_) | Tok::Text(_) | Tok::End => None,
-        })
-        .collect()
+/// The numbers that a section writes: addresses keep clear of them.
+fn numbers(tokens: &[Token]) -> BTreeSet<i128> {
+    let number = |token: &Token| match token.tok {
+        Tok::Number(n) => Some(n),
+        Tok::Name(_) | Tok::Punct(_) | Tok::Text(_) | Tok::End => None,
+    };
+    tokens.iter().filter_map(number).collect()
 }
 
 /// The names of addresses, for showing values.

@@ -195,7 +195,7 @@ impl Code<'_, '_> {
                 if is_function {
                     return Ok(pointer);
                 }
-                let place = self.dereferenced(pointer, span)?;
+                let place = self.dereferenced(pointer, a.span)?;
                 self.want = want;
                 self.read_place(&place, span)
             }
@@ -208,7 +208,8 @@ impl Code<'_, '_> {
 
     fn dereferenced(&mut self, pointer: Val, span: Span) -> Lower<Place> {
         match pointer.ty.pointee().cloned() {
-            Some(Type::Void) | None => unsupported(
+            None => Err(Diagnostic::error(span, "this is not a pointer")),
+            Some(Type::Void) => unsupported(
                 span,
                 "following a pointer to void",
                 "cast it to the type of the object first",
@@ -329,7 +330,7 @@ impl Code<'_, '_> {
             },
             ExprKind::Unary(Unary::Deref, a) => {
                 let pointer = self.value(a)?;
-                self.dereferenced(pointer, span)
+                self.dereferenced(pointer, a.span)
             }
             ExprKind::Member(a, name) => {
                 let place = self.place(a)?;
@@ -337,7 +338,7 @@ impl Code<'_, '_> {
             }
             ExprKind::Arrow(a, name) => {
                 let pointer = self.value(a)?;
-                let place = self.dereferenced(pointer, span)?;
+                let place = self.dereferenced(pointer, a.span)?;
                 self.member(place, name, span)
             }
             ExprKind::Index(a, i) => self.index(a, i, check, span),

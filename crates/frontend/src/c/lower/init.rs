@@ -226,6 +226,9 @@ impl<'a> Code<'_, 'a> {
                     self.note_allocation(&ty, e);
                     let v = self.value(e)?;
                     self.want = None;
+                    if v.ty == Type::Void && self.live {
+                        return Err(Diagnostic::error(e.span, "this gives no value"));
+                    }
                     v
                 }
                 Some(Source::Number(n)) => Val::constant(i128::from(*n), &Type::INT),

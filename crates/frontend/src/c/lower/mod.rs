@@ -30,6 +30,7 @@
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
+//! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
 mod assign;
 mod atomic;
@@ -48,6 +49,7 @@ mod graph;
 mod init;
 mod layout;
 mod library;
+pub(super) mod litmus;
 mod mpi;
 mod order;
 mod place;
@@ -88,9 +90,21 @@ pub(super) fn lower(
     source: &Source,
     options: &Options,
 ) -> Result<Program, Vec<Diagnostic>> {
+    let (context, templates) = settled(file, options, None)?;
+    let program = context.program(source, templates);
+    program.map_err(|error| vec![error])
+}
+
+/// The last pass and the threads that it made.
+fn settled<'a>(
+    file: &'a File,
+    options: &Options,
+    litmus: Option<&'a litmus::Start>,
+) -> Result<(Context<'a>, Vec<Template>), Vec<Diagnostic>> {
     let mut before = Found::default();
     for _ in 0..MAX_PASSES {
         let mut context = Context::new(file, options, before);
+        context.litmus = litmus;
         let templates = match context.templates() {
             Ok(templates) if context.errors.all.is_empty() => templates,
             Ok(_) => return Err(context.errors.all),
@@ -101,8 +115,7 @@ pub(super) fn lower(
         };
         let found = context.found(&templates);
         if found.same(&context.previous) {
-            let program = context.program(source, templates);
-            return program.map_err(|error| vec![error]);
+            return Ok((context, templates));
         }
         before = found;
     }
@@ -156,6 +169,10 @@ struct Context<'a> {
     errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
+    /// Litmus tests only.
+    litmus: Option<&'a litmus::Start>,
+    /// The variables of their threads, by thread and name.
+    observed: litmus::Observed,
 }
 
 impl<'a> Context<'a> {
@@ -204,6 +221,8 @@ impl<'a> Context<'a> {
             last_result: None,
             pending_type: None,
             mpi: None,
+            litmus: None,
+            observed: litmus::Observed::new(),
         }
     }
 
@@ -443,6 +462,9 @@ impl<'a> Context<'a> {
     }
 
     fn templates(&mut self) -> Lower<Vec<Template>> {
+        if let Some(start) = self.litmus {
+            return self.litmus_threads(start);
+        }
         let Some(main) = self.functions.get("main").copied() else {
             return Err(Diagnostic::error(Span::default(), "there is no `main`")
                 .help("a C program starts at main"));
@@ -534,12 +556,16 @@ impl<'a> Context<'a> {
 
     fn template(&mut self, number: usize, plan: &Plan<'a>) -> Lower<Template> {
         let is_main = number == 0 || self.mpi.is_some();
+        let litmus = self.litmus;
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
         if number == 0 {
             code.refuse_remote_races(plan.span);
         }
-        if is_main {
+        if let Some(start) = litmus {
+            let arguments = code.locations(plan.function, start);
+            code.main_function(plan.function, arguments, plan.span)?;
+        } else if is_main {
             let mut arguments = Vec::new();
             for (_, ty) in &plan.function.params {
                 // The number of arguments is not known, their texts are not read.

@@ -52,7 +52,7 @@ impl Code<'_, '_> {
             let is_object = !matches!(d.ty.plain(), Type::Function(_) | Type::VariableArray(_));
             if is_plain && is_object {
                 // What is not supported matters only where something gets there.
-                if let Ok(object) = self.variable(&d.name, &d.ty, d.span) {
+                if let Ok(object) = self.automatic(d) {
                     self.declare(&d.name, object);
                 }
             } else if d.storage == Storage::Static {
@@ -246,14 +246,25 @@ impl Code<'_, '_> {
             self.declare(&d.name, object);
             return Ok(());
         }
-        let object = self.variable(&d.name, &d.ty, d.span)?;
+        let object = self.automatic(d)?;
         let place = Self::whole(&object);
         // The initialiser sees the name already, but not its value.
         self.declare(&d.name, object.clone());
         if d.init.is_some() {
             return self.initialise(&place, d.init.as_ref(), d.span);
         }
+        if self.is_observed() && object.in_registers() {
+            return Ok(());
+        }
         self.undefine(&object, assigned, d.span)
+    }
+
+    /// The variable that a declaration in a function makes.
+    fn automatic(&mut self, d: &Declaration) -> Lower<Rc<super::layout::Object>> {
+        if self.is_observed() {
+            return self.observed_variable(d);
+        }
+        self.variable(&d.name, &d.ty, d.span)
     }
 
     /// An array whose length is a constant here after all. Where it is none the run

@@ -10,7 +10,7 @@
 use palisade_program::{AssertKind, BinOp, Expr as Ir, LocalExpr, Span, Step, UnOp};
 
 use super::code::{Code, Lower};
-use super::layout::{FIRST_ADDRESS, unsupported_type};
+use super::layout::{FIRST_ADDRESS, FIRST_FUNCTION, unsupported_type};
 use crate::c::ast::Binary;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -208,7 +208,11 @@ impl Code<'_, '_> {
                 Ok(result)
             }
             (Type::Bool | Type::Int { .. }, Type::Pointer(_)) => {
-                let first = i128::from(FIRST_ADDRESS);
+                let first = self.first_address();
+                if let (Some(_), Some(of)) = (self.cx.litmus, to.pointee()) {
+                    // The number may be any, also one within an element.
+                    self.cx.note_recast(of);
+                }
                 if v.hi >= first {
                     let small = compare(BinOp::Lt, v.e.clone(), int(first));
                     self.require(small, "a large number becomes a pointer", span);
@@ -219,7 +223,7 @@ impl Code<'_, '_> {
                 })
             }
             (Type::Pointer(_), Type::Int { .. }) => {
-                let first = i128::from(FIRST_ADDRESS);
+                let first = self.first_address();
                 if v.as_constant().is_none_or(|c| c >= first) {
                     let small = compare(BinOp::Lt, v.e.clone(), int(first));
                     self.require(small, "an address becomes a number", span);
@@ -242,6 +246,14 @@ impl Code<'_, '_> {
             _ => Err(Diagnostic::error(span, "unsupported: this conversion")
                 .help("values are integers and pointers")),
         }
+    }
+
+    /// The least address that is no number: of an object, in litmus tests of a function.
+    fn first_address(&self) -> i128 {
+        i128::from(match self.cx.litmus {
+            Some(_) => FIRST_FUNCTION,
+            None => FIRST_ADDRESS,
+        })
     }
 
     /// Whether the value is not 0.

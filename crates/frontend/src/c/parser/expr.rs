@@ -237,7 +237,11 @@ impl Parser {
                     }
                 }
                 self.expect(")")?;
-                ExprKind::Call(Box::new(e.clone()), args)
+                if self.is_litmus {
+                    self.kernel_call(e.clone(), args)?
+                } else {
+                    ExprKind::Call(Box::new(e.clone()), args)
+                }
             } else if self.eat(".") {
                 ExprKind::Member(Box::new(e.clone()), self.identifier()?.0)
             } else if self.eat("->") {

@@ -12,10 +12,12 @@
 //! | `decl` | declarators and initialisers |
 //! | `stmt` | statements and functions |
 //! | `expr` | expressions |
+//! | `kernel` | the kernel's accesses, in litmus tests |
 //! | `typing` | types and constant values of expressions |
 
 mod decl;
 mod expr;
+mod kernel;
 mod spec;
 mod stmt;
 mod typing;
@@ -60,13 +62,19 @@ enum Tag {
 }
 
 /// Parses a preprocessed file. What cannot be read is skipped, up to the end of the
-/// statement or declaration, so that more than one error is found.
-pub(super) fn parse(tokens: Vec<Token>, model: DataModel) -> Result<File, Vec<Diagnostic>> {
+/// statement or declaration, so that more than one error is found. `is_litmus`: names of
+/// the kernel's accesses are known.
+pub(super) fn parse(
+    tokens: Vec<Token>,
+    model: DataModel,
+    is_litmus: bool,
+) -> Result<File, Vec<Diagnostic>> {
     let mut parser = Parser {
         tokens,
         at: 0,
         depth: 0,
         model,
+        is_litmus,
         file: File::default(),
         scopes: vec![Scope::default()],
         length: None,
@@ -93,6 +101,7 @@ struct Parser {
     at: usize,
     depth: usize,
     model: DataModel,
+    is_litmus: bool,
     file: File,
     scopes: Vec<Scope>,
     /// The length of the array declarator at hand, where it is no constant.

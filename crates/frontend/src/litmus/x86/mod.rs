@@ -68,6 +68,7 @@ pub(super) fn build(
     }
     layout.settle_types();
     let mut threads = Threads {
+        globals: Vec::new(),
         templates: Vec::new(),
         registers: RegisterMap::new(),
     };
@@ -83,6 +84,7 @@ pub(super) fn build(
         }
     }
     if errors.is_empty() {
+        threads.globals = layout.globals().map_err(one)?;
         Ok(threads)
     } else {
         Err(errors)
