@@ -5,7 +5,7 @@
 //! elements of an array under a computed index, values of an explicit variable
 //! that gets data) become several branches. Since the explicit values are
 //! constants here, branches that they exclude never arise. A command may go on
-//! over interior locations ([`crate::interior`]): several edges as one.
+//! over interior locations (`interior`): several edges as one.
 //!
 //! Variables of [`Role::Set`] are sets: a branch says what joins them, and which fresh
 //! variables stand for elements that it takes.
@@ -367,9 +367,10 @@ impl<'s> Executor<'s> {
         while let Some((id, mut run)) = stack.pop() {
             let edge = cfg.edge(id);
             run.enter(id);
-            let runs = match &edge.step {
-                Step::Atomic(atomic) => self.block(&atomic.body, run)?,
-                step => self.step(step, edge.span, run)?,
+            let runs = if let Step::Atomic(atomic) = &edge.step {
+                self.block(&atomic.body, run)?
+            } else {
+                self.step(&edge.step, edge.span, run)?
             };
             for run in runs {
                 if run.failed.is_none() && self.interior[edge.to.index()] {

@@ -391,7 +391,8 @@ fn modulus(e: &LocalExpr) -> Values {
     match e {
         Expr::Binary(BinOp::Mod, _, d) => match **d {
             Expr::Const(c) if c > 0 => range(Domain { lo: 0, hi: c - 1 }),
-            _ => None,
+            Expr::Const(_) | Expr::Atom(_) => None,
+            Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..) => None,
         },
         Expr::Cond(_, a, b) => {
             let mut values = constant_or_modulus(a)?;
@@ -405,6 +406,6 @@ fn modulus(e: &LocalExpr) -> Values {
 fn constant_or_modulus(e: &LocalExpr) -> Values {
     match e {
         Expr::Const(c) => Some(BTreeSet::from([*c])),
-        e => modulus(e),
+        Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..) => modulus(e),
     }
 }

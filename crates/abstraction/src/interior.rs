@@ -142,9 +142,10 @@ fn touched_locals(step: &Step) -> BTreeSet<LocalId> {
             }
         });
     });
-    match step {
-        Step::Atomic(atomic) => touched.extend(atomic.body.written_locals()),
-        step => touched.extend(step.written_local()),
+    if let Step::Atomic(atomic) = step {
+        touched.extend(atomic.body.written_locals());
+    } else {
+        touched.extend(step.written_local());
     }
     touched
 }

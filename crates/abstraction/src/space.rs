@@ -91,7 +91,7 @@ pub struct Space<'p> {
     /// happen while it is 1, so that a state covers the same state with fewer of them.
     pub monotone: Vec<usize>,
     /// For each thread and location whether the thread need not be interrupted there; `None`:
-    /// as [`crate::interior`] says.
+    /// as `interior` says.
     pub interior: Option<Vec<Vec<bool>>>,
     /// What is known of the initial data beside each variable's own initial value.
     pub facts: Vec<Formula>,

@@ -10,7 +10,7 @@
 //! | exec(assign, i, sigma) | [`Machine::act`], one active part |
 //! | broadcast to the passive threads | each passive part has its outcomes; threads in the same part are spread over them in all ways |
 //!
-//! The steps are those of [`crate::broadcast`], so shortest runs are as long.
+//! The steps are those of `broadcast`, so shortest runs are as long.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 //! and explicit variables) with a valuation of the predicates. States are
 //! visited breadth first, so that counterexamples are shortest; a state that
 //! another one at the same control covers is dropped, and so is one that differs from it
-//! in fewer flags of [`Space::monotone`].
+//! in fewer flags of `Space::monotone`.
 //!
 //! The transformer over-approximates every step (its soundness condition stands
 //! on [`Transformer`]), and covering only drops states whose concrete states are

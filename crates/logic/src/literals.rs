@@ -10,7 +10,7 @@ use crate::term::Overflow;
 use rustc_hash::FxHashMap;
 use std::ops::Not;
 
-/// A formula of a [`Literals`] table, or the negation of one.
+/// A formula of a `Literals` table, or the negation of one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Lit(u32);
 

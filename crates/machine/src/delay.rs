@@ -187,12 +187,12 @@ fn cells(spot: Spot) -> u64 {
 fn touched(thread: &Thread, loc: u32) -> Touched {
     let mut all = Touched::default();
     for arc in thread.graph.from(loc) {
-        match thread.graph.arcs[arc].act {
-            Act::Block(block) => {
-                let body: &Graph = &thread.blocks[block as usize];
-                body.arcs.iter().for_each(|arc| all.add(arc.act));
-            }
-            act => all.add(act),
+        let act = thread.graph.arcs[arc].act;
+        if let Act::Block(block) = act {
+            let body: &Graph = &thread.blocks[block as usize];
+            body.arcs.iter().for_each(|arc| all.add(arc.act));
+        } else {
+            all.add(act);
         }
     }
     all

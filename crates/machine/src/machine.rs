@@ -270,9 +270,10 @@ impl<'p> Machine<'p> {
         };
         let mut graph = compiler.graph(&template.cfg)?;
         for (arc, edge) in graph.arcs.iter_mut().zip(&template.cfg.edges) {
-            let written = match &edge.step {
-                Step::Atomic(atomic) => atomic.body.written_locals(),
-                step => step.written_local().into_iter().collect(),
+            let written = if let Step::Atomic(atomic) = &edge.step {
+                atomic.body.written_locals()
+            } else {
+                edge.step.written_local().into_iter().collect()
             };
             let locals = (0..template.locals.len()).map(LocalId::from);
             arc.dead = locals

@@ -88,14 +88,12 @@ fn independent(
         }
         Act::Buffer { .. } | Act::Fence | Act::StoreStore => true,
         Act::Issue { .. } | Act::Flush { .. } => true,
-        Act::Load { .. } => match step {
-            Step::Load { src, .. } => accesses.only_writer(program, src.var, template),
-            _ => false,
-        },
-        Act::Store { .. } => match step {
-            Step::Store { dst, .. } => accesses.only_user(program, dst.var, template),
-            _ => false,
-        },
+        Act::Load { .. } => {
+            matches!(step, Step::Load { src, .. } if accesses.only_writer(program, src.var, template))
+        }
+        Act::Store { .. } => {
+            matches!(step, Step::Store { dst, .. } if accesses.only_user(program, dst.var, template))
+        }
         // Issued, it appends to the own list; done at once (SC) it touches memory.
         Act::Remote(_) => is_rma,
         Act::Block(_) | Act::Copy { .. } => false,

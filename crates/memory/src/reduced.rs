@@ -16,7 +16,7 @@ use crate::value_sets::SetCell;
 /// What a store into a full buffer does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Full {
-    /// It fails an assertion ([`AssertKind::BufferOverflow`]): proofs hold for buffers of every size.
+    /// It fails an assertion (`AssertKind::BufferOverflow`): proofs hold for buffers of every size.
     Fails,
     /// It waits: fewer runs than the model has. Bugs found are bugs; the absence
     /// of bugs means nothing.

@@ -27,7 +27,7 @@
 //! | [`read`], [`read_c`] | source text (`.pal`, `.rmm`, `.c`, `.i`) to a [`Program`] |
 //! | [`verify`], [`verify_threads`] | proves or refutes, also with any number of threads |
 //! | [`explore`] | searches all runs of a finite program |
-//! | [`repair`] | the fewest fences or flushes, proved, as a patch |
+//! | [`repair()`] | the fewest fences or flushes, proved, as a patch |
 //! | [`linearize`] | is a data structure linearizable? |
 //! | [`litmus`] | runs a litmus test in herd's format |
 //! | [`certificate`] | certificates as text, and their check |

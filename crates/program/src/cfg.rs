@@ -405,9 +405,10 @@ impl Cfg {
     pub fn written_locals(&self) -> Vec<LocalId> {
         let mut written = Vec::new();
         for edge in &self.edges {
-            match &edge.step {
-                Step::Atomic(atomic) => written.extend(atomic.body.written_locals()),
-                step => written.extend(step.written_local()),
+            if let Step::Atomic(atomic) = &edge.step {
+                written.extend(atomic.body.written_locals());
+            } else {
+                written.extend(edge.step.written_local());
             }
         }
         written.sort_unstable();

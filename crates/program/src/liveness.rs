@@ -81,10 +81,10 @@ fn observed_locals(program: &Program, template: TemplateId) -> Vec<bool> {
 }
 
 fn before_step(step: &Step, after: Vec<bool>) -> Vec<bool> {
-    let mut live = match step {
-        Step::Atomic(atomic) => return before_block(&atomic.body, &after),
-        _ => after,
-    };
+    if let Step::Atomic(atomic) = step {
+        return before_block(&atomic.body, &after);
+    }
+    let mut live = after;
     if let Some(dst) = step.written_local() {
         live[dst.index()] = false;
     }

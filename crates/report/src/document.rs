@@ -14,7 +14,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// One JSON document.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Document {
-    /// Always [`SCHEMA`].
+    /// Always `SCHEMA`.
     pub schema: u32,
     /// The subcommand.
     pub command: String,

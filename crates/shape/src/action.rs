@@ -1,7 +1,7 @@
 //! Actions: the guarded, focused updates that a control-flow edge performs.
 //!
-//! Place: made by the front end, applied by [`crate::transfer`]. Paper: seed
-//! `001_9f3334838971d197`, section 2 and its tool TVLA.
+//! Place: made by the front end, applied by [`crate::transfer`]. Paper: [Friggens and Groves, arXiv
+//! 2015], section 2 and its tool TVLA.
 
 use crate::bindings::Bindings;
 use crate::eval::{Plan, Table};

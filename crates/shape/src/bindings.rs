@@ -1,7 +1,7 @@
 //! Bindings: the objects for which an action's precondition may hold, one tuple after another.
 //!
 //! Place: in [`crate::transfer`], before the messages and the update. The free variables of a
-//! precondition are bound; an action has one result per binding (seed `001_9f3334838971d197`,
+//! precondition are bound; an action has one result per binding ([Friggens and Groves, arXiv 2015],
 //! section 2, TVLA's preconditions).
 //!
 //! A precondition is a conjunction. Instead of a table over all its variables (n^k bits), every

@@ -1,6 +1,6 @@
 //! Blur: canonical abstraction, the merging of objects with equal abstraction values.
 //!
-//! Place: last step of an action. Paper: seed `001_9f3334838971d197`, section 2, "Canonical
+//! Place: last step of an action. Paper: [Friggens and Groves, arXiv 2015, section 2], "Canonical
 //! abstraction".
 //!
 //! An object's *canonical name* is its vector of values for the unary abstraction predicates.

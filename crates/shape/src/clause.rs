@@ -4,7 +4,7 @@
 //! rules ("the others are 0, so this one is 1"). Here one pass over the literals finds, for all
 //! objects at once, those for which every literal is 0 (a breach) and those for which all but one
 //! are 0 (that one becomes 1): two words, however many objects there are. Models with soft invariants
-//! (seed `001_9f3334838971d197`, section 5) consist of such clauses for the most part.
+//! ([Friggens and Groves, arXiv 2015, section 5]) consist of such clauses for the most part.
 //!
 //! Law (tested): the result is that of the k rules.
 

@@ -1,6 +1,6 @@
 //! Closure: the transitive closure of a step formula.
 //!
-//! Place: part of [`crate::eval`]. Paper: seed `001_9f3334838971d197`, section 2 (formulas with
+//! Place: part of [`crate::eval`]. Paper: [Friggens and Groves, arXiv 2015, section 2] (formulas with
 //! transitive closure). For every assignment of the step's parameters the relation is closed by
 //! Warshall's algorithm, `may` and `must` apart, and read at the two ends.
 

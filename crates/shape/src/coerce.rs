@@ -1,6 +1,6 @@
 //! Coerce: sharpen a structure by the consistency rules, or find that it stands for nothing.
 //!
-//! Place: after focus and after update. Paper: seed `001_9f3334838971d197` uses TVLA's
+//! Place: after focus and after update. Paper: [Friggens and Groves, arXiv 2015] uses TVLA's
 //! *coerce* (reference 13, section 6.4).
 //!
 //! For every assignment for which a rule's body is 1: a head that is 0 discards the structure

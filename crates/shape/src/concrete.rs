@@ -1,8 +1,8 @@
 //! Concrete steps: what an action does to a structure without unknown values.
 //!
 //! Place: the semantics that the abstract engine covers, by the naive evaluator only. Used by
-//! [`crate::explore`] to find real runs and to confirm results. Paper: seed
-//! `001_9f3334838971d197`, section 2 (concrete configurations).
+//! [`crate::explore`] to find real runs and to confirm results. Paper: [Friggens and Groves, arXiv
+//! 2015], section 2 (concrete configurations).
 //!
 //! Instrumentation predicates are evaluated from their definitions after every step; an update
 //! formula of the model that says otherwise is reported. A formula that is 1/2 on a concrete

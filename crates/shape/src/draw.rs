@@ -1,4 +1,4 @@
-//! Drawing: structures as pictures, by seed `001_9f3334838971d197`'s conventions (section 2,
+//! Drawing: structures as pictures, by [Friggens and Groves, arXiv 2015]'s conventions (section 2,
 //! "Graphical representation").
 //!
 //! Place: output. Double line = summary object; dashed outline = object that may be absent;

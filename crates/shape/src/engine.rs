@@ -1,6 +1,6 @@
 //! Engine: the least set of structures per location that is closed under all actions.
 //!
-//! Place: between the model and the verdict. Paper: seed `001_9f3334838971d197`, section 2 (TVLA's
+//! Place: between the model and the verdict. Paper: [Friggens and Groves, arXiv 2015, section 2] (TVLA's
 //! chaotic iteration); for concurrent models it is state-space exploration over one location.
 //!
 //! Locations are taken in reverse post-order; of one location a batch of pending structures is

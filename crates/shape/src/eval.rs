@@ -1,6 +1,6 @@
 //! Evaluation: the 3-valued meaning of a formula, computed for all assignments at once.
 //!
-//! Place: below focus, coerce, update and messages. Paper: seed `001_9f3334838971d197`,
+//! Place: below focus, coerce, update and messages. Paper: [Friggens and Groves, arXiv 2015],
 //! section 2 (Kleene's logic, with the Embedding Theorem as its soundness).
 //!
 //! A formula is compiled once into a [`Plan`]. Evaluating a plan gives a [`Table`]: the value

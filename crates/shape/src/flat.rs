@@ -2,7 +2,7 @@
 //!
 //! Place: beside [`crate::differencing`], for the same purpose and with the same rules. A *flat*
 //! definition is a Boolean combination of unary predicates of one variable, as soft invariants are
-//! (seed `001_9f3334838971d197`, section 5); a model has hundreds of them, and each step of a
+//! ([Friggens and Groves, arXiv 2015, section 5]); a model has hundreds of them, and each step of a
 //! thread concerns most. Its tables have one row, so nothing needs to be allocated.
 //!
 //! Law (tested): the result is that of [`crate::differencing::difference`].

@@ -1,6 +1,6 @@
 //! Focus: split a structure so that given formulas become definite.
 //!
-//! Place: first step of an action. Paper: seed `001_9f3334838971d197` uses TVLA's *focus*
+//! Place: first step of an action. Paper: [Friggens and Groves, arXiv 2015] uses TVLA's *focus*
 //! (reference 13, section 6.3).
 //!
 //! A formula is stripped of its quantifiers and brought to disjunctive form. In each disjunct

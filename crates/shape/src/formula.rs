@@ -1,7 +1,7 @@
 //! Formulas: first-order logic with transitive closure over the predicates of a vocabulary.
 //!
 //! Place: made by the front end; compiled by [`crate::eval`], split by [`crate::focus`],
-//! turned into rules by [`crate::rules`]. Paper: seed `001_9f3334838971d197`, section 2.
+//! turned into rules by `rules`. Paper: [Friggens and Groves, arXiv 2015, section 2.]
 
 use crate::kleene::Kleene;
 use crate::vocabulary::PredId;

@@ -1,6 +1,6 @@
 //! Joins: sets of structures, and which structures they merge.
 //!
-//! Place: the state kept at each location. Paper: seed `001_9f3334838971d197` uses the partial
+//! Place: the state kept at each location. Paper: [Friggens and Groves, arXiv 2015] uses the partial
 //! join of its reference 11 ("partially disjunctive heap abstraction") throughout.
 //!
 //! | join | merges |

@@ -1,7 +1,7 @@
 //! Kleene's three truth values: 0, 1 and 1/2 ("unknown").
 //!
 //! Place: the values of every predicate and formula of the shape engine. Paper:
-//! seed `001_9f3334838971d197`, section 2 (*l1 is below l2 iff l1 = l2 or l2 = 1/2*).
+//! [Friggens and Groves, arXiv 2015, section 2] (*l1 is below l2 iff l1 = l2 or l2 = 1/2*).
 //!
 //! A value is kept as two bits, which is also how whole predicates are kept
 //! (see [`crate::structure`]): `may` (the value is not 0) and `must` (the value is 1).

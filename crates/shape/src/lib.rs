@@ -2,7 +2,7 @@
 //!
 //! `palisade-shape` reads TVLA's languages (TVP, TVM, TVS), computes the set of 3-valued
 //! structures that can arise at each location, and says whether the model's messages can be
-//! given. Paper: seed `001_9f3334838971d197` ("Collapsing Threads Safely with Soft Invariants").
+//! given. Paper: [Friggens and Groves, arXiv 2015] ("Collapsing Threads Safely with Soft Invariants").
 //!
 //! | step | module |
 //! |---|---|

@@ -3,7 +3,7 @@
 //! Place: what the front end yields and the engine reads. A sequential program (TVP) has a
 //! control flow graph; a concurrent one (TVM) has a single location, the state space, and
 //! every step of every thread is an edge from it to itself, the thread's place being kept by
-//! the predicates `at[label]` (seed `001_9f3334838971d197`, section 1.1).
+//! the predicates `at[label]` ([Friggens and Groves, arXiv 2015, section 1.1]).
 
 use crate::action::Action;
 use crate::coerce::RuleSet;

@@ -1,9 +1,9 @@
 //! The naive evaluator: the textbook reading of formulas, structures and embeddings.
 //!
 //! Place: the second account of the logic, which checks the first. It shares nothing with
-//! [`crate::eval`], [`crate::coerce`], [`crate::update`] and [`crate::blur`]: values stand in
+//! [`crate::eval`], [`crate::coerce`], `update` and [`crate::blur`]: values stand in
 //! plain tables, formulas are evaluated by recursion one assignment at a time, closures by
-//! walking, embeddings by search; nothing is cached. Paper: seed `001_9f3334838971d197`,
+//! walking, embeddings by search; nothing is cached. Paper: [Friggens and Groves, arXiv 2015],
 //! section 2.
 
 use crate::formula::{Formula, Var};

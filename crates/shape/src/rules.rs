@@ -1,7 +1,7 @@
 //! Consistency rules: what must hold in every structure that stands for a real state.
 //!
-//! Place: generated once per model, used by [`crate::coerce`]. Paper: seed
-//! `001_9f3334838971d197` relies on the rules of Sagiv, Reps and Wilhelm (its reference 13, section
+//! Place: generated once per model, used by [`crate::coerce`]. Paper: [Friggens and Groves, arXiv
+//! 2015] relies on the rules of Sagiv, Reps and Wilhelm (its reference 13, section
 //! 6.4: compatibility constraints and their closure for extended Horn forms).
 //!
 //! Sources: rules written in the model, declared properties (unique, function, ...), and the

@@ -1,6 +1,6 @@
 //! Structure: a universe of objects and a 3-valued interpretation of every predicate.
 //!
-//! Place: what the analysis computes with. Paper: seed `001_9f3334838971d197`, section 2
+//! Place: what the analysis computes with. Paper: [Friggens and Groves, arXiv 2015, section 2]
 //! (configuration S = <U, iota>).
 //!
 //! | paper | here |

@@ -1,6 +1,6 @@
 //! Table: the values of a formula for all assignments of its variables, as bit planes.
 //!
-//! Place: what [`crate::eval`] computes. Paper: seed `001_9f3334838971d197`, section 2 (Kleene's
+//! Place: what [`crate::eval`] computes. Paper: [Friggens and Groves, arXiv 2015, section 2] (Kleene's
 //! logic). The operations are those of the logic, word by word.
 
 use crate::kleene::Kleene;

@@ -1,6 +1,6 @@
 //! Transfer: what one action makes of one structure.
 //!
-//! Place: the step of the fixed point. Paper: seed `001_9f3334838971d197`, section 2 (TVLA's
+//! Place: the step of the fixed point. Paper: [Friggens and Groves, arXiv 2015, section 2] (TVLA's
 //! order): focus, coerce, precondition, messages, update, coerce, blur, messages.
 //!
 //! Soundness: if a concrete structure embeds in the input and the action takes it to another,

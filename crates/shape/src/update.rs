@@ -1,6 +1,6 @@
 //! Update: the structure after an action, for one binding of its variables.
 //!
-//! Place: middle step of [`crate::transfer`]. Paper: seed `001_9f3334838971d197`, section 2
+//! Place: middle step of [`crate::transfer`]. Paper: [Friggens and Groves, arXiv 2015, section 2]
 //! (TVLA's predicate-update formulas).
 //!
 //! All formulas read the structure before the action, extended by created objects. A core

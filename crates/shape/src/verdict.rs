@@ -1,7 +1,7 @@
 //! Verdict: what an analysis says about the model, and on what grounds.
 //!
 //! Place: the last step. `holds` needs a finished fixed point without messages and the
-//! confirmation of [`crate::confirm`]; `violated` needs a concrete run; all else is `unknown`
+//! confirmation of `confirm`; `violated` needs a concrete run; all else is `unknown`
 //! with a typed reason.
 
 use crate::confirm::{confirm, confirm_by, fired};

@@ -1,7 +1,7 @@
 //! Vocabulary: the predicates of a model and where each lies in a structure.
 //!
-//! Place: made by the front end, read by everything else. Paper: seed
-//! `001_9f3334838971d197`, section 2 (the set P of predicates, the abstraction predicates A
+//! Place: made by the front end, read by everything else. Paper: [Friggens and Groves, arXiv
+//! 2015], section 2 (the set P of predicates, the abstraction predicates A
 //! among the unary ones, core and instrumentation predicates).
 //!
 //! Two predicates are built in: `sm` (summary object: 0 or 1/2, the paper's `eq(u,u)` is

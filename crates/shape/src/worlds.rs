@@ -1,6 +1,6 @@
 //! Worlds of an abstract structure: small concrete structures that embed in it.
 //!
-//! Place: below [`crate::explore`] and [`crate::confirm`]. Every summary object becomes one or a
+//! Place: below [`crate::explore`] and `confirm`. Every summary object becomes one or a
 //! few objects, every unknown value is decided, rules pruning on the way; what remains is
 //! checked by the naive evaluator (definitions, axioms, embedding), so a wrong coerce could
 //! only lose worlds.

@@ -242,7 +242,8 @@ impl Schedule<'_> {
                     (OnGap::Next, _) | (OnGap::NextIfWeak, Gap::Weak(_)) => match row.method {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
-                        _ => gap,
+                        Method::Cegar(_) | Method::StateByState { .. } => gap,
+                        Method::Views(_) | Method::Fixed { .. } => gap,
                     },
                     (OnGap::NextIfWeak, _) => return Err(gap),
                 },
@@ -369,7 +370,9 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
         When::LessExplicit => match last {
             Gap::Bound(Bound::AbstractStates(_)) => less(false),
             Gap::Bound(_) | Gap::Summary { .. } => false,
-            _ => less(false),
+            Gap::Time | Gap::Memory | Gap::Interrupted | Gap::Interference(_) => less(false),
+            Gap::FewStates(_) | Gap::Spurious(_) | Gap::Weak(_) => less(false),
+            Gap::Unsupported(..) | Gap::Refused(_) | Gap::BesideThePoint(_) => less(false),
         },
         When::LessExplicitViews => less(true),
     }

@@ -11,7 +11,7 @@
 //! | `litmus` | the threads of litmus tests |
 //!
 //! Verdicts hold for the program as written: that the compiler keeps the order of
-//! memory accesses is an assumption ([`ASSUMPTION`]). Integers have their C widths
+//! memory accesses is an assumption ([`palisade_program::Assumption`]). Integers have their C widths
 //! unless [`Options::math`] says otherwise.
 
 mod ast;

@@ -36,13 +36,14 @@ pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witn
 
 /// A run through values that the machine does not have says nothing about the search.
 fn refused(error: ReplayError) -> Gap {
-    match error {
-        ReplayError::Step {
-            refused: Refused::Bound(bound),
-            ..
-        } => Gap::Bound(Bound::Search(bound)),
-        other => Gap::Spurious(other.to_string()),
+    if let ReplayError::Step {
+        refused: Refused::Bound(bound),
+        ..
+    } = error
+    {
+        return Gap::Bound(Bound::Search(bound));
     }
+    Gap::Spurious(error.to_string())
 }
 
 /// Has a certificate checked. A refusal is a bug of Palisade, unless a limit was

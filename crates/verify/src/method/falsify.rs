@@ -11,7 +11,7 @@
 //! predicates are needed: a proof state by state comes first ([`Gap::FewStates`]). What the
 //! machine has seen is no part of that proof, it only says that it is worth a try. A short
 //! try is made where it has not seen all, too: threads that are not interrupted where nobody
-//! interferes ([`crate::method::interference`]) have far fewer states.
+//! interferes (`method::interference`) have far fewer states.
 
 use std::cell::Cell;
 

@@ -5,8 +5,8 @@
 //! | method | what it does |
 //! |---|---|
 //! | [`falsify`] | the concrete machine searches for bugs |
-//! | [`search`], [`cegar`] | predicate abstraction with refinement |
-//! | [`state_by_state`], [`interference`] | a proof with every variable explicit |
+//! | `search`, [`cegar`] | predicate abstraction with refinement |
+//! | `state_by_state`, `interference` | a proof with every variable explicit |
 //! | [`extrapolate`], [`strengthen`], [`sc_run`] | what a proof under SC contributes |
 //! | [`parameterised`] | any number of threads, by views |
 //! | [`fixed`] | the given predicates and no others |

@@ -47,7 +47,9 @@ impl Session<'_> {
         let threads = self.instances.clone();
         let mut space = match search.explicit {
             Explicit::All => Space::open(encoded.program(), threads),
-            explicit => Space::new(encoded.program(), threads, promotes(explicit)),
+            explicit @ (Explicit::Finite | Explicit::Control) => {
+                Space::new(encoded.program(), threads, promotes(explicit))
+            }
         };
         space.monotone = encoded.listing_flags(&space);
         if search.explicit == Explicit::All {

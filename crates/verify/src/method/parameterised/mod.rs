@@ -2,7 +2,7 @@
 //! for every number of copies, by views ([`palisade_checker::views`]), or refuted
 //! with some number of copies.
 //!
-//! The predicates are those of the templates ([`template_predicates`]). They come from
+//! The predicates are those of the templates (`template_predicates`). They come from
 //! ordinary searches with a few copies: such a search simulates its counterexamples
 //! thread by thread, so that each step has the name of the thread that makes it, and
 //! its interpolants are generalised by taking the names out [Donaldson et al., CAV 2011,
