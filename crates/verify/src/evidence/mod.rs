@@ -23,7 +23,7 @@ use crate::question::Options;
 pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witness), Gap> {
     let start = run.start;
     let replayed = palisade_machine::replay(program, &start, &run.actions);
-    let replayed = replayed.map_err(refused)?;
+    let replayed = replayed.map_err(|error| refused(&error))?;
     let violation = replayed.violation.ok_or_else(|| {
         Gap::Spurious("the machine runs the trace but sees no violation".to_owned())
     })?;
@@ -35,13 +35,13 @@ pub fn replayed(program: &Program, run: Witness) -> Result<(Box<Violation>, Witn
 }
 
 /// A run through values that the machine does not have says nothing about the search.
-fn refused(error: ReplayError) -> Gap {
+fn refused(error: &ReplayError) -> Gap {
     if let ReplayError::Step {
         refused: Refused::Bound(bound),
         ..
     } = error
     {
-        return Gap::Bound(Bound::Search(bound));
+        return Gap::Bound(Bound::Search(*bound));
     }
     Gap::Spurious(error.to_string())
 }
