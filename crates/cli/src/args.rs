@@ -22,8 +22,8 @@ pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, Linear
 pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 use self::values::{parse_size, parse_time};
 pub(crate) use self::verify::{
-    CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, IntsArg, ReduceArgs, SetsArg,
-    StrategyArg, SymmetryArg, VerifyArgs,
+    CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, IntsArg, PreprocessorArgs,
+    ReduceArgs, SetsArg, StrategyArg, SymmetryArg, VerifyArgs,
 };
 
 /// What the program is, for `--help`.

@@ -52,6 +52,7 @@ pub(crate) struct Task {
     check_overflow: bool,
     check_races: bool,
     ranks: Option<u32>,
+    preprocessor: c::Preprocessor,
 }
 
 /// Whether a file is for this front end.
@@ -76,6 +77,7 @@ impl Task {
                 check_overflow: false,
                 check_races: false,
                 ranks: None,
+                preprocessor: c::Preprocessor::default(),
             }
         };
         if let Some(file) = &args.property {
@@ -86,6 +88,7 @@ impl Task {
         }
         task.math = args.ints == IntsArg::Math;
         task.ranks = args.ranks;
+        task.preprocessor = (&args.preprocessor).into();
         Ok(task)
     }
 
@@ -119,6 +122,7 @@ impl Task {
             check_overflow: false,
             check_races: false,
             ranks: None,
+            preprocessor: c::Preprocessor::default(),
         };
         if has_property {
             return Ok(task);
@@ -182,6 +186,7 @@ impl Task {
                 Races::Ignore
             },
             ranks: self.ranks,
+            preprocessor: self.preprocessor.clone(),
             asked: match self.property {
                 Property::All => Asked::All,
                 Property::Unreachable(_) => Asked::ErrorCalls,

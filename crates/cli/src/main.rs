@@ -15,6 +15,7 @@ mod predicates;
 mod progress;
 mod shown;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::thread;
 
@@ -29,11 +30,20 @@ use crate::context::Context;
 const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(std::env::args_os().map(as_option));
     let context = Context::new(arguments.command.name(), &arguments.command.common());
     let inner = context.clone();
     let outcome = guarded(&context, move || commands::run(arguments.command, &inner));
     ExitCode::from(outcome.exit_code())
+}
+
+/// Flags of C compilers that are long but have one dash only, as options of ours.
+fn as_option(argument: OsString) -> OsString {
+    match argument.to_str() {
+        Some("-include") => "--include".into(),
+        Some(text) if text.starts_with("-std=") => format!("-{text}").into(),
+        Some(_) | None => argument,
+    }
 }
 
 /// Runs a command with a deep stack. If it panics, there is no verdict.

@@ -342,3 +342,40 @@ fn a_variable_named_heap_allocates_nothing() {
     let (_, text) = palisade(&["verify"], &file);
     assert!(text.contains("assumes that allocation succeeds"), "{text}");
 }
+
+/// Flags of the preprocessor, spelled as for a compiler.
+#[test]
+fn preprocessor_flags() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let headers = folder.path().join("include");
+    fs::create_dir(&headers).expect("a folder");
+    fs::write(
+        headers.join("lib.h"),
+        "static int twice(int x) { return FACTOR * x; }\n",
+    )
+    .expect("written");
+    fs::write(headers.join("first.h"), "#define LIMIT 6\n").expect("written");
+    let file = folder.path().join("client.c");
+    let text = "#include <assert.h>\n#include <lib.h>\nint main(void) { assert(twice(3) == LIMIT); return 0; }\n";
+    fs::write(&file, text).expect("written");
+    let include = headers.to_str().expect("UTF-8");
+    let first = headers.join("first.h");
+    let first = first.to_str().expect("UTF-8");
+    for command in ["verify", "explore"] {
+        let right = [
+            command,
+            "-I",
+            include,
+            "-DFACTOR=2",
+            "-include",
+            first,
+            "-std=c11",
+        ];
+        let (code, text) = palisade(&right, &file);
+        assert_eq!(code, Some(0), "{text}");
+        let wrong = [command, "-I", include, "-D", "FACTOR=3", "--include", first];
+        assert_eq!(palisade(&wrong, &file).0, Some(1));
+    }
+    // Without the folder the header is missing.
+    assert_eq!(palisade(&["verify", "-DFACTOR=2"], &file).0, Some(2));
+}

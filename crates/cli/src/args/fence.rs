@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, ModelArg, SetsArg};
+use super::{CommonArgs, ModelArg, PreprocessorArgs, SetsArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade fence`.
@@ -67,6 +67,8 @@ pub(crate) struct FenceArgs {
     /// Ranks of an MPI program
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) preprocessor: PreprocessorArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

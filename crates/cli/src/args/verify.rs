@@ -72,6 +72,40 @@ pub(crate) struct CArgs {
     /// Ranks of an MPI program
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) preprocessor: PreprocessorArgs,
+}
+
+/// Flags for the preprocessor of C programs, as a compiler takes them.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PreprocessorArgs {
+    /// A folder with headers
+    #[arg(short = 'I', value_name = "FOLDER", help_heading = "C programs")]
+    folders: Vec<PathBuf>,
+    /// A macro: NAME or NAME=VALUE
+    #[arg(short = 'D', value_name = "MACRO", help_heading = "C programs")]
+    defines: Vec<String>,
+    /// A name that is no macro
+    #[arg(short = 'U', value_name = "NAME", help_heading = "C programs")]
+    undefines: Vec<String>,
+    /// A file to read first (also -include)
+    #[arg(long, value_name = "FILE", help_heading = "C programs")]
+    include: Vec<PathBuf>,
+    /// The language, such as c11 (also -std) [default: gnu11]
+    #[arg(long, value_name = "NAME", help_heading = "C programs")]
+    std: Option<String>,
+}
+
+impl From<&PreprocessorArgs> for palisade_frontend::c::Preprocessor {
+    fn from(args: &PreprocessorArgs) -> Self {
+        Self {
+            folders: args.folders.clone(),
+            defines: args.defines.clone(),
+            undefines: args.undefines.clone(),
+            includes: args.include.clone(),
+            standard: args.std.clone(),
+        }
+    }
 }
 
 /// Integers of C programs.

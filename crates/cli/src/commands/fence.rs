@@ -42,6 +42,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     };
     let c_options = c::Options {
         ranks: args.ranks,
+        preprocessor: (&args.preprocessor).into(),
         ..c::Options::default()
     };
     let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);

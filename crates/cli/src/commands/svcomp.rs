@@ -141,6 +141,7 @@ fn task(
 ) -> Result<(Option<bool>, Verdict)> {
     let options = CArgs {
         ranks: None,
+        preprocessor: crate::args::PreprocessorArgs::default(),
         property: None,
         ints: IntsArg::C,
         data_model: None,

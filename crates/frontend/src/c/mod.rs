@@ -23,6 +23,7 @@ mod parser;
 mod preprocess;
 mod types;
 
+pub use preprocess::Preprocessor;
 pub use types::DataModel;
 
 use std::path::Path;
@@ -74,6 +75,8 @@ pub struct Options {
     pub asked: Asked,
     /// How many ranks run an MPI program.
     pub ranks: Option<u32>,
+    /// Flags for the preprocessor.
+    pub preprocessor: Preprocessor,
 }
 
 /// Reads a C file; `.i` files are preprocessed already.
@@ -111,7 +114,7 @@ fn parse_changed(
     let input = if is_preprocessed {
         Ok(preprocess::already(source))
     } else {
-        preprocess::run(path, source, options.data_model)
+        preprocess::run(path, source, options.data_model, &options.preprocessor)
     };
     let input = match input {
         Ok(input) => input,

@@ -73,6 +73,40 @@ impl Drop for Folder {
     }
 }
 
+/// Flags for the preprocessor, as a C compiler takes them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Preprocessor {
+    /// `-I`: folders with headers, looked at after those that ship with Palisade.
+    pub folders: Vec<PathBuf>,
+    /// `-D`: macros, `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// `-U`: names that are no macros.
+    pub undefines: Vec<String>,
+    /// `-include`: files that are read first.
+    pub includes: Vec<PathBuf>,
+    /// `-std`: the language, such as `c11`.
+    pub standard: Option<String>,
+}
+
+impl Preprocessor {
+    fn apply(&self, command: &mut Command) {
+        let standard = self.standard.as_deref().unwrap_or("gnu11");
+        command.arg(format!("-std={standard}"));
+        for name in &self.undefines {
+            command.arg("-U").arg(name);
+        }
+        for define in &self.defines {
+            command.arg("-D").arg(define);
+        }
+        for folder in &self.folders {
+            command.arg("-I").arg(folder);
+        }
+        for file in &self.includes {
+            command.arg("-include").arg(file);
+        }
+    }
+}
+
 /// Whether the text has a line that only a preprocessor understands.
 fn needs_preprocessor(text: &str) -> bool {
     text.lines().any(|line| {
@@ -82,9 +116,14 @@ fn needs_preprocessor(text: &str) -> bool {
 }
 
 /// Runs the preprocessor, if the file needs one.
-pub(super) fn run(path: &Path, source: &Source, model: DataModel) -> Result<Input, Diagnostic> {
+pub(super) fn run(
+    path: &Path,
+    source: &Source,
+    model: DataModel,
+    flags: &Preprocessor,
+) -> Result<Input, Diagnostic> {
     let text = source.text();
-    if !needs_preprocessor(text) {
+    if !needs_preprocessor(text) && *flags == Preprocessor::default() {
         return Ok(Input {
             text: text.to_owned(),
             main: None,
@@ -100,7 +139,7 @@ pub(super) fn run(path: &Path, source: &Source, model: DataModel) -> Result<Inpu
     let folder = Folder::new().map_err(|e| failed(format!("cannot write headers: {e}")))?;
     let mut command = Command::new("cc");
     command
-        .args(["-E", "-nostdinc", "-std=gnu11", "-D__PALISADE__=1"])
+        .args(["-E", "-nostdinc", "-D__PALISADE__=1"])
         .arg(if model == DataModel::Ilp32 {
             "-m32"
         } else {
@@ -117,6 +156,7 @@ pub(super) fn run(path: &Path, source: &Source, model: DataModel) -> Result<Inpu
         };
         command.arg("-iquote").arg(here);
     }
+    flags.apply(&mut command);
     command.args(["-x", "c", "-"]);
     command
         .stdin(Stdio::piped())
