@@ -65,7 +65,10 @@ impl Reduction for Project {
     }
 
     fn proof_back(&self, mut certificate: Certificate) -> Certificate {
-        certificate.forgotten.clone_from(&self.variables);
+        // What was reduced may have been reduced once more.
+        certificate.forgotten.extend(&self.variables);
+        certificate.forgotten.sort_unstable();
+        certificate.forgotten.dedup();
         certificate
     }
 }

@@ -118,7 +118,10 @@ impl Reduction for Unbuffer {
     }
 
     fn proof_back(&self, mut certificate: Certificate) -> Certificate {
-        certificate.direct.clone_from(&self.stores);
+        // What was reduced may have been reduced once more.
+        certificate.direct.extend(&self.stores);
+        certificate.direct.sort_unstable();
+        certificate.direct.dedup();
         certificate
     }
 }
