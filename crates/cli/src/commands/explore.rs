@@ -140,7 +140,7 @@ fn text(
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
     if let Verdict::Violated(violation) = &result.verdict {
-        text.push_str(&shown_trace(context, program, &violation.trace));
+        text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
     if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
         for remedy in result.bounds.iter().filter_map(remedy) {
@@ -150,7 +150,7 @@ fn text(
     }
     if let Some(trace) = unasked_deadlock(result) {
         text.push_str("note: the program can deadlock (--check deadlock makes this a violation)\n");
-        text.push_str(&shown_trace(context, program, trace));
+        text.push_str(&shown_trace(context, program, trace, args.trace));
     }
     if let Some(finals) = finals {
         text.push_str(&finals::render(&finals.states));

@@ -51,6 +51,7 @@ mod layout;
 mod library;
 pub(super) mod litmus;
 mod mpi;
+mod names;
 mod order;
 mod place;
 mod races;
@@ -638,7 +639,9 @@ impl<'a> Context<'a> {
         let variables = self.plain_variables();
         let races = self.options.races;
         let assumptions = self.assumptions();
+        let names = self.reported_names();
         let mut program = Program {
+            names,
             source: source.clone(),
             globals: self.globals,
             templates,
