@@ -73,9 +73,10 @@ impl Detail {
     /// What is shown unless something else is asked for: events of programs with functions,
     /// which have many steps of their own between them.
     pub fn usual(names: &Names) -> Self {
-        match names.functions.is_empty() {
-            true => Self::Full,
-            false => Self::Events,
+        if names.functions.is_empty() {
+            Self::Full
+        } else {
+            Self::Events
         }
     }
 }
@@ -336,9 +337,10 @@ impl<'a> Columns<'a> {
         // Of a long line that part which the step is about.
         let part = source.slice(step.span);
         let room = self.view.width / (self.threads + 2);
-        let code = match brief && width(whole) > room && !part.is_empty() {
-            true => part.lines().next().unwrap_or(part),
-            false => whole,
+        let code = if brief && width(whole) > room && !part.is_empty() {
+            part.lines().next().unwrap_or(part)
+        } else {
+            whole
         };
         if !repeats {
             lines.push(Line {
@@ -461,9 +463,9 @@ fn least_widths(rows: &[Row], threads: usize) -> Vec<usize> {
         let words = lines.flat_map(|line| line.text.split(' ')).map(width);
         words.max().unwrap_or(0).min(LONGEST_WORD) + INDENT
     };
-    let least = |column: usize| match column >= threads {
-        true => NARROWEST.max(longest(column)),
-        false => NARROWEST,
+    let least = |column: usize| {
+        let words = if column < threads { 0 } else { longest(column) };
+        NARROWEST.max(words)
     };
     (0..columns).map(least).collect()
 }
