@@ -23,6 +23,11 @@ pub enum Model {
     Rma,
 }
 
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma];
+}
+
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
