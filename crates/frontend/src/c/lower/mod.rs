@@ -30,6 +30,7 @@
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
+//! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
 mod assign;
@@ -50,6 +51,7 @@ mod init;
 mod layout;
 mod library;
 pub(super) mod litmus;
+mod lives;
 mod mpi;
 mod order;
 mod place;
@@ -67,7 +69,7 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template,
+    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step, Template,
     TemplateId,
 };
 
@@ -158,6 +160,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
+    /// Whether `main` ends by `pthread_exit`, and the other threads go on.
+    main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
     /// Where operations stand that are atomic by their name, and what they access so.
@@ -216,6 +220,7 @@ impl<'a> Context<'a> {
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
+            main_exits: false,
             allocates: false,
             atomic_accesses: HashSet::new(),
             last_result: None,
@@ -607,6 +612,7 @@ impl<'a> Context<'a> {
             locals,
             cfg,
             labels: Vec::new(),
+            life: Life::default(),
             span: plan.span,
         })
     }
@@ -670,6 +676,15 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
+        if self.mpi.is_none() && self.litmus.is_none() {
+            let kept = |var: GlobalId| numbers[var.index()];
+            let plans = self.plans.iter().skip(1);
+            let flags = lives::Flags {
+                started: plans.clone().filter_map(|p| kept(p.started)).collect(),
+                ended: plans.filter_map(|p| kept(p.ended)).collect(),
+            };
+            lives::settle(&mut program, &flags, self.main_exits);
+        }
         Ok(program)
     }
 }
@@ -685,6 +700,7 @@ fn nothing(plan: &Plan<'_>) -> Template {
         locals: Vec::new(),
         cfg: graph.finish_whole(only, only),
         labels: Vec::new(),
+        life: Life::default(),
         span: plan.span,
     }
 }
