@@ -127,7 +127,8 @@ fn deadlocks_are_reported_and_violations_only_when_asked_for() {
     let fine = "shared x = 0; thread a { x = 1; } thread b { while (x != 1) { } }";
     assert!(run(fine, Model::Tso).deadlock.is_none());
     // A failed assumption is no deadlock, wherever the others are; a block that waits is.
-    let assumed = "shared x = 0; thread a { assume(x == 1); } thread b { atomic { assume(x == 2); } }";
+    let assumed =
+        "shared x = 0; thread a { assume(x == 1); } thread b { atomic { assume(x == 2); } }";
     assert!(run(assumed, Model::Tso).deadlock.is_none());
     let waits = "shared x = 0; thread a { x = 1; } thread b { atomic { assume(x == 2); } }";
     assert!(run(waits, Model::Tso).deadlock.is_some());

@@ -145,9 +145,9 @@ impl Thread {
     fn possible(self, program: &Program, step: &Step, span: Span) -> Result<PropExpr, Gap> {
         match step {
             Step::Assume(cond) => Block::new(self, program, span).truth(cond),
-            Step::Havoc { domain, .. } => {
-                Ok(PropExpr::Const(i64::from(domain.is_none_or(|d| d.lo <= d.hi))))
-            }
+            Step::Havoc { domain, .. } => Ok(PropExpr::Const(i64::from(
+                domain.is_none_or(|d| d.lo <= d.hi),
+            ))),
             Step::Atomic(atomic) => Block::new(self, program, span).passes(&atomic.body),
             Step::Fence(FenceKind::Full | FenceKind::StoreStore | FenceKind::Candidate) => {
                 Ok(PropExpr::TRUE)
@@ -224,12 +224,7 @@ impl<'p> Block<'p> {
     }
 
     /// Takes a step; what goes on is added to `open`, what fails to `passes`.
-    fn step(
-        mut self,
-        step: &Step,
-        passes: &mut PropExpr,
-        open: &mut Vec<Self>,
-    ) -> Result<(), Gap> {
+    fn step(mut self, step: &Step, passes: &mut PropExpr, open: &mut Vec<Self>) -> Result<(), Gap> {
         match step {
             Step::Skip => {}
             Step::Assume(cond) => self.guard = self.guard.clone().and(self.truth(cond)?),

@@ -62,28 +62,31 @@ fn waits<'p>(
 ) -> impl Iterator<Item = Wait> + use<'p> {
     let cfg = &program.template(id).cfg;
     let live = Liveness::of(program, id);
-    cfg.edges.iter().enumerate().filter_map(move |(load, edge)| {
-        let Step::Load { dst, src } = &edge.step else {
-            return None;
-        };
-        if !flags.contains(&src.var) || entering(cfg, edge.to) != 1 {
-            return None;
-        }
-        let mut after = cfg.outgoing(edge.to);
-        let (assume, next) = after.next()?;
-        let Step::Assume(cond) = &next.step else {
-            return None;
-        };
-        if after.next().is_some() || live.is_live(next.to, *dst) {
-            return None;
-        }
-        let block = block(*dst, src, Step::Assume(cond.clone()), edge.span);
-        Some(Wait {
-            load,
-            assume: assume.index(),
-            block,
+    cfg.edges
+        .iter()
+        .enumerate()
+        .filter_map(move |(load, edge)| {
+            let Step::Load { dst, src } = &edge.step else {
+                return None;
+            };
+            if !flags.contains(&src.var) || entering(cfg, edge.to) != 1 {
+                return None;
+            }
+            let mut after = cfg.outgoing(edge.to);
+            let (assume, next) = after.next()?;
+            let Step::Assume(cond) = &next.step else {
+                return None;
+            };
+            if after.next().is_some() || live.is_live(next.to, *dst) {
+                return None;
+            }
+            let block = block(*dst, src, Step::Assume(cond.clone()), edge.span);
+            Some(Wait {
+                load,
+                assume: assume.index(),
+                block,
+            })
         })
-    })
 }
 
 fn entering(cfg: &Cfg, loc: LocId) -> usize {

@@ -69,8 +69,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step, Template,
-    TemplateId,
+    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step,
+    Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};

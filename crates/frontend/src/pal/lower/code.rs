@@ -10,8 +10,8 @@
 use std::collections::{HashMap, HashSet};
 
 use palisade_program::{
-    AssertKind, Count, Domain, Init, Label, Life, LocId, Local, LocalAtom, LocalExpr, LocalId, Origin,
-    Role, Span, Step, Template,
+    AssertKind, Count, Domain, Init, Label, Life, LocId, Local, LocalAtom, LocalExpr, LocalId,
+    Origin, Role, Span, Step, Template,
 };
 
 use super::graph::Graph;

@@ -2,8 +2,8 @@
 //! processes in which they live.
 
 use palisade_program::{
-    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Place as Memory, Span, Template,
-    TemplateId,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Place as Memory, Span,
+    Template, TemplateId,
 };
 
 use super::super::Context;
