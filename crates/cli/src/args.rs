@@ -155,6 +155,15 @@ pub(crate) struct CommonArgs {
     pub(crate) memory: Option<u64>,
 }
 
+/// Which steps of a trace are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TraceArg {
+    /// Steps that touch shared memory
+    Events,
+    /// Every step
+    Full,
+}
+
 /// `palisade litmus`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LitmusArgs {

@@ -24,6 +24,7 @@
 //! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | [`named`] | `self` as a local variable |
+//! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
 //! | `verdict` | verdicts, traces, names of the memory models |
@@ -37,6 +38,7 @@ pub mod heap;
 mod ids;
 pub mod liveness;
 pub mod named;
+mod names;
 pub mod print;
 mod program;
 pub mod projection;
@@ -60,6 +62,7 @@ pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,
 };
+pub use names::Names;
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
     Program, Role, Template,
@@ -68,5 +71,6 @@ pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, Threa
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use verdict::{
-    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation, listed,
+    Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
+    Violation, listed,
 };

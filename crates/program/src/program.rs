@@ -5,6 +5,7 @@ use crate::cfg::Cfg;
 use crate::deadlock::Life;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
+use crate::names::Names;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
 
@@ -195,6 +196,8 @@ pub struct Program {
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.
     pub hints: Vec<Hint>,
+    /// What reports call things.
+    pub names: Names,
 }
 
 impl Program {

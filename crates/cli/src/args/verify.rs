@@ -8,7 +8,7 @@ use palisade_program::Domain;
 use palisade_verify::Threads;
 
 use super::values::{parse_range, threads};
-use super::{CommonArgs, ModelArg};
+use super::{CommonArgs, ModelArg, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade explore`.
@@ -53,6 +53,9 @@ pub(crate) struct ExploreArgs {
     pub(crate) workers: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    /// Steps of a trace that are shown [default: events for C, full for others]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -229,6 +232,9 @@ pub(crate) struct VerifyArgs {
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    /// Steps of a trace that are shown [default: events for C, full for others]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

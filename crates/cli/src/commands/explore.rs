@@ -135,7 +135,7 @@ fn text(
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
     if let Verdict::Violated(violation) = &result.verdict {
-        text.push_str(&shown_trace(context, program, &violation.trace));
+        text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
     if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
         for remedy in result.bounds.iter().filter_map(remedy) {
@@ -145,7 +145,7 @@ fn text(
     }
     if let Some(deadlock) = unasked_deadlock(result) {
         let _ = writeln!(text, "note: {}", shown::deadlock(program, deadlock));
-        text.push_str(&shown_trace(context, program, &deadlock.trace));
+        text.push_str(&shown_trace(context, program, &deadlock.trace, args.trace));
     }
     if let Some(finals) = finals {
         text.push_str(&finals::render(&finals.states));

@@ -213,7 +213,12 @@ impl Shown<'_, '_> {
         if let Verdict::Violated(violation) = &self.found.verdict {
             let (one, _) = nouns(self.plan.model);
             let _ = writeln!(text, "the bug exists under sc: no {one} can repair it");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
@@ -221,7 +226,12 @@ impl Shown<'_, '_> {
                 Model::Sc | Model::Tso | Model::Pso => "a full fence",
             };
             let _ = writeln!(text, "a run with {what} at every candidate:");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         for (number, placement) in self.found.placements.iter().enumerate() {
             if number > 0 {

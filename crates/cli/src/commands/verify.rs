@@ -252,7 +252,7 @@ fn text(
         }
         Verdict::Holds => {}
         Verdict::Violated(violation) => {
-            text.push_str(&shown_trace(context, program, &violation.trace));
+            text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
         Verdict::Unknown(why) => {
             for remedy in remedies(why) {

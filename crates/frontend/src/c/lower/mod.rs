@@ -53,6 +53,7 @@ mod library;
 pub(super) mod litmus;
 mod lives;
 mod mpi;
+mod names;
 mod order;
 mod place;
 mod races;
@@ -644,7 +645,9 @@ impl<'a> Context<'a> {
         let variables = self.plain_variables();
         let races = self.options.races;
         let assumptions = self.assumptions();
+        let names = self.reported_names();
         let mut program = Program {
+            names,
             source: source.clone(),
             globals: self.globals,
             templates,
