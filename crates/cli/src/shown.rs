@@ -1,6 +1,6 @@
 //! Traces as commands show them: the columns, then the length of the run.
 
-use palisade_program::{Program, Trace};
+use palisade_program::{Program, Trace, Violation};
 use palisade_report::columns::{self, Detail, View};
 
 use crate::args::TraceArg;
@@ -32,6 +32,15 @@ pub(crate) fn shown_trace(
     let ending = view.ending(trace).map(|line| format!("{line}\n"));
     let ending = ending.unwrap_or_default();
     format!("\n{table}\n{ending}{steps}, {switches}\n")
+}
+
+/// What is said of a deadlock that does not count.
+pub(crate) fn deadlock(program: &Program, deadlock: &Violation) -> String {
+    let line = program.source.position(deadlock.span.start).line;
+    let message = deadlock.message.trim_start_matches("deadlock: ");
+    format!(
+        "the program can deadlock at line {line}: {message} (--check deadlock makes this a violation)"
+    )
 }
 
 /// A number with its noun.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    AssertKind, AtomicKind, Broken, Cell, Edge, EdgeId, Event, LocalAtom, Model, Origin, Span,
-    Standing, Step, Trace, TraceStep, Violation,
+    AssertKind, AtomicKind, Broken, Cell, Edge, EdgeId, Event, LocId, LocalAtom, Model, Origin,
+    Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
 };
 
 use crate::action::{Action, ActionKind, BlockStep};
@@ -531,20 +531,29 @@ impl<'m, 'p> Recorder<'m, 'p> {
         }
     }
 
-    /// Whether nothing can move although not all threads have ended.
+    /// Whether nothing can move and a thread waits.
     pub(crate) fn is_stuck(&self) -> bool {
         let mut quiet = Quiet;
         let machine = self.machine;
         let outcome = machine.expand(&self.state, false, &mut Scratch::default(), &mut quiet);
-        outcome.steps == 0 && outcome.bounds.is_empty() && !machine.all_ended(&self.state)
+        outcome.steps == 0 && outcome.bounds.is_empty() && machine.is_deadlock(&self.state)
+    }
+
+    /// The deadlock in which the run ends, if it does and the program asks for it.
+    pub(crate) fn asked_deadlock(&self) -> Option<Violation> {
+        let asked = self.machine.program.deadlock && self.failed.is_none();
+        (asked && self.is_stuck()).then(|| self.deadlock())
     }
 
     /// The deadlock in which the run ends, as a violation.
     pub(crate) fn deadlock(&self) -> Violation {
         let program = self.machine.program;
-        let waiting: Vec<usize> = (0..self.machine.threads.len())
-            .filter(|&t| self.state.pcs[t] != self.machine.threads[t].graph.exit)
-            .collect();
+        let waits = |t: &usize| {
+            let template = program.template(self.template(*t));
+            template.stuck_at(LocId(self.state.pcs[*t])) == Stuck::Waits
+        };
+        let threads = 0..self.machine.threads.len();
+        let waiting: Vec<usize> = threads.filter(waits).collect();
         let span = waiting.first().map_or_else(Span::default, |&t| {
             let graph = &self.machine.threads[t].graph;
             let arcs = graph.from(self.state.pcs[t]);

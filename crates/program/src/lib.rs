@@ -31,6 +31,7 @@
 
 mod asked;
 pub mod cfg;
+mod deadlock;
 pub mod expr;
 pub mod gap;
 pub mod heap;
@@ -54,6 +55,7 @@ pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
+pub use deadlock::{Life, Stuck};
 pub use expr::{BinOp, EvalError, Expr, UnOp};
 pub use gap::{FlushWords, Gap, Head, Side};
 pub use ids::{

@@ -2,6 +2,7 @@
 
 use crate::asked::{Asked, Assumption};
 use crate::cfg::Cfg;
+use crate::deadlock::Life;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
 use crate::names::Names;
@@ -161,6 +162,8 @@ pub struct Template {
     pub cfg: Cfg,
     /// Its labels, by location.
     pub labels: Vec<Label>,
+    /// When it takes part in a deadlock.
+    pub life: Life,
     /// Where it was declared.
     pub span: Span,
 }
@@ -187,6 +190,8 @@ pub struct Program {
     pub properties: Vec<Property>,
     /// Which properties are asked about.
     pub asked: Asked,
+    /// Whether a deadlock is a violation.
+    pub deadlock: bool,
     /// What a verdict takes for granted.
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.

@@ -237,6 +237,7 @@ fn small_program() -> Program {
                 loc: new[cs.index()].expect("reachable"),
                 span: at("cs"),
             }],
+            life: palisade_program::Life::default(),
             span: at("thread"),
         }],
         properties: vec![Property {

@@ -189,6 +189,7 @@ impl Schedule<'_> {
         let Progress { record, attempts } = progress;
         let mut report = Report {
             attempts,
+            deadlock: record.deadlock,
             notes: record.notes,
             predicates: record.predicates,
             stats: record.stats,
@@ -200,6 +201,7 @@ impl Schedule<'_> {
         let gap = match decided {
             Ok(Confirmed::Run(violation, witness)) => {
                 report.verdict = Verdict::Violated(violation);
+                report.deadlock = None;
                 report.witness = Some(witness);
                 None
             }

@@ -370,7 +370,7 @@ pub(crate) enum ExtrapolateArg {
 /// What else counts as a violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum CheckArg {
-    /// No thread can move although not all have ended (`explore`, not for C)
+    /// No thread can ever move again, and some are waiting
     Deadlock,
     /// Signed overflow in C programs
     Overflow,

@@ -20,7 +20,7 @@ use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::{counted, shown_trace};
+use crate::shown::{self, counted, shown_trace};
 use crate::{context, input, predicates};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -29,10 +29,11 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Some(task) => task.load(context)?,
         None => predicates::load(context, &args.file, args.predicates.as_deref())?,
     };
-    let program = match loaded {
+    let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
+    program.deadlock = args.check.contains(&CheckArg::Deadlock);
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
@@ -64,6 +65,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     };
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
+    if let Some(deadlock) = &report.deadlock {
+        report.notes.push(shown::deadlock(&program, deadlock));
+    }
     if let Some(task) = &task {
         report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
@@ -114,11 +118,8 @@ fn asked_for(
 
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
-    if args.check.contains(&CheckArg::Deadlock) {
-        anyhow::bail!("--check deadlock: `verify` does not look for deadlocks; use `explore`");
-    }
     if !c_task::is_c(&args.file) {
-        if !args.check.is_empty() {
+        if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
             anyhow::bail!("--check overflow and races are for C programs");
         }
         return Ok(None);
@@ -212,6 +213,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "refine_transitions": options.transitions,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
+        "check_deadlock": args.check.contains(&CheckArg::Deadlock),
     })
 }
 

@@ -55,7 +55,7 @@ use std::rc::Rc;
 
 use palisade_program::heap::{self, CommitKind, Edge, Method, Sequential, Specification};
 use palisade_program::{
-    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, LocId, LocalId, Program, Property,
+    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, Life, LocId, LocalId, Program, Property,
     PropertyKind, Span, Step, Template,
 };
 
@@ -125,6 +125,7 @@ pub fn translate(
         locals: translation.names.locals,
         cfg,
         labels: Vec::new(),
+        life: Life::default(),
         span: Span::default(),
     };
     let never = |never: &heap::Never| Property {
