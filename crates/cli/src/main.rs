@@ -14,6 +14,7 @@ mod models;
 mod predicates;
 mod progress;
 mod shown;
+mod uninitialised;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

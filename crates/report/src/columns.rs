@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use palisade_program::{Source, Trace, TraceStep};
+use palisade_program::{Source, Trace, TraceStep, UNINITIALISED};
 
 use crate::style::{Ink, Style};
 use crate::wrap::{width, wrap};
@@ -194,7 +194,10 @@ fn memory_lines(before: &Memory, after: &Memory) -> Vec<Line> {
     let changed: Vec<String> = after
         .iter()
         .filter(|(name, value)| before.get(*name) != Some(value))
-        .map(|(name, value)| format!("{name}={value}"))
+        .map(|(name, value)| match *value {
+            UNINITIALISED => format!("{name}=?"),
+            value => format!("{name}={value}"),
+        })
         .collect();
     if changed.is_empty() {
         Vec::new()
