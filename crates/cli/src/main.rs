@@ -16,6 +16,7 @@ mod models;
 mod predicates;
 mod progress;
 mod shown;
+mod uninitialised;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -207,6 +207,9 @@ pub enum Unknown {
     GaveUp(String),
     /// The program uses something that this method cannot treat.
     Unsupported(String, Span),
+    /// This variable is read before anything was written to it: ask about
+    /// [`crate::Program::choosing`] it.
+    Uninitialised(String, Span),
     /// A proof was found but the independent check refused it: a bug in Palisade.
     CertificateRefused(String),
     /// A trace was found but the concrete machine could not run it: a bug in
@@ -230,6 +233,9 @@ impl fmt::Display for Unknown {
             Self::Interrupted => f.write_str("interrupted"),
             Self::GaveUp(why) => f.write_str(why),
             Self::Unsupported(what, _) => write!(f, "unsupported: {what}"),
+            Self::Uninitialised(variable, _) => {
+                write!(f, "`{variable}` is read before anything was written to it")
+            }
             Self::CertificateRefused(why) => {
                 write!(
                     f,

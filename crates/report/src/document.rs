@@ -62,6 +62,10 @@ pub struct Document {
     /// Errors and warnings about the input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Complaint>,
+    /// Memory that is read before anything was written to it: the verdict is about any
+    /// values of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Complaint>,
     /// Limits and options that the result depends on.
     pub options: Option<Value>,
     /// What it cost.

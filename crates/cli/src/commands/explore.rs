@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_machine::{Bound, Exploration, Options, explore};
+use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
 use palisade_program::{Domain, Model, Program, Unknown, Verdict, Violation};
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
 use crate::shown::{self, shown_trace};
+use crate::uninitialised;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -39,10 +40,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("exploring");
-    let explored = explore(&program, &options);
+    let explored = explore_choosing(&program, &options);
     drop(progress);
-    let mut result = match explored {
-        Ok(result) => result,
+    let (mut result, chosen) = match explored {
+        Ok(explored) => explored,
         Err(unsupported) => {
             let item = Diagnostic::error(unsupported.span, unsupported.message.as_str())
                 .help(unsupported.help.as_str());
@@ -59,6 +60,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         .then(|| Finals::collect(&program, &options, &result));
     let mut text = text(args, context, &program, &options, &result, finals.as_ref());
     let mut document = document(heading, &program, &result, finals.as_ref());
+    document.warnings = uninitialised::warn(context, &program, &chosen);
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
         notes.extend(task.race_notes(context));

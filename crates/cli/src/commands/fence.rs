@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::CommandResult;
 use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
-use crate::input;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
+use crate::{input, uninitialised};
 
 pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = model(args)?;
@@ -92,7 +92,11 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
             let _ = writeln!(text, "note: {assumption}");
         }
     }
-    context.print(&text, &result.document(heading));
+    let document = Document {
+        warnings: uninitialised::warn(context, program, &candidates.chosen),
+        ..result.document(heading)
+    };
+    context.print(&text, &document);
     Ok(Outcome::from(&result.found.verdict))
 }
 

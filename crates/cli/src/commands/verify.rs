@@ -21,7 +21,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{self, counted, shown_trace};
-use crate::{context, input, predicates};
+use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -74,14 +74,20 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         report.notes.extend(task.race_notes(context));
     }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
-        let text = palisade_certify::print(&program, certificate);
+        let mut text = palisade_certify::print(&report.subject(&program), certificate);
+        text.push_str(&uninitialised::comment(&report.chosen));
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let warnings = uninitialised::warn(context, &program, &report.chosen);
     let mut text = text(args, context, &program, &options, &report);
     if let Some(task) = &task {
         text.push_str(&task.verdict_line(&report.verdict));
     }
-    context.print(&text, &document(heading, &program, &report));
+    let document = Document {
+        warnings,
+        ..document(heading, &program, &report)
+    };
+    context.print(&text, &document);
     Ok(match &task {
         Some(task) => task.outcome(&report.verdict),
         None => Outcome::from(&report.verdict),
@@ -294,9 +300,8 @@ fn remedies(why: &Unknown) -> Vec<&'static str> {
         Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {
             vec!["this is a defect of palisade; please report it with the input"]
         }
-        Unknown::Time | Unknown::Memory | Unknown::Interrupted | Unknown::Unsupported(..) => {
-            Vec::new()
-        }
+        Unknown::Time | Unknown::Memory | Unknown::Interrupted => Vec::new(),
+        Unknown::Unsupported(..) | Unknown::Uninitialised(..) => Vec::new(),
     }
 }
 
