@@ -12,6 +12,7 @@
 //! | [`heap`] | data structures as code, for linearizability |
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
+//! | `mapping` | memory orders as fences, for the models of hardware |
 //! | `range` | intervals, to leave out checks that cannot fail |
 //! | [`c`] | C with pthreads and atomics |
 
@@ -19,6 +20,7 @@ pub mod c;
 pub mod diagnostic;
 pub mod heap;
 pub mod litmus;
+mod mapping;
 pub mod pal;
 mod range;
 pub mod rmm;

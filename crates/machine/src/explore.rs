@@ -211,9 +211,11 @@ impl Evidence<'_, '_> {
         for (slot, _) in chosen {
             slots[slot as usize] = start.slots[slot as usize];
         }
-        State {
+        let mut state = State {
             slots,
             ..start.clone()
-        }
+        };
+        machine.start_memory(&mut state);
+        state
     }
 }

@@ -191,6 +191,7 @@ pub(crate) fn first_state(machine: &Machine<'_>, start: &Start) -> Result<State,
         let slot = code.base as usize + local.index();
         set(slot, template.local(*local).name.clone(), *value)?;
     }
+    machine.start_memory(&mut state);
     Ok(state)
 }
 
@@ -380,9 +381,11 @@ impl Guide<'_, '_> {
                 return Some(done);
             }
             MoveKind::Step(arc, _) => wanted.is_some_and(|w| w.edge.index() == arc),
-            MoveKind::Block(arc, path) => wanted.is_some_and(|w| {
-                w.edge.index() == arc && w.path.as_ref().is_none_or(|p| same_path(p, path))
-            }),
+            MoveKind::Block(arc, path) | MoveKind::Ordered(arc, path, _) => {
+                wanted.is_some_and(|w| {
+                    w.edge.index() == arc && w.path.as_ref().is_none_or(|p| same_path(p, path))
+                })
+            }
         };
         fits.then_some(done + 1)
     }

@@ -2,6 +2,7 @@
 //! against the semantics, and writes the [`Trace`] for people.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use palisade_program::{
     AssertKind, Broken, Cell, Edge, EdgeId, LocalAtom, Model, Origin, Span, Step, Trace, TraceStep,
@@ -13,6 +14,7 @@ use crate::block::Inside;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::{Act, Choice, Machine};
 use crate::options::Bound;
+use crate::rc11::{Turn, TurnEnd};
 use crate::remote::{Part, parts};
 use crate::replay::Refused;
 use crate::state::{NO_CELL, State};
@@ -23,8 +25,8 @@ pub(crate) struct Recorder<'m, 'p> {
     machine: &'m Machine<'p>,
     pub(crate) state: State,
     pub(crate) trace: Trace,
-    /// The assertion that failed in the last step.
-    failed: Option<(Span, (AssertKind, String))>,
+    /// What failed in the last step: an assertion, or a data race.
+    failed: Option<(Span, (Broken, String))>,
 }
 
 impl<'m, 'p> Recorder<'m, 'p> {
@@ -59,6 +61,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let (span, text) = match &action.kind {
             ActionKind::Step { edge, choice } => self.step(thread, *edge, *choice)?,
             ActionKind::Block { edge, path } => self.block(thread, *edge, path)?,
+            ActionKind::Ordered { edge, path, pick } => self.turn(thread, *edge, path, *pick)?,
             ActionKind::Update { cell } => self.update(thread, *cell)?,
             ActionKind::NetworkRead { source, target } => {
                 self.network(thread, |p| p.source == source.0 && p.target == target.0)?
@@ -77,6 +80,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         };
         let by_memory = match &action.kind {
             ActionKind::Step { .. } | ActionKind::Block { .. } => false,
+            ActionKind::Ordered { .. } => false,
             ActionKind::Update { .. }
             | ActionKind::NetworkRead { .. }
             | ActionKind::AtomicRead { .. }
@@ -193,6 +197,92 @@ impl<'m, 'p> Recorder<'m, 'p> {
         Ok((edge.span, format!("atomic {{ {} }}", words.join("; "))))
     }
 
+    /// A turn under RC11, with what was read and how old it was.
+    fn turn(
+        &mut self,
+        t: usize,
+        id: EdgeId,
+        path: &[BlockStep],
+        pick: usize,
+    ) -> Result<(Span, String), Refused> {
+        let machine = self.machine;
+        let edge = self.edge(t, id)?;
+        let mut scratch = crate::block::BlockScratch::default();
+        let turns = machine.turns(&self.state, t, id.index(), &mut scratch);
+        let turns = turns.ok_or(Refused::NotThere)?;
+        let taken = turns
+            .all
+            .into_iter()
+            .nth(pick)
+            .ok_or(Refused::NothingToDo)?;
+        if taken.path != path {
+            return Err(Refused::NoPath);
+        }
+        let mut text = self.turn_words(t, id, edge, &taken);
+        match taken.end {
+            TurnEnd::Done => {}
+            TurnEnd::Race(other) => {
+                let name = &self.trace.threads[other];
+                self.failed = Some((
+                    edge.span,
+                    (Broken::DataRace, self.race_words(t, edge, other)),
+                ));
+                let _ = write!(text, "; races with {name}");
+            }
+            TurnEnd::Fails => {
+                let inside = edge.step.block().zip(path.last());
+                let inside = inside.map(|(block, (last, _))| block.body.edge(*last));
+                let inside = inside.ok_or(Refused::NoPath)?;
+                self.failed = Some((inside.span, self.assertion(t, inside)));
+                text.push_str("; an assertion fails");
+            }
+        }
+        self.state = taken.next;
+        Ok((edge.span, text))
+    }
+
+    fn race_words(&self, t: usize, edge: &Edge, other: usize) -> String {
+        let steps = edge
+            .step
+            .block()
+            .map(|b| b.body.edges.iter().map(|e| &e.step));
+        let inner = steps.into_iter().flatten();
+        let mut all = std::iter::once(&edge.step).chain(inner);
+        let place = all.find_map(|s| s.loaded().or(s.stored()));
+        let place = place.map_or_else(String::new, |p| {
+            self.machine.program.show_place(self.template(t), p)
+        });
+        let (own, other) = (&self.trace.threads[t], &self.trace.threads[other]);
+        format!("data race on {place}: nothing orders the accesses of {own} and {other}")
+    }
+
+    fn turn_words(&self, t: usize, id: EdgeId, edge: &Edge, turn: &Turn) -> String {
+        let mut text = self.machine.program.show_step(self.template(t), &edge.step);
+        if let Some(read) = turn.read {
+            let age = match read.behind {
+                0 => String::new(),
+                1 => ", one store behind".to_owned(),
+                n => format!(", {n} stores behind"),
+            };
+            let _ = write!(text, " (reads {}{age})", read.value);
+        } else if let (Step::Store { value, .. }, Act::Store { value: code, .. }) = (
+            &edge.step,
+            self.machine.threads[t].graph.arcs[id.index()].act,
+        ) && !matches!(value, palisade_program::Expr::Const(_))
+            && let Ok(value) = self.machine.table.eval(code, &[], &self.state.slots)
+        {
+            let _ = write!(text, " ({value})");
+        }
+        match turn.below {
+            0 => {}
+            1 => text.push_str(", below one newer store"),
+            n => {
+                let _ = write!(text, ", below {n} newer stores");
+            }
+        }
+        text
+    }
+
     fn update(&mut self, t: usize, cell: Cell) -> Result<(Span, String), Refused> {
         let stores = &self.state.queues[t].stores;
         let index = stores.iter().position(|s| s.cell == cell.0);
@@ -302,15 +392,19 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 cell.map(|c| before[c as usize])
             }
             Act::Skip | Act::Assume(_) | Act::Fence | Act::StoreStore | Act::Block(_) => None,
+            Act::Ordered(_) => None,
             Act::Remote(_) => None,
             Act::Assert(_) | Act::Issue { .. } | Act::Flush { .. } => None,
         };
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
     }
 
-    fn assertion(&self, t: usize, edge: &Edge) -> (AssertKind, String) {
+    fn assertion(&self, t: usize, edge: &Edge) -> (Broken, String) {
         let Step::Assert { cond, kind } = &edge.step else {
-            return (AssertKind::User, "assertion failed".to_owned());
+            return (
+                Broken::Assert(AssertKind::User),
+                "assertion failed".to_owned(),
+            );
         };
         let program = self.machine.program;
         let template = program.template(self.template(t));
@@ -337,7 +431,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         } else {
             template.show_expr(cond)
         };
-        (kind.clone(), kind.failure(&cond))
+        (Broken::Assert(kind.clone()), kind.failure(&cond))
     }
 
     fn locals(&self, t: usize) -> BTreeMap<String, i64> {
@@ -392,8 +486,8 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     /// The violation in which the run ends, if it does.
     pub(crate) fn violation(&self) -> Option<Violation> {
-        let (broken, span, message) = if let Some((span, (kind, message))) = &self.failed {
-            (Broken::Assert(kind.clone()), *span, message.clone())
+        let (broken, span, message) = if let Some((span, (broken, message))) = &self.failed {
+            (broken.clone(), *span, message.clone())
         } else {
             let broken = self.machine.broken(&self.state)?;
             let Broken::Property(index) = broken else {

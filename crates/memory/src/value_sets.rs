@@ -61,7 +61,7 @@
 //! machine decides.
 
 use palisade_program::cfg::{AssertKind, Place, Step, local};
-use palisade_program::{
+use palisade_program::{Order, 
     BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Program, Role,
     Span,
 };
@@ -506,6 +506,7 @@ fn place(var: GlobalId, index: Option<&LocalExpr>) -> Place {
     Place {
         var,
         index: index.cloned(),
+        order: Order::Plain,
     }
 }
 

@@ -42,8 +42,10 @@ impl Asked {
     pub const fn includes_broken(self, broken: &Broken) -> bool {
         match (self, broken) {
             (_, Broken::Assert(kind)) => self.includes(kind),
-            (Self::All | Self::Properties, Broken::Property(_)) => true,
-            (Self::ErrorCalls | Self::SignedOverflow, Broken::Property(_)) => false,
+            (Self::All | Self::Properties, Broken::Property(_) | Broken::DataRace) => true,
+            (Self::ErrorCalls | Self::SignedOverflow, Broken::Property(_) | Broken::DataRace) => {
+                false
+            }
             (_, Broken::Deadlock) => true,
         }
     }
@@ -80,11 +82,13 @@ impl Program {
             Broken::Assert(AssertKind::Unsupported(what)) => {
                 Unknown::Unsupported(what.clone(), violation.span)
             }
-            Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock => Unknown::GaveUp(format!(
-                "another error comes first: {} at line {}",
-                violation.message,
-                self.source.position(violation.span.start).line
-            )),
+            Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock | Broken::DataRace => {
+                Unknown::GaveUp(format!(
+                    "another error comes first: {} at line {}",
+                    violation.message,
+                    self.source.position(violation.span.start).line
+                ))
+            }
         })
     }
 

@@ -4,6 +4,7 @@ use crate::asked::{Asked, Assumption};
 use crate::cfg::Cfg;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
+use crate::order::Orders;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
 
@@ -190,6 +191,8 @@ pub struct Program {
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.
     pub hints: Vec<Hint>,
+    /// What has become of memory orders: which models it is for.
+    pub orders: Orders,
 }
 
 impl Program {

@@ -21,6 +21,8 @@ pub enum Model {
     Pso,
     /// Remote memory access without in-order routing.
     Rma,
+    /// The repaired C11 model.
+    Rc11,
 }
 
 impl fmt::Display for Model {
@@ -30,6 +32,7 @@ impl fmt::Display for Model {
             Self::Tso => "tso",
             Self::Pso => "pso",
             Self::Rma => "rma",
+            Self::Rc11 => "rc11",
         })
     }
 }
@@ -54,6 +57,9 @@ pub enum Broken {
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
     Deadlock,
+    /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
+    /// before the other (RC11).
+    DataRace,
 }
 
 /// A violated property with the run that violates it.
@@ -92,11 +98,13 @@ pub enum SearchBound {
     Block,
     /// A state was too large to be stored.
     StateSize,
+    /// RC11: a thread lags behind more stores than are remembered.
+    History,
 }
 
 impl SearchBound {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Buffer,
         Self::Range,
         Self::Overflow,
@@ -107,6 +115,7 @@ impl SearchBound {
         Self::States,
         Self::Block,
         Self::StateSize,
+        Self::History,
     ];
 }
 
@@ -132,6 +141,7 @@ impl fmt::Display for SearchBound {
             Self::States => "number of states",
             Self::Block => "steps of an atomic block",
             Self::StateSize => "size of a state",
+            Self::History => "stores that a thread lags behind",
         })
     }
 }

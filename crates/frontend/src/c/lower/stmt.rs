@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use palisade_program::{BinOp, Expr as Ir, FenceKind, Init, LocId, LocalExpr, Span, Step};
+use palisade_program::{BinOp, Expr as Ir, FenceKind, Init, LocId, LocalExpr, Order, Span, Step};
 
 use super::code::{Code, Lower, Switch, meet};
 use super::expr::unsupported;
@@ -332,7 +332,12 @@ impl Code<'_, '_> {
                     for k in 0..leaf.count() {
                         let value = Ir::Const(UNINITIALISED);
                         let index = (!leaf.dims.is_empty()).then_some(Ir::Const(k as i64));
-                        let dst = palisade_program::Place { var: *var, index };
+                        let order = Order::Plain;
+                        let dst = palisade_program::Place {
+                            var: *var,
+                            index,
+                            order,
+                        };
                         self.emit(Step::Store { dst, value }, span);
                     }
                 }

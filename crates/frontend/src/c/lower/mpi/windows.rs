@@ -2,8 +2,8 @@
 //! processes in which they live.
 
 use palisade_program::{
-    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Place as Memory, Span, Template,
-    TemplateId,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Order, Place as Memory, Span,
+    Template, TemplateId,
 };
 
 use super::super::Context;
@@ -298,6 +298,7 @@ impl Code<'_, '_> {
         Some(Memory {
             var: *var,
             index: is_array.then_some(index),
+            order: Order::Plain,
         })
     }
 

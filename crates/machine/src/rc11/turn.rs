@@ -1,0 +1,301 @@
+//! A thread's *turn* under RC11: an access, a fence or an atomic block, with every choice of the
+//! message that is read and of the places that are taken.
+//!
+//! An atomic block is one event (`meaning` has refused others): its load and its store together
+//! are an update (read-modify-write) with the store's order; without a store it is a load with
+//! the load's order; without a load it is a store.
+
+use palisade_program::Order;
+
+use crate::block::{BlockEnd, BlockScratch, BlockStep};
+use crate::machine::{Act, Graph, Machine};
+use crate::options::{Bound, Bounds};
+use crate::state::State;
+use crate::step::arrive;
+
+use super::access::{Event, Outcome, Readable};
+use super::memory::Memory;
+
+/// One way in which a step may happen.
+pub(crate) struct Turn {
+    /// The state behind it; where it fails, that before it.
+    pub(crate) next: State,
+    /// The run inside an atomic block.
+    pub(crate) path: Vec<BlockStep>,
+    /// Its number among all.
+    pub(crate) pick: usize,
+    pub(crate) end: TurnEnd,
+    /// What was read, and how many stores behind the newest.
+    pub(crate) read: Option<Readable>,
+    /// How many newer stores there are than the one that was made.
+    pub(crate) below: usize,
+}
+
+/// What a turn ends in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TurnEnd {
+    Done,
+    /// An assertion in a block fails.
+    Fails,
+    /// A data race with this thread.
+    Race(usize),
+}
+
+/// All turns of a step, and the bounds that it touches.
+#[derive(Default)]
+pub(crate) struct Turns {
+    pub(crate) all: Vec<Turn>,
+    pub(crate) bounds: Bounds,
+}
+
+/// Most marks for each message that is allowed.
+const MARKS: usize = 4;
+
+impl Machine<'_> {
+    /// All turns of thread `t` along `arc`; `None` if the step is none of memory.
+    pub(crate) fn turns(
+        &self,
+        state: &State,
+        t: usize,
+        arc: usize,
+        scratch: &mut BlockScratch,
+    ) -> Option<Turns> {
+        let memory = state.memory.as_deref()?;
+        let mut turns = Turns::default();
+        let mut taking = Taking {
+            machine: self,
+            state,
+            memory,
+            t,
+            arc,
+            turns: &mut turns,
+        };
+        let done = match self.threads[t].graph.arcs[arc].act {
+            Act::Load { dst, src, order } => taking.load(dst, src, order),
+            Act::Store { dst, value, order } => taking.store(dst, value, order),
+            Act::Ordered(order) => {
+                taking.fence(order);
+                Ok(())
+            }
+            Act::Block(block) => {
+                taking.block(&self.threads[t].blocks[block as usize], block, scratch)
+            }
+            Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } => return None,
+            Act::Assert(_) => return None,
+            Act::Buffer { .. } | Act::Fence | Act::StoreStore | Act::Copy { .. } => return None,
+            Act::Issue { .. } | Act::Remote(_) | Act::Flush { .. } => return None,
+        };
+        if let Err(bound) = done {
+            turns.bounds.touch(bound);
+        }
+        Some(turns)
+    }
+}
+
+struct Taking<'a, 'p> {
+    machine: &'a Machine<'p>,
+    state: &'a State,
+    memory: &'a Memory,
+    t: usize,
+    arc: usize,
+    turns: &'a mut Turns,
+}
+
+impl Taking<'_, '_> {
+    /// A state with this memory behind the step.
+    fn arrived(&self, slots: &[i64], memory: Memory) -> State {
+        let mut next = self.state.clone();
+        next.slots.copy_from_slice(slots);
+        next.memory = Some(Box::new(memory));
+        let edge = &self.machine.threads[self.t].graph.arcs[self.arc];
+        arrive(edge, &mut next, self.t);
+        self.machine.settle(&mut next);
+        next
+    }
+
+    fn push(
+        &mut self,
+        next: State,
+        end: TurnEnd,
+        path: &[BlockStep],
+        event: Option<(&Event, usize)>,
+    ) {
+        let pick = self.turns.all.len();
+        self.turns.all.push(Turn {
+            next,
+            path: path.to_vec(),
+            pick,
+            end,
+            read: event.and_then(|(e, _)| e.read),
+            below: event.map_or(0, |(_, below)| below),
+        });
+    }
+
+    fn fence(&mut self, order: Order) {
+        let slots = &self.state.slots;
+        if order == Order::SeqCst && self.is_full_of_marks() {
+            self.turns.bounds.touch(Bound::History);
+            return;
+        }
+        for memory in self.memory.fence(self.t, order) {
+            let next = self.arrived(slots, memory);
+            self.push(next, TurnEnd::Done, &[], None);
+        }
+    }
+
+    fn is_full_of_marks(&self) -> bool {
+        let most = self.machine.rc11.as_ref().map_or(usize::MAX, |r| r.most);
+        self.memory.marks.len() >= most.saturating_mul(MARKS)
+    }
+
+    /// Whether an event needs more room than there is.
+    fn room(&self, event: &Event) -> Result<(), Bound> {
+        let rc11 = self.machine.rc11.as_ref();
+        let most = rc11.map_or(usize::MAX, |r| r.most);
+        let full = event.write.is_some() && self.memory.history[event.cell].len() >= most;
+        if full || (event.order == Order::SeqCst && self.is_full_of_marks()) {
+            return Err(Bound::History);
+        }
+        Ok(())
+    }
+
+    /// Every way in which `event` happens; `slots` are those behind it.
+    fn event(&mut self, event: &Event, slots: &[i64], path: &[BlockStep]) -> Result<(), Bound> {
+        let Some(rc11) = &self.machine.rc11 else {
+            return Ok(());
+        };
+        self.room(event)?;
+        for Outcome {
+            memory,
+            below,
+            race,
+        } in self.memory.access(*event, &rc11.races)
+        {
+            let next = self.arrived(slots, memory);
+            let end = race.map_or(TurnEnd::Done, TurnEnd::Race);
+            self.push(next, end, path, Some((event, below)));
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, dst: u32, src: crate::machine::Spot, order: Order) -> Result<(), Bound> {
+        let mut slots = self.state.slots.clone();
+        let cell = self.machine.cell_of(src, &slots)? as usize;
+        for read in self.memory.readable(self.t, cell) {
+            slots[dst as usize] = read.value;
+            let event = Event {
+                thread: self.t,
+                cell,
+                order,
+                read: Some(read),
+                write: None,
+            };
+            self.event(&event, &slots, &[])?;
+        }
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        dst: crate::machine::Spot,
+        value: crate::code::Code,
+        order: Order,
+    ) -> Result<(), Bound> {
+        let slots = &self.state.slots;
+        let cell = self.machine.cell_of(dst, slots)? as usize;
+        let event = Event {
+            thread: self.t,
+            cell,
+            order,
+            read: None,
+            write: Some(self.machine.kept(value, slots)?),
+        };
+        self.event(&event, slots, &[])
+    }
+
+    fn block(
+        &mut self,
+        graph: &Graph,
+        block: u32,
+        scratch: &mut BlockScratch,
+    ) -> Result<(), Bound> {
+        let spot = graph.arcs.iter().find_map(|arc| super::accessed(arc.act));
+        let Some((spot, _)) = spot else {
+            return self.run(graph, block, None, true, scratch);
+        };
+        let cell = self.machine.cell_of(spot, &self.state.slots)? as usize;
+        for (number, read) in self.memory.readable(self.t, cell).into_iter().enumerate() {
+            self.run(graph, block, Some((cell, read)), number == 0, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a block that reads this message where it reads. Runs that read nothing are taken
+    /// the `first` time only.
+    fn run(
+        &mut self,
+        graph: &Graph,
+        block: u32,
+        read: Option<(usize, Readable)>,
+        first: bool,
+        scratch: &mut BlockScratch,
+    ) -> Result<(), Bound> {
+        let mut before = self.state.clone();
+        if let Some((cell, read)) = read {
+            before.slots[cell] = read.value;
+        }
+        let mut ends = Vec::new();
+        self.machine
+            .run_block(&before, self.t, block, scratch, |end, slots, path| {
+                ends.push((end, slots.to_vec(), path.to_vec()));
+            });
+        let has_store = graph
+            .arcs
+            .iter()
+            .any(|a| matches!(a.act, Act::Store { .. }));
+        for (end, slots, path) in ends {
+            let acts = || path.iter().map(|(edge, _)| graph.arcs[edge.index()].act);
+            let loads = acts().find_map(|act| match act {
+                Act::Load { order, .. } => Some(order),
+                _ => None,
+            });
+            let stores = acts().find_map(|act| match act {
+                Act::Store { order, .. } => Some(order),
+                _ => None,
+            });
+            if !first && loads.is_none() {
+                continue;
+            }
+            let event = read.and_then(|(cell, read)| {
+                Some(Event {
+                    thread: self.t,
+                    cell,
+                    order: stores.or(loads)?,
+                    read: loads.map(|_| read),
+                    write: stores.map(|_| slots[cell]),
+                })
+            });
+            match (end, event) {
+                (BlockEnd::Cut(bound), _) => self.turns.bounds.touch(bound),
+                (BlockEnd::Exit, Some(event)) => self.event(&event, &slots, &path)?,
+                (BlockEnd::Exit, None) => {
+                    let next = self.arrived(&slots, self.memory.clone());
+                    self.push(next, TurnEnd::Done, &path, None);
+                }
+                (BlockEnd::Fails, event) => {
+                    // The update that it would be must be possible.
+                    let possible = event.is_none_or(|event| {
+                        let write = has_store.then_some(0);
+                        let event = Event { write, ..event };
+                        let rc11 = self.machine.rc11.as_ref();
+                        rc11.is_some_and(|r| !self.memory.access(event, &r.races).is_empty())
+                    });
+                    if possible {
+                        self.push(self.state.clone(), TurnEnd::Fails, &path, None);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
