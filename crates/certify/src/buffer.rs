@@ -347,7 +347,9 @@ impl Buffer {
                 cell,
                 position,
             },
-            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => StateVar::Slot { thread, position },
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
+                StateVar::Slot { thread, position }
+            }
         };
         let count = self.counted(model, cell);
         let moves = (1..count).map(|i| (slot(i - 1), slot(i))).collect();
@@ -359,7 +361,9 @@ impl Buffer {
         let waits = |cell: Cell| match (keep, model) {
             (Keep::Newest, _) => false,
             (Keep::Oldest, Model::Pso) => self.count(cell) > 0,
-            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma | Model::Rc11) => !self.items.is_empty(),
+            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma | Model::Rc11) => {
+                !self.items.is_empty()
+            }
         };
         let mut all: Vec<Departure> = Vec::new();
         for (at, &cell) in self.many.iter().enumerate() {

@@ -206,7 +206,9 @@ impl<'a> Worker<'a> {
                 let name = self.context.names.thread(thread as u32);
                 let what = match self.context.certificate.model {
                     Model::Rma => "the network does half of a remote operation",
-                    Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "a buffered store reaches memory",
+                    Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
+                        "a buffered store reaches memory"
+                    }
                 };
                 let step = Some(format!("`{name}: {what}`"));
                 return Err(self.refusal(Reason::NotClosed, control, step, None));

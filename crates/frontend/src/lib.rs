@@ -32,7 +32,7 @@ pub use pal::{Gapped, Parsed};
 
 use std::path::Path;
 
-use palisade_program::{Gap, Source, Span};
+use palisade_program::{Gap, Orders, Source, Span};
 
 /// Reads a program in the language that the file's extension names. `path` is
 /// only looked at for its name and extension; `text` is the contents.
@@ -44,7 +44,12 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
 pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
-        Some("pal") => pal::parse(source),
+        Some("pal") => pal::parse_ordered(source, options.orders),
+        Some("rmm") if options.orders == Orders::Kept => Err(unsupported(
+            source,
+            "`.rmm` programs have no memory orders: they have no meaning under rc11",
+            "use --model sc, tso or pso",
+        )),
         Some("rmm") => rmm::parse(source),
         Some("c" | "i") => c::parse(path, &source, options),
         Some("litmus") => Err(unsupported(

@@ -36,6 +36,9 @@ pub struct Options {
     /// violated is proved for histories of every length, and a violation that cannot be
     /// replayed gives `unknown`. `None`: histories are exact.
     pub summary: Option<crate::rc11::Summary>,
+    /// RC11: whether a data race is a violation. Else a run goes on behind it, as if plain
+    /// accesses were relaxed ones that synchronise nothing.
+    pub races: bool,
     /// Values that variables may take; a step to a value outside is cut off.
     /// `None`: what fits 64 bits.
     pub range: Option<Domain>,
@@ -76,6 +79,7 @@ impl Options {
             buffer: Some(16),
             saturate: None,
             summary: None,
+            races: true,
             range: None,
             any: Domain { lo: -4, hi: 4 },
             threads: 2,

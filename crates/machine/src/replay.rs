@@ -67,6 +67,27 @@ pub struct ThreadStep {
     pub path: Option<Vec<BlockStep>>,
 }
 
+impl ThreadStep {
+    /// The step of an action, if it is one of a thread.
+    pub fn of(action: &Action) -> Option<Self> {
+        let (edge, choice, path) = match &action.kind {
+            ActionKind::Step { edge, choice } => (*edge, *choice, None),
+            ActionKind::Block { edge, path } | ActionKind::Ordered { edge, path, .. } => {
+                (*edge, None, Some(path.clone()))
+            }
+            ActionKind::Update { .. } => return None,
+            ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
+            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,
+        };
+        Some(Self {
+            thread: action.thread,
+            edge,
+            choice,
+            path,
+        })
+    }
+}
+
 /// A run that was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {

@@ -2,8 +2,8 @@
 //! sums of alternatives, and the cells that a place may name.
 
 use palisade_program::cfg::{Atomic, AtomicKind, Cfg, CfgBuilder, Place, Step, local};
-use palisade_program::{Order, 
-    BinOp, Cell, Domain, Expr, LocId, LocalExpr, LocalId, Program, Span, Template,
+use palisade_program::{
+    BinOp, Cell, Domain, Expr, LocId, LocalExpr, LocalId, Order, Program, Span, Template,
 };
 
 /// `local == value`.

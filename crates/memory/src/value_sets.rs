@@ -61,9 +61,9 @@
 //! machine decides.
 
 use palisade_program::cfg::{AssertKind, Place, Step, local};
-use palisade_program::{Order, 
-    BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Program, Role,
-    Span,
+use palisade_program::{
+    BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Order,
+    Program, Role, Span,
 };
 
 use crate::blocks::{Segment, assign, equals, range};

@@ -60,6 +60,8 @@ pub enum Assumption {
     MathematicalIntegers,
     /// `malloc` and its kin never fail, and nothing is used after it was freed.
     Allocation,
+    /// Relaxed and acquire loads are not reordered, as on x86.
+    LoadsInOrder,
 }
 
 impl fmt::Display for Assumption {
@@ -67,6 +69,10 @@ impl fmt::Display for Assumption {
         f.write_str(match self {
             Self::AccessOrder => "assumes that the compiler keeps the order of memory accesses",
             Self::MathematicalIntegers => "integers are mathematical, not those of C (--ints math)",
+            Self::LoadsInOrder => {
+                "relaxed and acquire loads keep their order on x86; for ARM, POWER and RISC-V use \
+                 --model rc11"
+            }
             Self::Allocation => "assumes that allocation succeeds; use after free is not checked",
         })
     }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::cfg::AssertKind;
 use crate::expr::EvalError;
+use crate::order::Orders;
 use crate::source::Span;
 
 /// The memory models. What they mean is the concrete machine's and the
@@ -23,6 +24,26 @@ pub enum Model {
     Rma,
     /// The repaired C11 model.
     Rc11,
+}
+
+impl Model {
+    /// What front ends make of memory orders for it.
+    pub const fn orders(self) -> Orders {
+        match self {
+            Self::Rc11 => Orders::Kept,
+            Self::Sc | Self::Tso | Self::Pso | Self::Rma => Orders::Mapped,
+        }
+    }
+
+    /// What is said with every verdict under it.
+    pub const fn caveat(self) -> Option<&'static str> {
+        match self {
+            Self::Rc11 => Some(
+                "RC11 has no load buffering: relaxed loads are not reordered after later stores",
+            ),
+            Self::Sc | Self::Tso | Self::Pso | Self::Rma => None,
+        }
+    }
 }
 
 impl fmt::Display for Model {

@@ -16,7 +16,7 @@ use std::time::Instant;
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Program, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Model, Program, Unknown, Verdict, Violation};
 
 use crate::answer::{Answer, Attempt, Gap, Proof, Report, Weak};
 use crate::evidence;
@@ -42,9 +42,16 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
         options,
         knowledge,
     };
-    let mut first = schedule.run(&[Layer::Unbuffer]);
+    // Histories are no buffers.
+    let (base, selected): (&[Layer], &[Layer]) = match options.model {
+        Model::Rc11 => (&[], &[Layer::Select]),
+        Model::Sc | Model::Tso | Model::Pso | Model::Rma => {
+            (&[Layer::Unbuffer], &[Layer::Select, Layer::Unbuffer])
+        }
+    };
+    let mut first = schedule.run(base);
     if let Some(Gap::BesideThePoint(_)) = first.gap {
-        let mut second = schedule.run(&[Layer::Select, Layer::Unbuffer]);
+        let mut second = schedule.run(selected);
         let attempts = std::mem::take(&mut first.report.attempts);
         second.report.attempts.splice(0..0, attempts);
         if second.gap.is_none() {
@@ -243,6 +250,7 @@ impl Schedule<'_> {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
+                        Method::Histories { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
                     (OnGap::NextIfWeak, _) => return Err(gap),

@@ -3,14 +3,14 @@
 //! - Memory orders must be there ([`Orders::Kept`]): with fences in their place the program would
 //!   be another one.
 //! - `fence(ss)`, processes and remote operations are no part of C11.
-//! - An atomic block is one event: all its accesses are of one place, at most one load and
-//!   then at most one store on each way through it. Accesses without an order are seq_cst there
+//! - An atomic block is one event: on each way through it there is at most one load and then at
+//!   most one store, of the same place. Accesses without an order are seq_cst there
 //!   (acquire in `lock`, release in `unlock`).
 //! - Shared memory has no one state, so that `never` may not read it. For `finally` it is the
 //!   newest message of each location.
 
 use palisade_program::{
-    AssertKind, Atomic, Cfg, FenceKind, LocId, LocalAtom, Order, Orders, Place, Program, PropAtom,
+    AssertKind, Atomic, Cfg, FenceKind, LocId, LocalAtom, Orders, Place, Program, PropAtom,
     PropertyKind, Span, Step,
 };
 
@@ -85,15 +85,10 @@ fn block(atomic: &Atomic, span: Span) -> Result<(), Unsupported> {
         let steps = body.edges.iter().map(|e| &e.step);
         steps.filter_map(|s| s.loaded().or(s.stored()))
     };
-    let plain = |place: &Place| place.clone().ordered(Order::Plain);
-    let Some(first) = places().next().map(plain) else {
+    if places().next().is_none() {
         return Ok(());
-    };
-    let help = "use lock and unlock, or atomic operations on one variable";
-    if places().any(|place| plain(place) != first) {
-        let message = "an atomic block over several variables has no meaning under rc11";
-        return refused(message, span, help);
     }
+    let help = "use lock and unlock, or atomic operations on one variable";
     if body.has_cycle() {
         return refused(
             "an atomic block with a loop has no meaning under rc11",
@@ -102,18 +97,27 @@ fn block(atomic: &Atomic, span: Span) -> Result<(), Unsupported> {
         );
     }
     let written = body.written_locals();
-    let moves = first.index.as_ref().is_some_and(|index| {
-        index.any_atom(|a| matches!(a, LocalAtom::Local(l) if written.contains(l)))
-    });
-    if moves {
+    let moves = |place: &Place| {
+        place.index.as_ref().is_some_and(|index| {
+            index.any_atom(|a| matches!(a, LocalAtom::Local(l) if written.contains(l)))
+        })
+    };
+    if places().any(moves) {
         let message =
             "an atomic block that changes the index of its access has no meaning under rc11";
         return refused(message, span, "compute the index before the block");
     }
-    if too_many(body) {
-        let message =
-            "an atomic block with more than one load and one store has no meaning under rc11";
-        return refused(message, span, help);
+    match too_many(body) {
+        Some(TooMany::Places) => {
+            let message = "an atomic block over several variables has no meaning under rc11";
+            return refused(message, span, help);
+        }
+        Some(TooMany::Accesses) => {
+            let message =
+                "an atomic block with more than one load and one store has no meaning under rc11";
+            return refused(message, span, help);
+        }
+        None => {}
     }
     let has_store = body.edges.iter().any(|e| e.step.stored().is_some());
     let users = body.edges.iter().find(|e| {
@@ -135,24 +139,52 @@ fn block(atomic: &Atomic, span: Span) -> Result<(), Unsupported> {
     }
 }
 
-/// Whether some way through a block has two loads, two stores, or a load behind a store.
-fn too_many(body: &Cfg) -> bool {
-    // 0: nothing yet, 1: a load, 2: a store.
-    let mut reached = vec![[false; 3]; body.loc_count()];
-    let mut work: Vec<(LocId, usize)> = vec![(body.entry, 0)];
-    while let Some((loc, stage)) = work.pop() {
-        if std::mem::replace(&mut reached[loc.index()][stage], true) {
+/// Why a way through a block is no event.
+enum TooMany {
+    /// It accesses several places.
+    Places,
+    /// It has two loads, two stores, or a load behind a store.
+    Accesses,
+}
+
+/// What a way through a block has done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done<'a> {
+    Nothing,
+    Loaded(&'a Place),
+    Stored(&'a Place),
+}
+
+/// Whether some way through a block is more than one event.
+fn too_many(body: &Cfg) -> Option<TooMany> {
+    let same = |a: &Place, b: &Place| (a.var, &a.index) == (b.var, &b.index);
+    let mut work: Vec<(LocId, Done<'_>)> = vec![(body.entry, Done::Nothing)];
+    let mut seen: Vec<(LocId, Done<'_>)> = Vec::new();
+    while let Some(at) = work.pop() {
+        if seen.contains(&at) {
             continue;
         }
+        seen.push(at);
+        let (loc, done) = at;
         for (_, edge) in body.outgoing(loc) {
-            let next = match (edge.step.loaded(), edge.step.stored(), stage) {
-                (None, None, stage) => stage,
-                (Some(_), _, 0) => 1,
-                (Some(_), ..) | (None, Some(_), 2) => return true,
-                (None, Some(_), _) => 2,
+            let next = match (done, edge.step.loaded(), edge.step.stored()) {
+                (done, None, None) => done,
+                (Done::Nothing, Some(place), _) => Done::Loaded(place),
+                (Done::Nothing, None, Some(place)) => Done::Stored(place),
+                (Done::Loaded(first), None, Some(place)) if same(first, place) => {
+                    Done::Stored(place)
+                }
+                (Done::Loaded(first) | Done::Stored(first), loaded, stored) => {
+                    let place = loaded.or(stored)?;
+                    return Some(if same(first, place) {
+                        TooMany::Accesses
+                    } else {
+                        TooMany::Places
+                    });
+                }
             };
             work.push((edge.to, next));
         }
     }
-    false
+    None
 }

@@ -58,7 +58,9 @@ impl Rc11 {
         let mut plain = vec![false; machine.cells];
         for thread in &machine.threads {
             for arc in &thread.graph.arcs {
-                if let Some((spot, Order::Plain)) = accessed(arc.act) {
+                if let Some((spot, Order::Plain)) = accessed(arc.act)
+                    && options.races
+                {
                     cells(spot).for_each(|cell| plain[cell] = true);
                 }
             }

@@ -159,6 +159,11 @@ impl Taking<'_, '_> {
         Ok(())
     }
 
+    /// Whether this is the first of the messages that could be read.
+    fn is_first(&self, read: Option<(usize, Readable)>) -> bool {
+        read.is_none_or(|(cell, read)| self.memory.readable(self.t, cell).first() == Some(&read))
+    }
+
     /// Every way in which `event` happens; `slots` are those behind it.
     fn event(&mut self, event: &Event, slots: &[i64], path: &[BlockStep]) -> Result<(), Bound> {
         let Some(rc11) = &self.machine.rc11 else {
@@ -219,13 +224,24 @@ impl Taking<'_, '_> {
         block: u32,
         scratch: &mut BlockScratch,
     ) -> Result<(), Bound> {
-        let spot = graph.arcs.iter().find_map(|arc| super::accessed(arc.act));
-        let Some((spot, _)) = spot else {
+        let mut cells = Vec::new();
+        for (spot, _) in graph.arcs.iter().filter_map(|arc| super::accessed(arc.act)) {
+            // One that is out of range is behind an assertion, or not on the way.
+            if let Ok(cell) = self.machine.cell_of(spot, &self.state.slots)
+                && !cells.contains(&cell)
+            {
+                cells.push(cell);
+            }
+        }
+        if cells.is_empty() {
             return self.run(graph, block, None, true, scratch);
-        };
-        let cell = self.machine.cell_of(spot, &self.state.slots)? as usize;
-        for (number, read) in self.memory.readable(self.t, cell).into_iter().enumerate() {
-            self.run(graph, block, Some((cell, read)), number == 0, scratch)?;
+        }
+        let mut first = true;
+        for cell in cells.into_iter().map(|cell| cell as usize) {
+            for read in self.memory.readable(self.t, cell) {
+                self.run(graph, block, Some((cell, read)), first, scratch)?;
+                first = false;
+            }
         }
         Ok(())
     }
@@ -254,16 +270,25 @@ impl Taking<'_, '_> {
             .iter()
             .any(|a| matches!(a.act, Act::Store { .. }));
         for (end, slots, path) in ends {
-            let acts = || path.iter().map(|(edge, _)| graph.arcs[edge.index()].act);
-            let loads = acts().find_map(|act| match act {
-                Act::Load { order, .. } => Some(order),
-                _ => None,
-            });
-            let stores = acts().find_map(|act| match act {
-                Act::Store { order, .. } => Some(order),
-                _ => None,
-            });
-            if !first && loads.is_none() {
+            // The place that this way accesses, and the orders.
+            let mut at = None;
+            let (mut loads, mut stores) = (None, None);
+            for (edge, _) in &path {
+                let act = graph.arcs[edge.index()].act;
+                if let Some((spot, order)) = super::accessed(act) {
+                    at = self.machine.cell_of(spot, &self.state.slots).ok();
+                    match act {
+                        Act::Store { .. } => stores = Some(order),
+                        _ => loads = Some(order),
+                    }
+                }
+            }
+            let cell = read.map(|(cell, _)| cell);
+            let elsewhere = at.is_some() && at.map(|at| at as usize) != cell;
+            let repeated = !first && at.is_none();
+            // A store without a load is taken with one of the messages that could be read.
+            let idle = loads.is_none() && stores.is_some() && !self.is_first(read);
+            if elsewhere || repeated || idle {
                 continue;
             }
             let event = read.and_then(|(cell, read)| {

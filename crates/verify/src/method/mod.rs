@@ -5,6 +5,7 @@
 //! | method | what it does |
 //! |---|---|
 //! | [`falsify`] | the concrete machine searches for bugs |
+//! | `histories` | RC11: all runs, with old messages summarised |
 //! | `search`, [`cegar`] | predicate abstraction with refinement |
 //! | `state_by_state`, `interference` | a proof with every variable explicit |
 //! | [`extrapolate`], [`strengthen`], [`sc_run`] | what a proof under SC contributes |
@@ -15,6 +16,7 @@ pub mod cegar;
 pub mod extrapolate;
 pub mod falsify;
 pub mod fixed;
+mod histories;
 mod interference;
 pub mod parameterised;
 pub mod sc_run;
@@ -120,6 +122,7 @@ impl<'a> Session<'a> {
                 copies,
             } => self.falsify((*buffer, *states), *copies, record),
             Method::Saturate { count, states } => self.saturate(*count, *states),
+            Method::Histories { summary, states } => self.histories(*summary, *states, record),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
                 self.state_by_state(encoding, *states, record)
@@ -200,7 +203,7 @@ impl<'a> Session<'a> {
         match method {
             Method::Cegar(Search { encoding, .. }) => self.knowledge.proved_by(encoding),
             Method::Falsify { .. } | Method::Saturate { .. } | Method::StateByState { .. } => {}
-            Method::Views(_) | Method::Fixed { .. } => {}
+            Method::Views(_) | Method::Fixed { .. } | Method::Histories { .. } => {}
         }
     }
 }
