@@ -2,7 +2,7 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Cell, LocalId, Program, Unknown, Verdict, Violation};
+use palisade_program::{Cell, LocalId, Model, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
@@ -65,7 +65,9 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         mark_safe(&mut machine);
         machine.delays = Delays::of(&machine);
     }
-    let symmetry = options.symmetry && !options.collect_finals;
+    // Histories and views would have to be renamed with the copies.
+    let named = options.model == Model::Rc11;
+    let symmetry = options.symmetry && !options.collect_finals && !named;
     let canonical = symmetry.then(|| Canonical::of(&machine)).flatten();
     let task = Task {
         machine: &machine,

@@ -275,10 +275,22 @@ impl Stage {
 
 // ---- RC11 ----
 
-/// Stores to one cell that a thread may lag behind, in searches for bugs.
-const RC11_BUFFER: u32 = 8;
+/// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
+const RC11_BUGS: (u32, u64) = (3, 3_000);
 /// States of one search of all runs.
-const RC11_STATES: u64 = 400_000;
+const RC11_STATES: u64 = 300_000;
+/// Summaries from coarse to fine: exact messages of each location, whether it is remembered what
+/// old ones carry, exact SC events of each thread. The last one is exact for programs
+/// whose runs end.
+const LADDER: [(u32, bool, u32); 7] = [
+    (1, false, 1),
+    (2, false, 1),
+    (1, true, 2),
+    (2, true, 2),
+    (2, true, 3),
+    (3, true, 4),
+    (64, false, 64),
+];
 
 // ---- rows ----
 
@@ -502,13 +514,17 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
     }
     let mut rows = Vec::new();
     if options.falsify {
-        rows.push(falsification(base, RC11_BUFFER, QUICK, None));
+        rows.push(falsification(base, RC11_BUGS.0, RC11_BUGS.1, None));
     }
-    let row = |summary| {
-        let states = RC11_STATES;
-        Row::new(base, Method::Histories { summary, states })
-    };
-    rows.push(row(None));
+    let states = RC11_STATES;
+    let row = |summary| Row::new(base, Method::Histories { summary, states });
+    rows.extend(LADDER.into_iter().map(|(messages, carried, events)| {
+        row(Some(Summary {
+            messages,
+            carried,
+            events,
+        }))
+    }));
     Ok(rows)
 }
 

@@ -126,13 +126,16 @@ impl Memory {
     /// What all know joins every view, and what is in front of it goes.
     fn rise_to(&mut self, base: &View) {
         self.views(&mut |view| view.join(base));
-        let flat = base.flat();
-        self.carried(&mut |known| *known = known.join(&flat));
-        for (cell, pos) in base.pos.iter().enumerate() {
-            for mark in &mut self.marks {
+        for mark in &mut self.marks {
+            for (cell, pos) in base.pos.iter().enumerate() {
                 mark.before[cell] = mark.before[cell].join(pos);
                 mark.through[cell] = mark.through[cell].join(pos);
             }
+        }
+        // Last, since positions that join bring what they know of old messages.
+        let flat = base.flat();
+        self.carried(&mut |known| *known = known.join(&flat));
+        for (cell, pos) in base.pos.iter().enumerate() {
             if let Pos::Kept(first) = pos
                 && *first > 0
             {
