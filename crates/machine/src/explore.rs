@@ -2,7 +2,7 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Cell, LocalId, Model, Program, Unknown, Verdict, Violation};
+use palisade_program::{Cell, Chosen, LocalId, Model, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
@@ -31,6 +31,9 @@ const SUMMARISED: usize = 50_000;
 /// let exploration = explore(&program, &Options::new(Model::Tso)).unwrap();
 /// assert_eq!(exploration.verdict, Verdict::Holds);
 /// ```
+///
+/// # Errors
+/// What the machine cannot run.
 pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
     let mut first = search(program, options)?;
     let Verdict::Violated(violation) = &first.verdict else {
@@ -51,6 +54,26 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     first.beside_the_point = Some(violation);
     first.witness = None;
     Ok(first)
+}
+
+/// As [`explore`]; variables that are read before anything was written to them, which are
+/// returned as well, start with any value ([`Program::choosing`]).
+///
+/// # Errors
+/// What the machine cannot run.
+pub fn explore_choosing(
+    program: &Program,
+    options: &Options,
+) -> Result<(Exploration, Chosen), Unsupported> {
+    let mut chosen = Chosen::new();
+    let mut found = explore(program, options)?;
+    while let Verdict::Unknown(Unknown::Uninitialised(variable, span)) = &found.verdict {
+        if chosen.insert(variable.clone(), *span).is_some() {
+            break;
+        }
+        found = explore(&program.choosing(&chosen), options)?;
+    }
+    Ok((found, chosen))
 }
 
 /// One search, for whatever violation is met first.
@@ -103,7 +126,7 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         witness,
         beside_the_point: None,
         finals: found.finals,
-        deadlock: deadlock.map(|v| v.trace),
+        deadlock: deadlock.map(Box::new),
         bounds: found.bounds,
         stats: found.stats,
     })
@@ -187,9 +210,8 @@ impl Evidence<'_, '_> {
 
     fn violation(&self, run: &Run) -> Option<Violation> {
         self.replayed(run, |recorder| {
-            let stuck = self.task.options.check_deadlock && recorder.is_stuck();
             let violation = recorder.violation();
-            violation.or_else(|| stuck.then(|| recorder.deadlock()))
+            violation.or_else(|| recorder.asked_deadlock())
         })
     }
 

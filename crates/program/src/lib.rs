@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `source` | source text, spans, line and column |
 //! | [`unbuffered`] | stores that reach memory at once |
+//! | `uninitialised` | memory that is read before it is written |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | `wrap` | wrapping to a width by cases |
 //! | [`projection`] | the program without what some variables hold |
@@ -25,18 +26,21 @@
 //! | [`liveness`] | which locals matter at a location |
 //! | `order` | memory orders of C11 |
 //! | [`named`] | `self` as a local variable |
+//! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
 mod asked;
 pub mod cfg;
+mod deadlock;
 pub mod expr;
 pub mod gap;
 pub mod heap;
 mod ids;
 pub mod liveness;
 pub mod named;
+mod names;
 mod order;
 pub mod print;
 mod program;
@@ -47,6 +51,7 @@ pub mod remote;
 mod source;
 pub mod symmetry;
 pub mod unbuffered;
+mod uninitialised;
 mod verdict;
 mod wrap;
 
@@ -54,12 +59,14 @@ pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
+pub use deadlock::{Life, Stuck};
 pub use expr::{BinOp, EvalError, Expr, UnOp};
 pub use gap::{FlushWords, Gap, Head, Side};
 pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,
 };
+pub use names::Names;
 pub use order::{Order, Orders};
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
@@ -68,6 +75,8 @@ pub use program::{
 pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
+pub use uninitialised::{Chosen, UNINITIALISED};
 pub use verdict::{
-    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation, listed,
+    Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
+    Violation, listed,
 };

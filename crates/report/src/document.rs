@@ -2,7 +2,7 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
-use palisade_program::{Source, Trace, TraceStep, Verdict};
+use palisade_program::{Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -62,6 +62,10 @@ pub struct Document {
     /// Errors and warnings about the input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Complaint>,
+    /// Memory that is read before anything was written to it: the verdict is about any
+    /// values of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Complaint>,
     /// Limits and options that the result depends on.
     pub options: Option<Value>,
     /// What it cost.
@@ -166,10 +170,22 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
         "column": place.column,
         "actor": if step.by_memory { "memory" } else { "thread" },
         "step": step.text,
+        "events": step.events.iter().map(event_value).collect::<Vec<_>>(),
         "memory": step.memory,
         "locals": step.locals,
         "buffers": step.buffers,
     })
+}
+
+fn event_value(event: &Event) -> Value {
+    match event {
+        Event::Read { cell, value, own } => {
+            json!({ "kind": "read", "cell": cell, "value": value, "own": own })
+        }
+        Event::Write { cell, value } => json!({ "kind": "write", "cell": cell, "value": value }),
+        Event::Fence => json!({ "kind": "fence" }),
+        Event::Other => json!({ "kind": "other" }),
+    }
 }
 
 /// Leaves keys out that do not apply.

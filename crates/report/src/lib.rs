@@ -14,6 +14,7 @@
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
 //! | [`listing`] | the program as text, location by location |
 //! | [`litmus`] | results of litmus tests in herd's form |
+//! | [`suite`] | results of `palisade test`: table, JUnit, SARIF |
 //! | [`dot`] | a graph in Graphviz's language |
 //! | `layout` | a graph's nodes and edges placed in layers |
 //! | [`svg`] | a placed graph as a picture |
@@ -27,6 +28,7 @@ mod layout;
 pub mod listing;
 pub mod litmus;
 mod style;
+pub mod suite;
 pub mod svg;
 pub mod usage;
 pub mod verdict;

@@ -2,6 +2,7 @@
 //! what was missing. The loop ([`crate::schedule`]) decides by these values alone what is
 //! tried next. At the end, evidence in hand, the answer becomes a [`Report`].
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Program, Span, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Verdict, Violation};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -95,6 +96,8 @@ pub enum Weak {
     /// There is a violation where the program does not wait for its threads, and none was
     /// found where it does.
     Joins,
+    /// Views of a few threads cannot show that all of them are never blocked.
+    Deadlocks,
     /// The solver gave up.
     Solver(String),
     /// An integer of the proof left its range.
@@ -129,6 +132,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Deadlocks => f.write_str(
+                "that any number of threads never deadlocks is not shown; fix their number",
             ),
             Self::Solver(why) => f.write_str(why),
             Self::Overflow => Overflow.fmt(f),
@@ -330,10 +336,15 @@ pub struct Report {
     pub predicates: Vec<String>,
     /// Where refinement got stuck, and other remarks.
     pub notes: Vec<String>,
+    /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
+    pub deadlock: Option<Box<Violation>>,
     /// Counters.
     pub stats: Stats,
     /// What was tried, in order.
     pub attempts: Vec<Attempt>,
+    /// Variables that are read before anything was written to them. Run and certificate
+    /// are of the program in which they start with any value ([`Report::subject`]).
+    pub chosen: Chosen,
 }
 
 impl Report {
@@ -346,8 +357,19 @@ impl Report {
             certificate: None,
             predicates: Vec::new(),
             notes: Vec::new(),
+            deadlock: None,
             stats: Stats::default(),
             attempts: Vec::new(),
+            chosen: Chosen::new(),
+        }
+    }
+
+    /// The program that run and certificate are about, where `program` was asked about.
+    pub fn subject<'p>(&self, program: &'p Program) -> Cow<'p, Program> {
+        if self.chosen.is_empty() {
+            Cow::Borrowed(program)
+        } else {
+            Cow::Owned(program.choosing(&self.chosen))
         }
     }
 }

@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::CommandResult;
 use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
-use crate::input;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace};
+use crate::{input, uninitialised};
 
 pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = model(args)?;
@@ -92,7 +92,11 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
             let _ = writeln!(text, "note: {assumption}");
         }
     }
-    context.print(&text, &result.document(heading));
+    let document = Document {
+        warnings: uninitialised::warn(context, program, &candidates.chosen),
+        ..result.document(heading)
+    };
+    context.print(&text, &document);
     Ok(Outcome::from(&result.found.verdict))
 }
 
@@ -216,7 +220,12 @@ impl Shown<'_, '_> {
         if let Verdict::Violated(violation) = &self.found.verdict {
             let (one, _) = nouns(self.plan.model);
             let _ = writeln!(text, "the bug exists under sc: no {one} can repair it");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
@@ -224,7 +233,12 @@ impl Shown<'_, '_> {
                 Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "a full fence",
             };
             let _ = writeln!(text, "a run with {what} at every candidate:");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         for (number, placement) in self.found.placements.iter().enumerate() {
             if number > 0 {

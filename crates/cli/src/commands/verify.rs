@@ -20,8 +20,8 @@ use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::{counted, shown_trace};
-use crate::{context, input, predicates};
+use crate::shown::{self, counted, shown_trace};
+use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -32,10 +32,11 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
             predicates::load_for(context, &args.file, predicates, args.model.into())?
         }
     };
-    let program = match loaded {
+    let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
+    program.deadlock = args.check.contains(&CheckArg::Deadlock);
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
@@ -67,6 +68,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     };
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
+    if let Some(deadlock) = &report.deadlock {
+        report.notes.push(shown::deadlock(&program, deadlock));
+    }
     if let Some(task) = &task {
         report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
@@ -76,14 +80,20 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         .notes
         .extend(options.model.caveat().map(str::to_owned));
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
-        let text = palisade_certify::print(&program, certificate);
+        let mut text = palisade_certify::print(&report.subject(&program), certificate);
+        text.push_str(&uninitialised::comment(&report.chosen));
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let warnings = uninitialised::warn(context, &program, &report.chosen);
     let mut text = text(args, context, &program, &options, &report);
     if let Some(task) = &task {
         text.push_str(&task.verdict_line(&report.verdict));
     }
-    context.print(&text, &document(heading, &program, &report));
+    let document = Document {
+        warnings,
+        ..document(heading, &program, &report)
+    };
+    context.print(&text, &document);
     Ok(match &task {
         Some(task) => task.outcome(&report.verdict),
         None => Outcome::from(&report.verdict),
@@ -120,11 +130,8 @@ fn asked_for(
 
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
-    if args.check.contains(&CheckArg::Deadlock) {
-        anyhow::bail!("--check deadlock: `verify` does not look for deadlocks; use `explore`");
-    }
     if !c_task::is_c(&args.file) {
-        if !args.check.is_empty() {
+        if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
             anyhow::bail!("--check overflow and races are for C programs");
         }
         return Ok(None);
@@ -220,6 +227,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "refine_transitions": options.transitions,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
+        "check_deadlock": args.check.contains(&CheckArg::Deadlock),
     })
 }
 
@@ -258,7 +266,7 @@ fn text(
         }
         Verdict::Holds => {}
         Verdict::Violated(violation) => {
-            text.push_str(&shown_trace(context, program, &violation.trace));
+            text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
         Verdict::Unknown(why) => {
             for remedy in remedies(why) {
@@ -300,9 +308,8 @@ fn remedies(why: &Unknown) -> Vec<&'static str> {
         Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {
             vec!["this is a defect of palisade; please report it with the input"]
         }
-        Unknown::Time | Unknown::Memory | Unknown::Interrupted | Unknown::Unsupported(..) => {
-            Vec::new()
-        }
+        Unknown::Time | Unknown::Memory | Unknown::Interrupted => Vec::new(),
+        Unknown::Unsupported(..) | Unknown::Uninitialised(..) => Vec::new(),
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct Turn {
     /// Its number among all.
     pub(crate) pick: usize,
     pub(crate) end: TurnEnd,
-    /// What was read, and how many stores behind the newest.
-    pub(crate) read: Option<Readable>,
+    /// The access, if it is one.
+    pub(crate) event: Option<Event>,
     /// How many newer stores there are than the one that was made.
     pub(crate) below: usize,
 }
@@ -126,7 +126,7 @@ impl Taking<'_, '_> {
             path: path.to_vec(),
             pick,
             end,
-            read: event.and_then(|(e, _)| e.read),
+            event: event.map(|(e, _)| *e),
             below: event.map_or(0, |(_, below)| below),
         });
     }

@@ -30,6 +30,7 @@
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
+//! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
 mod assign;
@@ -50,7 +51,9 @@ mod init;
 mod layout;
 mod library;
 pub(super) mod litmus;
+mod lives;
 mod mpi;
+mod names;
 mod order;
 mod place;
 mod races;
@@ -67,8 +70,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Orders, Program, Role, Source, Span, Step,
-    Template, TemplateId,
+    Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role, Source, Span,
+    Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -158,6 +161,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
+    /// Whether `main` ends by `pthread_exit`, and the other threads go on.
+    main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
     /// Whether some load is relaxed or acquires only.
@@ -218,6 +223,7 @@ impl<'a> Context<'a> {
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
+            main_exits: false,
             allocates: false,
             loads_in_order: false,
             atomic_accesses: HashSet::new(),
@@ -370,7 +376,7 @@ impl<'a> Context<'a> {
         object.poisoned.set(true);
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
-                let init = Init::Value(layout::UNINITIALISED);
+                let init = Init::Value(palisade_program::UNINITIALISED);
                 self.globals[var.index()].init.fill(init);
             }
         }
@@ -610,6 +616,7 @@ impl<'a> Context<'a> {
             locals,
             cfg,
             labels: Vec::new(),
+            life: Life::default(),
             span: plan.span,
         })
     }
@@ -646,7 +653,9 @@ impl<'a> Context<'a> {
         let variables = self.plain_variables();
         let races = self.options.races;
         let assumptions = self.assumptions();
+        let names = self.reported_names();
         let mut program = Program {
+            names,
             source: source.clone(),
             globals: self.globals,
             templates,
@@ -679,6 +688,15 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
+        if self.mpi.is_none() && self.litmus.is_none() {
+            let kept = |var: GlobalId| numbers[var.index()];
+            let plans = self.plans.iter().skip(1);
+            let flags = lives::Flags {
+                started: plans.clone().filter_map(|p| kept(p.started)).collect(),
+                ended: plans.filter_map(|p| kept(p.ended)).collect(),
+            };
+            lives::settle(&mut program, &flags, self.main_exits);
+        }
         Ok(program)
     }
 }
@@ -694,6 +712,7 @@ fn nothing(plan: &Plan<'_>) -> Template {
         locals: Vec::new(),
         cfg: graph.finish_whole(only, only),
         labels: Vec::new(),
+        life: Life::default(),
         span: plan.span,
     }
 }

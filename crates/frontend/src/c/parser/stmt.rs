@@ -64,6 +64,7 @@ impl Parser {
                 params: signature.params.clone(),
                 body,
                 span: start.to(span),
+                extent: start.to(self.last_span()),
             }));
             return Ok(());
         }
@@ -93,6 +94,7 @@ impl Parser {
             params: Vec::new(),
             body,
             span: s.span,
+            extent: s.span,
         }));
         let callee = Expr {
             kind: ExprKind::Ident(name),

@@ -2,7 +2,7 @@
 //! processes in which they live.
 
 use palisade_program::{
-    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Order, Place as Memory, Span,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Order, Place as Memory, Span,
     Template, TemplateId,
 };
 
@@ -79,6 +79,7 @@ fn silent(name: String, span: Span) -> Template {
         locals: Vec::new(),
         cfg,
         labels: Vec::new(),
+        life: Life::default(),
         span,
     }
 }
