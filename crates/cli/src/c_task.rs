@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use palisade::races;
 use palisade_frontend::c::{self, DataModel, Races};
-use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
+use palisade_program::{Asked, AssertKind, Broken, Model, Orders, Program, Verdict, Violation};
 use palisade_report::Outcome;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -52,6 +52,7 @@ pub(crate) struct Task {
     check_overflow: bool,
     check_races: bool,
     ranks: Option<u32>,
+    orders: Orders,
     preprocessor: c::Preprocessor,
 }
 
@@ -77,6 +78,7 @@ impl Task {
                 check_overflow: false,
                 check_races: false,
                 ranks: None,
+                orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
             }
         };
@@ -96,6 +98,12 @@ impl Task {
     pub(crate) fn checking(mut self, overflow: bool, races: bool) -> Self {
         self.check_overflow |= overflow;
         self.check_races |= races;
+        self
+    }
+
+    /// Read for this model.
+    pub(crate) fn under(mut self, model: Model) -> Self {
+        self.orders = model.orders();
         self
     }
 
@@ -122,6 +130,7 @@ impl Task {
             check_overflow: false,
             check_races: false,
             ranks: None,
+            orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
         };
         if has_property {
@@ -180,12 +189,15 @@ impl Task {
             data_model: self.data_model,
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
-            races: if self.check_races || self.property == Property::NoRace {
-                Races::Check
-            } else {
-                Races::Ignore
+            // Under RC11 races are always looked for, by happens-before.
+            races: match self.orders {
+                Orders::Mapped if self.check_races || self.property == Property::NoRace => {
+                    Races::Check
+                }
+                Orders::Mapped | Orders::Kept => Races::Ignore,
             },
             ranks: self.ranks,
+            orders: self.orders,
             preprocessor: self.preprocessor.clone(),
             asked: match self.property {
                 Property::All => Asked::All,
@@ -236,7 +248,7 @@ impl Task {
     fn broken_name(&self, violation: &Violation) -> &'static str {
         match (&self.property, &violation.broken) {
             (_, Broken::Deadlock) => "no-deadlock",
-            (Property::All, Broken::Property(_)) => "no-data-race",
+            (Property::All, Broken::Property(_)) | (_, Broken::DataRace) => "no-data-race",
             (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),
         }

@@ -40,7 +40,7 @@ pub(crate) fn refuse_processes(
 ) -> Option<Outcome> {
     let process = program.templates.iter().find(|t| t.is_process);
     let item = match (model, process) {
-        (Model::Tso | Model::Pso, Some(process)) => {
+        (Model::Tso | Model::Pso | Model::Rc11, Some(process)) => {
             let what = format!("a program with processes has no meaning under {model}");
             Diagnostic::error(process.span, what).help("use --model rma, or --model sc")
         }
@@ -49,7 +49,7 @@ pub(crate) fn refuse_processes(
             Diagnostic::error(span, "a program without processes has no remote memory")
                 .help("use --model sc, tso or pso; remote operations need `process name { ... }`")
         }
-        (Model::Sc | Model::Tso | Model::Pso | Model::Rma, _) => return None,
+        (Model::Sc | Model::Tso | Model::Pso | Model::Rma | Model::Rc11, _) => return None,
     };
     let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
     Some(refuse(context, &diagnostics))
@@ -101,6 +101,19 @@ pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Out
     load_with(context, path, &c::Options::default())
 }
 
+/// As [`load`], for a model.
+pub(crate) fn load_for(
+    context: &Context,
+    path: &Path,
+    model: Model,
+) -> Result<Result<Program, Outcome>> {
+    let options = c::Options {
+        orders: model.orders(),
+        ..c::Options::default()
+    };
+    load_with(context, path, &options)
+}
+
 /// As [`load`], with options for C.
 pub(crate) fn load_with(
     context: &Context,
@@ -109,7 +122,7 @@ pub(crate) fn load_with(
 ) -> Result<Result<Program, Outcome>> {
     let source = read(path)?;
     let parsed = if path == Path::new("-") {
-        pal::parse(source)
+        pal::parse_ordered(source, options.orders)
     } else {
         palisade_frontend::load_with(path, source.text(), options)
     };

@@ -80,7 +80,7 @@ pub fn repair(
 pub const fn nouns(model: Model) -> (&'static str, &'static str) {
     match model {
         Model::Rma => ("flush", "flushes"),
-        Model::Sc | Model::Tso | Model::Pso => ("fence", "fences"),
+        Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => ("fence", "fences"),
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use palisade_frontend::c::{self, Races};
 use palisade_machine::{Options, explore};
 use palisade_program::{
-    Asked, Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Source, Step, TemplateId,
-    Verdict,
+    Asked, Broken, GlobalId, LocId, Model, Orders, Program, PropAtom, Property, Source, Step,
+    TemplateId, Verdict,
 };
 
 /// States of one search at most.
@@ -47,7 +47,7 @@ pub struct Limits {
 /// assert!(notes[0].starts_with("data race on `x`"));
 /// ```
 pub fn notes(path: &Path, text: &str, asked: &c::Options, limits: &Limits) -> Vec<String> {
-    if asked.races == Races::Check {
+    if asked.races == Races::Check || asked.orders == Orders::Kept {
         return Vec::new();
     }
     let options = c::Options {

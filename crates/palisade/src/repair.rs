@@ -70,7 +70,7 @@ impl Candidates {
         let mut gapped = match (model, flushes) {
             (Model::Rma, Flushes::All) => load(&|g| g.flush.is_some() && g.side == Side::After)?,
             (Model::Rma, Flushes::Own) => load(&|g| g.flush.is_some() && g.side == Side::At)?,
-            (Model::Sc | Model::Tso | Model::Pso, _) => {
+            (Model::Sc | Model::Tso | Model::Pso | Model::Rc11, _) => {
                 let all = load(&|_| true)?;
                 let kept = useful(&all.program, &all.gaps);
                 load(&|gap| kept.contains(&gap.at))?

@@ -71,7 +71,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let options = options(args, context, model);
     let progress = Progress::start(match model {
         Model::Rma => "placing flushes",
-        Model::Sc | Model::Tso | Model::Pso => "placing fences",
+        Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "placing fences",
     });
     let spelling = match &args.fence_text {
         Some(text) => candidates.spelling().with_fence(text),
@@ -103,6 +103,9 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
 
 fn model(args: &FenceArgs) -> Result<Model> {
     match args.model.into() {
+        Model::Rc11 => {
+            bail!("--model rc11: unsupported: fences of C11 are not placed; use tso, pso or rma")
+        }
         Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso, pso or rma"),
         Model::Rma if args.fence_text.is_some() => {
             bail!("--fence-text: flushes are written in the language's own way")
@@ -228,7 +231,7 @@ impl Shown<'_, '_> {
         if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
                 Model::Rma => "a flush",
-                Model::Sc | Model::Tso | Model::Pso => "a full fence",
+                Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "a full fence",
             };
             let _ = writeln!(text, "a run with {what} at every candidate:");
             text.push_str(&shown_trace(

@@ -28,7 +28,10 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => predicates::load(context, &args.file, args.predicates.as_deref())?,
+        None => {
+            let predicates = args.predicates.as_deref();
+            predicates::load_for(context, &args.file, predicates, args.model.into())?
+        }
     };
     let mut program = match loaded {
         Ok(program) => program,
@@ -74,6 +77,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         report.notes.extend(task.notes(&program, &report.verdict));
         report.notes.extend(task.race_notes(context));
     }
+    report
+        .notes
+        .extend(options.model.caveat().map(str::to_owned));
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let mut text = palisade_certify::print(&report.subject(&program), certificate);
         text.push_str(&uninitialised::comment(&report.chosen));
@@ -137,7 +143,9 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
     let task = Task::new(&args.file, &args.c)?;
     let overflow = args.check.contains(&CheckArg::Overflow);
     let races = args.check.contains(&CheckArg::Races);
-    Ok(Some(task.checking(overflow, races)))
+    Ok(Some(
+        task.checking(overflow, races).under(args.model.into()),
+    ))
 }
 
 fn options(args: &VerifyArgs, context: &Context) -> Options {

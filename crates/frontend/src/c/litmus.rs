@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use palisade_program::{Global, Init, LocalId, Source, Span, Template};
+use palisade_program::{Global, Init, LocalId, Orders, Source, Span, Template};
 
 use super::ast::{File, Function, Item};
 use super::lexer::{Kind, Token, lex};
@@ -218,6 +218,7 @@ impl Code {
         &self,
         locations: &[(&Global, Ty, i64)],
         values: BTreeMap<(usize, String), i128>,
+        orders: Orders,
     ) -> Result<Program, Vec<Diagnostic>> {
         let location = |(global, ty, address): &(&Global, Ty, i64)| {
             let of = self.type_of(&global.name, *ty);
@@ -241,7 +242,7 @@ impl Code {
             locations: locations.iter().map(location).collect(),
             values,
         };
-        let lowered = lower(&self.file, &start)?;
+        let lowered = lower(&self.file, &start, orders)?;
         let registers = lowered
             .locals
             .into_iter()

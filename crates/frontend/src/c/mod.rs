@@ -28,7 +28,7 @@ pub use types::DataModel;
 
 use std::path::Path;
 
-use palisade_program::{Asked, Gap, Program, Source};
+use palisade_program::{Asked, Gap, Orders, Program, Source};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::{Gapped, Parsed};
@@ -75,6 +75,8 @@ pub struct Options {
     pub asked: Asked,
     /// How many ranks run an MPI program.
     pub ranks: Option<u32>,
+    /// What becomes of memory orders: fences, or they are kept for RC11.
+    pub orders: Orders,
     /// Flags for the preprocessor.
     pub preprocessor: Preprocessor,
 }

@@ -449,6 +449,7 @@ impl Code<'_, '_> {
             CellRef::Shared(src) => {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
+                let src = src.clone().ordered(self.access_order(&case.ty));
                 self.note_atomic(src.var, span);
                 let step = Step::Load {
                     dst,
@@ -537,7 +538,7 @@ impl Code<'_, '_> {
                 }
             }
             CellRef::Shared(dst) => {
-                let dst = dst.clone();
+                let dst = dst.clone().ordered(self.access_order(&case.ty));
                 self.note_atomic(dst.var, span);
                 self.emit(Step::Store { dst, value }, span);
             }
@@ -546,7 +547,7 @@ impl Code<'_, '_> {
 
     /// Notes that an operation accesses a variable atomically.
     fn note_atomic(&mut self, var: GlobalId, span: Span) {
-        if self.is_atomic {
+        if self.order.is_some() {
             self.cx.atomic_accesses.insert((span, var));
         }
     }
