@@ -15,6 +15,7 @@ mod predicates;
 mod progress;
 mod shown;
 mod uninitialised;
+mod units;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -123,7 +123,10 @@ impl Columns {
 /// Whether the second step goes on at the line of the first, so that the
 /// source need not be shown again.
 fn same_place(first: &TraceStep, second: &TraceStep, source: &Source) -> bool {
-    let line = |step: &TraceStep| source.position(step.span.start).line;
+    let line = |step: &TraceStep| {
+        let start = step.span.start;
+        (source.file_at(start), source.position(start).line)
+    };
     first.thread == second.thread
         && !first.by_memory
         && !second.by_memory
@@ -135,12 +138,20 @@ fn step_lines(step: &TraceStep, source: &Source, repeats: bool) -> Vec<Line> {
     if step.by_memory {
         return vec![(format!("~ {}", step.text), Some(Ink::Faint))];
     }
-    let line = source.position(step.span.start).line;
+    let start = step.span.start;
+    let line = source.position(start).line;
+    let file = source.file_at(start);
     let number = format!("{line} | ");
-    let code = without_comment(source.line(line).trim());
+    let place = if file == source.name() {
+        number.clone()
+    } else {
+        // The whole name is in the document; columns are narrow.
+        format!("{}:{number}", file.rsplit('/').next().unwrap_or(file))
+    };
+    let code = without_comment(source.line_at(start).trim());
     let mut lines = Vec::new();
     if !repeats {
-        lines.push((format!("{number}{code}"), None));
+        lines.push((format!("{place}{code}"), None));
     }
     let detail = without_temporary(&step.text);
     // Which way control goes is seen by the next line; the test of a temporary

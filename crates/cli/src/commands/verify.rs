@@ -124,6 +124,9 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         anyhow::bail!("--check deadlock: `verify` does not look for deadlocks; use `explore`");
     }
     if !c_task::is_c(&args.file) {
+        if let Some(second) = args.c.preprocessor.more.first() {
+            anyhow::bail!("{}: several files are for C programs", second.display());
+        }
         if !args.check.is_empty() {
             anyhow::bail!("--check overflow and races are for C programs");
         }

@@ -236,6 +236,9 @@ impl Parser {
         }
         self.attributes.is_packed = false;
         self.bind(&name, Meaning::Variable(ty.clone()));
+        let is_own = self.tokens[self.at.saturating_sub(1)].own;
+        let full = self.linked(&name, specifiers.storage, is_own);
+        self.bind(&full, Meaning::Variable(ty.clone()));
         let length = self.length.take();
         let length = length.filter(|_| matches!(ty, Type::VariableArray(_)));
         let init = if self.eat("=") {
@@ -257,8 +260,9 @@ impl Parser {
             ty = completed(ty, init);
         }
         self.bind(&name, Meaning::Variable(ty.clone()));
+        self.bind(&full, Meaning::Variable(ty.clone()));
         let declaration = Declaration {
-            name,
+            name: full,
             ty,
             length,
             storage: specifiers.storage,
