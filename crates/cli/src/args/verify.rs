@@ -94,7 +94,7 @@ pub(crate) struct PreprocessorArgs {
     /// The language, such as c11 (also -std) [default: gnu11]
     #[arg(long, value_name = "NAME", help_heading = "C programs")]
     std: Option<String>,
-    /// The folder of a compile_commands.json: it says the flags of each file
+    /// The folder of a `compile_commands.json`: it says the flags of each file
     #[arg(long, value_name = "FOLDER", help_heading = "C programs")]
     pub(crate) compile_commands: Option<PathBuf>,
     /// Further C files of the program

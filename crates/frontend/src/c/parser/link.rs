@@ -57,12 +57,12 @@ impl Parser {
     }
 
     /// The members of a struct have been read: it may be one of a file before.
-    pub(super) fn defined(&mut self, id: StructId, span: Span) -> Parse<StructId> {
+    pub(super) fn defined(&mut self, id: StructId, span: Span) -> StructId {
         let new = self.file.structs[id].clone();
         let same = self.linker.places.get(&span).copied();
         let same = same.filter(|known| *known != id && self.file.structs[*known] == new);
         self.linker.places.insert(span, same.unwrap_or(id));
-        Ok(same.unwrap_or(id))
+        same.unwrap_or(id)
     }
 
     /// Defines the members of a struct; those of a file before must be the same.

@@ -435,7 +435,7 @@ impl Parser {
             self.set_fields(id, fields, place)?;
             self.attributes()?;
             self.file.structs[id].is_packed = self.attributes.is_packed;
-            return Ok(Type::Struct(self.defined(id, place)?));
+            return Ok(Type::Struct(self.defined(id, place)));
         }
         Ok(Type::Struct(id))
     }

@@ -71,7 +71,7 @@ impl Parser {
             };
             return self.add_function(function, is_external);
         }
-        let first = self.declared(&specifiers, name, ty, span)?;
+        let first = self.declared(&specifiers, &name, ty, span)?;
         let mut all: Vec<_> = first.into_iter().collect();
         if self.eat(",") {
             all.extend(self.declarations(&specifiers)?);
