@@ -15,6 +15,7 @@ use yaml_rust2::{Yaml, YamlLoader};
 use crate::args::{CArgs, IntsArg};
 use crate::context::Context;
 use crate::input;
+use crate::units::units;
 
 /// What is asked about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +55,7 @@ pub(crate) struct Task {
     ranks: Option<u32>,
     orders: Orders,
     preprocessor: c::Preprocessor,
+    units: Vec<c::Unit>,
 }
 
 /// Whether a file is for this front end.
@@ -80,6 +82,7 @@ impl Task {
                 ranks: None,
                 orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
+                units: Vec::new(),
             }
         };
         if let Some(file) = &args.property {
@@ -90,7 +93,11 @@ impl Task {
         }
         task.math = args.ints == IntsArg::Math;
         task.ranks = args.ranks;
-        task.preprocessor = (&args.preprocessor).into();
+        let named = task.units.iter().map(|unit| unit.file.clone());
+        let more: Vec<PathBuf> = named
+            .chain(args.preprocessor.more.iter().cloned())
+            .collect();
+        (task.preprocessor, task.units) = units(&task.file, &more, &args.preprocessor)?;
         Ok(task)
     }
 
@@ -111,12 +118,12 @@ impl Task {
         let name = path.display();
         let yaml = TaskFile::read(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let input = match yaml.inputs.as_slice() {
-            [input] => input,
-            [] => bail!("{name}: no input file (`input_files: 'program.c'`)"),
-            [_, second, ..] => bail!(
-                "{name}: unsupported: more than one input file (`{second}`); make one file of them"
-            ),
+        let Some((input, more)) = yaml.inputs.split_first() else {
+            bail!("{name}: no input file (`input_files: 'program.c'`)");
+        };
+        let unit = |input: &String| c::Unit {
+            file: folder.join(input),
+            preprocessor: c::Preprocessor::default(),
         };
         let mut task = Self {
             file: folder.join(input),
@@ -132,6 +139,7 @@ impl Task {
             ranks: None,
             orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
+            units: more.iter().map(unit).collect(),
         };
         if has_property {
             return Ok(task);
@@ -199,6 +207,7 @@ impl Task {
             ranks: self.ranks,
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),
+            units: self.units.clone(),
             asked: match self.property {
                 Property::All => Asked::All,
                 Property::Unreachable(_) => Asked::ErrorCalls,

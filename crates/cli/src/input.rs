@@ -86,7 +86,7 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
                     Severity::Note => "note",
                 },
                 message: item.message.clone(),
-                file: Some(source.name().to_owned()),
+                file: Some(source.file_at(item.span.start).to_owned()),
                 line: Some(place.line),
                 column: Some(place.column),
                 help: item.help.clone(),

@@ -140,7 +140,7 @@ fn render_one(source: &Source, item: &Diagnostic, renderer: &Renderer) -> String
     let group: Group<'_> = level.primary_title(item.message.as_str()).element(
         Snippet::source(excerpt.text.as_str())
             .line_start(excerpt.line)
-            .path(source.name())
+            .path(source.file_at(item.span.start))
             .annotation(mark),
     );
     match &item.help {

@@ -114,9 +114,14 @@ fn note(program: &Program, property: &Property, name: &str) -> String {
         [a, b] => format!("`{a}` and `{b}`"),
         _ => "threads".to_owned(),
     };
-    let line = program.source.position(property.span.start).line;
+    let (source, start) = (&program.source, property.span.start);
+    let line = source.position(start).line;
+    let place = match source.file_at(start) {
+        file if file == source.name() => format!("line {line}"),
+        file => format!("{file}:{line}"),
+    };
     format!(
-        "data race on `{name}`: {who}, see line {line} (a run under SC; not a violation without --check races)"
+        "data race on `{name}`: {who}, see {place} (a run under SC; not a violation without --check races)"
     )
 }
 

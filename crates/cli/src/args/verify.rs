@@ -97,6 +97,12 @@ pub(crate) struct PreprocessorArgs {
     /// The language, such as c11 (also -std) [default: gnu11]
     #[arg(long, value_name = "NAME", help_heading = "C programs")]
     std: Option<String>,
+    /// The folder of a `compile_commands.json`: it says the flags of each file
+    #[arg(long, value_name = "FOLDER", help_heading = "C programs")]
+    pub(crate) compile_commands: Option<PathBuf>,
+    /// Further C files of the program
+    #[arg(value_name = "FILE")]
+    pub(crate) more: Vec<PathBuf>,
 }
 
 impl PreprocessorArgs {

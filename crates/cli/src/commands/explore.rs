@@ -88,6 +88,9 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
 fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
     let asks = |what: CheckArg| args.check.contains(&what);
     if !c_task::is_c(&args.file) {
+        if let Some(second) = args.c.preprocessor.more.first() {
+            anyhow::bail!("{}: several files are for C programs", second.display());
+        }
         if asks(CheckArg::Overflow) || asks(CheckArg::Races) {
             anyhow::bail!("--check overflow and races are for C programs");
         }

@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Count, Program, Source, Unknown, Verdict};
+use palisade_program::{Bound, Count, Program, Unknown, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
@@ -42,7 +42,8 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
         Ok(program) => program,
-        Err((source, problem, help)) => {
+        Err((problem, help)) => {
+            let source = declared.source.clone();
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
             return Ok(input::refuse(
                 context,
@@ -107,7 +108,7 @@ fn asked_for(
     args: &VerifyArgs,
     options: &Options,
     program: &Program,
-) -> Result<Program, (Source, Asymmetry, &'static str)> {
+) -> Result<Program, (Asymmetry, &'static str)> {
     let help = if program.templates.iter().all(|t| t.count == Count::Once) {
         "copies are declared by `thread t[2]` or `thread t[*]`; in C by pthread_create in a loop"
     } else {
@@ -116,15 +117,13 @@ fn asked_for(
     let program = match args.threads {
         Some(threads) => {
             let changed = with_threads(program, threads);
-            changed.map_err(|why| (program.source.clone(), why, help))?
+            changed.map_err(|why| (why, help))?
         }
         None => program.clone(),
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     match refusal(&program) {
-        Some(Gap::Unsupported(reason, span)) if proved => {
-            Err((program.source.clone(), Asymmetry { reason, span }, help))
-        }
+        Some(Gap::Unsupported(reason, span)) if proved => Err((Asymmetry { reason, span }, help)),
         Some(_) | None => Ok(program),
     }
 }
@@ -132,6 +131,9 @@ fn asked_for(
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
     if !c_task::is_c(&args.file) {
+        if let Some(second) = args.c.preprocessor.more.first() {
+            anyhow::bail!("{}: several files are for C programs", second.display());
+        }
         if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
             anyhow::bail!("--check overflow and races are for C programs");
         }

@@ -147,7 +147,7 @@ impl Code<'_> {
         let line = source.position(span.start).line;
         if line != self.origin {
             self.origin = line;
-            let text: String = source.line(line).trim().chars().take(70).collect();
+            let text: String = source.line_at(span.start).trim().chars().take(70).collect();
             let _ = writeln!(self.out, "// line {line}: {text}");
         }
     }
