@@ -55,9 +55,21 @@ pub(crate) fn refuse_processes(
     Some(refuse(context, &diagnostics))
 }
 
+/// Errors that are shown to people at most; the document has all of them.
+const MAX_SHOWN: usize = 20;
+
 /// Prints what is wrong with an input: to people, and in the document.
 pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
-    complain(&diagnostics.render(context.coloured_errors));
+    let shown = &diagnostics.items[..diagnostics.items.len().min(MAX_SHOWN)];
+    let source = &diagnostics.source;
+    complain(&palisade_frontend::diagnostic::render(
+        source,
+        shown,
+        context.coloured_errors,
+    ));
+    if let Some(more @ 1..) = diagnostics.items.len().checked_sub(MAX_SHOWN) {
+        complain(&format!("\nand {more} more errors\n"));
+    }
     let document = Document {
         input: Some(diagnostics.source.name().to_owned()),
         diagnostics: complaints(&diagnostics.source, &diagnostics.items),

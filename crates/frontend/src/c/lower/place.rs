@@ -459,11 +459,16 @@ impl Code<'_, '_> {
                 let e = self.read(dst);
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
-                    let kind = AssertKind::Uninitialised {
-                        variable: self.cx.globals[src.var.index()].name.clone(),
-                        domain: self.uninitialised(&case.ty),
-                    };
-                    self.oblige(written, kind, span);
+                    let variable = self.cx.globals.get(src.var.index());
+                    match variable.map(|variable| variable.name.clone()) {
+                        Some(variable) => {
+                            let domain = self.uninitialised(&case.ty);
+                            let kind = AssertKind::Uninitialised { variable, domain };
+                            self.oblige(written, kind, span);
+                        }
+                        // MPI: a variable of a rank that is lowered after this one.
+                        None => self.require(written, "memory that nothing was written to", span),
+                    }
                     self.check_network(&e, &case.ty, span);
                 }
                 e
