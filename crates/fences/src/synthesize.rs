@@ -380,6 +380,13 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         self.count(&report);
         match (&report.verdict, &report.witness) {
             (Verdict::Holds, _) => Judgement::Proved(Box::new(report)),
+            // The run is of another program.
+            (Verdict::Violated(_), Some(_)) if !report.chosen.is_empty() => {
+                let first = report.chosen.iter().next();
+                let first = first.map(|(name, span)| (name.clone(), *span));
+                let (name, span) = first.unwrap_or_default();
+                Judgement::Undecided(Unknown::Uninitialised(name, span))
+            }
             (Verdict::Violated(violation), Some(witness)) => {
                 let bug = Bug {
                     violation: violation.clone(),

@@ -2,7 +2,7 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Cell, LocalId, Program, Unknown, Verdict, Violation};
+use palisade_program::{Cell, Chosen, LocalId, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
@@ -28,6 +28,9 @@ use crate::trace::Recorder;
 /// let exploration = explore(&program, &Options::new(Model::Tso)).unwrap();
 /// assert_eq!(exploration.verdict, Verdict::Holds);
 /// ```
+///
+/// # Errors
+/// What the machine cannot run.
 pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
     let mut first = search(program, options)?;
     let Verdict::Violated(violation) = &first.verdict else {
@@ -48,6 +51,26 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     first.beside_the_point = Some(violation);
     first.witness = None;
     Ok(first)
+}
+
+/// As [`explore`]; variables that are read before anything was written to them, which are
+/// returned as well, start with any value ([`Program::choosing`]).
+///
+/// # Errors
+/// What the machine cannot run.
+pub fn explore_choosing(
+    program: &Program,
+    options: &Options,
+) -> Result<(Exploration, Chosen), Unsupported> {
+    let mut chosen = Chosen::new();
+    let mut found = explore(program, options)?;
+    while let Verdict::Unknown(Unknown::Uninitialised(variable, span)) = &found.verdict {
+        if chosen.insert(variable.clone(), *span).is_some() {
+            break;
+        }
+        found = explore(&program.choosing(&chosen), options)?;
+    }
+    Ok((found, chosen))
 }
 
 /// One search, for whatever violation is met first.

@@ -42,7 +42,7 @@ mod store;
 mod trace;
 
 pub use action::{Action, ActionKind, BlockStep};
-pub use explore::explore;
+pub use explore::{explore, explore_choosing};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use random_schedule::{Random, random_schedules};
 pub use replay::{

@@ -24,7 +24,9 @@ pub use palisade_fences::{
 };
 use palisade_fences::{repair as repaired, sites, useful};
 use palisade_frontend::{Diagnostics, Gapped, c};
-use palisade_program::{Model, Program, Side};
+use palisade_machine::explore_choosing;
+use palisade_program::{Chosen, Model, Program, Side};
+use palisade_verify::portfolio::{BUFFER, QUICK};
 
 /// Which flushes are looked at (RMA).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +42,9 @@ pub enum Flushes {
 pub struct Candidates {
     /// The program as it is.
     pub program: Program,
+    /// Variables that a short search has seen read before anything was written to them:
+    /// they may have any value.
+    pub chosen: Chosen,
     gapped: Gapped,
     model: Model,
     path: PathBuf,
@@ -62,7 +67,7 @@ impl Candidates {
         let load = |wanted: &dyn Fn(&palisade_program::Gap) -> bool| {
             palisade_frontend::load_gapped_with(path, text, options, wanted)
         };
-        let gapped = match (model, flushes) {
+        let mut gapped = match (model, flushes) {
             (Model::Rma, Flushes::All) => load(&|g| g.flush.is_some() && g.side == Side::After)?,
             (Model::Rma, Flushes::Own) => load(&|g| g.flush.is_some() && g.side == Side::At)?,
             (Model::Sc | Model::Tso | Model::Pso, _) => {
@@ -71,8 +76,13 @@ impl Candidates {
                 load(&|gap| kept.contains(&gap.at))?
             }
         };
+        let chosen = uninitialised(&gapped.program, model);
+        if !chosen.is_empty() {
+            gapped.program = gapped.program.choosing(&chosen);
+        }
         Ok(Self {
             program,
+            chosen,
             gapped,
             model,
             path: path.to_owned(),
@@ -104,6 +114,16 @@ impl Candidates {
         };
         repaired(plan, &self.program.source, &language, options)
     }
+}
+
+/// The variables that a short search sees read before anything was written to them.
+fn uninitialised(program: &Program, model: Model) -> Chosen {
+    let options = palisade_machine::Options {
+        buffer: Some(BUFFER as usize),
+        max_states: Some(QUICK),
+        ..palisade_machine::Options::new(model)
+    };
+    explore_choosing(program, &options).map_or_else(|_| Chosen::new(), |(_, chosen)| chosen)
 }
 
 /// Repairs a program under `model`, with everything else as usual.

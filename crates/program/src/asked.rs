@@ -31,7 +31,10 @@ impl Asked {
     /// Whether failing assertions of this kind count.
     pub const fn includes(self, kind: &AssertKind) -> bool {
         match self {
-            Self::All => !matches!(kind, AssertKind::Unsupported(_)),
+            Self::All => !matches!(
+                kind,
+                AssertKind::Unsupported(_) | AssertKind::Uninitialised { .. }
+            ),
             Self::ErrorCalls => matches!(kind, AssertKind::ErrorCall(_)),
             Self::SignedOverflow => matches!(kind, AssertKind::SignedOverflow),
             Self::Properties => false,
@@ -79,6 +82,9 @@ impl Program {
         Verdict::Unknown(match &violation.broken {
             Broken::Assert(AssertKind::Unsupported(what)) => {
                 Unknown::Unsupported(what.clone(), violation.span)
+            }
+            Broken::Assert(AssertKind::Uninitialised { variable, .. }) => {
+                Unknown::Uninitialised(variable.clone(), violation.span)
             }
             Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock => Unknown::GaveUp(format!(
                 "another error comes first: {} at line {}",

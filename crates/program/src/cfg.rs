@@ -68,6 +68,15 @@ pub enum AssertKind {
     /// The run does not reach what the front end cannot model. A run that fails it
     /// violates nothing; where one exists, the verdict is unknown.
     Unsupported(String),
+    /// Nothing is read from this variable before something was written to it. A run
+    /// that fails it violates nothing: what is read is any value of `domain`
+    /// ([`crate::Program::choosing`]).
+    Uninitialised {
+        /// The variable's name.
+        variable: String,
+        /// The values of its type.
+        domain: Option<Domain>,
+    },
     /// An object and its specification agree (linearizability): what is said if not.
     Specification(String),
     /// A reduction: a store or a remote operation finds room in a bounded buffer.
@@ -89,6 +98,9 @@ impl AssertKind {
             Self::ErrorCall(function) => format!("{function} is called"),
             Self::Language(words) | Self::Specification(words) => words.clone(),
             Self::Unsupported(what) => format!("unsupported: {what}"),
+            Self::Uninitialised { variable, .. } => {
+                format!("`{variable}` is read before anything was written to it")
+            }
             Self::BufferOverflow => Bound::BufferOverflow.to_string(),
             Self::Summary(cell) => {
                 format!(

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `source` | source text, spans, line and column |
 //! | [`unbuffered`] | stores that reach memory at once |
+//! | `uninitialised` | memory that is read before it is written |
 //! | [`expr`] | integer expressions, generic in what their atoms are |
 //! | `wrap` | wrapping to a width by cases |
 //! | [`projection`] | the program without what some variables hold |
@@ -48,6 +49,7 @@ pub mod remote;
 mod source;
 pub mod symmetry;
 pub mod unbuffered;
+mod uninitialised;
 mod verdict;
 mod wrap;
 
@@ -70,6 +72,7 @@ pub use program::{
 pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
+pub use uninitialised::{Chosen, UNINITIALISED};
 pub use verdict::{
     Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
     Violation, listed,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::UNINITIALISED;
 use crate::source::Span;
 
 /// What the source language has names for and the [`Program`](crate::Program) only
@@ -35,8 +36,11 @@ impl Names {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// The value of a cell: the name of what it points to, if it holds an address.
+    /// The value of a cell: `?` if nobody has written it; the name of what it points to, if it holds an address.
     pub fn value(&self, cell: &str, value: i64) -> String {
+        if value == UNINITIALISED {
+            return "?".to_owned();
+        }
         let target = self.addresses.get(&value);
         match target.filter(|_| self.pointers.contains(variable(cell))) {
             Some(target) => format!("&{target}"),

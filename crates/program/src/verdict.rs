@@ -23,6 +23,11 @@ pub enum Model {
     Rma,
 }
 
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma];
+}
+
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -202,6 +207,9 @@ pub enum Unknown {
     GaveUp(String),
     /// The program uses something that this method cannot treat.
     Unsupported(String, Span),
+    /// This variable is read before anything was written to it: ask about
+    /// [`crate::Program::choosing`] it.
+    Uninitialised(String, Span),
     /// A proof was found but the independent check refused it: a bug in Palisade.
     CertificateRefused(String),
     /// A trace was found but the concrete machine could not run it: a bug in
@@ -225,6 +233,9 @@ impl fmt::Display for Unknown {
             Self::Interrupted => f.write_str("interrupted"),
             Self::GaveUp(why) => f.write_str(why),
             Self::Unsupported(what, _) => write!(f, "unsupported: {what}"),
+            Self::Uninitialised(variable, _) => {
+                write!(f, "`{variable}` is read before anything was written to it")
+            }
             Self::CertificateRefused(why) => {
                 write!(
                     f,
@@ -286,6 +297,8 @@ pub enum Event {
         cell: String,
         /// What is written.
         value: i64,
+        /// Whether it waits in a buffer first.
+        buffered: bool,
     },
     /// A fence.
     Fence,

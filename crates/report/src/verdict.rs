@@ -100,7 +100,9 @@ pub fn line(verdict: &Verdict, source: &Source, style: Style) -> String {
     }
     let span = match verdict {
         Verdict::Violated(violation) => Some(violation.span),
-        Verdict::Unknown(Unknown::Unsupported(_, span)) => Some(*span),
+        Verdict::Unknown(Unknown::Unsupported(_, span) | Unknown::Uninitialised(_, span)) => {
+            Some(*span)
+        }
         Verdict::Holds | Verdict::Unknown(_) => None,
     };
     if let Some(span) = span {

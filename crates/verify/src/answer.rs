@@ -2,6 +2,7 @@
 //! what was missing. The loop ([`crate::schedule`]) decides by these values alone what is
 //! tried next. At the end, evidence in hand, the answer becomes a [`Report`].
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Program, Span, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Verdict, Violation};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -341,6 +342,9 @@ pub struct Report {
     pub stats: Stats,
     /// What was tried, in order.
     pub attempts: Vec<Attempt>,
+    /// Variables that are read before anything was written to them. Run and certificate
+    /// are of the program in which they start with any value ([`Report::subject`]).
+    pub chosen: Chosen,
 }
 
 impl Report {
@@ -356,6 +360,16 @@ impl Report {
             deadlock: None,
             stats: Stats::default(),
             attempts: Vec::new(),
+            chosen: Chosen::new(),
+        }
+    }
+
+    /// The program that run and certificate are about, where `program` was asked about.
+    pub fn subject<'p>(&self, program: &'p Program) -> Cow<'p, Program> {
+        if self.chosen.is_empty() {
+            Cow::Borrowed(program)
+        } else {
+            Cow::Owned(program.choosing(&self.chosen))
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Program, Unknown, Verdict, Violation};
+use palisade_program::{AssertKind, Bound, Broken, Chosen, Program, Unknown, Verdict, Violation};
 
 use crate::answer::{Answer, Attempt, Gap, Proof, Report, Weak};
 use crate::evidence;
@@ -35,7 +35,24 @@ pub fn verify(program: &Program, options: &Options) -> Report {
 }
 
 /// Verifies `program` with what earlier verifications of similar programs have left.
+/// Where a variable is read before anything was written to it, the question is asked again
+/// about the program in which it starts with any value ([`Program::choosing`]).
 pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
+    let mut chosen = Chosen::new();
+    let mut report = decide(program, options, knowledge);
+    while let Verdict::Unknown(Unknown::Uninitialised(variable, span)) = &report.verdict {
+        if chosen.insert(variable.clone(), *span).is_some() {
+            break;
+        }
+        let attempts = std::mem::take(&mut report.attempts);
+        report = decide(&program.choosing(&chosen), options, knowledge);
+        report.attempts.splice(0..0, attempts);
+    }
+    report.chosen = chosen;
+    report
+}
+
+fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
     let original = Rc::new(program.clone());
     let schedule = Schedule {
         original: &original,
@@ -43,7 +60,13 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
         knowledge,
     };
     let mut first = schedule.run(&[Layer::Unbuffer]);
-    if let Some(Gap::BesideThePoint(_)) = first.gap {
+    let is_chosen = |v: &Violation| {
+        let broken = &v.broken;
+        matches!(broken, Broken::Assert(AssertKind::Uninitialised { .. }))
+    };
+    if let Some(Gap::BesideThePoint(violation)) = &first.gap
+        && !is_chosen(violation)
+    {
         let mut second = schedule.run(&[Layer::Select, Layer::Unbuffer]);
         let attempts = std::mem::take(&mut first.report.attempts);
         second.report.attempts.splice(0..0, attempts);

@@ -14,7 +14,7 @@ pub(crate) struct FenceArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
     /// The memory model: tso or pso for fences, rma for flushes
-    #[arg(long, value_enum)]
+    #[arg(short, long, value_enum, ignore_case = true)]
     pub(crate) model: ModelArg,
     /// Print the fences as a unified diff of the source
     #[arg(long, help_heading = "Output")]

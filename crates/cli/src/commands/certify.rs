@@ -13,6 +13,7 @@ use crate::args::CertifyArgs;
 use crate::context::{Context, complain};
 use crate::input;
 use crate::progress::Progress;
+use crate::uninitialised;
 
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let program = match input::load(context, &args.program)? {
@@ -20,6 +21,8 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let text = input::read(&args.certificate)?;
+    let chosen = uninitialised::commented(text.text());
+    let program = program.choosing(&chosen);
     // What is proved for any number of threads is the program that waits for none.
     let program = if waits_for_all(&program) && is_of_views(text.text()) {
         with_threads(&program, Threads::Any).unwrap_or(program)

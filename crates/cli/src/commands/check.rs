@@ -18,8 +18,16 @@ use crate::CommandResult;
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::input;
+use crate::kind::Kind;
 
 pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
+    if let Some(kind) = Kind::of(&args.file).filter(|kind| *kind != Kind::Boolean) {
+        anyhow::bail!(
+            "{} is no Boolean program\n  help: use palisade {}",
+            args.file.display(),
+            kind.command()
+        );
+    }
     let source = input::read(&args.file)?;
     let resolved = match parse(source.text()).and_then(|program| resolve(&program)) {
         Ok(resolved) => resolved,

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_machine::{Bound, Exploration, Options, explore};
+use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
 use palisade_program::{Domain, Model, Program, Unknown, Verdict, Violation};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
@@ -14,7 +15,8 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
-use crate::shown::{self, shown_trace};
+use crate::shown::{self, shown_trace, trace_of};
+use crate::uninitialised;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -39,10 +41,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("exploring");
-    let explored = explore(&program, &options);
+    let explored = explore_choosing(&program, &options);
     drop(progress);
-    let mut result = match explored {
-        Ok(result) => result,
+    let (mut result, chosen) = match explored {
+        Ok(explored) => explored,
         Err(unsupported) => {
             let item = Diagnostic::error(unsupported.span, unsupported.message.as_str())
                 .help(unsupported.help.as_str());
@@ -59,6 +61,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         .then(|| Finals::collect(&program, &options, &result));
     let mut text = text(args, context, &program, &options, &result, finals.as_ref());
     let mut document = document(heading, &program, &result, finals.as_ref());
+    document.warnings = uninitialised::warn(context, &program, &chosen);
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
         notes.extend(task.race_notes(context));
@@ -285,6 +288,8 @@ fn document(
         }),
         ..heading.with_verdict(&result.verdict, &program.source)
     };
+    let page = Page::of_program(program, trace_of(&result.verdict));
+    document.page = Some(Box::new(page));
     if let Some(deadlock) = unasked_deadlock(result) {
         document.notes.push(shown::deadlock(program, deadlock));
     }

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
 use palisade_program::{Bound, Count, Program, Source, Unknown, Verdict};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
     Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
@@ -20,8 +21,8 @@ use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::{self, counted, shown_trace};
-use crate::{context, input, predicates};
+use crate::shown::{self, counted, shown_trace, trace_of};
+use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -74,14 +75,20 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         report.notes.extend(task.race_notes(context));
     }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
-        let text = palisade_certify::print(&program, certificate);
+        let mut text = palisade_certify::print(&report.subject(&program), certificate);
+        text.push_str(&uninitialised::comment(&report.chosen));
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let warnings = uninitialised::warn(context, &program, &report.chosen);
     let mut text = text(args, context, &program, &options, &report);
     if let Some(task) = &task {
         text.push_str(&task.verdict_line(&report.verdict));
     }
-    context.print(&text, &document(heading, &program, &report));
+    let document = Document {
+        warnings,
+        ..document(heading, &program, &report)
+    };
+    context.print(&text, &document);
     Ok(match &task {
         Some(task) => task.outcome(&report.verdict),
         None => Outcome::from(&report.verdict),
@@ -294,9 +301,8 @@ fn remedies(why: &Unknown) -> Vec<&'static str> {
         Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {
             vec!["this is a defect of palisade; please report it with the input"]
         }
-        Unknown::Time | Unknown::Memory | Unknown::Interrupted | Unknown::Unsupported(..) => {
-            Vec::new()
-        }
+        Unknown::Time | Unknown::Memory | Unknown::Interrupted => Vec::new(),
+        Unknown::Unsupported(..) | Unknown::Uninitialised(..) => Vec::new(),
     }
 }
 
@@ -447,6 +453,12 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         })
     });
     document.attempts = Some(attempts.collect());
+    let mut page = Page::of_program(program, trace_of(&report.verdict));
+    if let (Verdict::Holds, Some(certificate)) = (&report.verdict, &report.certificate) {
+        let text = palisade_certify::print(program, certificate);
+        page.invariant = text.lines().map(str::to_owned).collect();
+    }
+    document.page = Some(Box::new(page));
     document.stats = Some(Stats {
         predicates: Some(stats.predicates as u64),
         iterations: Some(stats.iterations as u64),

@@ -12,7 +12,7 @@ use palisade_program::{
 
 use super::Context;
 use super::graph::{Graph, Op};
-use super::layout::{Cells, Object};
+use super::layout::{Cells, Object, WILD};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -247,13 +247,26 @@ impl<'c, 'a> Code<'c, 'a> {
 
     pub(super) fn havoc(&mut self, dst: LocalId, ty: &Type, span: Span) {
         self.known.remove(&dst);
+        let domain = self.values_of(ty);
+        self.emit(Step::Havoc { dst, domain }, span);
+    }
+
+    /// What is in a variable that nothing was written to.
+    pub(super) fn uninitialised(&self, ty: &Type) -> Option<Domain> {
+        if ty.is_pointer() {
+            return Some(WILD);
+        }
+        self.values_of(ty)
+    }
+
+    /// The values of a type; `None`: all integers.
+    fn values_of(&self, ty: &Type) -> Option<Domain> {
         let (lo, hi) = ty.range();
         let wide = self.cx.options.math && !matches!(ty.plain(), Type::Bool);
-        let domain = (!wide).then_some(Domain {
+        (!wide).then_some(Domain {
             lo: lo as i64,
             hi: hi as i64,
-        });
-        self.emit(Step::Havoc { dst, domain }, span);
+        })
     }
 
     /// A local's value.

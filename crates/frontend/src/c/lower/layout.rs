@@ -14,7 +14,7 @@
 
 use std::collections::HashSet;
 
-use palisade_program::{GlobalId, LocalId, Span};
+use palisade_program::{Domain, GlobalId, LocalId, Span};
 
 use crate::c::types::{DataModel, Field, Opaque, StructId, Structs, Type};
 use crate::diagnostic::Diagnostic;
@@ -25,9 +25,8 @@ pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
 pub(super) const ALIGNMENT: i64 = 16;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
-/// What memory holds that was never written: no value of the program. Reading it is
-/// checked, so that a verdict never rests on it.
-pub(super) const UNINITIALISED: i64 = i64::MIN + 77_777;
+/// An uninitialised pointer is null, or points to where nothing is.
+pub(super) const WILD: Domain = Domain { lo: 0, hi: 1 };
 /// Elements of one array at most.
 const MAX_CELLS: u64 = 1 << 16;
 /// Bytes of one object at most.
@@ -102,7 +101,7 @@ pub(super) struct Object {
     pub(super) on_stack: bool,
     /// The thread whose registers it is in, for pointers to it.
     pub(super) owner: Option<usize>,
-    /// Whether it may hold [`UNINITIALISED`].
+    /// Whether it may hold [`palisade_program::UNINITIALISED`].
     pub(super) poisoned: std::cell::Cell<bool>,
     /// The rank that it belongs to, in MPI programs.
     pub(super) rank: Option<u32>,

@@ -373,7 +373,7 @@ impl<'a> Context<'a> {
         object.poisoned.set(true);
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
-                let init = Init::Value(layout::UNINITIALISED);
+                let init = Init::Value(palisade_program::UNINITIALISED);
                 self.globals[var.index()].init.fill(init);
             }
         }

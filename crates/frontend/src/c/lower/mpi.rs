@@ -21,7 +21,7 @@
 //!
 //! Buffers of operations are in memory, since the network reads and writes them later. A
 //! window that is allocated is not initialised, and what it holds may come to other
-//! buffers: reads of all of them are checked ([`UNINITIALISED`](super::layout::UNINITIALISED)).
+//! buffers: reads of all of them are checked ([`palisade_program::UNINITIALISED`]).
 //! The network computes with mathematical integers; that a sum fits its type is an
 //! obligation where it is read.
 

@@ -11,12 +11,14 @@
 
 use std::rc::Rc;
 
-use palisade_program::{AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span, Step};
+use palisade_program::{
+    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span, Step, UNINITIALISED,
+};
 
 use super::cases::{Case, cases_of_variable, is, push_cases, times, within};
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
-use super::layout::{Cells, Leaf, Object, UNINITIALISED, compatible};
+use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
 use super::value::Val;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -322,6 +324,10 @@ impl Code<'_, '_> {
         }
         let null = is(address, 0);
         self.demand(null.negate(), "null pointer dereference", span);
+        // No object is there: the pointer was not initialised, or made from a number.
+        let wild = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(FIRST_ADDRESS));
+        let some = wild.negate().or(any.clone());
+        self.demand(some, "a pointer to no object is followed", span);
         self.require(any, OTHER_TYPE, span);
     }
 
@@ -443,13 +449,20 @@ impl Code<'_, '_> {
             CellRef::Shared(src) => {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
-                let src = src.clone();
                 self.note_atomic(src.var, span);
-                self.emit(Step::Load { dst, src }, span);
+                let step = Step::Load {
+                    dst,
+                    src: src.clone(),
+                };
+                self.emit(step, span);
                 let e = self.read(dst);
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
-                    self.require(written, "a read of memory that is not initialised", span);
+                    let kind = AssertKind::Uninitialised {
+                        variable: self.cx.globals[src.var.index()].name.clone(),
+                        domain: self.uninitialised(&case.ty),
+                    };
+                    self.oblige(written, kind, span);
                     self.check_network(&e, &case.ty, span);
                 }
                 e

@@ -4,11 +4,13 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use palisade_program::{BinOp, Expr as Ir, FenceKind, Init, LocId, LocalExpr, Span, Step};
+use palisade_program::{
+    BinOp, Expr as Ir, FenceKind, Init, LocId, LocalAtom, LocalExpr, Span, Step, UNINITIALISED,
+};
 
 use super::code::{Code, Lower, Switch, meet};
 use super::expr::unsupported;
-use super::layout::{Cells, UNINITIALISED};
+use super::layout::Cells;
 use super::walk;
 use crate::c::ast::{Declaration, Expr, ExprKind, Stmt, StmtKind, Storage};
 use crate::c::types::Type;
@@ -290,8 +292,7 @@ impl Code<'_, '_> {
     }
 
     /// A variable without initialiser holds anything, except for the parts that are
-    /// assigned before they can be read. An uninitialised pointer in a register is
-    /// null: following it is wrong in any case.
+    /// assigned before they can be read.
     fn undefine(
         &mut self,
         object: &Rc<super::layout::Object>,
@@ -302,15 +303,12 @@ impl Code<'_, '_> {
             if matches!(leaf.ty.plain(), Type::Opaque(_)) {
                 continue;
             }
-            let is_pointer = leaf.ty.is_pointer();
             match cells {
                 Cells::Locals(locals) => {
                     for local in locals.clone() {
-                        if is_pointer {
-                            self.assign(local, Ir::Const(0), span);
-                        } else {
-                            self.havoc(local, &leaf.ty, span);
-                        }
+                        self.known.remove(&local);
+                        let domain = self.uninitialised(&leaf.ty);
+                        self.emit(Step::Havoc { dst: local, domain }, span);
                     }
                 }
                 Cells::Shared(_) if assigned.contains(&leaf.path) => {}
@@ -329,8 +327,17 @@ impl Code<'_, '_> {
                 }
                 Cells::Shared(var) => {
                     object.poisoned.set(true);
+                    let marked = self.hidden(span);
                     for k in 0..leaf.count() {
-                        let value = Ir::Const(UNINITIALISED);
+                        let mark = Ir::Const(UNINITIALISED);
+                        self.emit(
+                            Step::Assign {
+                                dst: marked,
+                                value: mark,
+                            },
+                            span,
+                        );
+                        let value = Ir::Atom(LocalAtom::Local(marked));
                         let index = (!leaf.dims.is_empty()).then_some(Ir::Const(k as i64));
                         let dst = palisade_program::Place { var: *var, index };
                         self.emit(Step::Store { dst, value }, span);

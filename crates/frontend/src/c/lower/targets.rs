@@ -16,11 +16,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Atomic, BinOp, Cfg, CfgBuilder, Expr as Ir, Init, LocalAtom, LocalExpr, LocalId, Place,
-    Program, Step, UnOp,
+    AssertKind, Atomic, BinOp, Cfg, CfgBuilder, Domain, Expr as Ir, Init, LocalAtom, LocalExpr,
+    LocalId, Place, Program, Step, UNINITIALISED, UnOp,
 };
 
-use super::layout::FIRST_ADDRESS;
+use super::layout::{FIRST_ADDRESS, WILD};
 
 /// Values of a variable that are told apart.
 const FEW: usize = 16;
@@ -45,6 +45,18 @@ impl Values {
         match init {
             Init::Value(value) => Self::one(value),
             Init::Any => Self::Any,
+        }
+    }
+
+    /// What is uninitialised is any value of its type instead.
+    fn choose(&mut self, domain: Option<Domain>) {
+        let Self::Few(few) = self else { return };
+        if !few.remove(&UNINITIALISED) {
+            return;
+        }
+        match domain {
+            Some(d) if d == WILD => few.extend(d.lo..=d.hi),
+            Some(_) | None => *self = Self::Any,
         }
     }
 
@@ -227,6 +239,17 @@ impl Analysis {
         let mut after = state.clone();
         match step {
             Step::Skip | Step::Fence(_) | Step::Flush(_) => {}
+            // Where the check fails the value is any of its type (`Program::choosing`).
+            Step::Assert {
+                cond,
+                kind: AssertKind::Uninitialised { domain, .. },
+            } => {
+                for local in locals_of(cond) {
+                    if let Some(slot) = after.get_mut(&local) {
+                        slot.choose(*domain);
+                    }
+                }
+            }
             Step::Assume(cond) | Step::Assert { cond, .. } => {
                 if decide(cond, state) == Some(false) {
                     return None;
@@ -238,9 +261,12 @@ impl Analysis {
                     *slot = values(value, state);
                 }
             }
-            Step::Havoc { dst, .. } => {
+            Step::Havoc { dst, domain } => {
                 if let Some(slot) = after.get_mut(dst) {
-                    *slot = Values::Any;
+                    *slot = match domain {
+                        Some(d) if *d == WILD => Values::Few((d.lo..=d.hi).collect()),
+                        Some(_) | None => Values::Any,
+                    };
                 }
             }
             Step::Load { dst, src } => {

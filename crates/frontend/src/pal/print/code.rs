@@ -179,6 +179,7 @@ impl Code<'_> {
                 | AssertKind::ErrorCall(_)
                 | AssertKind::Language(_)
                 | AssertKind::Unsupported(_)
+                | AssertKind::Uninitialised { .. }
                 | AssertKind::Specification(_)
                 | AssertKind::BufferOverflow
                 | AssertKind::ListedValue => Some(kind.failure("")),
