@@ -257,6 +257,7 @@ impl Task {
     fn broken_name(&self, violation: &Violation) -> &'static str {
         match (&self.property, &violation.broken) {
             (_, Broken::Deadlock) => "no-deadlock",
+            (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
             (Property::All, Broken::Property(_)) | (_, Broken::DataRace) => "no-data-race",
             (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),

@@ -81,6 +81,8 @@ pub enum AssertKind {
     ErrorCall(String),
     /// Another rule of the source language: what is said when it is broken.
     Language(String),
+    /// A lock is not used against its rules (C): what is said when it is.
+    LockMisuse(String),
     /// The run does not reach what the front end cannot model. A run that fails it
     /// violates nothing; where one exists, the verdict is unknown.
     Unsupported(String),
@@ -112,7 +114,9 @@ impl AssertKind {
             Self::Domain => format!("value outside its declared range: {cond}"),
             Self::SignedOverflow => "signed overflow".to_owned(),
             Self::ErrorCall(function) => format!("{function} is called"),
-            Self::Language(words) | Self::Specification(words) => words.clone(),
+            Self::Language(words) | Self::LockMisuse(words) | Self::Specification(words) => {
+                words.clone()
+            }
             Self::Unsupported(what) => format!("unsupported: {what}"),
             Self::Uninitialised { variable, .. } => {
                 format!("`{variable}` is read before anything was written to it")

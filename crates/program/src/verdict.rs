@@ -88,6 +88,31 @@ pub enum Broken {
     DataRace,
 }
 
+impl Broken {
+    /// What sort of property it is, in one word for scripts.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Property(_) => "property",
+            Self::Deadlock => "deadlock",
+            Self::Assert(kind) => match kind {
+                AssertKind::User => "assertion",
+                AssertKind::Index => "index",
+                AssertKind::Domain => "range",
+                AssertKind::SignedOverflow => "overflow",
+                AssertKind::ErrorCall(_) => "error-call",
+                AssertKind::Language(_) => "language",
+                AssertKind::LockMisuse(_) => "lock-misuse",
+                AssertKind::Uninitialised { .. } => "uninitialised",
+                AssertKind::Specification(_) => "specification",
+                AssertKind::Unsupported(_) => "unsupported",
+                AssertKind::BufferOverflow | AssertKind::Summary(_) | AssertKind::ListedValue => {
+                    "bound"
+                }
+            },
+        }
+    }
+}
+
 /// A violated property with the run that violates it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {

@@ -31,6 +31,8 @@ pub struct Document {
     pub replayed: Option<bool>,
     /// Why: what is violated, or what ran out.
     pub reason: Option<String>,
+    /// The violated property: its `kind`.
+    pub property: Option<Value>,
     /// The bound that was touched, for `unknown`.
     pub bound: Option<String>,
     /// The fences of a repair, one entry per thread.
@@ -142,6 +144,7 @@ impl Document {
         self.bound = verdict::bound(verdict);
         if let Verdict::Violated(violation) = verdict {
             self.replayed = Some(true);
+            self.property = Some(json!({ "kind": violation.broken.kind() }));
             self.trace = Some(trace_value(&violation.trace, source));
         }
         self

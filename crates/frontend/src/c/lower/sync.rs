@@ -5,8 +5,12 @@
 //! `pthread_cond_wait` may wake up without a signal, as POSIX allows: it is unlock
 //! and lock, and signals do nothing. Waits with a time may end without what they wait
 //! for, and `mtx_trylock` may fail for no reason, as C11 allows.
+//!
+//! Mutexes and spin locks are checked for misuse ([`AssertKind::LockMisuse`]) where everything
+//! is asked about: unlocking one that is free, destroying one that is held, using one that was
+//! destroyed. (Unlocking what another thread holds is not seen: owners are not kept.)
 
-use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Span, Step};
+use palisade_program::{Asked, AssertKind, AtomicKind, BinOp, Expr as Ir, LocalExpr, Span, Step};
 
 use super::code::{Code, Lower};
 use super::expr::unsupported;
@@ -26,6 +30,17 @@ const MTX_RECURSIVE: i128 = 1;
 /// What a barrier returns to one thread.
 const SERIAL_THREAD: i64 = -1;
 
+/// What a mutex holds after `destroy`.
+const DESTROYED: i64 = -2;
+
+/// What is done to a mutex.
+#[derive(Clone, Copy)]
+enum Use {
+    Lock,
+    Unlock,
+    Destroy,
+}
+
 /// `code` if something is true, else 0.
 fn either(cond: LocalExpr, code: i64) -> Val {
     let e = Ir::Cond(
@@ -42,6 +57,61 @@ fn either(cond: LocalExpr, code: i64) -> Val {
 }
 
 impl Code<'_, '_> {
+    /// Asserts that a mutex that holds `old` may be used so.
+    fn allow(&mut self, used: Use, old: &LocalExpr, span: Span) {
+        if self.cx.options.asked != Asked::All {
+            return;
+        }
+        let mut refuse = |value: i64, what: &str| {
+            let kind = AssertKind::LockMisuse(what.to_owned());
+            self.oblige(is(old, value).negate(), kind, span);
+        };
+        refuse(DESTROYED, "use of a destroyed mutex");
+        match used {
+            Use::Lock => {}
+            Use::Unlock => refuse(0, "unlock of a mutex that is not locked"),
+            Use::Destroy => refuse(1, "destruction of a locked mutex"),
+        }
+    }
+
+    fn lock_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.target_of(at)?;
+        self.atomically(AtomicKind::Lock, span, |code| {
+            let old = code.load(&place, span)?;
+            code.allow(Use::Lock, &old.e, span);
+            code.emit(Step::Assume(is(&old.e, 0)), span);
+            let value = Val::constant(1, &place.ty().clone());
+            code.store(&place, value, span)
+        })?;
+        Ok(number_zero())
+    }
+
+    fn unlock_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        if self.cx.options.asked != Asked::All {
+            return self.set(at, 0, AtomicKind::Unlock, span);
+        }
+        let place = self.target_of(at)?;
+        self.atomically(AtomicKind::Unlock, span, |code| {
+            let old = code.load(&place, span)?;
+            code.allow(Use::Unlock, &old.e, span);
+            let value = Val::constant(0, &place.ty().clone());
+            code.store(&place, value, span)
+        })?;
+        Ok(number_zero())
+    }
+
+    /// Destroys a mutex. It orders no other accesses, so it is no atomic step.
+    fn destroy_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.target_of(at)?;
+        if self.cx.options.asked == Asked::All {
+            let old = self.load(&place, span)?;
+            self.allow(Use::Destroy, &old.e, span);
+            let value = Val::constant(i128::from(DESTROYED), &place.ty().clone());
+            self.store(&place, value, span)?;
+        }
+        Ok(number_zero())
+    }
+
     /// Reads a library object and writes it, in one step that waits until `ready`.
     fn operate(
         &mut self,
@@ -197,14 +267,8 @@ impl Code<'_, '_> {
     }
 
     fn wait(&mut self, mutex: &Expr, span: Span) -> Lower<Val> {
-        self.set(mutex, 0, AtomicKind::Unlock, span)?;
-        self.operate(
-            mutex,
-            AtomicKind::Lock,
-            |m| is(m, 0),
-            |_| Ir::Const(1),
-            span,
-        )
+        self.unlock_mutex(mutex, span)?;
+        self.lock_mutex(mutex, span)
     }
 
     /// A wait that may end by time: either it is made, or it is not ready and `failure`
@@ -274,7 +338,7 @@ impl Code<'_, '_> {
                 self.set(at, 0, AtomicKind::Unlock, span)?
             }
             ("pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock", [at]) => {
-                self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(1), span)?
+                self.lock_mutex(at, span)?
             }
             ("pthread_mutex_trylock" | "pthread_spin_trylock", [at]) => {
                 self.attempt(at, EBUSY, free, |_| Ir::Const(1), span)?
@@ -287,19 +351,19 @@ impl Code<'_, '_> {
                 self.timed(at, THRD_TIMEDOUT, free, |_| Ir::Const(1), span)?
             }
             ("pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock", [at]) => {
-                self.set(at, 0, AtomicKind::Unlock, span)?
+                self.unlock_mutex(at, span)?
+            }
+            ("pthread_mutex_destroy" | "pthread_spin_destroy" | "mtx_destroy", [at]) => {
+                self.destroy_mutex(at, span)?
             }
             (
-                "pthread_mutex_destroy"
-                | "pthread_spin_destroy"
-                | "pthread_cond_init"
+                "pthread_cond_init"
                 | "pthread_cond_destroy"
                 | "pthread_cond_signal"
                 | "pthread_cond_broadcast"
                 | "pthread_rwlock_destroy"
                 | "pthread_barrier_destroy"
                 | "sem_destroy"
-                | "mtx_destroy"
                 | "cnd_init"
                 | "cnd_destroy"
                 | "cnd_signal"

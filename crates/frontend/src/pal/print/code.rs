@@ -178,6 +178,7 @@ impl Code<'_> {
                 AssertKind::SignedOverflow
                 | AssertKind::ErrorCall(_)
                 | AssertKind::Language(_)
+                | AssertKind::LockMisuse(_)
                 | AssertKind::Unsupported(_)
                 | AssertKind::Uninitialised { .. }
                 | AssertKind::Specification(_)

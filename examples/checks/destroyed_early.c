@@ -1,0 +1,22 @@
+/* The lock is destroyed while a thread may still use it.
+ * verdicts: sc violated, tso violated, pso violated */
+#include <pthread.h>
+
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+int count;
+
+void *worker(void *unused) {
+    pthread_mutex_lock(&m);
+    count++;
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+
+int main(void) {
+    pthread_t other;
+    pthread_create(&other, 0, worker, 0);
+    worker(0);
+    pthread_mutex_destroy(&m);
+    pthread_join(other, 0);
+    return 0;
+}
