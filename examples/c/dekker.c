@@ -1,5 +1,5 @@
 /* Dekker's algorithm without fences: plain stores wait in buffers.
- * verdicts: sc holds, tso violated, pso violated */
+ * expect: sc=holds tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* Double-checked initialisation: made once, seen complete.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

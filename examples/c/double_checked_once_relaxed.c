@@ -1,5 +1,5 @@
 /* The pointer is published without release: under PSO it may come before the value.
- * verdicts: sc holds, tso holds, pso violated */
+ * expect: sc=holds tso=holds pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

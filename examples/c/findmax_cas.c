@@ -1,5 +1,5 @@
 /* The greatest element with compare-and-swap ([Donaldson et al., CAV 2011]: FindMax, cas-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The greatest element, found by two threads ([Donaldson et al., CAV 2011]: FindMax, lock-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* The comparison stands outside of the lock.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 

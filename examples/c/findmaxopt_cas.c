@@ -1,5 +1,5 @@
 /* Each thread reduces its part first ([Donaldson et al., CAV 2011]: FindMaxOpt, cas-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

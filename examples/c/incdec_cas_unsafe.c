@@ -1,5 +1,5 @@
 /* Two threads take away the same unit: 0 - 1 is a large number.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

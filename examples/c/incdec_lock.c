@@ -1,5 +1,5 @@
 /* A counter that goes up and down behind a lock ([Donaldson et al., CAV 2011]: Inc./Dec., lock-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* The lock is released too early: an increment gets lost.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* Lamport's fast mutual exclusion on plain variables.
- * verdicts: sc holds, tso violated, pso violated */
+ * expect: sc=holds tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

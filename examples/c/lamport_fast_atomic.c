@@ -1,5 +1,5 @@
 /* Lamport's fast mutual exclusion on sequentially consistent atomics.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

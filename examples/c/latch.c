@@ -1,5 +1,5 @@
 /* The latch pattern of PostgreSQL without barriers: a wake-up gets lost.
- * verdicts: sc holds, tso violated, pso violated */
+ * expect: sc=holds tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The latch pattern of PostgreSQL with its barriers.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* Peterson's algorithm on sequentially consistent atomics.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

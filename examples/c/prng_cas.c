@@ -1,5 +1,5 @@
 /* The generator with compare-and-swap ([Donaldson et al., CAV 2011]: Prng, cas-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 

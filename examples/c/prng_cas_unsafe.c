@@ -1,5 +1,5 @@
 /* Another thread may have drawn the next number already.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* A generator of pseudo-random numbers behind a lock ([Donaldson et al., CAV 2011]: Prng, lock-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 

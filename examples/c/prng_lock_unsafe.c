@@ -1,5 +1,5 @@
 /* The number is checked after the lock is gone.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* A sequence lock: the reader tries again when a write was under way.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The sequence lock without release: under PSO the data may come after the number.
- * verdicts: sc holds, tso holds, pso violated */
+ * expect: sc=holds tso=holds pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

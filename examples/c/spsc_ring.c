@@ -1,5 +1,5 @@
 /* A ring buffer for one producer and one consumer.
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The ring buffer without release: under PSO the item may come after the tail.
- * verdicts: sc holds, tso holds, pso violated */
+ * expect: sc=holds tso=holds pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* A stack with compare-and-swap ([Donaldson et al., CAV 2011]: Stack, cas-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

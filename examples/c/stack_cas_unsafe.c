@@ -1,5 +1,5 @@
 /* A store instead of compare-and-swap: a cell gets lost.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

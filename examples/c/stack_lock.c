@@ -1,5 +1,5 @@
 /* A stack behind a lock ([Donaldson et al., CAV 2011]: Stack, lock-based).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* The link is made before the lock is taken: a cell gets lost.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* A test-and-set lock ([Donaldson et al., CAV 2011]: Tas Lock).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

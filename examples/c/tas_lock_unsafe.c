@@ -1,5 +1,5 @@
 /* A test-and-set lock that does not wait.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

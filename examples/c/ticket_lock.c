@@ -1,5 +1,5 @@
 /* The ticket spinlock of Linux ([Donaldson et al., CAV 2011]: Ticket Lock).
- * verdicts: sc holds, tso holds, pso holds */
+ * expect: sc=holds tso=holds pso=holds */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

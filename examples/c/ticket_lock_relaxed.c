@@ -1,5 +1,5 @@
 /* The ticket lock without release: stores inside the lock may leave it under PSO.
- * verdicts: sc holds, tso holds, pso violated */
+ * expect: sc=holds tso=holds pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

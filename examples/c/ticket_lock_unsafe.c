@@ -1,5 +1,5 @@
 /* Tickets are drawn by a load and a store: two threads get the same one.
- * verdicts: sc violated, tso violated, pso violated */
+ * expect: sc=violated tso=violated pso=violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The core of Dekker's algorithm over MPI windows: both ranks may miss the other's flag.
- * verdicts with -n 2: sc holds, rma violated */
+ * expect: -n 2 sc=holds rma=violated */
 #include <assert.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 /* The core of Dekker's algorithm over MPI windows: the own flag is flushed before the other's is read.
- * verdicts with -n 2: sc holds, rma holds */
+ * expect: -n 2 sc=holds rma=holds */
 #include <assert.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 /* A halo exchange in a ring: a barrier does not complete the puts.
- * verdicts with -n 2: sc holds, rma violated */
+ * expect: -n 2 sc=holds rma=violated */
 #include <assert.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 /* A halo exchange in a ring: a fence completes the puts of all ranks.
- * verdicts with -n 2: sc holds, rma holds */
+ * expect: -n 2 sc=holds rma=holds */
 #include <assert.h>
 #include <mpi.h>
 

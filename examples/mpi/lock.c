@@ -1,5 +1,5 @@
 /* A lock by MPI_Compare_and_swap on rank 0: the data are not flushed before the release.
- * verdicts with -n 2: sc holds, rma violated */
+ * expect: -n 2 sc=holds rma=violated */
 #include <assert.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 /* Message passing over MPI windows: the flag may arrive before the data.
- * verdicts with -n 2: sc holds, rma violated */
+ * expect: -n 2 sc=holds rma=violated */
 #include <assert.h>
 #include <mpi.h>
 

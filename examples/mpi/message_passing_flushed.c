@@ -1,5 +1,5 @@
 /* Message passing over MPI windows: the data are flushed before the flag is put.
- * verdicts with -n 2: sc holds, rma holds */
+ * expect: -n 2 sc=holds rma=holds */
 #include <assert.h>
 #include <mpi.h>
 

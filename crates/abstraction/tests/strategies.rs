@@ -181,6 +181,7 @@ fn program(cfg: palisade_program::Cfg, observed: bool) -> Program {
             locals: vec![local_var("r"), local_var("s")],
             cfg,
             labels: vec![],
+            life: palisade_program::Life::default(),
             span: Span::default(),
         }],
         properties: properties.collect(),

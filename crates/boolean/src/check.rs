@@ -138,16 +138,16 @@ fn shown(source: &Source, run: &Run) -> Trace {
     };
     let step = |step: &RunStep| TraceStep {
         thread: step.thread,
-        by_memory: false,
         span: step.span,
         text: source.slice(step.span).to_owned(),
         memory: values(&step.shared),
         locals: values(&step.locals),
-        buffers: BTreeMap::new(),
+        ..TraceStep::default()
     };
     Trace {
         threads: run.threads.clone(),
         initial: values(&run.start),
         steps: run.steps.iter().map(step).collect(),
+        ..Trace::default()
     }
 }

@@ -9,6 +9,7 @@
 
 use crate::certificate::{Certificate, Kind};
 use crate::context::Context;
+use crate::deadlock;
 use crate::fingerprint::Fingerprint;
 use crate::interference;
 use crate::judge::Judge;
@@ -82,6 +83,7 @@ pub fn check(
     options: &Options,
 ) -> Result<Checked, Refusal> {
     let started = Instant::now();
+    deadlock::admissible(program, certificate).map_err(Refusal::whole)?;
     let program = &*subject(program, certificate.kind);
     let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
     interference::admissible(program, certificate).map_err(Refusal::whole)?;

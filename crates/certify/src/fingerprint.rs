@@ -49,6 +49,15 @@ impl Fingerprint {
         hash.list(&program.globals, Hash::global);
         hash.list(&program.templates, Hash::template);
         hash.list(&program.properties, Hash::property);
+        if program.deadlock {
+            hash.tag(1);
+            hash.list(&program.templates, |h, t| {
+                let life = &t.life;
+                h.tag(u8::from(life.is_started));
+                h.tag(u8::from(life.ends_program));
+                h.tag(u8::from(life.waits_at_assume));
+            });
+        }
         Self(hash.0)
     }
 }

@@ -20,6 +20,7 @@
 //! | [`stops`] | where a thread can be interrupted |
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
+//! | `deadlock` | that some step is possible |
 //! | `views` | any number of threads: invariants over some of them |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
@@ -33,6 +34,7 @@ pub mod buffer;
 pub mod certificate;
 pub mod check;
 mod context;
+mod deadlock;
 mod expression;
 pub mod fingerprint;
 mod index;

@@ -41,6 +41,9 @@ pub enum Reason {
     /// A state of the invariant satisfies a `never` or falsifies a `finally`.
     #[error("property {0} may be violated")]
     Property(usize),
+    /// A state of the invariant may be a deadlock.
+    #[error("there may be a deadlock")]
+    Deadlock,
     /// The solver gave no answer, or a limit was reached.
     #[error("undecided: {0}")]
     Undecided(#[from] palisade_logic::limits::Reason),

@@ -24,6 +24,11 @@
 //!   and `||` stays satisfied; a template with any other use has stops only;
 //! - `finally` speaks of ended threads, and the exit is a stop.
 //!
+//! Where deadlocks count ([`palisade_program::Program::deadlock`]), what a run leads to is a state
+//! in which no thread can move. No thread is then at a location that is no stop, since it
+//! could move there; so nothing is appended, and the reordered run ends in the same state.
+//! Tests (below) are stops then.
+//!
 //! *Tests* are no stops either, although a thread may wait there for ever: locations whose
 //! steps are conditions on locals, which a thread reaches from a stop by local steps and
 //! one load at most, at the stop itself. Whether it gets through is decided with that load. If it
@@ -86,7 +91,10 @@ pub(crate) fn stops_with(
             at_end || watched.locs.contains(&loc) || !is_quiet(cfg, loc, &watched, ground);
     }
     let kept = |loc: LocId| passing.also.contains(&loc) || watched.locs.contains(&loc);
-    pass_tests(cfg, &mut stop, &watched, kept);
+    // Where deadlocks count, so does a thread that waits at a test.
+    if !program.deadlock {
+        pass_tests(cfg, &mut stop, &watched, kept);
+    }
     let inside: Vec<bool> = stop.iter().map(|stop| !stop).collect();
     for loc in cfg.cycle_cuts(&inside) {
         stop[loc.index()] = true;

@@ -52,7 +52,7 @@ struct StepKey {
 /// A step that was run, with its formulas as literals.
 pub(crate) struct Compiled {
     pub(crate) effects: Vec<CompiledEffect>,
-    faults: Vec<(Vec<Lit>, Fault)>,
+    pub(crate) faults: Vec<(Vec<Lit>, Fault)>,
 }
 
 /// An effect with its guard and the atoms' preconditions as literals.
@@ -116,7 +116,8 @@ impl<'a> Worker<'a> {
             self.thread_steps(control, &source, thread)?;
             self.memory_steps(control, &source, thread)?;
         }
-        self.properties(control, &source)
+        self.properties(control, &source)?;
+        self.deadlock(control, &source)
     }
 
     /// The cubes of an entry as literals, with the values of those explicit

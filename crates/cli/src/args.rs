@@ -6,6 +6,7 @@ mod boolean;
 mod fence;
 mod linearize;
 mod shape;
+mod test;
 mod values;
 mod verify;
 
@@ -20,6 +21,7 @@ pub(crate) use self::boolean::{AbstractArgs, CheckArgs, EmitArg, TableStrategy};
 pub(crate) use self::fence::{FenceArgs, SearchArg, StartArg};
 pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};
 pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
+pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};
 pub(crate) use self::verify::{
     CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, IntsArg, PreprocessorArgs,
@@ -45,9 +47,22 @@ Exit codes:
   2  bad input or usage
   3  otherwise: unknown, or no placement at the candidates repairs it";
 
+/// Exit codes of `test`.
+const TEST_EXIT_CODES: &str = "\
+Exit codes:
+  0  every verdict is the expected one
+  1  some verdict is another one
+  2  some input could not be read
+  3  some verdict is unknown";
+
+/// What `palisade FILE` does.
+const ABOUT_FILES: &str = "\
+`palisade FILE` chooses the command: verify for .pal, .rmm, .c and .i, linearize for data
+structures in .pal, litmus for .litmus, shape for .tvp and .tvm, check for .bp.";
+
 /// The whole command line.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "palisade", version, about = ABOUT, after_help = EXIT_CODES)]
+#[command(name = "palisade", version, about = ABOUT, before_help = ABOUT_FILES, after_help = EXIT_CODES)]
 #[command(max_term_width = 100, propagate_version = true)]
 pub(crate) struct Arguments {
     /// The command.
@@ -80,6 +95,9 @@ pub(crate) enum Command {
     Linearize(LinearizeArgs),
     /// Run litmus tests and print their final states in herd's form
     Litmus(LitmusArgs),
+    /// Run files and folders and compare the verdicts with those that the files expect
+    #[command(after_help = TEST_EXIT_CODES)]
+    Test(TestArgs),
     /// Format programs
     Fmt(FmtArgs),
     /// Show a program as the engines see it
@@ -109,6 +127,7 @@ impl Command {
             Self::Shape(_) => "shape",
             Self::Linearize(_) => "linearize",
             Self::Litmus(_) => "litmus",
+            Self::Test(_) => "test",
             Self::Fmt(_) => "fmt",
             Self::Show(_) => "show",
             Self::Abstract(_) => "abstract",
@@ -130,6 +149,7 @@ impl Command {
             Self::Shape(args) => args.common.clone(),
             Self::Linearize(args) => args.common.clone(),
             Self::Litmus(args) => args.common.clone(),
+            Self::Test(args) => args.common.clone(),
             Self::Fmt(args) => args.common.clone(),
             Self::Show(args) => args.common.clone(),
             Self::Abstract(args) => args.common.clone(),
@@ -146,6 +166,24 @@ pub(crate) struct CommonArgs {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print the verdict only
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Write the result to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a page for a browser here as well: a run step by step, a proof, a patch
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Colours: on a terminal, always, or never
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        help_heading = "Output"
+    )]
+    pub(crate) color: ColorArg,
     /// End as `unknown` after this time: 10, 10s, 500ms, 2m, 1h
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
@@ -155,6 +193,27 @@ pub(crate) struct CommonArgs {
     pub(crate) memory: Option<u64>,
 }
 
+/// When output is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum ColorArg {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Which steps of a trace are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TraceArg {
+    /// Steps that touch shared memory
+    Events,
+    /// Every step
+    Full,
+}
+
 /// `palisade litmus`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LitmusArgs {
@@ -162,7 +221,7 @@ pub(crate) struct LitmusArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
     #[command(flatten)]
     pub(crate) common: CommonArgs,

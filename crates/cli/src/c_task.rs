@@ -244,6 +244,7 @@ impl Task {
 
     fn broken_name(&self, violation: &Violation) -> &'static str {
         match (&self.property, &violation.broken) {
+            (_, Broken::Deadlock) => "no-deadlock",
             (Property::All, Broken::Property(_)) => "no-data-race",
             (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),

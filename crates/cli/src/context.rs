@@ -1,12 +1,14 @@
 //! The *context* of a command: how it talks to the outside. Results go to
 //! standard output, warnings and progress to standard error.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 use palisade_program::Unknown;
 use palisade_report::{Document, Outcome, Stats, Style, usage};
 
-use crate::args::CommonArgs;
+use crate::args::{ColorArg, CommonArgs};
 use crate::limits::Limits;
 
 /// Width of text that does not go to a terminal.
@@ -19,6 +21,12 @@ pub(crate) struct Context {
     pub(crate) command: &'static str,
     /// Whether to print a JSON document instead of text.
     pub(crate) json: bool,
+    /// Whether to print no more than the verdict.
+    quiet: bool,
+    /// Where the result goes instead of standard output.
+    output: Option<PathBuf>,
+    /// Where a page with the result goes.
+    html: Option<PathBuf>,
     /// Colours of standard output.
     pub(crate) style: Style,
     /// Width of standard output.
@@ -33,18 +41,27 @@ impl Context {
     /// The context of `command` with the options given.
     pub(crate) fn new(command: &'static str, args: &CommonArgs) -> Self {
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let coloured = |is_terminal: bool| is_terminal && !no_colour;
-        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let coloured = |is_terminal: bool| match args.color {
+            ColorArg::Auto => is_terminal && !no_colour,
+            ColorArg::Always => true,
+            ColorArg::Never => false,
+        };
+        let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let columns = std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok());
         Self {
             command,
             json: args.json,
+            quiet: args.quiet,
+            output: args.output.clone(),
+            html: args.html.clone(),
             style: if coloured(io::stdout().is_terminal()) {
                 Style::COLOURED
             } else {
                 Style::PLAIN
             },
-            width: width
+            width: terminal
                 .filter(|_| io::stdout().is_terminal())
+                .or(columns)
                 .unwrap_or(DEFAULT_WIDTH),
             coloured_errors: coloured(io::stderr().is_terminal()),
             limits: Limits::watch(args.timeout, args.memory),
@@ -71,10 +88,20 @@ impl Context {
     /// Prints the result: the document if JSON was asked for, else the text.
     pub(crate) fn print(&self, text: &str, document: &Document) {
         self.limits.finish();
-        if self.json {
-            print(&document.to_json());
-        } else {
-            print(text);
+        if let Some(path) = &self.html {
+            let mut page = document.page.as_deref().cloned().unwrap_or_default();
+            if page.is_bare() && document.tests.is_none() && document.rows.is_none() {
+                page.text = Some(text.to_owned());
+            }
+            check_written(fs::write(path, page.render(document)));
+        }
+        let json = self.json.then(|| document.to_json());
+        let first = text.lines().next().map(|line| format!("{line}\n"));
+        let short = first.filter(|_| self.quiet && document.verdict.is_some());
+        let result = json.or(short).unwrap_or_else(|| text.to_owned());
+        match &self.output {
+            Some(path) => check_written(fs::write(path, result)),
+            None => print(&result),
         }
     }
 }
@@ -104,7 +131,11 @@ pub(crate) fn stats() -> Stats {
 /// script that finds exit code 0 must also find the whole result.
 fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    check_written(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Ends the process if the result could not be written.
+fn check_written(written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(&format!("error: cannot write the result: {error}\n"));

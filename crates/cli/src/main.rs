@@ -8,7 +8,9 @@ mod c_task;
 mod commands;
 mod context;
 mod drawings;
+mod expect;
 mod input;
+mod kind;
 mod limits;
 mod models;
 mod predicates;
@@ -18,6 +20,7 @@ mod uninitialised;
 mod units;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
@@ -27,16 +30,29 @@ use palisade_report::{Document, Outcome};
 
 use crate::args::Arguments;
 use crate::context::Context;
+use crate::kind::Kind;
 
 /// Deep programs need deep recursion; address space costs nothing.
 const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse_from(std::env::args_os().map(as_option));
+    let arguments = Arguments::parse_from(with_command(std::env::args_os().map(as_option)));
     let context = Context::new(arguments.command.name(), &arguments.command.common());
     let inner = context.clone();
     let outcome = guarded(&context, move || commands::run(arguments.command, &inner));
     ExitCode::from(outcome.exit_code())
+}
+
+/// `palisade FILE` as the command for such files: a first word that is a file's name and no
+/// command's.
+fn with_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = arguments.collect();
+    if let Some(file) = all.get(1).map(Path::new).filter(|path| path.is_file())
+        && let Some(kind) = Kind::of(file)
+    {
+        all.insert(1, kind.command().into());
+    }
+    all
 }
 
 /// Flags of C compilers that are long but have one dash only, as options of ours.

@@ -17,13 +17,11 @@ fn examples() -> Vec<PathBuf> {
     files
 }
 
-/// ` * verdicts: sc holds, tso violated, pso violated */`
+/// ` * expect: sc=holds tso=violated pso=violated */`
 fn expected(text: &str) -> Vec<(String, String)> {
     let line = text.lines().nth(1).unwrap_or_default();
-    let line = line
-        .trim_start_matches(" * verdicts:")
-        .trim_end_matches("*/");
-    let pairs = line.split(',').filter_map(|p| p.trim().split_once(' '));
+    let line = line.trim_start_matches(" * expect:").trim_end_matches("*/");
+    let pairs = line.split(' ').filter_map(|p| p.split_once('='));
     pairs.map(|(m, v)| (m.to_owned(), v.to_owned())).collect()
 }
 

@@ -235,7 +235,8 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::Claim
         | Reason::Direct(_)
         | Reason::Disturbed(_)
-        | Reason::Property(_) => true,
+        | Reason::Property(_)
+        | Reason::Deadlock => true,
         Reason::Fingerprint
         | Reason::Malformed(_)
         | Reason::Unsupported(_)

@@ -30,12 +30,12 @@ fn has_compiler() -> bool {
     Command::new("cc").arg("--version").output().is_ok()
 }
 
-/// ` * verdicts with -n 2: sc holds, rma violated */`
+/// ` * expect: -n 2 sc=holds rma=violated */`
 fn expected(text: &str) -> Vec<(String, String)> {
     let line = text.lines().nth(1).unwrap_or_default();
     let (_, verdicts) = line.split_once(':').expect("announced");
-    let verdicts = verdicts.trim_end_matches("*/").split(',');
-    let pairs = verdicts.filter_map(|p| p.trim().split_once(' '));
+    let words = verdicts.trim_end_matches("*/").split_whitespace();
+    let pairs = words.filter_map(|word| word.split_once('='));
     pairs.map(|(m, v)| (m.to_owned(), v.to_owned())).collect()
 }
 

@@ -3,7 +3,7 @@
 //! run together with the source, so that they can be shown with the lines they
 //! point at.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use palisade_program::{Source, Span};
@@ -99,6 +99,9 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
+/// Diagnostics that are shown at most; the rest is counted.
+const MAX_SHOWN: usize = 20;
+
 /// Diagnostics about `source` as text for a terminal, one after another, each
 /// followed by a line break.
 pub fn render(source: &Source, items: &[Diagnostic], colour: bool) -> String {
@@ -108,9 +111,13 @@ pub fn render(source: &Source, items: &[Diagnostic], colour: bool) -> String {
         Renderer::plain()
     };
     let mut out = String::new();
-    for item in items {
+    for item in items.iter().take(MAX_SHOWN) {
         out.push_str(&render_one(source, item, &renderer));
         out.push_str("\n\n");
+    }
+    if let Some(more) = items.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "and {more} more");
     }
     out.truncate(out.trim_end().len());
     if !out.is_empty() {

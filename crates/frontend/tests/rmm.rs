@@ -487,12 +487,11 @@ fn predicates_become_hints() {
 #[test]
 fn waiting_is_no_deadlock() {
     let deadlocks = |text: &str| {
-        let program = parse(text);
-        let options = Options {
-            check_deadlock: true,
-            ..Options::new(Model::Tso)
+        let program = palisade_program::Program {
+            deadlock: true,
+            ..parse(text)
         };
-        let result = explore(&program, &options).expect("can be explored");
+        let result = explore(&program, &Options::new(Model::Tso)).expect("can be explored");
         matches!(result.verdict, Verdict::Violated(_))
     };
     let text = "forbidden BAD * data x = 0 y = 0 : [0:5]

@@ -121,7 +121,7 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         witness,
         beside_the_point: None,
         finals: found.finals,
-        deadlock: deadlock.map(|v| v.trace),
+        deadlock: deadlock.map(Box::new),
         bounds: found.bounds,
         stats: found.stats,
     })
@@ -180,9 +180,8 @@ impl Evidence<'_, '_> {
 
     fn violation(&self, run: &Run) -> Option<Violation> {
         self.replayed(run, |recorder| {
-            let stuck = self.task.options.check_deadlock && recorder.is_stuck();
             let violation = recorder.violation();
-            violation.or_else(|| stuck.then(|| recorder.deadlock()))
+            violation.or_else(|| recorder.asked_deadlock())
         })
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 pub use palisade_program::SearchBound as Bound;
-use palisade_program::{Domain, Model, Span, Trace, Verdict, Violation};
+use palisade_program::{Domain, Model, Span, Verdict, Violation};
 
 use crate::replay::Witness;
 
@@ -53,8 +53,6 @@ pub struct Options {
     /// Whether to look for a shortest run into a violation, by a second search without
     /// partial-order reduction; else the run is the one by which it was found.
     pub shortest: bool,
-    /// Whether a deadlock is a violation.
-    pub check_deadlock: bool,
     /// Whether to collect all final states. Switches symmetry off, since only one
     /// of several symmetric states would be listed.
     pub collect_finals: bool,
@@ -80,7 +78,6 @@ impl Options {
             partial_order: true,
             symmetry: true,
             shortest: true,
-            check_deadlock: false,
             collect_finals: false,
             workers: 0,
         }
@@ -170,7 +167,7 @@ pub struct Exploration {
     pub finals: Vec<Final>,
     /// A run into a deadlock, if one is reachable and no violation ended the
     /// search before.
-    pub deadlock: Option<Trace>,
+    pub deadlock: Option<Box<Violation>>,
     /// The bounds that were touched.
     pub bounds: Bounds,
     /// Figures.

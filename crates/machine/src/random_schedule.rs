@@ -79,9 +79,13 @@ fn one(
             ways: 0,
             fails: None,
         };
-        machine.expand(&state, true, scratch, &mut choice);
+        let outcome = machine.expand(&state, true, scratch, &mut choice);
         if let Some(action) = choice.fails {
             actions.push(action);
+            return Some(actions);
+        }
+        let stuck = outcome.steps == 0 && outcome.bounds.is_empty();
+        if machine.program.deadlock && stuck && machine.is_deadlock(&state) {
             return Some(actions);
         }
         let (actor, action, next) = choice.best?;

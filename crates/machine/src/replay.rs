@@ -224,6 +224,7 @@ fn record(
         done = step + 1;
     }
     let stuck = !recorder.has_failed() && recorder.is_stuck();
+    let violation = violation.or_else(|| recorder.asked_deadlock());
     Ok(Replayed {
         trace: recorder.trace,
         violation: violation.map(Box::new),
@@ -329,7 +330,11 @@ fn guide(
             return Ok(guide.path(guide.current, None));
         }
         let state = node.state.clone();
-        machine.expand(&state, false, &mut scratch, &mut guide);
+        let outcome = machine.expand(&state, false, &mut scratch, &mut guide);
+        let stuck = outcome.steps == 0 && guide.nodes[guide.current].done == steps.len();
+        if machine.program.deadlock && stuck && machine.is_deadlock(&state) {
+            return Ok(guide.path(guide.current, None));
+        }
         if let Some(action) = guide.failing.take() {
             return Ok(guide.path(guide.current, Some(action)));
         }

@@ -341,7 +341,7 @@ impl Task<'_, '_> {
                 found.stuck = found.stuck.or(outbox.stuck.first().copied());
                 fails.extend(outbox.fails.iter().map(|&id| Target::Fails(id)));
                 states.extend(outbox.broken.iter().map(|&id| Target::State(id)));
-                if self.options.check_deadlock {
+                if self.machine.program.deadlock {
                     states.extend(outbox.stuck.iter().map(|&id| Target::State(id)));
                 }
                 fails.truncate(MOST_TARGETS);
@@ -490,7 +490,7 @@ impl Task<'_, '_> {
             if self.options.collect_finals {
                 outbox.finals.push(self.machine.final_of(state));
             }
-        } else if outcome.bounds.is_empty() {
+        } else if outcome.bounds.is_empty() && self.machine.is_deadlock(state) {
             // A thread that a bound holds back is not stuck.
             outbox.stuck.push(id);
         }

@@ -4,7 +4,7 @@
 //! [`Machine::network_read`] and [`Machine::network_write`] are the steps of the
 //! memory system.
 
-use palisade_program::Model;
+use palisade_program::{LocId, Model, Stuck};
 
 use crate::code::Code;
 use crate::machine::{Act, Arc, Machine, Spot};
@@ -260,6 +260,20 @@ impl Machine<'_> {
     pub(crate) fn all_ended(&self, state: &State) -> bool {
         let mut both = self.threads.iter().zip(&state.pcs);
         both.all(|(thread, &pc)| pc == thread.graph.exit)
+    }
+
+    /// Whether a state in which nothing can move is a deadlock.
+    pub(crate) fn is_deadlock(&self, state: &State) -> bool {
+        let both = self.threads.iter().zip(&state.pcs);
+        let mut stuck = both.map(|(thread, &pc)| {
+            let template = self.program.template(thread.instance.template);
+            template.stuck_at(LocId(pc))
+        });
+        let mut waits = false;
+        stuck.all(|stuck| {
+            waits |= stuck == Stuck::Waits;
+            stuck != Stuck::Over
+        }) && waits
     }
 
     /// Whether all threads have ended and everything has drained.

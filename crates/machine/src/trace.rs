@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    AssertKind, Broken, Cell, Edge, EdgeId, LocalAtom, Model, Origin, Span, Step, Trace, TraceStep,
-    Violation,
+    AssertKind, AtomicKind, Broken, Cell, Edge, EdgeId, Event, LocId, LocalAtom, Model, Origin,
+    Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
 };
 
 use crate::action::{Action, ActionKind, BlockStep};
@@ -15,7 +15,7 @@ use crate::machine::{Act, Choice, Machine};
 use crate::options::Bound;
 use crate::remote::{Part, parts};
 use crate::replay::Refused;
-use crate::state::{NO_CELL, State};
+use crate::state::{NO_CELL, Queue, State};
 use crate::step::{Effect, arrive};
 
 /// A run in progress.
@@ -24,7 +24,36 @@ pub(crate) struct Recorder<'m, 'p> {
     pub(crate) state: State,
     pub(crate) trace: Trace,
     /// The assertion that failed in the last step.
-    failed: Option<(Span, (AssertKind, String))>,
+    failed: Option<Failed>,
+}
+
+/// An assertion that failed.
+struct Failed {
+    span: Span,
+    kind: AssertKind,
+    message: String,
+    /// The variables that it names, with their values.
+    because: Vec<(String, i64)>,
+}
+
+/// What a step looks like.
+struct Seen {
+    span: Span,
+    text: String,
+    events: Vec<Event>,
+    block: Option<AtomicKind>,
+}
+
+impl Seen {
+    /// A step of the memory system.
+    fn by_memory(span: Span, text: String, events: Vec<Event>) -> Self {
+        Self {
+            span,
+            text,
+            events,
+            block: None,
+        }
+    }
 }
 
 impl<'m, 'p> Recorder<'m, 'p> {
@@ -35,7 +64,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let trace = Trace {
             threads: names.map(|t| program.instance_name(t.instance)).collect(),
             initial: memory(machine, &state),
-            steps: Vec::new(),
+            ..Trace::default()
         };
         Self {
             machine,
@@ -56,7 +85,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         if thread >= self.machine.threads.len() {
             return Err(Refused::NoThread);
         }
-        let (span, text) = match &action.kind {
+        let seen = match &action.kind {
             ActionKind::Step { edge, choice } => self.step(thread, *edge, *choice)?,
             ActionKind::Block { edge, path } => self.block(thread, *edge, path)?,
             ActionKind::Update { cell } => self.update(thread, *cell)?,
@@ -87,8 +116,11 @@ impl<'m, 'p> Recorder<'m, 'p> {
         self.trace.steps.push(TraceStep {
             thread,
             by_memory,
-            span,
-            text,
+            span: seen.span,
+            text: seen.text,
+            events: seen.events,
+            block: seen.block,
+            failed: self.has_failed(),
             memory: memory(self.machine, &self.state),
             locals,
             buffers: self.buffers(),
@@ -105,12 +137,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         }
     }
 
-    fn step(
-        &mut self,
-        t: usize,
-        id: EdgeId,
-        choice: Option<i64>,
-    ) -> Result<(Span, String), Refused> {
+    fn step(&mut self, t: usize, id: EdgeId, choice: Option<i64>) -> Result<Seen, Refused> {
         let machine = self.machine;
         let edge = self.edge(t, id)?;
         let act = machine.threads[t].graph.arcs[id.index()].act;
@@ -126,21 +153,26 @@ impl<'m, 'p> Recorder<'m, 'p> {
             Effect::Waits => return Err(Refused::Waits),
             Effect::Cut(bound) => return Err(Refused::Bound(bound)),
             Effect::Fails => {
-                self.failed = Some((edge.span, self.assertion(t, edge)));
+                self.failed = Some(self.assertion(t, edge, &self.state.slots));
                 let text = machine.program.show_step(self.template(t), &edge.step);
-                return Ok((edge.span, format!("{text} fails")));
+                return Ok(Seen {
+                    span: edge.span,
+                    text: format!("{text} fails"),
+                    events: Vec::new(),
+                    block: None,
+                });
             }
         }
         let before = std::mem::replace(&mut self.state, next);
-        Ok((edge.span, self.words(t, &edge.step, act, &before.slots)))
+        Ok(Seen {
+            span: edge.span,
+            text: self.words(t, &edge.step, act, &before.slots, &self.state.slots),
+            events: self.events(act, &before.queues[t], &before.slots, &self.state.slots),
+            block: None,
+        })
     }
 
-    fn block(
-        &mut self,
-        t: usize,
-        id: EdgeId,
-        path: &[BlockStep],
-    ) -> Result<(Span, String), Refused> {
+    fn block(&mut self, t: usize, id: EdgeId, path: &[BlockStep]) -> Result<Seen, Refused> {
         let machine = self.machine;
         let edge = self.edge(t, id)?;
         let arc = &machine.threads[t].graph.arcs[id.index()];
@@ -153,6 +185,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         }
         let mut slots = self.state.slots.clone();
         let mut words = Vec::new();
+        let mut events = Vec::new();
         let mut loc = graph.entry;
         for (i, (inner, choice)) in path.iter().enumerate() {
             let inside = atomic.body.edges.get(inner.index());
@@ -171,17 +204,21 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 Inside::Cut(bound) => return Err(Refused::Bound(bound)),
                 Inside::Fails if i + 1 == path.len() => {
                     let text = machine.program.show_step(self.template(t), &inside.step);
-                    self.failed = Some((inside.span, self.assertion(t, inside)));
+                    self.failed = Some(self.assertion(t, inside, &slots));
                     self.state.slots = slots;
                     words.push(format!("{text} fails"));
-                    return Ok((inside.span, format!("atomic {{ {} }}", words.join("; "))));
+                    return Ok(Seen {
+                        span: inside.span,
+                        text: format!("atomic {{ {} }}", words.join("; ")),
+                        events,
+                        block: Some(atomic.kind),
+                    });
                 }
                 Inside::Fails => return Err(Refused::Goes),
             }
             if !matches!(inside.step, Step::Skip) {
-                let mut after = self.state.clone();
-                after.slots.clone_from(&slots);
-                words.push(self.words_in(t, &inside.step, act, &before, &after));
+                words.push(self.words(t, &inside.step, act, &before, &slots));
+                events.extend(self.events(act, &self.state.queues[t], &before, &slots));
             }
             loc = inside.to.0;
         }
@@ -190,10 +227,15 @@ impl<'m, 'p> Recorder<'m, 'p> {
         }
         self.state.slots = slots;
         arrive(arc, &mut self.state, t);
-        Ok((edge.span, format!("atomic {{ {} }}", words.join("; "))))
+        Ok(Seen {
+            span: edge.span,
+            text: format!("atomic {{ {} }}", words.join("; ")),
+            events,
+            block: Some(atomic.kind),
+        })
     }
 
-    fn update(&mut self, t: usize, cell: Cell) -> Result<(Span, String), Refused> {
+    fn update(&mut self, t: usize, cell: Cell) -> Result<Seen, Refused> {
         let stores = &self.state.queues[t].stores;
         let index = stores.iter().position(|s| s.cell == cell.0);
         let index = index.filter(|&i| self.machine.may_update(&self.state, t, i));
@@ -204,14 +246,24 @@ impl<'m, 'p> Recorder<'m, 'p> {
         self.state = next;
         let name = self.machine.program.cell_name(cell);
         let span = self.origin(t, store.origin);
-        Ok((span, format!("{name} = {} reaches memory", store.value)))
+        let text = format!("{name} = {} reaches memory", store.value);
+        let value = store.value;
+        Ok(Seen::by_memory(
+            span,
+            text,
+            vec![Event::Write {
+                cell: name,
+                value,
+                buffered: false,
+            }],
+        ))
     }
 
     fn network(
         &mut self,
         t: usize,
         wanted: impl Fn(&crate::state::Pending) -> bool,
-    ) -> Result<(Span, String), Refused> {
+    ) -> Result<Seen, Refused> {
         let pending = &self.state.queues[t].pending;
         let index = pending
             .iter()
@@ -230,7 +282,8 @@ impl<'m, 'p> Recorder<'m, 'p> {
             format!("network reads {source} ({value}) for {target}")
         };
         self.state = next;
-        Ok((self.origin(t, operation.origin), text))
+        let span = self.origin(t, operation.origin);
+        Ok(Seen::by_memory(span, text, vec![Event::Other]))
     }
 
     fn network_atomic(
@@ -239,7 +292,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         target: Cell,
         position: usize,
         part: Part,
-    ) -> Result<(Span, String), Refused> {
+    ) -> Result<Seen, Refused> {
         let atomics = &self.state.queues[t].atomics;
         let first = atomics.iter().position(|a| a.cell == target.0);
         let index = first.ok_or(Refused::NothingToDo)? + position;
@@ -266,7 +319,8 @@ impl<'m, 'p> Recorder<'m, 'p> {
             }
         };
         self.state = next;
-        Ok((self.origin(t, operation.origin), text))
+        let span = self.origin(t, operation.origin);
+        Ok(Seen::by_memory(span, text, vec![Event::Other]))
     }
 
     fn template(&self, t: usize) -> palisade_program::TemplateId {
@@ -280,19 +334,46 @@ impl<'m, 'p> Recorder<'m, 'p> {
             .map_or_else(Span::default, |e| e.span)
     }
 
-    fn words(&self, t: usize, step: &Step, act: Act, before: &[i64]) -> String {
-        self.words_in(t, step, act, before, &self.state)
+    /// What a step of a thread with these buffers does to shared memory.
+    fn events(&self, act: Act, own: &Queue, before: &[i64], after: &[i64]) -> Vec<Event> {
+        let cell = |spot| self.machine.cell_of(spot, before).ok();
+        let name = |cell: u32| self.machine.program.cell_name(Cell(cell));
+        match act {
+            Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } => Vec::new(),
+            Act::Assert(_) | Act::Block(_) => Vec::new(),
+            Act::Load { dst, src } => {
+                let read = cell(src).map(|cell| Event::Read {
+                    cell: name(cell),
+                    value: after[dst as usize],
+                    own: own.stores.iter().any(|store| store.cell == cell),
+                });
+                read.into_iter().collect()
+            }
+            Act::Store { dst, value } | Act::Buffer { dst, value } => {
+                let value = self.machine.table.eval(value, &[], before).ok();
+                let written = cell(dst).zip(value).map(|(cell, value)| Event::Write {
+                    cell: name(cell),
+                    value,
+                    buffered: matches!(act, Act::Buffer { .. }),
+                });
+                written.into_iter().collect()
+            }
+            Act::Fence | Act::StoreStore => vec![Event::Fence],
+            Act::Copy { .. } | Act::Issue { .. } | Act::Remote(_) | Act::Flush { .. } => {
+                vec![Event::Other]
+            }
+        }
     }
 
     /// The step with the values that it used.
-    fn words_in(&self, t: usize, step: &Step, act: Act, before: &[i64], after: &State) -> String {
+    fn words(&self, t: usize, step: &Step, act: Act, before: &[i64], after: &[i64]) -> String {
         let text = self.machine.program.show_step(self.template(t), step);
         let value = match act {
             Act::Assign { dst, value } => match value {
                 crate::code::Code::Const(_) => None,
-                _ => Some(after.slots[dst as usize]),
+                _ => Some(after[dst as usize]),
             },
-            Act::Havoc { dst, .. } | Act::Load { dst, .. } => Some(after.slots[dst as usize]),
+            Act::Havoc { dst, .. } | Act::Load { dst, .. } => Some(after[dst as usize]),
             Act::Store { value, .. } | Act::Buffer { value, .. } => match value {
                 crate::code::Code::Const(_) => None,
                 _ => self.machine.table.eval(value, &[], before).ok(),
@@ -308,18 +389,33 @@ impl<'m, 'p> Recorder<'m, 'p> {
         value.map_or(text.clone(), |value| format!("{text} ({value})"))
     }
 
-    fn assertion(&self, t: usize, edge: &Edge) -> (AssertKind, String) {
+    fn assertion(&self, t: usize, edge: &Edge, slots: &[i64]) -> Failed {
         let Step::Assert { cond, kind } = &edge.step else {
-            return (AssertKind::User, "assertion failed".to_owned());
+            return Failed {
+                span: edge.span,
+                kind: AssertKind::User,
+                message: "assertion failed".to_owned(),
+                because: Vec::new(),
+            };
         };
         let program = self.machine.program;
         let template = program.template(self.template(t));
-        let temporary = |atom: &LocalAtom| match atom {
-            LocalAtom::Local(id) => template.local(*id).origin == Origin::Temporary,
-            LocalAtom::SelfId => false,
-        };
+        let base = self.machine.threads[t].base as usize;
+        let mut because = Vec::new();
+        let mut temporary = false;
+        cond.for_each_atom(&mut |atom: &LocalAtom| match atom {
+            LocalAtom::Local(id) => match template.local(*id).origin {
+                Origin::Temporary => temporary = true,
+                Origin::User => {
+                    because.push((template.local(*id).name.clone(), slots[base + id.index()]));
+                }
+            },
+            LocalAtom::SelfId => {}
+        });
+        because.sort();
+        because.dedup();
         // The user's words where the condition speaks of values that were loaded.
-        let cond = if cond.any_atom(temporary) {
+        let cond = if temporary {
             let line = program
                 .source
                 .slice(edge.span)
@@ -337,7 +433,12 @@ impl<'m, 'p> Recorder<'m, 'p> {
         } else {
             template.show_expr(cond)
         };
-        (kind.clone(), kind.failure(&cond))
+        Failed {
+            span: edge.span,
+            kind: kind.clone(),
+            message: kind.failure(&cond),
+            because,
+        }
     }
 
     fn locals(&self, t: usize) -> BTreeMap<String, i64> {
@@ -392,8 +493,11 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     /// The violation in which the run ends, if it does.
     pub(crate) fn violation(&self) -> Option<Violation> {
-        let (broken, span, message) = if let Some((span, (kind, message))) = &self.failed {
-            (Broken::Assert(kind.clone()), *span, message.clone())
+        let mut trace = self.whole();
+        let (broken, span, message) = if let Some(failed) = &self.failed {
+            trace.because.clone_from(&failed.because);
+            let broken = Broken::Assert(failed.kind.clone());
+            (broken, failed.span, failed.message.clone())
         } else {
             let broken = self.machine.broken(&self.state)?;
             let Broken::Property(index) = broken else {
@@ -407,24 +511,54 @@ impl<'m, 'p> Recorder<'m, 'p> {
             broken,
             span,
             message,
-            trace: self.trace.clone(),
+            trace,
         })
     }
 
-    /// Whether nothing can move although not all threads have ended.
+    /// The run so far, with where everybody stands.
+    pub(crate) fn whole(&self) -> Trace {
+        let stands = |t: usize| {
+            let graph = &self.machine.threads[t].graph;
+            let cfg = &self.machine.program.template(self.template(t)).cfg;
+            let pc = self.state.pcs[t];
+            if pc == graph.exit {
+                return Standing::Ended;
+            }
+            if !self.trace.steps.iter().any(|s| s.thread == t) {
+                return Standing::AtStart;
+            }
+            let next = cfg.edges.iter().find(|edge| edge.from.0 == pc);
+            next.map_or(Standing::Ended, |edge| Standing::Before(edge.span))
+        };
+        Trace {
+            standing: (0..self.machine.threads.len()).map(stands).collect(),
+            ..self.trace.clone()
+        }
+    }
+
+    /// Whether nothing can move and a thread waits.
     pub(crate) fn is_stuck(&self) -> bool {
         let mut quiet = Quiet;
         let machine = self.machine;
         let outcome = machine.expand(&self.state, false, &mut Scratch::default(), &mut quiet);
-        outcome.steps == 0 && outcome.bounds.is_empty() && !machine.all_ended(&self.state)
+        outcome.steps == 0 && outcome.bounds.is_empty() && machine.is_deadlock(&self.state)
+    }
+
+    /// The deadlock in which the run ends, if it does and the program asks for it.
+    pub(crate) fn asked_deadlock(&self) -> Option<Violation> {
+        let asked = self.machine.program.deadlock && self.failed.is_none();
+        (asked && self.is_stuck()).then(|| self.deadlock())
     }
 
     /// The deadlock in which the run ends, as a violation.
     pub(crate) fn deadlock(&self) -> Violation {
         let program = self.machine.program;
-        let waiting: Vec<usize> = (0..self.machine.threads.len())
-            .filter(|&t| self.state.pcs[t] != self.machine.threads[t].graph.exit)
-            .collect();
+        let waits = |t: &usize| {
+            let template = program.template(self.template(*t));
+            template.stuck_at(LocId(self.state.pcs[*t])) == Stuck::Waits
+        };
+        let threads = 0..self.machine.threads.len();
+        let waiting: Vec<usize> = threads.filter(waits).collect();
         let span = waiting.first().map_or_else(Span::default, |&t| {
             let graph = &self.machine.threads[t].graph;
             let arcs = graph.from(self.state.pcs[t]);
@@ -440,7 +574,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             broken: Broken::Deadlock,
             span,
             message: format!("deadlock: {} can never move again", names.join(", ")),
-            trace: self.trace.clone(),
+            trace: self.whole(),
         }
     }
 }

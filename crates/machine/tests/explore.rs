@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use common::{parse, run, word};
 use palisade_machine::{Bound, Options, explore};
-use palisade_program::{Broken, Domain, Model, Unknown, Verdict};
+use palisade_program::{Broken, Domain, Model, Program, Unknown, Verdict};
 
 /// [Baumann et al., VMCAI 2018], Figure 2.
 const FIGURE_2: &str = "
@@ -112,17 +112,26 @@ fn deadlocks_are_reported_and_violations_only_when_asked_for() {
                 thread b { lock(n); lock(m); unlock(m); unlock(n); }";
     let found = run(text, Model::Tso);
     assert_eq!(word(&found.verdict), "holds");
-    let trace = found.deadlock.expect("both may wait for each other");
-    assert_eq!(trace.steps.len(), 2);
-    let mut options = Options::new(Model::Tso);
-    options.check_deadlock = true;
-    let Verdict::Violated(violation) = explore(&parse(text), &options).unwrap().verdict else {
+    let deadlock = found.deadlock.expect("both may wait for each other");
+    assert_eq!(deadlock.trace.steps.len(), 2);
+    let asked = Program {
+        deadlock: true,
+        ..parse(text)
+    };
+    let options = Options::new(Model::Tso);
+    let Verdict::Violated(violation) = explore(&asked, &options).unwrap().verdict else {
         panic!("asked for");
     };
     assert_eq!(violation.broken, Broken::Deadlock);
     assert_eq!(violation.trace.steps.len(), 2);
     let fine = "shared x = 0; thread a { x = 1; } thread b { while (x != 1) { } }";
     assert!(run(fine, Model::Tso).deadlock.is_none());
+    // A failed assumption is no deadlock, wherever the others are; a block that waits is.
+    let assumed =
+        "shared x = 0; thread a { assume(x == 1); } thread b { atomic { assume(x == 2); } }";
+    assert!(run(assumed, Model::Tso).deadlock.is_none());
+    let waits = "shared x = 0; thread a { x = 1; } thread b { atomic { assume(x == 2); } }";
+    assert!(run(waits, Model::Tso).deadlock.is_some());
 }
 
 #[test]

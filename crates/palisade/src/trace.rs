@@ -12,9 +12,17 @@
 //! ```
 
 use palisade_program::{Program, Trace};
-use palisade_report::{Style, columns};
+use palisade_report::Style;
+use palisade_report::columns::{Detail, View};
 
 /// The trace in at most `width` columns of characters, without colours.
 pub fn text(program: &Program, trace: &Trace, width: usize) -> String {
-    columns::render(trace, &program.source, Style::PLAIN, width)
+    let view = View {
+        source: &program.source,
+        names: &program.names,
+        detail: Detail::usual(&program.names),
+        style: Style::PLAIN,
+        width,
+    };
+    view.render(trace)
 }

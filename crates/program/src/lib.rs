@@ -25,18 +25,21 @@
 //! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | [`named`] | `self` as a local variable |
+//! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
 mod asked;
 pub mod cfg;
+mod deadlock;
 pub mod expr;
 pub mod gap;
 pub mod heap;
 mod ids;
 pub mod liveness;
 pub mod named;
+mod names;
 pub mod print;
 mod program;
 pub mod projection;
@@ -54,12 +57,14 @@ pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,
 };
+pub use deadlock::{Life, Stuck};
 pub use expr::{BinOp, EvalError, Expr, UnOp};
 pub use gap::{FlushWords, Gap, Head, Side};
 pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,
 };
+pub use names::Names;
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
     Program, Role, Template,
@@ -69,5 +74,6 @@ pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use uninitialised::{Chosen, UNINITIALISED};
 pub use verdict::{
-    Bound, Broken, Model, SearchBound, Trace, TraceStep, Unknown, Verdict, Violation, listed,
+    Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
+    Violation, listed,
 };

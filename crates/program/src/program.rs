@@ -2,8 +2,10 @@
 
 use crate::asked::{Asked, Assumption};
 use crate::cfg::Cfg;
+use crate::deadlock::Life;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
+use crate::names::Names;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
 
@@ -160,6 +162,8 @@ pub struct Template {
     pub cfg: Cfg,
     /// Its labels, by location.
     pub labels: Vec<Label>,
+    /// When it takes part in a deadlock.
+    pub life: Life,
     /// Where it was declared.
     pub span: Span,
 }
@@ -186,10 +190,14 @@ pub struct Program {
     pub properties: Vec<Property>,
     /// Which properties are asked about.
     pub asked: Asked,
+    /// Whether a deadlock is a violation.
+    pub deadlock: bool,
     /// What a verdict takes for granted.
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.
     pub hints: Vec<Hint>,
+    /// What reports call things.
+    pub names: Names,
 }
 
 impl Program {

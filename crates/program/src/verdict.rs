@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::cfg::AssertKind;
+use crate::cfg::{AssertKind, AtomicKind};
 use crate::expr::EvalError;
 use crate::source::Span;
 
@@ -21,6 +21,11 @@ pub enum Model {
     Pso,
     /// Remote memory access without in-order routing.
     Rma,
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma];
 }
 
 impl fmt::Display for Model {
@@ -257,10 +262,52 @@ pub struct Trace {
     pub initial: BTreeMap<String, i64>,
     /// The steps.
     pub steps: Vec<TraceStep>,
+    /// Where each thread stands at the end.
+    pub standing: Vec<Standing>,
+    /// The variables of the violated condition with their values.
+    pub because: Vec<(String, i64)>,
+}
+
+/// Where a thread stands at the end of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It has not taken a step.
+    AtStart,
+    /// It has ended.
+    Ended,
+    /// Before what stands here.
+    Before(Span),
+}
+
+/// What others can see of a step, or what it sees of others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A cell of shared memory is read.
+    Read {
+        /// Its name.
+        cell: String,
+        /// What is read.
+        value: i64,
+        /// Whether it comes from the thread's own buffer.
+        own: bool,
+    },
+    /// A cell of shared memory, or of the buffer in front of it, is written.
+    Write {
+        /// Its name.
+        cell: String,
+        /// What is written.
+        value: i64,
+        /// Whether it waits in a buffer first.
+        buffered: bool,
+    },
+    /// A fence.
+    Fence,
+    /// Something else that the step's text says: a remote operation, a flush.
+    Other,
 }
 
 /// One step of a [`Trace`].
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TraceStep {
     /// Column: index into [`Trace::threads`].
     pub thread: usize,
@@ -271,6 +318,13 @@ pub struct TraceStep {
     pub span: Span,
     /// The step in words, with the values: `r = x (1)`.
     pub text: String,
+    /// What it does to shared memory; nothing for steps that touch the thread's own
+    /// variables only.
+    pub events: Vec<Event>,
+    /// What became this atomic block, if it is one.
+    pub block: Option<AtomicKind>,
+    /// Whether an assertion fails in it.
+    pub failed: bool,
     /// All of memory after the step.
     pub memory: BTreeMap<String, i64>,
     /// The thread's locals after the step, temporaries left out.

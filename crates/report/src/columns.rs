@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use palisade_program::{Source, Trace, TraceStep, UNINITIALISED};
+use palisade_program::{AtomicKind, Event, Names, Source, Standing, Trace, TraceStep};
 
 use crate::style::{Ink, Style};
 use crate::wrap::{width, wrap};
@@ -26,8 +26,30 @@ const GAP: usize = 2;
 /// No column is squeezed below this.
 const NARROWEST: usize = 12;
 
-/// One line of a cell with its colour.
-type Line = (String, Option<Ink>);
+/// No column of memory or buffers is squeezed below its longest word, up to this.
+const LONGEST_WORD: usize = 24;
+
+/// What goes on in the next line is moved to the right.
+const INDENT: usize = 2;
+
+/// One line of a cell.
+#[derive(Clone, Default)]
+struct Line {
+    text: String,
+    ink: Option<Ink>,
+    /// Whether it is cut at the end of the cell instead of going on in the next line.
+    cut: bool,
+}
+
+impl Line {
+    fn new(text: String, ink: Option<Ink>) -> Self {
+        Self {
+            text,
+            ink,
+            cut: false,
+        }
+    }
+}
 
 /// One row of the table: a cell per column, each of some lines.
 type Row = Vec<Vec<Line>>;
@@ -38,21 +60,169 @@ type Memory = BTreeMap<String, i64>;
 /// Entries of buffers by the buffer's name.
 type Buffers = BTreeMap<String, Vec<String>>;
 
-/// The trace as text of about `cells` terminal cells a line (more when there
-/// are too many threads for that), every line ended by a line break.
-pub fn render(trace: &Trace, source: &Source, style: Style, cells: usize) -> String {
-    let columns = Columns::new(trace);
-    let rows = columns.rows(trace, source);
-    let widths = fit(
-        &natural_widths(&columns.heads, &rows),
-        columns.threads,
-        cells,
-    );
-    let mut text = head_line(&columns.heads, &widths, style);
-    for row in &rows {
-        push_row(&mut text, row, &widths, style);
+/// Which steps are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// Those that touch shared memory, each as one event, and the one that fails.
+    Events,
+    /// All of them.
+    Full,
+}
+
+impl Detail {
+    /// What is shown unless something else is asked for: events of programs with functions,
+    /// which have many steps of their own between them.
+    pub fn usual(names: &Names) -> Self {
+        if names.functions.is_empty() {
+            Self::Full
+        } else {
+            Self::Events
+        }
     }
-    text
+}
+
+/// How traces are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The text that the trace speaks of.
+    pub source: &'a Source,
+    /// What things are called.
+    pub names: &'a Names,
+    /// Which steps.
+    pub detail: Detail,
+    /// Colours.
+    pub style: Style,
+    /// Terminal cells a line, about: more when there are too many threads for that.
+    pub width: usize,
+}
+
+impl View<'_> {
+    /// The trace as text, every line ended by a line break.
+    pub fn render(&self, trace: &Trace) -> String {
+        let columns = Columns::new(self, trace);
+        let rows = columns.rows();
+        let natural = natural_widths(&columns.heads, &rows);
+        let least = least_widths(&rows, columns.threads);
+        let widths = fit(&natural, &least, columns.threads, self.width);
+        let mut text = head_line(&columns.heads, &widths, self.style);
+        for row in &rows {
+            push_row(&mut text, row, &widths, self.style);
+        }
+        text
+    }
+
+    /// Who stands where at the end, and the values that the violated condition names.
+    pub fn ending(&self, trace: &Trace) -> Option<String> {
+        let stands = |(name, at): (&String, &Standing)| match at {
+            Standing::AtStart => format!("{name} has not begun"),
+            Standing::Ended => format!("{name} has ended"),
+            Standing::Before(span) => {
+                let line = self.source.position(span.start).line;
+                match self.names.function_at(*span) {
+                    Some(function) => format!("{name} is at line {line} in {function}"),
+                    None => format!("{name} is at line {line}"),
+                }
+            }
+        };
+        let all = trace.threads.iter().zip(&trace.standing).map(stands);
+        let all = all.collect::<Vec<_>>().join(", ");
+        let values = trace.because.iter();
+        let values: Vec<String> = values.map(|(name, v)| format!("{name} is {v}")).collect();
+        match (all.is_empty(), values.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(format!("at the end {all}")),
+            (false, false) => Some(format!("at the end {}; {all}", values.join(", "))),
+        }
+    }
+
+    pub(crate) fn is_shown(&self, step: &TraceStep) -> bool {
+        if self.detail == Detail::Full || step.failed {
+            return true;
+        }
+        // Threads begin and end where their function does.
+        let mut functions = self.names.functions.iter();
+        let whole = functions.any(|(_, span)| span.start == step.span.start);
+        !step.events.is_empty() && !(self.only_made_up(step) && (whole || step.by_memory))
+    }
+
+    /// What the step does to shared memory, in a few words.
+    pub(crate) fn event(&self, step: &TraceStep, because: &[(String, i64)]) -> String {
+        let events: Vec<&Event> = step.events.iter().collect();
+        let word = |event: &Event| match event {
+            Event::Read { cell, value, own } => {
+                let own = if *own { " (own store)" } else { "" };
+                format!("{cell} is {}{own}", self.names.value(cell, *value))
+            }
+            Event::Write { cell, value, .. } => {
+                format!("{cell} = {}", self.names.value(cell, *value))
+            }
+            Event::Fence => "fence".to_owned(),
+            Event::Other => step.text.clone(),
+        };
+        let from_to = |cell: &str, old: i64, new: i64| {
+            let [old, new] = [old, new].map(|value| self.names.value(cell, value));
+            format!("{cell}: {old} -> {new}")
+        };
+        let mut text = match (step.block, events.as_slice()) {
+            (_, _) if self.only_made_up(step) => String::new(),
+            (
+                Some(AtomicKind::Cas),
+                [
+                    Event::Read { cell, value, .. },
+                    Event::Write {
+                        cell: to,
+                        value: new,
+                        ..
+                    },
+                ],
+            ) if cell == to => format!("cas succeeds, {}", from_to(cell, *value, *new)),
+            (Some(AtomicKind::Cas), [Event::Read { cell, value, .. }]) => {
+                format!("cas fails, {cell} is {}", self.names.value(cell, *value))
+            }
+            (
+                Some(AtomicKind::Xchg | AtomicKind::FetchAdd),
+                [
+                    Event::Read { cell, value, .. },
+                    Event::Write {
+                        cell: to,
+                        value: new,
+                        ..
+                    },
+                ],
+            ) if cell == to => from_to(cell, *value, *new),
+            (Some(AtomicKind::Lock), [Event::Read { cell, .. }, Event::Write { .. }]) => {
+                format!("locks {cell}")
+            }
+            (Some(AtomicKind::Unlock), [.., Event::Write { cell, .. }]) => {
+                format!("unlocks {cell}")
+            }
+            (None, [one]) => word(one),
+            (Some(_), events) => {
+                let words: Vec<String> = events.iter().map(|event| word(event)).collect();
+                words.join("; ")
+            }
+            (None, _) => String::new(),
+        };
+        if step.failed {
+            let values: Vec<String> = because.iter().map(|(n, v)| format!("{n} is {v}")).collect();
+            if !text.is_empty() {
+                text.push_str("; ");
+            }
+            text.push_str("fails");
+            if !values.is_empty() {
+                text.push_str(": ");
+                text.push_str(&values.join(", "));
+            }
+        }
+        text
+    }
+
+    fn only_made_up(&self, step: &TraceStep) -> bool {
+        step.events.iter().all(|event| match event {
+            Event::Read { cell, .. } | Event::Write { cell, .. } => self.names.is_made_up(cell),
+            Event::Fence | Event::Other => false,
+        })
+    }
 }
 
 /// How often another thread takes over; steps of the memory system count for
@@ -68,14 +238,18 @@ pub fn context_switches(trace: &Trace) -> usize {
 }
 
 /// Which columns there are.
-struct Columns {
+struct Columns<'a> {
+    view: &'a View<'a>,
+    trace: &'a Trace,
+    /// The steps that are shown.
+    steps: Vec<&'a TraceStep>,
     heads: Vec<String>,
     threads: usize,
     has_buffers: bool,
 }
 
-impl Columns {
-    fn new(trace: &Trace) -> Self {
+impl<'a> Columns<'a> {
+    fn new(view: &'a View<'a>, trace: &'a Trace) -> Self {
         let has_buffers = trace.steps.iter().any(|step| !step.buffers.is_empty());
         let mut heads = trace.threads.clone();
         heads.push("memory".into());
@@ -83,27 +257,55 @@ impl Columns {
             heads.push("buffers".into());
         }
         Self {
+            view,
+            trace,
+            steps: trace.steps.iter().filter(|s| view.is_shown(s)).collect(),
             heads,
             threads: trace.threads.len(),
             has_buffers,
         }
     }
 
-    fn rows(&self, trace: &Trace, source: &Source) -> Vec<Row> {
+    /// Memory at the start: all of it, or what is accessed.
+    fn initial(&self) -> Memory {
+        let accessed = |cell: &str| {
+            let mut events = self.steps.iter().flat_map(|step| &step.events);
+            events.any(|event| match event {
+                Event::Read { cell: of, .. } | Event::Write { cell: of, .. } => of == cell,
+                Event::Fence => false,
+                Event::Other => true,
+            })
+        };
+        let all = self.trace.initial.iter();
+        all.filter(|(cell, _)| match self.view.detail {
+            Detail::Full => true,
+            Detail::Events => accessed(cell) && !self.view.names.is_made_up(cell),
+        })
+        .map(|(cell, value)| (cell.clone(), *value))
+        .collect()
+    }
+
+    fn rows(&self) -> Vec<Row> {
         let no_buffers = Buffers::new();
-        let mut memory = &trace.initial;
+        let mut memory = &self.trace.initial;
         let mut buffers = &no_buffers;
         let mut previous: Option<&TraceStep> = None;
+        let mut functions: Vec<Option<&str>> = vec![None; self.threads];
         let mut first = self.empty_row();
-        first[self.threads] = memory_lines(&Memory::new(), memory);
+        first[self.threads] = self.memory_lines(&Memory::new(), &self.initial());
         let mut rows = vec![first];
-        for step in &trace.steps {
-            let repeats = previous.is_some_and(|p| same_place(p, step, source));
+        for step in &self.steps {
+            let repeats = previous.is_some_and(|p| same_place(p, step, self.view.source));
             let mut row = self.empty_row();
             if step.thread < self.threads {
-                row[step.thread] = step_lines(step, source, repeats);
+                let function = self.view.names.function_at(step.span);
+                let enters = !step.by_memory && functions[step.thread] != function;
+                if enters {
+                    functions[step.thread] = function;
+                }
+                row[step.thread] = self.step_lines(step, repeats && !enters, enters);
             }
-            row[self.threads] = memory_lines(memory, &step.memory);
+            row[self.threads] = self.memory_lines(memory, &step.memory);
             if self.has_buffers {
                 row[self.threads + 1] = buffer_lines(buffers, &step.buffers);
             }
@@ -118,6 +320,73 @@ impl Columns {
     fn empty_row(&self) -> Row {
         vec![Vec::new(); self.heads.len()]
     }
+
+    /// The source line, and under it what the step does unless it says the same.
+    fn step_lines(&self, step: &TraceStep, repeats: bool, enters: bool) -> Vec<Line> {
+        if step.by_memory {
+            return vec![Line::new(format!("~ {}", step.text), Some(Ink::Faint))];
+        }
+        let brief = self.view.detail == Detail::Events;
+        let mut lines = Vec::new();
+        let function = self.view.names.function_at(step.span);
+        if let Some(function) = function.filter(|_| enters && brief) {
+            lines.push(Line::new(format!("{function}:"), Some(Ink::Strong)));
+        }
+        let source = self.view.source;
+        let start = step.span.start;
+        let number = format!("{} | ", source.position(start).line);
+        let file = source.file_at(start);
+        let place = if file == source.name() {
+            number.clone()
+        } else {
+            // The whole name is in the document; columns are narrow.
+            format!("{}:{number}", file.rsplit('/').next().unwrap_or(file))
+        };
+        let whole = without_comment(source.line_at(start).trim());
+        // Of a long line that part which the step is about.
+        let part = source.slice(step.span);
+        let room = self.view.width / (self.threads + 2);
+        let code = if brief && width(whole) > room && !part.is_empty() {
+            part.lines().next().unwrap_or(part)
+        } else {
+            whole
+        };
+        if !repeats {
+            lines.push(Line {
+                text: format!("{place}{code}"),
+                ink: None,
+                cut: brief,
+            });
+        }
+        let detail = if brief {
+            Cow::Owned(self.view.event(step, &self.trace.because))
+        } else {
+            without_temporary(&step.text)
+        };
+        // Which way control goes is seen by the next line; the test of a temporary
+        // would be a riddle.
+        let is_riddle = detail.starts_with("assume(") && detail.contains('$');
+        if !detail.is_empty() && !is_riddle && (repeats || !says_the_same(code, &detail)) {
+            let indent = " ".repeat(width(&number));
+            lines.push(Line::new(format!("{indent}{detail}"), Some(Ink::Faint)));
+        }
+        lines
+    }
+
+    fn memory_lines(&self, before: &Memory, after: &Memory) -> Vec<Line> {
+        let names = self.view.names;
+        let hidden = |cell: &str| self.view.detail == Detail::Events && names.is_made_up(cell);
+        let changed: Vec<String> = after
+            .iter()
+            .filter(|(name, value)| before.get(*name) != Some(value) && !hidden(name))
+            .map(|(name, value)| format!("{name}={}", names.value(name, *value)))
+            .collect();
+        if changed.is_empty() {
+            Vec::new()
+        } else {
+            vec![Line::new(changed.join(" "), None)]
+        }
+    }
 }
 
 /// Whether the second step goes on at the line of the first, so that the
@@ -131,37 +400,6 @@ fn same_place(first: &TraceStep, second: &TraceStep, source: &Source) -> bool {
         && !first.by_memory
         && !second.by_memory
         && line(first) == line(second)
-}
-
-/// The source line, and under it what the step does unless it says the same.
-fn step_lines(step: &TraceStep, source: &Source, repeats: bool) -> Vec<Line> {
-    if step.by_memory {
-        return vec![(format!("~ {}", step.text), Some(Ink::Faint))];
-    }
-    let start = step.span.start;
-    let line = source.position(start).line;
-    let file = source.file_at(start);
-    let number = format!("{line} | ");
-    let place = if file == source.name() {
-        number.clone()
-    } else {
-        // The whole name is in the document; columns are narrow.
-        format!("{}:{number}", file.rsplit('/').next().unwrap_or(file))
-    };
-    let code = without_comment(source.line_at(start).trim());
-    let mut lines = Vec::new();
-    if !repeats {
-        lines.push((format!("{place}{code}"), None));
-    }
-    let detail = without_temporary(&step.text);
-    // Which way control goes is seen by the next line; the test of a temporary
-    // would be a riddle.
-    let is_riddle = detail.starts_with("assume(") && detail.contains('$');
-    if !is_riddle && (repeats || !says_the_same(code, &detail)) {
-        let indent = " ".repeat(width(&number));
-        lines.push((format!("{indent}{detail}"), Some(Ink::Faint)));
-    }
-    lines
 }
 
 /// Without the temporaries of the front end, which mean nothing to people:
@@ -201,22 +439,6 @@ fn says_the_same(code: &str, step: &str) -> bool {
     bare(code) == bare(step)
 }
 
-fn memory_lines(before: &Memory, after: &Memory) -> Vec<Line> {
-    let changed: Vec<String> = after
-        .iter()
-        .filter(|(name, value)| before.get(*name) != Some(value))
-        .map(|(name, value)| match *value {
-            UNINITIALISED => format!("{name}=?"),
-            value => format!("{name}={value}"),
-        })
-        .collect();
-    if changed.is_empty() {
-        Vec::new()
-    } else {
-        vec![(changed.join(" "), None)]
-    }
-}
-
 /// A line per buffer that has changed; `-` for one that is empty now.
 fn buffer_lines(before: &Buffers, after: &Buffers) -> Vec<Line> {
     let emptied = before
@@ -230,14 +452,14 @@ fn buffer_lines(before: &Buffers, after: &Buffers) -> Vec<Line> {
     let mut all: Vec<(&String, String)> = emptied.chain(changed).collect();
     all.sort();
     all.into_iter()
-        .map(|(name, entries)| (format!("{name}: {entries}"), None))
+        .map(|(name, entries)| Line::new(format!("{name}: {entries}"), None))
         .collect()
 }
 
 fn natural_widths(heads: &[String], rows: &[Row]) -> Vec<usize> {
     let widest = |(column, head): (usize, &String)| {
         rows.iter()
-            .flat_map(|row| row[column].iter().map(|(text, _)| width(text)))
+            .flat_map(|row| row[column].iter().map(|line| width(&line.text)))
             .chain([width(head)])
             .max()
             .unwrap_or(0)
@@ -245,9 +467,24 @@ fn natural_widths(heads: &[String], rows: &[Row]) -> Vec<usize> {
     heads.iter().enumerate().map(widest).collect()
 }
 
+/// What no column is narrower than: those of memory and buffers keep their words whole.
+fn least_widths(rows: &[Row], threads: usize) -> Vec<usize> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let longest = |column: usize| {
+        let lines = rows.iter().flat_map(|row| &row[column]);
+        let words = lines.flat_map(|line| line.text.split(' ')).map(width);
+        words.max().unwrap_or(0).min(LONGEST_WORD) + INDENT
+    };
+    let least = |column: usize| {
+        let words = if column < threads { 0 } else { longest(column) };
+        NARROWEST.max(words)
+    };
+    (0..columns).map(least).collect()
+}
+
 /// Narrows columns until all fit into `cells`: first memory and buffers, whose
 /// entries break well, then the threads; the widest first.
-fn fit(natural: &[usize], threads: usize, cells: usize) -> Vec<usize> {
+fn fit(natural: &[usize], least: &[usize], threads: usize, cells: usize) -> Vec<usize> {
     let available = cells.saturating_sub(GAP * natural.len());
     let mut widths = natural.to_vec();
     for part in [threads..natural.len(), 0..natural.len()] {
@@ -256,7 +493,7 @@ fn fit(natural: &[usize], threads: usize, cells: usize) -> Vec<usize> {
         while cap > NARROWEST && widths.iter().sum::<usize>() > available {
             cap -= 1;
             for column in part.clone() {
-                widths[column] = widths[column].min(cap);
+                widths[column] = widths[column].min(cap.max(least[column]));
             }
         }
     }
@@ -267,7 +504,7 @@ fn head_line(heads: &[String], widths: &[usize], style: Style) -> String {
     let mut text = String::new();
     let cells: Row = heads
         .iter()
-        .map(|head| vec![(head.clone(), Some(Ink::Strong))])
+        .map(|head| vec![Line::new(head.clone(), Some(Ink::Strong))])
         .collect();
     push_row(&mut text, &cells, widths, style);
     let rule = widths.iter().sum::<usize>() + GAP * widths.len();
@@ -289,30 +526,54 @@ fn push_row(text: &mut String, row: &[Vec<Line>], widths: &[usize], style: Style
 }
 
 fn break_cell(cell: &[Line], cells: usize) -> Vec<Line> {
-    cell.iter()
-        .flat_map(|(text, ink)| {
-            // Code goes on under itself, behind the line number.
-            let lead = text.len() - text.trim_start().len();
-            let number = text.find(" | ").map_or(0, |at| at + 3);
-            let indent = lead.max(number) + 2;
-            let lines = wrap(text, cells, indent);
-            lines.into_iter().map(|line| (line, *ink))
-        })
-        .collect()
+    let broken = |line: &Line| {
+        if line.cut {
+            let text = cut(&line.text, cells);
+            return vec![Line {
+                text,
+                ..line.clone()
+            }];
+        }
+        // Code goes on under itself, behind the line number.
+        let text = &line.text;
+        let lead = text.len() - text.trim_start().len();
+        let number = text.find(" | ").map_or(0, |at| at + 3);
+        let lines = wrap(text, cells, lead.max(number) + INDENT);
+        let lines = lines.into_iter();
+        lines.map(|text| Line::new(text, line.ink)).collect()
+    };
+    cell.iter().flat_map(broken).collect()
+}
+
+/// The beginning of a text that fits into so many terminal cells.
+fn cut(text: &str, cells: usize) -> String {
+    if width(text) <= cells {
+        return text.to_owned();
+    }
+    let mut all = String::new();
+    for c in text.chars() {
+        if width(&all) + 2 > cells {
+            break;
+        }
+        all.push(c);
+    }
+    all.truncate(all.trim_end().len());
+    all.push('…');
+    all
 }
 
 fn push_line(text: &mut String, row: &[Vec<Line>], index: usize, widths: &[usize], style: Style) {
     // Blanks are held back so that no line ends in them.
     let mut blanks = GAP;
     for (cell, &cells) in row.iter().zip(widths) {
-        match cell.get(index).filter(|(content, _)| !content.is_empty()) {
-            Some((content, ink)) => {
+        match cell.get(index).filter(|line| !line.text.is_empty()) {
+            Some(line) => {
                 text.push_str(&" ".repeat(blanks));
-                match ink {
-                    Some(ink) => text.push_str(&style.paint(*ink, content)),
-                    None => text.push_str(content),
+                match line.ink {
+                    Some(ink) => text.push_str(&style.paint(ink, &line.text)),
+                    None => text.push_str(&line.text),
                 }
-                blanks = cells.saturating_sub(width(content)) + GAP;
+                blanks = cells.saturating_sub(width(&line.text)) + GAP;
             }
             None => blanks += cells + GAP,
         }

@@ -2,10 +2,11 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
-use palisade_program::{Source, Trace, TraceStep, Verdict};
+use palisade_program::{Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::html::Page;
 use crate::verdict;
 
 /// The version of the keys below.
@@ -70,6 +71,9 @@ pub struct Document {
     pub options: Option<Value>,
     /// What it cost.
     pub stats: Option<Stats>,
+    /// What a page shows beside all this.
+    #[serde(skip)]
+    pub page: Option<Box<Page>>,
 }
 
 /// One error or warning about an input.
@@ -171,10 +175,28 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
         "column": place.column,
         "actor": if step.by_memory { "memory" } else { "thread" },
         "step": step.text,
+        "events": step.events.iter().map(event_value).collect::<Vec<_>>(),
         "memory": step.memory,
         "locals": step.locals,
         "buffers": step.buffers,
     })
+}
+
+fn event_value(event: &Event) -> Value {
+    match event {
+        Event::Read { cell, value, own } => {
+            json!({ "kind": "read", "cell": cell, "value": value, "own": own })
+        }
+        Event::Write {
+            cell,
+            value,
+            buffered,
+        } => {
+            json!({ "kind": "write", "cell": cell, "value": value, "buffered": buffered })
+        }
+        Event::Fence => json!({ "kind": "fence" }),
+        Event::Other => json!({ "kind": "other" }),
+    }
 }
 
 /// Leaves keys out that do not apply.

@@ -14,6 +14,9 @@
 //! | [`graph`] | a drawable graph, and the one of a thread's control flow |
 //! | [`listing`] | the program as text, location by location |
 //! | [`litmus`] | results of litmus tests in herd's form |
+//! | [`suite`] | results of `palisade test`: table, JUnit, SARIF |
+//! | [`execution`] | a run's reads and writes with po, rf, co, fr |
+//! | [`html`] | a result as one page for a browser |
 //! | [`dot`] | a graph in Graphviz's language |
 //! | `layout` | a graph's nodes and edges placed in layers |
 //! | [`svg`] | a placed graph as a picture |
@@ -21,12 +24,15 @@
 pub mod columns;
 mod document;
 pub mod dot;
+pub mod execution;
 pub mod finals;
 pub mod graph;
+pub mod html;
 mod layout;
 pub mod listing;
 pub mod litmus;
 mod style;
+pub mod suite;
 pub mod svg;
 pub mod usage;
 pub mod verdict;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use palisade_program::{
     AssertKind, BinOp, Broken, CfgBuilder, Count, Expr, Global, Init, Label, Local, LocalAtom,
-    LocalId, Origin, Place, Program, Property, PropertyKind, Role, Source, Span, Step, Template,
-    Trace, TraceStep, Unknown, Verdict, Violation,
+    LocalId, Names, Origin, Place, Program, Property, PropertyKind, Role, Source, Span, Step,
+    Template, Trace, TraceStep, Unknown, Verdict, Violation,
 };
-use palisade_report::{Document, Stats, Style, columns, dot, graph, listing, svg, verdict};
+use palisade_report::columns::{self, Detail, View};
+use palisade_report::{Document, Stats, Style, dot, graph, listing, svg, verdict};
 
 const STORE_BUFFERING: &str = "\
 shared x, y;
@@ -32,6 +33,17 @@ fn source() -> Source {
     Source::new("sb.pal", STORE_BUFFERING)
 }
 
+fn view(source: &Source, style: Style, width: usize) -> View<'_> {
+    static NAMES: std::sync::LazyLock<Names> = std::sync::LazyLock::new(Names::default);
+    View {
+        source,
+        names: &NAMES,
+        detail: Detail::Full,
+        style,
+        width,
+    }
+}
+
 /// The span of a piece of the program.
 fn at(piece: &str) -> Span {
     let start = STORE_BUFFERING.find(piece).expect("part of the program");
@@ -52,12 +64,11 @@ fn store_buffering() -> Trace {
     let memory = |x, y| BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y)]);
     let step = |thread, span, text: &str, memory, buffers| TraceStep {
         thread,
-        by_memory: false,
         span,
         text: text.into(),
         memory,
-        locals: BTreeMap::new(),
         buffers,
+        ..TraceStep::default()
     };
     let (x1, y1): (&[&str], &[&str]) = (&["x = 1"], &["y = 1"]);
     let update = TraceStep {
@@ -93,6 +104,7 @@ fn store_buffering() -> Trace {
             step(1, at("x == 0"), "$1 = x (0)", memory(0, 0), buffers(x1, y1)),
             update,
         ],
+        ..Trace::default()
     }
 }
 
@@ -108,21 +120,21 @@ fn violation() -> Verdict {
 #[test]
 fn trace_in_columns() {
     let trace = store_buffering();
-    insta::assert_snapshot!(columns::render(&trace, &source(), Style::PLAIN, 100));
+    insta::assert_snapshot!(view(&source(), Style::PLAIN, 100).render(&trace));
     assert_eq!(columns::context_switches(&trace), 1);
 }
 
 #[test]
 fn trace_in_a_narrow_terminal_wraps() {
-    let text = columns::render(&store_buffering(), &source(), Style::PLAIN, 62);
+    let text = view(&source(), Style::PLAIN, 62).render(&store_buffering());
     assert!(text.lines().all(|line| line.len() <= 62), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn trace_in_colour_says_the_same() {
-    let plain = columns::render(&store_buffering(), &source(), Style::PLAIN, 100);
-    let coloured = columns::render(&store_buffering(), &source(), Style::COLOURED, 100);
+    let plain = view(&source(), Style::PLAIN, 100).render(&store_buffering());
+    let coloured = view(&source(), Style::COLOURED, 100).render(&store_buffering());
     assert_ne!(plain, coloured);
     let mut stripped = String::new();
     let mut rest = coloured.as_str();
@@ -225,6 +237,7 @@ fn small_program() -> Program {
                 loc: new[cs.index()].expect("reachable"),
                 span: at("cs"),
             }],
+            life: palisade_program::Life::default(),
             span: at("thread"),
         }],
         properties: vec![Property {

@@ -96,6 +96,8 @@ pub enum Weak {
     /// There is a violation where the program does not wait for its threads, and none was
     /// found where it does.
     Joins,
+    /// Views of a few threads cannot show that all of them are never blocked.
+    Deadlocks,
     /// The solver gave up.
     Solver(String),
     /// An integer of the proof left its range.
@@ -130,6 +132,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Deadlocks => f.write_str(
+                "that any number of threads never deadlocks is not shown; fix their number",
             ),
             Self::Solver(why) => f.write_str(why),
             Self::Overflow => Overflow.fmt(f),
@@ -331,6 +336,8 @@ pub struct Report {
     pub predicates: Vec<String>,
     /// Where refinement got stuck, and other remarks.
     pub notes: Vec<String>,
+    /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
+    pub deadlock: Option<Box<Violation>>,
     /// Counters.
     pub stats: Stats,
     /// What was tried, in order.
@@ -350,6 +357,7 @@ impl Report {
             certificate: None,
             predicates: Vec::new(),
             notes: Vec::new(),
+            deadlock: None,
             stats: Stats::default(),
             attempts: Vec::new(),
             chosen: Chosen::new(),

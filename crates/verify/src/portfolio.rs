@@ -130,6 +130,12 @@ pub(crate) const NEAR: i64 = 5;
 /// Most values of a declared range that are listed.
 pub(crate) const FEW_VALUES: i64 = 32;
 
+// ---- deadlocks ----
+
+/// Steps on paths through one atomic block at most, and values of one choice in it.
+pub(crate) const BLOCK_PATHS: usize = 2_000;
+pub(crate) const BLOCK_CHOICES: i64 = 4;
+
 // ---- any number of threads ----
 
 /// Copies of a template from which on a proof for every number is tried first: with

@@ -212,6 +212,7 @@ impl Schedule<'_> {
         let Progress { record, attempts } = progress;
         let mut report = Report {
             attempts,
+            deadlock: record.deadlock,
             notes: record.notes,
             predicates: record.predicates,
             stats: record.stats,
@@ -223,6 +224,7 @@ impl Schedule<'_> {
         let gap = match decided {
             Ok(Confirmed::Run(violation, witness)) => {
                 report.verdict = Verdict::Violated(violation);
+                report.deadlock = None;
                 report.witness = Some(witness);
                 None
             }

@@ -50,6 +50,7 @@ pub(crate) fn thread(
         locals: locals.iter().map(|l| local_var(l)).collect(),
         cfg: graph(locs, code),
         labels: Vec::new(),
+        life: palisade_program::Life::default(),
         span: Span::default(),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, ModelArg, PreprocessorArgs, SetsArg};
+use super::{CommonArgs, ModelArg, PreprocessorArgs, SetsArg, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade fence`.
@@ -14,7 +14,7 @@ pub(crate) struct FenceArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
     /// The memory model: tso or pso for fences, rma for flushes
-    #[arg(long, value_enum)]
+    #[arg(short, long, value_enum, ignore_case = true)]
     pub(crate) model: ModelArg,
     /// Print the fences as a unified diff of the source
     #[arg(long, help_heading = "Output")]
@@ -69,6 +69,9 @@ pub(crate) struct FenceArgs {
     pub(crate) ranks: Option<u32>,
     #[command(flatten)]
     pub(crate) preprocessor: PreprocessorArgs,
+    /// Steps of a trace that are shown [default: events for C, full for others]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -8,7 +8,7 @@ use palisade_program::Domain;
 use palisade_verify::Threads;
 
 use super::values::{parse_range, threads};
-use super::{CommonArgs, ModelArg};
+use super::{CommonArgs, ModelArg, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade explore`.
@@ -18,7 +18,7 @@ pub(crate) struct ExploreArgs {
     /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
     /// What else counts as a violation
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -27,7 +27,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long = "final", help_heading = "Output")]
     pub(crate) finals: bool,
     /// Print what the search cost
-    #[arg(long, help_heading = "Output")]
+    #[arg(short = 'v', long, help_heading = "Output")]
     pub(crate) stats: bool,
     /// Stores that each buffer may hold; a run that needs more makes the verdict unknown
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -49,10 +49,13 @@ pub(crate) struct ExploreArgs {
     #[arg(long, help_heading = "Search")]
     pub(crate) no_symmetry: bool,
     /// Threads that search [default: the machine's]
-    #[arg(long, value_name = "N", help_heading = "Search")]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Search")]
     pub(crate) workers: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    /// Steps of a trace that are shown [default: events for C, full for others]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -102,6 +105,28 @@ pub(crate) struct PreprocessorArgs {
     pub(crate) more: Vec<PathBuf>,
 }
 
+impl PreprocessorArgs {
+    /// The options as on a command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let paths = |flag: &str, paths: &[PathBuf]| -> Vec<String> {
+            let words = paths.iter().map(|p| format!("{flag}{}", p.display()));
+            words.collect()
+        };
+        let names = |flag: &str, names: &[String]| -> Vec<String> {
+            names.iter().map(|name| format!("{flag}{name}")).collect()
+        };
+        let standard = self.std.iter().map(|name| format!("--std={name}"));
+        [
+            paths("-I", &self.folders),
+            names("-D", &self.defines),
+            names("-U", &self.undefines),
+            paths("--include=", &self.include),
+            standard.collect(),
+        ]
+        .concat()
+    }
+}
+
 impl From<&PreprocessorArgs> for palisade_frontend::c::Preprocessor {
     fn from(args: &PreprocessorArgs) -> Self {
         Self {
@@ -148,7 +173,7 @@ pub(crate) struct VerifyArgs {
     /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = ModelArg::Sc)]
+    #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
     /// What else counts as a violation (C programs)
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "C programs")]
@@ -157,7 +182,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) certificate: Option<PathBuf>,
     /// Print what was tried, in order, with time and outcome
-    #[arg(long, help_heading = "Output")]
+    #[arg(short = 'v', long, help_heading = "Output")]
     pub(crate) explain: bool,
     /// Print what it cost
     #[arg(long, help_heading = "Output")]
@@ -235,6 +260,9 @@ pub(crate) struct VerifyArgs {
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    /// Steps of a trace that are shown [default: events for C, full for others]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -256,7 +284,7 @@ pub(crate) struct ReduceArgs {
     /// The program (.pal, .rmm); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model
-    #[arg(long, value_enum)]
+    #[arg(short, long, value_enum, ignore_case = true)]
     pub(crate) model: ModelArg,
     /// Cells of the store buffers: `bounded:K`, or `bounded:K,x=2,y=1` with other
     /// sizes for some variables (PSO), or `abstract:K`
@@ -348,7 +376,7 @@ pub(crate) enum ExtrapolateArg {
 /// What else counts as a violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum CheckArg {
-    /// No thread can move although not all have ended (`explore`, not for C)
+    /// No thread can ever move again, and some are waiting
     Deadlock,
     /// Signed overflow in C programs
     Overflow,

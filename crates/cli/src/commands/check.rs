@@ -9,16 +9,25 @@ use palisade_boolean::resolve::resolve;
 use palisade_boolean::{BpError, parse};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_logic::Limits;
-use palisade_program::Verdict;
-use palisade_report::{Document, Ink, Outcome, Stats, columns, verdict};
+use palisade_program::{Names, Verdict};
+use palisade_report::columns::{Detail, View};
+use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::Threads;
 
 use crate::CommandResult;
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::input;
+use crate::kind::Kind;
 
 pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
+    if let Some(kind) = Kind::of(&args.file).filter(|kind| *kind != Kind::Boolean) {
+        anyhow::bail!(
+            "{} is no Boolean program\n  help: use palisade {}",
+            args.file.display(),
+            kind.command()
+        );
+    }
     let source = input::read(&args.file)?;
     let resolved = match parse(source.text()).and_then(|program| resolve(&program)) {
         Ok(resolved) => resolved,
@@ -55,7 +64,14 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     let verdict = context.limits.explain(found.verdict);
     let mut text = verdict::line(&verdict, &source, context.style);
     if let Verdict::Violated(violation) = &verdict {
-        let table = columns::render(&violation.trace, &source, context.style, context.width);
+        let view = View {
+            source: &source,
+            names: &Names::default(),
+            detail: Detail::Full,
+            style: context.style,
+            width: context.width,
+        };
+        let table = view.render(&violation.trace);
         let steps = violation.trace.steps.len();
         // Writing to a string does not fail.
         let _ = write!(text, "\n{table}\n{steps} steps\n");

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
-use palisade_program::{Domain, Model, Program, Trace, Unknown, Verdict};
+use palisade_program::{Domain, Model, Program, Unknown, Verdict, Violation};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
-use crate::shown::shown_trace;
+use crate::shown::{self, shown_trace, trace_of};
 use crate::uninitialised;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
@@ -23,10 +24,11 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         Some(task) => task.load(context)?,
         None => input::load(context, &args.file)?,
     };
-    let program = match loaded {
+    let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
+    program.deadlock = args.check.contains(&CheckArg::Deadlock);
     let options = options(args, context);
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
         return Ok(outcome);
@@ -34,7 +36,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
-        options: Some(options_value(&options)),
+        options: Some(options_value(&options, program.deadlock)),
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
@@ -53,8 +55,6 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     result.verdict = context.limits.explain(result.verdict);
     if task.is_some() {
         result.verdict = c_task::named(&program, result.verdict);
-        // Threads of C programs that are not started, or that abort, do not end.
-        result.deadlock = None;
     }
     let finals = args
         .finals
@@ -91,9 +91,6 @@ fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
         }
         return Ok(None);
     }
-    if asks(CheckArg::Deadlock) {
-        anyhow::bail!("--check deadlock: unsupported for C programs");
-    }
     let task = Task::new(&args.file, &args.c)?;
     let (overflow, races) = (asks(CheckArg::Overflow), asks(CheckArg::Races));
     Ok(Some(task.checking(overflow, races)))
@@ -112,7 +109,6 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
         cancel: context.limits.cancel.clone(),
         partial_order: !args.no_partial_order,
         symmetry: !args.no_symmetry,
-        check_deadlock: args.check.contains(&CheckArg::Deadlock),
         collect_finals: args.finals,
         workers: args.workers.unwrap_or(defaults.workers),
         ..defaults
@@ -120,7 +116,7 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
 }
 
 /// The limits that the result depends on, for the document.
-fn options_value(options: &Options) -> Value {
+fn options_value(options: &Options, deadlock: bool) -> Value {
     let domain = |d: Domain| json!([d.lo, d.hi]);
     json!({
         "buffer": options.buffer,
@@ -128,7 +124,7 @@ fn options_value(options: &Options) -> Value {
         "any": domain(options.any),
         "copies": options.threads,
         "max_states": options.max_states,
-        "check_deadlock": options.check_deadlock,
+        "check_deadlock": deadlock,
         "partial_order": options.partial_order,
         "symmetry": options.symmetry,
     })
@@ -145,7 +141,7 @@ fn text(
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
     if let Verdict::Violated(violation) = &result.verdict {
-        text.push_str(&shown_trace(context, program, &violation.trace));
+        text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
     if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
         for remedy in result.bounds.iter().filter_map(remedy) {
@@ -153,9 +149,9 @@ fn text(
             let _ = writeln!(text, "  help: {remedy}");
         }
     }
-    if let Some(trace) = unasked_deadlock(result) {
-        text.push_str("note: the program can deadlock (--check deadlock makes this a violation)\n");
-        text.push_str(&shown_trace(context, program, trace));
+    if let Some(deadlock) = unasked_deadlock(result) {
+        let _ = writeln!(text, "note: {}", shown::deadlock(program, deadlock));
+        text.push_str(&shown_trace(context, program, &deadlock.trace, args.trace));
     }
     if let Some(finals) = finals {
         text.push_str(&finals::render(&finals.states));
@@ -189,10 +185,10 @@ const fn remedy(bound: Bound) -> Option<&'static str> {
 }
 
 /// A deadlock that is only worth a note.
-fn unasked_deadlock(result: &Exploration) -> Option<&Trace> {
+fn unasked_deadlock(result: &Exploration) -> Option<&Violation> {
     match result.verdict {
         Verdict::Violated(_) => None,
-        Verdict::Holds | Verdict::Unknown(_) => result.deadlock.as_ref(),
+        Verdict::Holds | Verdict::Unknown(_) => result.deadlock.as_deref(),
     }
 }
 
@@ -250,13 +246,10 @@ impl Finals {
             Verdict::Violated(_) => {
                 let free = Program {
                     properties: Vec::new(),
+                    deadlock: false,
                     ..program.clone()
                 };
-                let options = Options {
-                    check_deadlock: false,
-                    ..options.clone()
-                };
-                rerun = explore(&free, &options);
+                rerun = explore(&free, options);
                 rerun.as_ref().unwrap_or(result)
             }
         };
@@ -298,8 +291,10 @@ fn document(
         }),
         ..heading.with_verdict(&result.verdict, &program.source)
     };
-    if unasked_deadlock(result).is_some() {
-        document.notes.push("the program can deadlock".to_owned());
+    let page = Page::of_program(program, trace_of(&result.verdict));
+    document.page = Some(Box::new(page));
+    if let Some(deadlock) = unasked_deadlock(result) {
+        document.notes.push(shown::deadlock(program, deadlock));
     }
     if let Some(finals) = finals {
         let states = finals.states.iter().cloned();

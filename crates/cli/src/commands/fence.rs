@@ -14,6 +14,7 @@ use palisade::repair::{
 use palisade_fences::cost::Table;
 use palisade_fences::plan::{anchor, side_name};
 use palisade_program::{Gap, Model, Program, Side, Source, Verdict};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ use crate::CommandResult;
 use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
 use crate::progress::{self, Progress};
-use crate::shown::{counted, shown_trace};
+use crate::shown::{counted, shown_trace, trace_of};
 use crate::units::units;
 use crate::{c_task, input, uninitialised};
 
@@ -223,7 +224,12 @@ impl Shown<'_, '_> {
         if let Verdict::Violated(violation) = &self.found.verdict {
             let (one, _) = nouns(self.plan.model);
             let _ = writeln!(text, "the bug exists under sc: no {one} can repair it");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
@@ -231,7 +237,12 @@ impl Shown<'_, '_> {
                 Model::Sc | Model::Tso | Model::Pso => "a full fence",
             };
             let _ = writeln!(text, "a run with {what} at every candidate:");
-            text.push_str(&shown_trace(context, self.program, &violation.trace));
+            text.push_str(&shown_trace(
+                context,
+                self.program,
+                &violation.trace,
+                args.trace,
+            ));
         }
         for (number, placement) in self.found.placements.iter().enumerate() {
             if number > 0 {
@@ -360,6 +371,9 @@ impl Shown<'_, '_> {
             document.alternatives = Some(others);
             document.text = Some(self.diff()).filter(|diff| !diff.is_empty());
         }
+        let mut page = Page::of_program(self.program, trace_of(&self.found.verdict));
+        page.patch.clone_from(&document.text);
+        document.page = Some(Box::new(page));
         for (placement, why) in &self.found.synthesis.undecided {
             let placement = self.plan.describe(placement);
             document

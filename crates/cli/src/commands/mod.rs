@@ -15,6 +15,7 @@ mod reduce;
 mod shape;
 mod show;
 mod svcomp;
+mod test;
 mod verify;
 
 use crate::CommandResult;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Shape(args) => shape::run(&args, context),
         Command::Linearize(args) => linearize::run(&args, context),
         Command::Litmus(args) => litmus::run(&args, context),
+        Command::Test(args) => test::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Abstract(args) => abstract_::run(&args, context),

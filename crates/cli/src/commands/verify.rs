@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
 use palisade_program::{Bound, Count, Program, Unknown, Verdict};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
     Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
@@ -20,7 +21,7 @@ use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::{counted, shown_trace};
+use crate::shown::{self, counted, shown_trace, trace_of};
 use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -29,10 +30,11 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Some(task) => task.load(context)?,
         None => predicates::load(context, &args.file, args.predicates.as_deref())?,
     };
-    let program = match loaded {
+    let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
+    program.deadlock = args.check.contains(&CheckArg::Deadlock);
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
@@ -65,6 +67,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     };
     drop(progress);
     report.verdict = context.limits.explain(report.verdict);
+    if let Some(deadlock) = &report.deadlock {
+        report.notes.push(shown::deadlock(&program, deadlock));
+    }
     if let Some(task) = &task {
         report.verdict = c_task::named(&program, report.verdict);
         report.notes.extend(task.notes(&program, &report.verdict));
@@ -121,14 +126,11 @@ fn asked_for(
 
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
-    if args.check.contains(&CheckArg::Deadlock) {
-        anyhow::bail!("--check deadlock: `verify` does not look for deadlocks; use `explore`");
-    }
     if !c_task::is_c(&args.file) {
         if let Some(second) = args.c.preprocessor.more.first() {
             anyhow::bail!("{}: several files are for C programs", second.display());
         }
-        if !args.check.is_empty() {
+        if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
             anyhow::bail!("--check overflow and races are for C programs");
         }
         return Ok(None);
@@ -222,6 +224,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "refine_transitions": options.transitions,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
+        "check_deadlock": args.check.contains(&CheckArg::Deadlock),
     })
 }
 
@@ -260,7 +263,7 @@ fn text(
         }
         Verdict::Holds => {}
         Verdict::Violated(violation) => {
-            text.push_str(&shown_trace(context, program, &violation.trace));
+            text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
         Verdict::Unknown(why) => {
             for remedy in remedies(why) {
@@ -454,6 +457,12 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         })
     });
     document.attempts = Some(attempts.collect());
+    let mut page = Page::of_program(program, trace_of(&report.verdict));
+    if let (Verdict::Holds, Some(certificate)) = (&report.verdict, &report.certificate) {
+        let text = palisade_certify::print(program, certificate);
+        page.invariant = text.lines().map(str::to_owned).collect();
+    }
+    document.page = Some(Box::new(page));
     document.stats = Some(Stats {
         predicates: Some(stats.predicates as u64),
         iterations: Some(stats.iterations as u64),

@@ -27,6 +27,8 @@ pub(super) struct Function {
     pub(super) params: Vec<(Option<String>, Type)>,
     pub(super) body: Vec<Stmt>,
     pub(super) span: Span,
+    /// All of it, with its body.
+    pub(super) extent: Span,
 }
 
 /// How a variable is stored.

@@ -55,8 +55,8 @@ use std::rc::Rc;
 
 use palisade_program::heap::{self, CommitKind, Edge, Method, Sequential, Specification};
 use palisade_program::{
-    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, LocId, LocalId, Program, Property,
-    PropertyKind, Span, Step, Template,
+    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, Life, LocId, LocalId, Program,
+    Property, PropertyKind, Span, Step, Template,
 };
 
 use crate::code::Code;
@@ -125,6 +125,7 @@ pub fn translate(
         locals: translation.names.locals,
         cfg,
         labels: Vec::new(),
+        life: Life::default(),
         span: Span::default(),
     };
     let never = |never: &heap::Never| Property {

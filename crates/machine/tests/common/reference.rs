@@ -127,7 +127,7 @@ impl Reference<'_> {
                         answer
                             .finals
                             .insert((state.memory.clone(), locals.collect()));
-                    } else {
+                    } else if self.waits(&state) {
                         answer.deadlock = true;
                     }
                 }
@@ -177,6 +177,17 @@ impl Reference<'_> {
                 && t.changes.is_empty()
         };
         state.threads.iter().zip(&self.instances).all(ended)
+    }
+
+    /// Whether a state in which nothing moves is a deadlock: no thread has failed an `assume`,
+    /// the programs of this test having no other way to be over.
+    fn waits(&self, state: &State) -> bool {
+        let failed = |(t, i): (&Thread, &Instance)| {
+            let cfg = &self.program.template(i.template).cfg;
+            let mut edges = cfg.edges.iter().filter(|e| e.from.0 == t.loc);
+            t.loc != cfg.exit.0 && edges.all(|e| matches!(e.step, Step::Assume(_)))
+        };
+        !state.threads.iter().zip(&self.instances).any(failed)
     }
 
     // --- Properties ---

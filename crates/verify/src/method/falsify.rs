@@ -13,7 +13,7 @@
 //! try is made where it has not seen all, too: threads that are not interrupted where nobody
 //! interferes (`method::interference`) have far fewer states.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use palisade_machine::{Options, Start, Witness, explore, random_schedules, replay};
 use palisade_program::{Model, Program, Verdict, Violation};
@@ -49,10 +49,10 @@ pub enum Falsified {
     Bug(Bug),
     /// A run that violates something that was not asked about.
     BesideThePoint(Box<Violation>),
-    /// All states, so many at most, and no bug.
-    All(u64),
+    /// All states, so many at most, and no bug; perhaps a deadlock that does not count.
+    All(u64, Option<Box<Violation>>),
     /// Neither.
-    Nothing,
+    Nothing(Option<Box<Violation>>),
 }
 
 /// What a search for a proof hears from the machine.
@@ -75,7 +75,7 @@ pub fn falsify(
 ) -> Option<Bug> {
     match search(program, model, (BUFFER, states), limits) {
         Falsified::Bug(bug) => Some(bug),
-        Falsified::BesideThePoint(_) | Falsified::All(_) | Falsified::Nothing => None,
+        Falsified::BesideThePoint(_) | Falsified::All(..) | Falsified::Nothing(_) => None,
     }
 }
 
@@ -99,7 +99,7 @@ pub fn search(
         ..Options::new(model)
     };
     let Ok(found) = explore(program, &options) else {
-        return Falsified::Nothing;
+        return Falsified::Nothing(None);
     };
     match (found.verdict, found.witness) {
         (Verdict::Violated(violation), Some(witness)) => Falsified::Bug(Bug {
@@ -107,10 +107,10 @@ pub fn search(
             witness,
             states: found.stats.states,
         }),
-        (Verdict::Holds, _) => Falsified::All(found.stats.states),
+        (Verdict::Holds, _) => Falsified::All(found.stats.states, found.deadlock),
         (Verdict::Violated(_) | Verdict::Unknown(_), _) => match found.beside_the_point {
             Some(violation) => Falsified::BesideThePoint(violation),
-            None => Falsified::Nothing,
+            None => Falsified::Nothing(found.deadlock),
         },
     }
 }
@@ -137,6 +137,8 @@ pub struct Falsifier<'a> {
     may_list: Cell<bool>,
     /// How many of [`LATER`] have been made.
     made: Cell<usize>,
+    /// A deadlock that was seen.
+    deadlock: RefCell<Option<Box<Violation>>>,
 }
 
 impl<'a> Falsifier<'a> {
@@ -147,7 +149,18 @@ impl<'a> Falsifier<'a> {
             options,
             may_list: Cell::new(may_list),
             made: Cell::new(0),
+            deadlock: RefCell::new(None),
         }
+    }
+
+    fn remember(&self, deadlock: Option<Box<Violation>>) {
+        let mut known = self.deadlock.borrow_mut();
+        *known = known.take().or(deadlock);
+    }
+
+    /// A deadlock that was seen and does not count.
+    pub fn deadlock(&self) -> Option<Box<Violation>> {
+        self.deadlock.borrow().clone()
     }
 
     /// Asked after a round without proof: makes the falsification whose time has come.
@@ -166,12 +179,17 @@ impl<'a> Falsifier<'a> {
             Falsified::BesideThePoint(violation) => {
                 return Heard::Stop(Gap::BesideThePoint(violation));
             }
-            Falsified::All(seen) if seen <= FEW_STATES => Some(usize::MAX),
-            Falsified::All(_) => None,
-            Falsified::Nothing => match by_random_schedules(program, options, now.schedules) {
-                Some(bug) => return Heard::Bug(bug),
-                None => Some(now.proof).filter(|n| *n > 0 && is_large),
-            },
+            Falsified::All(seen, deadlock) => {
+                self.remember(deadlock);
+                (seen <= FEW_STATES).then_some(usize::MAX)
+            }
+            Falsified::Nothing(deadlock) => {
+                self.remember(deadlock);
+                match by_random_schedules(program, options, now.schedules) {
+                    Some(bug) => return Heard::Bug(bug),
+                    None => Some(now.proof).filter(|n| *n > 0 && is_large),
+                }
+            }
         };
         let Some(few) = few.filter(|_| self.may_list.get()) else {
             return Heard::Nothing;

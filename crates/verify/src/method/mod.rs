@@ -26,9 +26,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use palisade_abstraction::space::Space;
-use palisade_program::{Instance, Program};
+use palisade_program::{Instance, Program, Violation};
 
-use crate::answer::{Answer, Gap, Proof, Stats};
+use crate::answer::{Answer, Gap, Proof, Stats, Weak};
 use crate::knowledge::Knowledge;
 use crate::portfolio::{self, Explicit, Method, Search};
 use crate::question::{Options, Promote};
@@ -49,6 +49,8 @@ pub(crate) struct Record {
     pub(crate) predicates: Vec<String>,
     /// Whether the machine has seen all states.
     pub(crate) all_states_seen: bool,
+    /// A deadlock that the machine has seen and that does not count.
+    pub(crate) deadlock: Option<Box<Violation>>,
 }
 
 impl Record {
@@ -113,6 +115,9 @@ impl<'a> Session<'a> {
     /// Tries one method.
     pub(crate) fn attempt(&mut self, method: &Method, record: &mut Record) -> Answer {
         record.notes.clear();
+        if let Some(gap) = self.refusal(method) {
+            return gap.into();
+        }
         match method {
             Method::Falsify {
                 buffer,
@@ -129,6 +134,27 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Why a method has nothing to say about the question.
+    fn refusal(&self, method: &Method) -> Option<Gap> {
+        match method {
+            Method::Falsify { .. } | Method::Saturate { .. } => None,
+            Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
+            Method::Cegar(_) | Method::StateByState { .. } => {
+                self.encoder.refusal(method.encoding()?)
+            }
+            Method::Views(_) | Method::Fixed { .. } => self.encoder.refusal(method.encoding()?),
+        }
+    }
+
+    /// The machine has perhaps seen a deadlock; the first one is kept, if it is one of the
+    /// original.
+    pub(super) fn saw_deadlock(&self, deadlock: Option<Box<Violation>>, record: &mut Record) {
+        let any = |program: &Program| program.has_unbounded_threads();
+        if any(self.program) == any(self.stack.original()) {
+            record.deadlock = record.deadlock.take().or(deadlock);
+        }
+    }
+
     fn falsify(&self, room: (u32, u64), copies: Option<u32>, record: &mut Record) -> Answer {
         let limits = Options {
             threads: copies.or(self.options.threads),
@@ -140,11 +166,15 @@ impl<'a> Session<'a> {
                 Answer::Run(bug.witness)
             }
             Falsified::BesideThePoint(violation) => Gap::BesideThePoint(violation).into(),
-            Falsified::All(_) => {
+            Falsified::All(_, deadlock) => {
                 record.all_states_seen = true;
+                self.saw_deadlock(deadlock, record);
                 portfolio::nothing().into()
             }
-            Falsified::Nothing => portfolio::nothing().into(),
+            Falsified::Nothing(deadlock) => {
+                self.saw_deadlock(deadlock, record);
+                portfolio::nothing().into()
+            }
         }
     }
 

@@ -116,6 +116,8 @@ impl Session<'_> {
             ..
         } = engine;
         record.add(stats);
+        let deadlock = self.falsifier.as_ref().and_then(|f| f.deadlock());
+        self.saw_deadlock(deadlock, record);
         let shown = predicates.atoms().iter();
         let shown = shown.map(|a| Formula::from(a.clone()).display(space).to_string());
         record.predicates = shown.collect();

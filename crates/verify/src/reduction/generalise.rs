@@ -111,7 +111,7 @@ impl Generalise {
             .any(|p| p.kind == PropertyKind::Finally);
         let waits = waits || joins::waits_for_all(original);
         let few = !original.templates.iter().any(|t| many(t.count));
-        if original.has_unbounded_threads() || waits || few {
+        if original.has_unbounded_threads() || original.deadlock || waits || few {
             return None;
         }
         Some(Self {

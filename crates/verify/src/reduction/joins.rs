@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! copies:   atomic { seen = ended; assume(seen < n); ended = seen + 1 }
-//! creator:  r = ended; assume(r == n)
+//! creator:  atomic(read) { r = ended; assume(r == n) }
 //! ```
 //!
 //! so that `n` stands in the program beside the number of copies. With another number
@@ -25,8 +25,8 @@ struct Join {
     ended: GlobalId,
     /// The edges that count, with the local that each reads into.
     counts: Vec<(usize, LocalId)>,
-    /// Loads of the count by others, each with the edge that waits.
-    waits: Vec<(TemplateId, usize, usize)>,
+    /// The edges by which others wait, with the local that each reads into.
+    waits: Vec<(TemplateId, usize, LocalId)>,
 }
 
 /// A template whose ends are counted and used in some other way than for a join.
@@ -129,8 +129,8 @@ fn join(program: &Program, template: TemplateId, ended: GlobalId) -> Option<Join
             } else if program.template(id).count != Count::Once {
                 return None;
             } else {
-                let wait = waiting(cfg, number, n)?;
-                join.waits.push((id, number, wait));
+                let seen = waiting(&edge.step, n)?;
+                join.waits.push((id, number, seen));
             }
         }
     }
@@ -152,19 +152,19 @@ fn is_own(program: &Program, template: TemplateId, (number, seen): (usize, Local
     !others.any(|(_, edge)| reads(&edge.step))
 }
 
-/// The edge after load `number` that waits for `n` ends, if nothing else follows it.
-fn waiting(cfg: &Cfg, number: usize, n: i64) -> Option<usize> {
-    let Step::Load { dst, .. } = &cfg.edges[number].step else {
+/// The local into which a block reads the count, if it waits for `n` ends and does nothing else.
+fn waiting(step: &Step, n: i64) -> Option<LocalId> {
+    let steps = line(&step.block()?.body)?;
+    let [Step::Load { dst, .. }, Step::Assume(cond)] = steps.as_slice() else {
         return None;
     };
-    let mut out = cfg.outgoing(cfg.edges[number].to);
-    let (wait, edge) = out.next()?;
-    let all = LocalExpr::binary(
-        BinOp::Eq,
-        Expr::Atom(LocalAtom::Local(*dst)),
-        Expr::Const(n),
-    );
-    (out.next().is_none() && edge.step == Step::Assume(all)).then_some(wait.index())
+    (*cond == ended(*dst, n)).then_some(*dst)
+}
+
+/// That `n` have ended.
+fn ended(seen: LocalId, n: i64) -> LocalExpr {
+    let read = Expr::Atom(LocalAtom::Local(seen));
+    LocalExpr::binary(BinOp::Eq, read, Expr::Const(n))
 }
 
 /// Whether the step or a part of it reads or writes the variable.
@@ -197,11 +197,14 @@ fn set_count(program: &mut Program, join: &Join, n: i64) {
             }
         }
     }
-    for (template, load, wait) in &join.waits {
-        let edges = &mut program.templates[template.index()].cfg.edges;
-        if let Step::Load { dst, .. } = edges[*load].step {
-            let all = LocalExpr::binary(BinOp::Eq, read(dst), Expr::Const(n));
-            edges[*wait].step = Step::Assume(all);
+    for (template, wait, seen) in &join.waits {
+        let edge = &mut program.templates[template.index()].cfg.edges[*wait];
+        if let Step::Atomic(atomic) = &mut edge.step {
+            for part in &mut atomic.body.edges {
+                if let Step::Assume(all) = &mut part.step {
+                    *all = ended(*seen, n);
+                }
+            }
         }
     }
 }
@@ -210,11 +213,10 @@ fn drop_join(program: &mut Program, join: &Join) {
     for (number, _) in &join.counts {
         program.templates[join.template.index()].cfg.edges[*number].step = Step::Skip;
     }
-    for (template, load, wait) in &join.waits {
-        let edges = &mut program.templates[template.index()].cfg.edges;
-        if let Step::Load { dst, .. } = edges[*load].step {
-            edges[*load].step = Step::Havoc { dst, domain: None };
-            edges[*wait].step = Step::Skip;
-        }
+    for (template, wait, seen) in &join.waits {
+        program.templates[template.index()].cfg.edges[*wait].step = Step::Havoc {
+            dst: *seen,
+            domain: None,
+        };
     }
 }

@@ -14,6 +14,7 @@
 //! | [`number`] | over | `self` is a local that starts with any value |
 //! | [`select`] | under | only the assertions that are asked about; others are assumptions |
 //! | [`model`] | each its own | the memory model: store buffers and the network as variables |
+//! | `deadlock` | with the model | deadlocks, where they count, as a `never` |
 //!
 //! The memory model is always on top: what it makes is a program under sequential
 //! consistency, which is all that methods know. Its evidence comes from a search over
@@ -26,6 +27,7 @@
 //! **Law** (`tests/reductions.rs`): runs that come back are runs of the original, and
 //! certificates that come back are accepted.
 
+mod deadlock;
 pub mod generalise;
 pub mod joins;
 pub mod model;

@@ -31,9 +31,10 @@ use palisade_memory::{pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{
     AssertKind, Bound, Cell, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, Model, Program,
+    Property,
 };
 
-use super::Kind;
+use super::{Kind, deadlock};
 use crate::answer::Gap;
 use crate::evidence::{certificate::Translator, replay};
 use crate::method::cegar::simulate::Run;
@@ -120,6 +121,8 @@ pub struct Encoded<'p> {
     model: Model,
     encoding: Encoding,
     reduced: Option<Reduced>,
+    /// The program itself with deadlocks as a property, where they count.
+    watched: Option<Program>,
 }
 
 /// The states that a search has reached, as evidence for a proof.
@@ -139,7 +142,8 @@ pub struct Reached<'s> {
 impl Encoded<'_> {
     /// The program that is searched.
     pub fn program(&self) -> &Program {
-        self.reduced.as_ref().map_or(self.original, |r| &r.program)
+        let itself = self.watched.as_ref().unwrap_or(self.original);
+        self.reduced.as_ref().map_or(itself, |r| &r.program)
     }
 
     /// What its parts stand for; `None` for the program itself.
@@ -277,12 +281,35 @@ impl<'a> Encoder<'a> {
 
     /// The program in this encoding.
     pub fn encode(&self, encoding: &Encoding) -> Encoded<'a> {
+        let mut reduced = self.reduce(encoding);
+        let mut watched = None;
+        if let Ok(Some(deadlock)) = self.deadlock(reduced.as_ref()) {
+            let program = match &mut reduced {
+                Some(reduced) => &mut reduced.program,
+                None => watched.insert(self.program.clone()),
+            };
+            program.properties.push(deadlock);
+        }
         Encoded {
             original: self.program,
             model: self.model,
             encoding: encoding.clone(),
-            reduced: self.reduce(encoding),
+            reduced,
+            watched,
         }
+    }
+
+    fn deadlock(&self, reduced: Option<&Reduced>) -> Result<Option<Property>, Gap> {
+        let asked = self.program.deadlock;
+        let property = || deadlock::property(self.program, reduced, &self.instances);
+        asked.then(property).transpose()
+    }
+
+    /// Why the program in this encoding cannot be asked about; no proof of it is one then.
+    pub fn refusal(&self, encoding: &Encoding) -> Option<Gap> {
+        let reduced = || self.reduce(encoding);
+        let asked = self.program.deadlock.then(reduced)?;
+        self.deadlock(asked.as_ref()).err()
     }
 
     fn reduce(&self, encoding: &Encoding) -> Option<Reduced> {

@@ -30,7 +30,8 @@ impl Project {
     pub fn of(original: &Program) -> Option<Self> {
         let all = (0..original.globals.len()).map(GlobalId::from);
         let variables: Vec<GlobalId> = all.filter(|v| says_little(original, *v)).collect();
-        if variables.is_empty() {
+        // A variable with any value may let a thread go on that waits for ever.
+        if variables.is_empty() || original.deadlock {
             return None;
         }
         let name = |v: &GlobalId| format!("`{}`", original.global(*v).name);

@@ -30,6 +30,7 @@
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
+//! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
 mod assign;
@@ -50,7 +51,9 @@ mod init;
 mod layout;
 mod library;
 pub(super) mod litmus;
+mod lives;
 mod mpi;
+mod names;
 mod order;
 mod place;
 mod races;
@@ -67,8 +70,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Program, Role, Source, Span, Step, Template,
-    TemplateId,
+    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step,
+    Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -158,6 +161,8 @@ struct Context<'a> {
     previous: Found<'a>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
+    /// Whether `main` ends by `pthread_exit`, and the other threads go on.
+    main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
     /// Where operations stand that are atomic by their name, and what they access so.
@@ -216,6 +221,7 @@ impl<'a> Context<'a> {
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
+            main_exits: false,
             allocates: false,
             atomic_accesses: HashSet::new(),
             last_result: None,
@@ -607,6 +613,7 @@ impl<'a> Context<'a> {
             locals,
             cfg,
             labels: Vec::new(),
+            life: Life::default(),
             span: plan.span,
         })
     }
@@ -638,7 +645,9 @@ impl<'a> Context<'a> {
         let variables = self.plain_variables();
         let races = self.options.races;
         let assumptions = self.assumptions();
+        let names = self.reported_names();
         let mut program = Program {
+            names,
             source: source.clone(),
             globals: self.globals,
             templates,
@@ -670,6 +679,15 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
+        if self.mpi.is_none() && self.litmus.is_none() {
+            let kept = |var: GlobalId| numbers[var.index()];
+            let plans = self.plans.iter().skip(1);
+            let flags = lives::Flags {
+                started: plans.clone().filter_map(|p| kept(p.started)).collect(),
+                ended: plans.filter_map(|p| kept(p.ended)).collect(),
+            };
+            lives::settle(&mut program, &flags, self.main_exits);
+        }
         Ok(program)
     }
 }
@@ -685,6 +703,7 @@ fn nothing(plan: &Plan<'_>) -> Template {
         locals: Vec::new(),
         cfg: graph.finish_whole(only, only),
         labels: Vec::new(),
+        life: Life::default(),
         span: plan.span,
     }
 }

@@ -108,6 +108,10 @@ impl<'a> Code<'_, 'a> {
         if v.ty.is_scalar() && self.live {
             self.assign(value, v.e, span);
         }
+        if self.thread == 0 && self.cx.main_exits && self.live {
+            // The program ends here, not where `main` has called `pthread_exit`.
+            self.block(span);
+        }
         self.jump(span, |code| Some(&mut code.thread_exit));
         let end = self.thread_exit.loc;
         self.at(end);
@@ -280,6 +284,7 @@ impl<'a> Code<'_, 'a> {
             }
             ("pthread_join" | "thrd_join", _) => self.join(args, span)?,
             ("pthread_exit" | "thrd_exit", [value]) => {
+                self.cx.main_exits |= self.thread == 0;
                 let v = self.value(value)?;
                 if let (Some(dst), true) = (self.exit_value, v.ty.is_scalar()) {
                     self.assign(dst, v.e, span);

@@ -68,6 +68,7 @@ impl Parser {
                 params: signature.params.clone(),
                 body,
                 span: start.to(span),
+                extent: start.to(self.last_span()),
             };
             return self.add_function(function, is_external);
         }
@@ -97,6 +98,7 @@ impl Parser {
             params: Vec::new(),
             body,
             span: s.span,
+            extent: s.span,
         }));
         let callee = Expr {
             kind: ExprKind::Ident(name),

@@ -13,7 +13,7 @@ mod shift;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_program::{Count, LocalExpr, LocalId, Origin, Span, Template, TemplateId};
+use palisade_program::{Count, Life, LocalExpr, LocalId, Origin, Span, Template, TemplateId};
 
 use super::condition::Question;
 use super::emit::Emitter;
@@ -366,6 +366,7 @@ fn lower(
         locals,
         cfg,
         labels: Vec::new(),
+        life: Life::default(),
         span: outline.column.span,
     };
     Ok((template, file))

@@ -10,8 +10,8 @@
 use std::collections::{HashMap, HashSet};
 
 use palisade_program::{
-    AssertKind, Count, Domain, Init, Label, LocId, Local, LocalAtom, LocalExpr, LocalId, Origin,
-    Role, Span, Step, Template,
+    AssertKind, Count, Domain, Init, Label, Life, LocId, Local, LocalAtom, LocalExpr, LocalId,
+    Origin, Role, Span, Step, Template,
 };
 
 use super::graph::Graph;
@@ -182,6 +182,7 @@ impl<'c, 'a> Code<'c, 'a> {
             locals: self.locals,
             cfg,
             labels,
+            life: Life::default(),
             span: info.ast.span,
         };
         Finished {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use palisade_program::Init;
 use palisade_program::{
-    CfgBuilder, Domain, Expr, FenceKind, Label, LocId, Local, LocalAtom, LocalExpr, LocalId,
+    CfgBuilder, Domain, Expr, FenceKind, Label, Life, LocId, Local, LocalAtom, LocalExpr, LocalId,
     Origin, Role, Span, Step, Template,
 };
 
@@ -287,6 +287,10 @@ impl Code<'_, '_> {
             locals: self.locals,
             cfg,
             labels,
+            life: Life {
+                waits_at_assume: true,
+                ..Life::default()
+            },
             span: process.span,
         };
         Thread {

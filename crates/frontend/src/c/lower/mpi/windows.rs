@@ -2,8 +2,8 @@
 //! processes in which they live.
 
 use palisade_program::{
-    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Place as Memory, Span, Template,
-    TemplateId,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Place as Memory, Span,
+    Template, TemplateId,
 };
 
 use super::super::Context;
@@ -79,6 +79,7 @@ fn silent(name: String, span: Span) -> Template {
         locals: Vec::new(),
         cfg,
         labels: Vec::new(),
+        life: Life::default(),
         span,
     }
 }
