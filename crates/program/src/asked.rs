@@ -61,6 +61,8 @@ pub enum Assumption {
     MathematicalIntegers,
     /// `malloc` and its kin never fail, and nothing is used after it was freed.
     Allocation,
+    /// Functions without a body return any value and do nothing else.
+    UndefinedFunctions,
 }
 
 impl fmt::Display for Assumption {
@@ -69,6 +71,9 @@ impl fmt::Display for Assumption {
             Self::AccessOrder => "assumes that the compiler keeps the order of memory accesses",
             Self::MathematicalIntegers => "integers are mathematical, not those of C (--ints math)",
             Self::Allocation => "assumes that allocation succeeds; use after free is not checked",
+            Self::UndefinedFunctions => {
+                "assumes that functions without a body return any value and do nothing else"
+            }
         })
     }
 }

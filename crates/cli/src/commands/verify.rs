@@ -117,9 +117,7 @@ fn asked_for(
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     match refusal(&program) {
-        Some(Gap::Unsupported(reason, span)) if proved => {
-            Err((Asymmetry { reason, span }, help))
-        }
+        Some(Gap::Unsupported(reason, span)) if proved => Err((Asymmetry { reason, span }, help)),
         Some(_) | None => Ok(program),
     }
 }

@@ -165,6 +165,8 @@ struct Context<'a> {
     main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
+    /// Whether a function is called that has no body.
+    calls_undefined: bool,
     /// Where operations stand that are atomic by their name, and what they access so.
     atomic_accesses: HashSet<(Span, GlobalId)>,
     last_result: Option<Rc<Object>>,
@@ -223,6 +225,7 @@ impl<'a> Context<'a> {
             uses_results: walk::uses_results(file),
             main_exits: false,
             allocates: false,
+            calls_undefined: false,
             atomic_accesses: HashSet::new(),
             last_result: None,
             pending_type: None,
@@ -637,7 +640,10 @@ impl<'a> Context<'a> {
             .math
             .then_some(Assumption::MathematicalIntegers);
         let allocation = self.allocates.then_some(Assumption::Allocation);
-        let all = [Some(Assumption::AccessOrder), math, allocation];
+        let undefined = self
+            .calls_undefined
+            .then_some(Assumption::UndefinedFunctions);
+        let all = [Some(Assumption::AccessOrder), math, allocation, undefined];
         all.into_iter().flatten().collect()
     }
 
