@@ -70,8 +70,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step,
-    Template, TemplateId,
+    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span,
+    Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -661,6 +661,10 @@ impl<'a> Context<'a> {
             assumptions,
             ..Program::default()
         };
+        let names: Vec<String> = program.globals.iter().map(|g| g.name.clone()).collect();
+        for template in &mut program.templates {
+            name_uninitialised(&mut template.cfg, &names);
+        }
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
@@ -695,6 +699,27 @@ impl<'a> Context<'a> {
             lives::settle(&mut program, &flags, self.main_exits);
         }
         Ok(program)
+    }
+}
+
+/// Gives the variables of checks for uninitialised memory their names, for their numbers.
+fn name_uninitialised(cfg: &mut palisade_program::Cfg, names: &[String]) {
+    for edge in &mut cfg.edges {
+        match &mut edge.step {
+            Step::Assert {
+                kind: AssertKind::Uninitialised { variable, .. },
+                ..
+            } => {
+                let number = variable.parse::<usize>().ok();
+                if let Some(name) = number.and_then(|n| names.get(n)) {
+                    variable.clone_from(name);
+                }
+            }
+            Step::Atomic(block) => name_uninitialised(&mut block.body, names),
+            Step::Assert { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+            Step::Havoc { .. } | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
+            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+        }
     }
 }
 

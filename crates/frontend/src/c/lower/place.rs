@@ -458,8 +458,9 @@ impl Code<'_, '_> {
                 let e = self.read(dst);
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
+                    // A later thread may make the variable: its name follows in the end.
                     let kind = AssertKind::Uninitialised {
-                        variable: self.cx.globals[src.var.index()].name.clone(),
+                        variable: src.var.index().to_string(),
                         domain: self.uninitialised(&case.ty),
                     };
                     self.oblige(written, kind, span);
