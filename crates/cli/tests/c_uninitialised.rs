@@ -125,6 +125,24 @@ fn locals() {
     }
 }
 
+/// A thread that is lowered before the one that allocates.
+#[test]
+fn memory_that_a_later_thread_allocates() {
+    let text = "int *p, x;
+void *reader(void *a) { if (p) x = *p; return 0; }
+void *writer(void *a) { int *n = malloc(sizeof(int)); *n = 1; p = n; return 0; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, reader, 0);
+  pthread_create(&b, 0, writer, 0);
+  check(x == 0 || x == 1);
+  return 0;
+}
+";
+    assert_eq!(found(text, Model::Sc), ("holds".to_owned(), vec![]));
+    assert_eq!(found(text, Model::Pso).1, ["heap"]);
+}
+
 #[test]
 fn the_command_names_variable_and_line() {
     let folder = tempfile::tempdir().expect("a folder");

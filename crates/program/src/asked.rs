@@ -65,6 +65,8 @@ pub enum Assumption {
     Allocation,
     /// Relaxed and acquire loads are not reordered, as on x86.
     LoadsInOrder,
+    /// Functions without a body return any value and do nothing else.
+    UndefinedFunctions,
 }
 
 impl fmt::Display for Assumption {
@@ -77,6 +79,9 @@ impl fmt::Display for Assumption {
                  --model rc11"
             }
             Self::Allocation => "assumes that allocation succeeds; use after free is not checked",
+            Self::UndefinedFunctions => {
+                "assumes that functions without a body return any value and do nothing else"
+            }
         })
     }
 }

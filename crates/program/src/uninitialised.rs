@@ -27,6 +27,13 @@ impl Program {
     /// The program in which these variables start with any value.
     #[must_use]
     pub fn choosing(&self, chosen: &Chosen) -> Self {
+        let is_global = |name: &String| self.globals.iter().any(|g| g.name == *name);
+        // The checks of what is no variable stay.
+        let chosen = &chosen
+            .iter()
+            .filter(|(name, _)| is_global(name))
+            .map(|(name, span)| (name.clone(), *span))
+            .collect::<Chosen>();
         let mut program = self.clone();
         let mut domains = Domains::new();
         for template in &self.templates {

@@ -334,9 +334,8 @@ impl<'a> Columns<'a> {
         }
         let source = self.view.source;
         let start = step.span.start;
-        let line = source.position(start).line;
+        let number = format!("{} | ", source.position(start).line);
         let file = source.file_at(start);
-        let number = format!("{line} | ");
         let place = if file == source.name() {
             number.clone()
         } else {

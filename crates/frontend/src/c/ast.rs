@@ -49,6 +49,8 @@ pub(super) struct Declaration {
     /// The length of an array, where it is no constant.
     pub(super) length: Option<Box<Expr>>,
     pub(super) storage: Storage,
+    /// Whether it stands in one of the user's files.
+    pub(super) is_own: bool,
     pub(super) thread_local: bool,
     pub(super) init: Option<Initializer>,
     pub(super) span: Span,

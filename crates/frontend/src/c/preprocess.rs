@@ -43,7 +43,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 21] = [
+const HEADERS: [(&str, &str); 25] = [
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
@@ -51,7 +51,9 @@ const HEADERS: [(&str, &str); 21] = [
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
     ("semaphore.h", include_str!("headers/semaphore.h")),
-    ("stdalign.h", ""),
+    ("emmintrin.h", include_str!("headers/immintrin.h")),
+    ("immintrin.h", include_str!("headers/immintrin.h")),
+    ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),
     ("stddef.h", include_str!("headers/stddef.h")),
@@ -64,6 +66,8 @@ const HEADERS: [(&str, &str); 21] = [
     ("threads.h", include_str!("headers/threads.h")),
     ("time.h", include_str!("headers/time.h")),
     ("unistd.h", include_str!("headers/unistd.h")),
+    ("x86intrin.h", include_str!("headers/immintrin.h")),
+    ("xmmintrin.h", include_str!("headers/immintrin.h")),
     ("sys/types.h", include_str!("headers/sys_types.h")),
 ];
 
@@ -213,8 +217,17 @@ pub(super) fn run(
     };
     let written = mirror.write();
     written.map_err(|e| failed(format!("cannot write headers: {e}")))?;
-    let output = preprocessed(unit, &folder, &mirror, model);
-    let output = output.map_err(failed)?;
+    let own = preprocessed(unit, &folder, &mirror, model, false);
+    let mut output = own.map_err(failed)?;
+    if !output.status.success() {
+        // Headers that do not ship with Palisade may be the system's.
+        let with_system = preprocessed(unit, &folder, &mirror, model, true);
+        if let Ok(with_system) = with_system
+            && with_system.status.success()
+        {
+            output = with_system;
+        }
+    }
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(complaint(text, &words));
@@ -227,16 +240,21 @@ pub(super) fn run(
     })
 }
 
-/// The output of `cc -E`; why there is none otherwise.
+/// The output of `cc -E`, with the system's headers behind all others if asked for; why there
+/// is none otherwise.
 fn preprocessed(
     unit: &Unit<'_>,
     folder: &Folder,
     mirror: &Mirror,
     model: DataModel,
+    is_system: bool,
 ) -> Result<Output, String> {
     let mut command = Command::new("cc");
+    if !is_system {
+        command.arg("-nostdinc");
+    }
     command
-        .args(["-E", "-nostdinc", "-D__PALISADE__=1"])
+        .args(["-E", "-D__PALISADE__=1"])
         .arg(if model == DataModel::Ilp32 {
             "-m32"
         } else {

@@ -12,7 +12,7 @@ use super::expr::unsupported;
 use super::graph::Op;
 use super::layout::FIRST_FUNCTION;
 use super::value::Val;
-use crate::c::ast::{Expr, ExprKind, Function};
+use crate::c::ast::{Expr, ExprKind, Function, Item};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -147,11 +147,42 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.library_call(name, args, span)? {
             return Ok(v);
         }
+        if let Some(v) = self.without_body(name, args, span)? {
+            return Ok(v);
+        }
         unsupported(
             span,
             &format!("call of `{name}`, which has no body here"),
-            "define the function in this file",
+            "define the function in this file, or give the file that defines it",
         )
+    }
+
+    /// A function of the user's that is declared only: it returns any value, and the verdict
+    /// says that it is taken to do nothing else. One that gets or returns a pointer is refused:
+    /// what it does with it is not known. So is one of a library, which may well do something.
+    fn without_body(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
+        let declared = self.cx.file.items.iter().find_map(|item| match item {
+            Item::Variable(d) if d.name == name && d.is_own => Some(d),
+            Item::Variable(_) | Item::Function(_) => None,
+        });
+        let Some(Type::Function(signature)) = declared.map(|d| d.ty.plain()) else {
+            return Ok(None);
+        };
+        let result = signature.result.plain().clone();
+        if is_library(name) || !(result == Type::Void || result.is_integer()) {
+            return Ok(None);
+        }
+        for a in args {
+            let v = self.value(a)?;
+            if v.ty.is_pointer() && v.as_constant() != Some(0) {
+                return Ok(None);
+            }
+        }
+        self.cx.calls_undefined = true;
+        Ok(Some(match result {
+            Type::Void => Val::void(),
+            result => self.any_value(&result, span),
+        }))
     }
 
     /// SV-COMP's conventions, and what `assert` becomes.
@@ -222,7 +253,9 @@ impl<'a> Code<'_, 'a> {
                 self.block(span);
                 Ok(Some(Val::void()))
             }
-            _ => match name.strip_prefix("__VERIFIER_nondet_") {
+            ("__VERIFIER_loop_bound" | "__VERIFIER_loop_begin", _) => Ok(Some(Val::void())),
+            ("__VERIFIER_spin_start" | "__VERIFIER_spin_end", _) => Ok(Some(Val::void())),
+            _ => match nondet_kind(name) {
                 Some(kind) if !self.cx.functions.contains_key(name) => {
                     let ty = self.nondet_type(kind, span)?;
                     Ok(Some(self.any_value(&ty, span)))
@@ -416,4 +449,30 @@ fn nothing(result: &Type) -> Val {
 pub(super) enum Argument {
     Value(Val),
     Place(super::place::Place),
+}
+
+/// The type of the value that a function with such a name chooses: `__VERIFIER_nondet_int`,
+/// and `nondet_int` where that is a type.
+pub(super) fn nondet_kind(name: &str) -> Option<&str> {
+    let short = || {
+        let kind = name.strip_prefix("nondet_")?;
+        let known = [
+            "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "size_t",
+        ];
+        known.contains(&kind).then_some(kind)
+    };
+    name.strip_prefix("__VERIFIER_nondet_").or_else(short)
+}
+
+/// Whether a name is one of a library that is known here in parts only.
+fn is_library(name: &str) -> bool {
+    let families = [
+        "__", "pthread_", "sem_", "mtx_", "cnd_", "thrd_", "tss_", "atomic_", "MPI_", "sig", "str",
+        "mem",
+    ];
+    let single = [
+        "fork", "vfork", "clone", "longjmp", "setjmp", "system", "raise", "kill", "alarm", "wait",
+        "read", "write", "open", "close", "select", "poll", "malloc", "realloc", "free",
+    ];
+    families.iter().any(|f| name.starts_with(f)) || single.contains(&name)
 }

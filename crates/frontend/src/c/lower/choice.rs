@@ -246,7 +246,7 @@ impl Code<'_, '_> {
         let ExprKind::Ident(name) = &callee.kind else {
             return Ok(None);
         };
-        match name.strip_prefix("__VERIFIER_nondet_") {
+        match super::call::nondet_kind(name) {
             Some(kind) if !self.cx.functions.contains_key(name.as_str()) => {
                 self.nondet_type(kind, cond.span)?;
                 Ok(Some(self.any_value(&Type::Bool, cond.span)))

@@ -70,7 +70,7 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role, Source, Span,
+    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role, Source, Span,
     Step, Template, TemplateId,
 };
 
@@ -167,6 +167,8 @@ struct Context<'a> {
     allocates: bool,
     /// Whether some load is relaxed or acquires only.
     loads_in_order: bool,
+    /// Whether a function is called that has no body.
+    calls_undefined: bool,
     /// Where operations stand that are atomic by their name, and what they access so.
     atomic_accesses: HashSet<(Span, GlobalId)>,
     last_result: Option<Rc<Object>>,
@@ -226,6 +228,7 @@ impl<'a> Context<'a> {
             main_exits: false,
             allocates: false,
             loads_in_order: false,
+            calls_undefined: false,
             atomic_accesses: HashSet::new(),
             last_result: None,
             pending_type: None,
@@ -645,7 +648,10 @@ impl<'a> Context<'a> {
             Orders::Kept => None,
         };
         let loads = order.and(self.loads_in_order.then_some(Assumption::LoadsInOrder));
-        let all = [order, math, allocation, loads];
+        let undefined = self
+            .calls_undefined
+            .then_some(Assumption::UndefinedFunctions);
+        let all = [order, math, allocation, loads, undefined];
         all.into_iter().flatten().collect()
     }
 
@@ -664,6 +670,10 @@ impl<'a> Context<'a> {
             orders: self.options.orders,
             ..Program::default()
         };
+        let names: Vec<String> = program.globals.iter().map(|g| g.name.clone()).collect();
+        for template in &mut program.templates {
+            name_uninitialised(&mut template.cfg, &names);
+        }
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
@@ -698,6 +708,27 @@ impl<'a> Context<'a> {
             lives::settle(&mut program, &flags, self.main_exits);
         }
         Ok(program)
+    }
+}
+
+/// Gives the variables of checks for uninitialised memory their names, for their numbers.
+fn name_uninitialised(cfg: &mut palisade_program::Cfg, names: &[String]) {
+    for edge in &mut cfg.edges {
+        match &mut edge.step {
+            Step::Assert {
+                kind: AssertKind::Uninitialised { variable, .. },
+                ..
+            } => {
+                let number = variable.parse::<usize>().ok();
+                if let Some(name) = number.and_then(|n| names.get(n)) {
+                    variable.clone_from(name);
+                }
+            }
+            Step::Atomic(block) => name_uninitialised(&mut block.body, names),
+            Step::Assert { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+            Step::Havoc { .. } | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
+            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+        }
     }
 }
 

@@ -266,6 +266,7 @@ impl Parser {
             ty,
             length,
             storage: specifiers.storage,
+            is_own,
             thread_local: specifiers.thread_local,
             init,
             span,

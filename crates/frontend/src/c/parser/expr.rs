@@ -349,7 +349,7 @@ impl Parser {
                     .help("write the value itself"))
             }
             _ => Ok(Expr {
-                kind: ExprKind::Ident(self.renamed(name)),
+                kind: ExprKind::Ident(self.renamed(of_peer(name))),
                 span,
             }),
         }
@@ -465,4 +465,17 @@ fn is_distinct(ty: &Type, model: DataModel) -> bool {
         Type::Int { .. } | Type::Bool | Type::Struct(_) => true,
         _ => false,
     }
+}
+
+/// What other tools' names for the same thing are called here.
+fn of_peer(name: String) -> String {
+    let own = match name.as_str() {
+        "__ESBMC_assume" => "__VERIFIER_assume",
+        "__ESBMC_assert" => "__CPROVER_assert",
+        "__ESBMC_atomic_begin" => "__VERIFIER_atomic_begin",
+        "__ESBMC_atomic_end" => "__VERIFIER_atomic_end",
+        "__ESBMC_yield" => "sched_yield",
+        _ => return name,
+    };
+    own.to_owned()
 }

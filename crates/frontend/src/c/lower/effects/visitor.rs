@@ -535,7 +535,7 @@ fn library_kind(name: &str) -> Library {
             Library::Stops
         }
         _ if library::is_silent(name) => Library::Silent,
-        _ if name.starts_with("__VERIFIER_nondet_") => Library::Silent,
+        _ if super::super::call::nondet_kind(name).is_some() => Library::Silent,
         _ if name.strip_prefix("__atomic_").is_some_and(is_load) => Library::Loads,
         _ if ["atomic_", "__atomic_", "__sync_"]
             .iter()
