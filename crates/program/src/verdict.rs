@@ -194,6 +194,8 @@ pub enum Bound {
     ExactCells(u32),
     /// Value sets of remote operations are too coarse.
     ValueSets,
+    /// RC11: histories of so many exact messages are too coarse.
+    Histories(u32),
     /// The proof is for so many copies of templates declared with `[*]`.
     Copies(u32),
 }
@@ -218,6 +220,9 @@ impl fmt::Display for Bound {
                 write!(f, "{k} exact cells of abstract store buffers {spurious}")
             }
             Self::ValueSets => write!(f, "value sets of remote operations {spurious}"),
+            Self::Histories(k) => {
+                write!(f, "{k} exact messages of each history {spurious}")
+            }
             Self::Copies(n) => write!(f, "{n} copies of templates declared with [*]"),
         }
     }
