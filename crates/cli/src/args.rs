@@ -172,6 +172,9 @@ pub(crate) struct CommonArgs {
     /// Write the result to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// Write a page for a browser here as well: a run step by step, a proof, a patch
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
     /// Colours: on a terminal, always, or never
     #[arg(
         long,

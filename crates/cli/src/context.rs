@@ -25,6 +25,8 @@ pub(crate) struct Context {
     quiet: bool,
     /// Where the result goes instead of standard output.
     output: Option<PathBuf>,
+    /// Where a page with the result goes.
+    html: Option<PathBuf>,
     /// Colours of standard output.
     pub(crate) style: Style,
     /// Width of standard output.
@@ -51,6 +53,7 @@ impl Context {
             json: args.json,
             quiet: args.quiet,
             output: args.output.clone(),
+            html: args.html.clone(),
             style: if coloured(io::stdout().is_terminal()) {
                 Style::COLOURED
             } else {
@@ -85,6 +88,13 @@ impl Context {
     /// Prints the result: the document if JSON was asked for, else the text.
     pub(crate) fn print(&self, text: &str, document: &Document) {
         self.limits.finish();
+        if let Some(path) = &self.html {
+            let mut page = document.page.as_deref().cloned().unwrap_or_default();
+            if page.is_bare() && document.tests.is_none() && document.rows.is_none() {
+                page.text = Some(text.to_owned());
+            }
+            check_written(fs::write(path, page.render(document)));
+        }
         let json = self.json.then(|| document.to_json());
         let first = text.lines().next().map(|line| format!("{line}\n"));
         let short = first.filter(|_| self.quiet && document.verdict.is_some());

@@ -1,6 +1,6 @@
 //! Traces as commands show them: the columns, then the length of the run.
 
-use palisade_program::{Program, Trace, Violation};
+use palisade_program::{Program, Trace, Verdict, Violation};
 use palisade_report::columns::{self, Detail, View};
 
 use crate::args::TraceArg;
@@ -41,6 +41,14 @@ pub(crate) fn deadlock(program: &Program, deadlock: &Violation) -> String {
     format!(
         "the program can deadlock at line {line}: {message} (--check deadlock makes this a violation)"
     )
+}
+
+/// The run that violates, if one does.
+pub(crate) fn trace_of(verdict: &Verdict) -> Option<&Trace> {
+    match verdict {
+        Verdict::Violated(violation) => Some(&violation.trace),
+        Verdict::Holds | Verdict::Unknown(_) => None,
+    }
 }
 
 /// A number with its noun.

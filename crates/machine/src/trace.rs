@@ -255,7 +255,11 @@ impl<'m, 'p> Recorder<'m, 'p> {
         Ok(Seen::by_memory(
             span,
             text,
-            vec![Event::Write { cell: name, value }],
+            vec![Event::Write {
+                cell: name,
+                value,
+                buffered: false,
+            }],
         ))
     }
 
@@ -354,6 +358,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 let written = cell(dst).zip(value).map(|(cell, value)| Event::Write {
                     cell: name(cell),
                     value,
+                    buffered: matches!(act, Act::Buffer { .. }),
                 });
                 written.into_iter().collect()
             }

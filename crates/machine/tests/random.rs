@@ -127,7 +127,7 @@ fn finals_agree(program: &Program, model: Model, expected: &reference::Answer, c
 /// The program, every third time with deadlocks as violations.
 fn asking(program: Program, seed: u64) -> Program {
     Program {
-        deadlock: seed % 3 == 0,
+        deadlock: seed.is_multiple_of(3),
         ..program
     }
 }

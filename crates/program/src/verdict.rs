@@ -333,6 +333,8 @@ pub enum Event {
         cell: String,
         /// What is written.
         value: i64,
+        /// Whether it waits in a buffer first.
+        buffered: bool,
     },
     /// A fence.
     Fence,

@@ -135,7 +135,7 @@ impl View<'_> {
         }
     }
 
-    fn is_shown(&self, step: &TraceStep) -> bool {
+    pub(crate) fn is_shown(&self, step: &TraceStep) -> bool {
         if self.detail == Detail::Full || step.failed {
             return true;
         }
@@ -146,14 +146,14 @@ impl View<'_> {
     }
 
     /// What the step does to shared memory, in a few words.
-    fn event(&self, step: &TraceStep, because: &[(String, i64)]) -> String {
+    pub(crate) fn event(&self, step: &TraceStep, because: &[(String, i64)]) -> String {
         let events: Vec<&Event> = step.events.iter().collect();
         let word = |event: &Event| match event {
             Event::Read { cell, value, own } => {
                 let own = if *own { " (own store)" } else { "" };
                 format!("{cell} is {}{own}", self.names.value(cell, *value))
             }
-            Event::Write { cell, value } => {
+            Event::Write { cell, value, .. } => {
                 format!("{cell} = {}", self.names.value(cell, *value))
             }
             Event::Fence => "fence".to_owned(),
@@ -172,6 +172,7 @@ impl View<'_> {
                     Event::Write {
                         cell: to,
                         value: new,
+                        ..
                     },
                 ],
             ) if cell == to => format!("cas succeeds, {}", from_to(cell, *value, *new)),
@@ -185,6 +186,7 @@ impl View<'_> {
                     Event::Write {
                         cell: to,
                         value: new,
+                        ..
                     },
                 ],
             ) if cell == to => from_to(cell, *value, *new),

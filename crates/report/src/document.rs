@@ -6,6 +6,7 @@ use palisade_program::{Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::html::Page;
 use crate::verdict;
 
 /// The version of the keys below.
@@ -70,6 +71,9 @@ pub struct Document {
     pub options: Option<Value>,
     /// What it cost.
     pub stats: Option<Stats>,
+    /// What a page shows beside all this.
+    #[serde(skip)]
+    pub page: Option<Box<Page>>,
 }
 
 /// One error or warning about an input.
@@ -182,7 +186,13 @@ fn event_value(event: &Event) -> Value {
         Event::Read { cell, value, own } => {
             json!({ "kind": "read", "cell": cell, "value": value, "own": own })
         }
-        Event::Write { cell, value } => json!({ "kind": "write", "cell": cell, "value": value }),
+        Event::Write {
+            cell,
+            value,
+            buffered,
+        } => {
+            json!({ "kind": "write", "cell": cell, "value": value, "buffered": buffered })
+        }
         Event::Fence => json!({ "kind": "fence" }),
         Event::Other => json!({ "kind": "other" }),
     }

@@ -15,6 +15,8 @@
 //! | [`listing`] | the program as text, location by location |
 //! | [`litmus`] | results of litmus tests in herd's form |
 //! | [`suite`] | results of `palisade test`: table, JUnit, SARIF |
+//! | [`execution`] | a run's reads and writes with po, rf, co, fr |
+//! | [`html`] | a result as one page for a browser |
 //! | [`dot`] | a graph in Graphviz's language |
 //! | `layout` | a graph's nodes and edges placed in layers |
 //! | [`svg`] | a placed graph as a picture |
@@ -22,8 +24,10 @@
 pub mod columns;
 mod document;
 pub mod dot;
+pub mod execution;
 pub mod finals;
 pub mod graph;
+pub mod html;
 mod layout;
 pub mod listing;
 pub mod litmus;

@@ -50,8 +50,8 @@ fn generate(seed: u64) -> String {
     let mut rng = Rng::new(seed);
     let mut out =
         "shared m0 = 0; shared m1 = 0; shared x0 = 0; shared x1 = 0; shared a[2];\n".to_owned();
-    for thread in 0..2 + usize::from(seed % 4 == 0) {
-        let copies = if seed % 5 == 0 && thread == 0 {
+    for thread in 0..2 + usize::from(seed.is_multiple_of(4)) {
+        let copies = if seed.is_multiple_of(5) && thread == 0 {
             "[2]"
         } else {
             ""

@@ -169,8 +169,8 @@ pub(crate) struct VerifyArgs {
     /// The memory model
     #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
-    /// What else counts as a violation (C programs)
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "C programs")]
+    /// What else counts as a violation
+    #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) check: Vec<CheckArg>,
     /// Write the proof's certificate here
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -1,9 +1,9 @@
 //! `palisade certify`: checks a certificate that `verify --certificate` has
 //! written, by the separate checker alone.
 
-use palisade_certify::{Certificate, Checked, Kind, Options, check, parse};
+use palisade_certify::{Certificate, Checked, Fingerprint, Kind, Options, check, parse};
 use palisade_logic::Limits;
-use palisade_program::{Bound, Unknown, Verdict};
+use palisade_program::{Bound, Program, Unknown, Verdict};
 use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
 use palisade_verify::{Threads, waits_for_all, with_threads};
 use serde_json::json;
@@ -33,6 +33,14 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         Ok(certificate) => certificate,
         Err(error) => return Ok(refuse(context, text.name(), &error)),
     };
+    // A proof that there is no deadlock, too, says so by what it is for.
+    let asking = Program {
+        deadlock: true,
+        ..program.clone()
+    };
+    let fingerprint = Fingerprint::of(&asking, certificate.model, certificate.threads);
+    let excludes_deadlocks = fingerprint == certificate.fingerprint;
+    let program = if excludes_deadlocks { asking } else { program };
     let heading = heading(context, program.source.name(), &certificate);
     context.prepare_last_words(heading.clone());
     let options = Options {
@@ -59,7 +67,15 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         }
         Ok(checked) => {
             let figures = figures(&certificate, checked);
-            (Verdict::Holds, format!("certificate accepted\n{figures}"))
+            let more = if excludes_deadlocks {
+                ", no deadlock"
+            } else {
+                ""
+            };
+            (
+                Verdict::Holds,
+                format!("certificate accepted{more}\n{figures}"),
+            )
         }
         // A refusal says nothing about the program.
         Err(refusal) => {

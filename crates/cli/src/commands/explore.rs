@@ -5,6 +5,7 @@ use std::fmt::Write;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
 use palisade_program::{Domain, Model, Program, Unknown, Verdict, Violation};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
-use crate::shown::{self, shown_trace};
+use crate::shown::{self, shown_trace, trace_of};
 use crate::uninitialised;
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
@@ -296,6 +297,8 @@ fn document(
         }),
         ..heading.with_verdict(&result.verdict, &program.source)
     };
+    let page = Page::of_program(program, trace_of(&result.verdict));
+    document.page = Some(Box::new(page));
     if let Some(deadlock) = unasked_deadlock(result) {
         document.notes.push(shown::deadlock(program, deadlock));
     }

@@ -14,6 +14,7 @@ use palisade::repair::{
 use palisade_fences::cost::Table;
 use palisade_fences::plan::{anchor, side_name};
 use palisade_program::{Model, Program, Verdict};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ use crate::CommandResult;
 use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
 use crate::progress::{self, Progress};
-use crate::shown::{counted, shown_trace};
+use crate::shown::{counted, shown_trace, trace_of};
 use crate::{input, uninitialised};
 
 pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
@@ -365,6 +366,9 @@ impl Shown<'_, '_> {
             document.alternatives = Some(others);
             document.text = Some(self.diff()).filter(|diff| !diff.is_empty());
         }
+        let mut page = Page::of_program(self.program, trace_of(&self.found.verdict));
+        page.patch.clone_from(&document.text);
+        document.page = Some(Box::new(page));
         for (placement, why) in &self.found.synthesis.undecided {
             let placement = self.plan.describe(placement);
             document

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
 use palisade_program::{Bound, Count, Program, Source, Unknown, Verdict};
+use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
     Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
@@ -20,7 +21,7 @@ use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
-use crate::shown::{self, counted, shown_trace};
+use crate::shown::{self, counted, shown_trace, trace_of};
 use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -461,6 +462,12 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         })
     });
     document.attempts = Some(attempts.collect());
+    let mut page = Page::of_program(program, trace_of(&report.verdict));
+    if let (Verdict::Holds, Some(certificate)) = (&report.verdict, &report.certificate) {
+        let text = palisade_certify::print(program, certificate);
+        page.invariant = text.lines().map(str::to_owned).collect();
+    }
+    document.page = Some(Box::new(page));
     document.stats = Some(Stats {
         predicates: Some(stats.predicates as u64),
         iterations: Some(stats.iterations as u64),
