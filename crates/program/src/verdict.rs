@@ -48,7 +48,7 @@ impl Model {
 
 impl Model {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma];
+    pub const ALL: [Self; 5] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma, Self::Rc11];
 }
 
 impl fmt::Display for Model {

@@ -77,7 +77,11 @@ impl Recorder<'_, '_> {
             value: read.value,
             own: false,
         });
-        let write = event.write.map(|value| Event::Write { cell, value });
+        let write = event.write.map(|value| Event::Write {
+            cell,
+            value,
+            buffered: false,
+        });
         read.into_iter().chain(write).collect()
     }
 
