@@ -21,6 +21,11 @@ fn examples_have_their_verdicts() {
     let (mut proved, mut refuted) = (0, 0);
     for file in files {
         let name = file.display();
+        // Takes several seconds; `make soak` tries it.
+        let is_slow = file.ends_with("dekker.pal");
+        if is_slow && std::env::var("PALISADE_SOAK").is_err() {
+            continue;
+        }
         let text = fs::read_to_string(&file).expect("readable");
         let expects = |verdict: &str| text.contains(&format!("expect: rc11={verdict}"));
         let kept = c::Options {
@@ -52,5 +57,5 @@ fn examples_have_their_verdicts() {
             Verdict::Unknown(why) => panic!("{name}: {why}"),
         }
     }
-    assert!(proved >= 13 && refuted >= 12, "{proved} {refuted}");
+    assert!(proved >= 12 && refuted >= 12, "{proved} {refuted}");
 }

@@ -5,101 +5,19 @@ mod axioms;
 mod common;
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
-use axioms::{Meaning, Op, meaning};
+use axioms::{Meaning, meaning};
 use common::soak;
+use palisade_arbitrary::ordered::{Op, body, ordered as random, program_text, text};
 use palisade_frontend::pal;
 use palisade_machine::{Exploration, Options, Summary, explore};
 use palisade_program::random::Rng;
-use palisade_program::{Broken, Model, Order, Orders, Program, Source, Verdict};
+use palisade_program::{Broken, Model, Orders, Program, Source, Verdict};
 
 fn read(text: &str) -> Program {
     match pal::parse_ordered(Source::new("test.pal", text), Orders::Kept) {
         Ok(parsed) => parsed.program,
         Err(diagnostics) => panic!("{diagnostics:?}\n{text}"),
-    }
-}
-
-const CELLS: [&str; 3] = ["x", "y", "z"];
-
-/// A straight-line program as text.
-fn text(threads: &[Vec<Op>], cells: usize) -> String {
-    let bodies = threads.iter().map(|ops| body(ops));
-    program_text(bodies, cells)
-}
-
-fn program_text(bodies: impl Iterator<Item = String>, cells: usize) -> String {
-    let mut text = String::new();
-    for cell in &CELLS[..cells] {
-        let _ = writeln!(text, "shared {cell} = 0;");
-    }
-    for (t, body) in bodies.enumerate() {
-        let _ = writeln!(text, "thread t{t} {{\n{body}}}");
-    }
-    text
-}
-
-/// The operations of a thread; the i-th one reads into `ri`.
-fn body(ops: &[Op]) -> String {
-    let mut text = String::new();
-    let reads = |op: &Op| matches!(op, Op::Load(..) | Op::Update(..));
-    for (i, _) in ops.iter().enumerate().filter(|(_, op)| reads(op)) {
-        let _ = writeln!(text, "local r{i} = 0;");
-    }
-    for (i, op) in ops.iter().enumerate() {
-        let _ = match *op {
-            Op::Load(c, Order::Plain) => writeln!(text, "r{i} = {};", CELLS[c]),
-            Op::Load(c, o) => writeln!(text, "r{i} = load({}, {o});", CELLS[c]),
-            Op::Store(c, v, Order::Plain) => writeln!(text, "{} = {v};", CELLS[c]),
-            Op::Store(c, v, o) => writeln!(text, "store({}, {v}, {o});", CELLS[c]),
-            Op::Update(c, v, o) => writeln!(text, "r{i} = xchg({}, {v}, {o});", CELLS[c]),
-            Op::Fence(o) => writeln!(text, "fence({o});"),
-        };
-    }
-    text
-}
-
-/// Programs of 4 to 8 events, few enough of them loads and stores for the axioms.
-fn random(rng: &mut Rng, plain: bool) -> (Vec<Vec<Op>>, usize) {
-    use Order::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst};
-    loop {
-        let count = *rng.pick(&[2, 2, 3, 3, 4]);
-        let cells = *rng.pick(&[1, 2, 2, 2, 3]);
-        let mut threads = vec![Vec::new(); count];
-        let (stores, loads): (&[Order], &[Order]) = match rng.below(if plain { 5 } else { 4 }) {
-            0 => (&[Relaxed, Release, SeqCst], &[Relaxed, Acquire, SeqCst]),
-            1 => (
-                &[SeqCst, SeqCst, Relaxed, Release],
-                &[SeqCst, SeqCst, Relaxed, Acquire],
-            ),
-            2 => (&[Relaxed], &[Relaxed]),
-            3 => (&[Release, Relaxed], &[Acquire, Relaxed]),
-            _ => (&[Plain, Release, Release], &[Plain, Acquire, Acquire]),
-        };
-        let (mut written, mut read) = (0, 0);
-        let mut value = 0;
-        for _ in 0..4 + rng.below(5) {
-            let t = rng.below(count);
-            let cell = rng.below(cells);
-            value += 1;
-            let op = match rng.below(100) {
-                0..42 => Op::Store(cell, value, *rng.pick(stores)),
-                42..82 => Op::Load(cell, *rng.pick(loads)),
-                82..90 => Op::Update(
-                    cell,
-                    value,
-                    *rng.pick(&[Relaxed, Acquire, Release, AcqRel, SeqCst]),
-                ),
-                _ => Op::Fence(*rng.pick(&[Acquire, Release, AcqRel, SeqCst, SeqCst, SeqCst])),
-            };
-            written += usize::from(matches!(op, Op::Store(..) | Op::Update(..)));
-            read += usize::from(matches!(op, Op::Load(..) | Op::Update(..)));
-            threads[t].push(op);
-        }
-        if written <= 5 && read <= 5 {
-            return (threads, cells);
-        }
     }
 }
 
@@ -134,7 +52,7 @@ fn outcomes(exploration: &Exploration, program: &Program) -> BTreeSet<(Vec<i64>,
 fn the_machine_has_the_outcomes_of_the_axioms() {
     let mut rng = Rng::new(11);
     let mut races = 0;
-    for number in 0..soak(1200) {
+    for number in 0..soak(1000) {
         let (threads, cells) = random(&mut rng, number % 2 == 1);
         let text = text(&threads, cells);
         let program = read(&text);
@@ -184,7 +102,7 @@ fn summary((messages, carried, events): (u32, bool, u32)) -> Summary {
 fn summaries_only_add_behaviours() {
     let mut rng = Rng::new(12);
     let mut equal = 0;
-    for number in 0..soak(200) {
+    for number in 0..soak(80) {
         let (threads, cells) = random(&mut rng, false);
         let text = text(&threads, cells);
         let program = read(&text);
@@ -212,13 +130,13 @@ fn summaries_only_add_behaviours() {
 fn summaries_of_endless_programs_are_sound() {
     let mut rng = Rng::new(13);
     let (mut proved, mut refuted) = (0, 0);
-    for number in 0..soak(60) {
+    for number in 0..soak(40) {
         let (mut threads, cells) = random(&mut rng, false);
         threads.truncate(2);
         for ops in &mut threads {
             ops.truncate(3);
         }
-        let load = |op: &Op| matches!(op, Op::Load(..) | Op::Update(..));
+        let load = |op: &Op| op.reads();
         let Some((t, i)) = threads
             .iter()
             .enumerate()
