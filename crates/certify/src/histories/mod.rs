@@ -79,6 +79,11 @@ pub(crate) fn check(
     if certificate.model != Model::Rc11 || program.orders != Orders::Kept {
         return Err(unsupported("histories of another model than RC11"));
     }
+    if program.mixed_seq_cst().is_some() {
+        return Err(unsupported(
+            "seq_cst fences beside seq_cst and weaker accesses",
+        ));
+    }
     if program.deadlock {
         return Err(unsupported("deadlocks under RC11"));
     }
