@@ -13,8 +13,10 @@
 //! | `threads` | programs with threads |
 //! | `idioms` | shapes in which memory models differ |
 //! | `processes` | programs with processes (RMA) |
+//! | [`ordered`] | programs with memory orders (RC11) |
 
 mod idioms;
+pub mod ordered;
 mod processes;
 mod shape;
 mod threads;

@@ -48,6 +48,20 @@ pub enum Kind {
     /// has the rules.) For a program without `[*]` it speaks of the program with
     /// `[*]` in place of every number of copies.
     Views,
+    /// RC11: all states that are reached with so much of histories kept. The check finds them by
+    /// itself (the module `histories` has the rules).
+    Histories(Summary),
+}
+
+/// How much of histories and of the SC order of RC11 is kept exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Summary {
+    /// Newest messages of each cell.
+    pub messages: u32,
+    /// Whether it is remembered what older ones carry.
+    pub carried: bool,
+    /// SC events of each thread.
+    pub events: u32,
 }
 
 /// An inductive invariant; see the module's header for its meaning.

@@ -11,6 +11,7 @@ use crate::certificate::{Certificate, Kind};
 use crate::context::Context;
 use crate::deadlock;
 use crate::fingerprint::Fingerprint;
+use crate::histories;
 use crate::interference;
 use crate::judge::Judge;
 use crate::refusal::{Reason, Refusal, Site};
@@ -20,7 +21,7 @@ use crate::views::{self, subject};
 use crate::wellformed::wellformed;
 use crate::worker::Worker;
 use palisade_logic::{Limits, SolverStats};
-use palisade_program::{Program, Span};
+use palisade_program::{Model, Program, Span};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -83,6 +84,19 @@ pub fn check(
     options: &Options,
 ) -> Result<Checked, Refusal> {
     let started = Instant::now();
+    if let Kind::Histories(summary) = certificate.kind {
+        let states = histories::check(program, certificate, summary, options)?;
+        return Ok(Checked {
+            entries: states,
+            obligations: states as u64,
+            solver_calls: 0,
+            time: started.elapsed(),
+        });
+    }
+    if certificate.model == Model::Rc11 {
+        let reason = Reason::Unsupported("this kind of certificate under RC11".to_owned());
+        return Err(Refusal::whole(reason));
+    }
     deadlock::admissible(program, certificate).map_err(Refusal::whole)?;
     let program = &*subject(program, certificate.kind);
     let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;

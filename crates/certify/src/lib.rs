@@ -3,7 +3,7 @@
 //!
 //! `verify` turns what its engine found into a [`Certificate`]; [`check()`]
 //! confirms it with its own derivation of the program's steps under SC, TSO,
-//! PSO and RMA and a fresh solver session. This crate shares nothing with
+//! PSO, RMA and RC11 and a fresh solver session. This crate shares nothing with
 //! `palisade-memory`, `palisade-abstraction`, `palisade-checker` and
 //! `palisade-machine`: a wrong reduction or a wrong transformer cannot certify
 //! itself.
@@ -13,6 +13,7 @@
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
+//! | `histories` | RC11: messages, views, the SC order |
 //! | `unbuffered` | stores that need no buffer |
 //! | `interference` | accesses at which a thread need not stop |
 //! | [`remote`], [`remote_atomic`] | pending remote operations |
@@ -37,6 +38,7 @@ mod context;
 mod deadlock;
 mod expression;
 pub mod fingerprint;
+mod histories;
 mod index;
 mod initial;
 mod interference;
@@ -59,7 +61,7 @@ mod worker;
 
 pub use beyond::{Beyond, Claim, Keep};
 pub use buffer::{Buffer, Item};
-pub use certificate::{Certificate, Control, Cube, Entry, Kind};
+pub use certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
 pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;
 pub use interference::{

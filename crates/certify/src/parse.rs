@@ -5,7 +5,7 @@
 use crate::atom_text::AtomReader;
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
-use crate::certificate::{Certificate, Control, Cube, Entry, Kind};
+use crate::certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
 use crate::remote::Pending;
@@ -132,6 +132,20 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
         "inductive" => Kind::Inductive,
         "stops" => Kind::Stops,
         "views" => Kind::Views,
+        "histories" => {
+            let messages = line.number()?;
+            let carried = match line.name()?.as_str() {
+                "carried" => true,
+                "bare" => false,
+                _ => return Err(line.error_before("expected `carried` or `bare`")),
+            };
+            let events = line.number()?;
+            Kind::Histories(Summary {
+                messages,
+                carried,
+                events,
+            })
+        }
         _ => return Err(line.error_before("this kind of certificate is not known")),
     };
     line.end()?;
@@ -145,6 +159,7 @@ fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {
         "tso" => Model::Tso,
         "pso" => Model::Pso,
         "rma" => Model::Rma,
+        "rc11" => Model::Rc11,
         _ => return Err(line.error_before("expected `sc`, `tso`, `pso` or `rma`")),
     };
     line.end()?;

@@ -3,7 +3,8 @@
 //! ```text
 //! palisade certificate 1
 //! fingerprint 0f3a...
-//! kind inductive
+//! kind inductive                  or stops, or views; under RC11 histories 2 carried 3: so many
+//!                                 messages and SC events are exact, `bare`: old ones carry nothing
 //! model pso
 //! threads 2                       copies of each [*] template; views: those that are seen
 //! direct left 3 7                 stores that need no buffer: a template, its edges
@@ -32,7 +33,7 @@
 
 use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
-use crate::certificate::{Certificate, Control, Cube, Kind};
+use crate::certificate::{Certificate, Control, Cube, Kind, Summary};
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
@@ -67,9 +68,17 @@ fn write_header(
     names: &StateNames,
 ) -> std::fmt::Result {
     let kind = match certificate.kind {
-        Kind::Inductive => "inductive",
-        Kind::Stops => "stops",
-        Kind::Views => "views",
+        Kind::Inductive => "inductive".to_owned(),
+        Kind::Stops => "stops".to_owned(),
+        Kind::Views => "views".to_owned(),
+        Kind::Histories(Summary {
+            messages,
+            carried,
+            events,
+        }) => {
+            let carried = if carried { "carried" } else { "bare" };
+            format!("histories {messages} {carried} {events}")
+        }
     };
     writeln!(out, "palisade certificate 1")?;
     writeln!(out, "fingerprint {}", certificate.fingerprint)?;

@@ -26,6 +26,9 @@ pub enum Reason {
     /// An assertion can fail in the invariant.
     #[error("an assertion may fail")]
     Assertion,
+    /// Two accesses can race in the invariant (RC11).
+    #[error("there may be a data race")]
+    Race,
     /// An array index can be out of range in the invariant.
     #[error("an array index may be out of range")]
     Index,

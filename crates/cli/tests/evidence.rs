@@ -232,6 +232,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::NotClosed
         | Reason::Assertion
         | Reason::Index
+        | Reason::Race
         | Reason::Claim
         | Reason::Direct(_)
         | Reason::Disturbed(_)

@@ -5,89 +5,19 @@ mod axioms;
 mod common;
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
-use axioms::{Meaning, Op, meaning};
+use axioms::{Meaning, meaning};
 use common::soak;
+use palisade_arbitrary::ordered::{Op, body, ordered as random, program_text, text};
 use palisade_frontend::pal;
 use palisade_machine::{Exploration, Options, Summary, explore};
 use palisade_program::random::Rng;
-use palisade_program::{Broken, Model, Order, Orders, Program, Source, Verdict};
+use palisade_program::{Broken, Model, Orders, Program, Source, Verdict};
 
 fn read(text: &str) -> Program {
     match pal::parse_ordered(Source::new("test.pal", text), Orders::Kept) {
         Ok(parsed) => parsed.program,
         Err(diagnostics) => panic!("{diagnostics:?}\n{text}"),
-    }
-}
-
-const CELLS: [&str; 3] = ["x", "y", "z"];
-
-/// A straight-line program as text.
-fn text(threads: &[Vec<Op>], cells: usize) -> String {
-    let mut text = String::new();
-    for cell in &CELLS[..cells] {
-        let _ = writeln!(text, "shared {cell} = 0;");
-    }
-    for (t, ops) in threads.iter().enumerate() {
-        let _ = writeln!(text, "thread t{t} {{");
-        for (i, op) in ops.iter().enumerate() {
-            let _ = match *op {
-                Op::Load(c, Order::Plain) => writeln!(text, "local r{i} = 0; r{i} = {};", CELLS[c]),
-                Op::Load(c, o) => writeln!(text, "local r{i} = 0; r{i} = load({}, {o});", CELLS[c]),
-                Op::Store(c, v, Order::Plain) => writeln!(text, "{} = {v};", CELLS[c]),
-                Op::Store(c, v, o) => writeln!(text, "store({}, {v}, {o});", CELLS[c]),
-                Op::Update(c, v, o) => {
-                    writeln!(text, "local r{i} = 0; r{i} = xchg({}, {v}, {o});", CELLS[c])
-                }
-                Op::Fence(o) => writeln!(text, "fence({o});"),
-            };
-        }
-        text.push_str("}\n");
-    }
-    text
-}
-
-/// Programs of 4 to 8 events, few enough of them loads and stores for the axioms.
-fn random(rng: &mut Rng, plain: bool) -> (Vec<Vec<Op>>, usize) {
-    use Order::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst};
-    loop {
-        let count = *rng.pick(&[2, 2, 3, 3, 4]);
-        let cells = *rng.pick(&[1, 2, 2, 2, 3]);
-        let mut threads = vec![Vec::new(); count];
-        let (stores, loads): (&[Order], &[Order]) = match rng.below(if plain { 5 } else { 4 }) {
-            0 => (&[Relaxed, Release, SeqCst], &[Relaxed, Acquire, SeqCst]),
-            1 => (
-                &[SeqCst, SeqCst, Relaxed, Release],
-                &[SeqCst, SeqCst, Relaxed, Acquire],
-            ),
-            2 => (&[Relaxed], &[Relaxed]),
-            3 => (&[Release, Relaxed], &[Acquire, Relaxed]),
-            _ => (&[Plain, Release, Release], &[Plain, Acquire, Acquire]),
-        };
-        let (mut written, mut read) = (0, 0);
-        let mut value = 0;
-        for _ in 0..4 + rng.below(5) {
-            let t = rng.below(count);
-            let cell = rng.below(cells);
-            value += 1;
-            let op = match rng.below(100) {
-                0..42 => Op::Store(cell, value, *rng.pick(stores)),
-                42..82 => Op::Load(cell, *rng.pick(loads)),
-                82..90 => Op::Update(
-                    cell,
-                    value,
-                    *rng.pick(&[Relaxed, Acquire, Release, AcqRel, SeqCst]),
-                ),
-                _ => Op::Fence(*rng.pick(&[Acquire, Release, AcqRel, SeqCst, SeqCst, SeqCst])),
-            };
-            written += usize::from(matches!(op, Op::Store(..) | Op::Update(..)));
-            read += usize::from(matches!(op, Op::Load(..) | Op::Update(..)));
-            threads[t].push(op);
-        }
-        if written <= 5 && read <= 5 {
-            return (threads, cells);
-        }
     }
 }
 
@@ -122,10 +52,14 @@ fn outcomes(exploration: &Exploration, program: &Program) -> BTreeSet<(Vec<i64>,
 fn the_machine_has_the_outcomes_of_the_axioms() {
     let mut rng = Rng::new(11);
     let mut races = 0;
-    for number in 0..soak(3000) {
+    for number in 0..soak(1000) {
         let (threads, cells) = random(&mut rng, number % 2 == 1);
         let text = text(&threads, cells);
         let program = read(&text);
+        if program.mixed_seq_cst().is_some() {
+            assert!(explore(&program, &options(None)).is_err());
+            continue;
+        }
         let found = explore(&program, &options(None)).expect("it has a meaning");
         let Meaning {
             outcomes: wanted,
@@ -149,4 +83,106 @@ fn the_machine_has_the_outcomes_of_the_axioms() {
         }
     }
     assert!(races > 0);
+}
+
+/// Summaries from coarse to fine.
+const SUMMARIES: [(u32, bool, u32); 5] = [
+    (1, false, 1),
+    (2, false, 1),
+    (1, true, 2),
+    (2, true, 2),
+    (3, true, 3),
+];
+
+fn summary((messages, carried, events): (u32, bool, u32)) -> Summary {
+    Summary {
+        messages,
+        carried,
+        events,
+    }
+}
+
+#[test]
+fn summaries_only_add_behaviours() {
+    let mut rng = Rng::new(12);
+    let mut equal = 0;
+    for number in 0..soak(80) {
+        let (threads, cells) = random(&mut rng, false);
+        let text = text(&threads, cells);
+        let program = read(&text);
+        if program.mixed_seq_cst().is_some() {
+            continue;
+        }
+        let exact = explore(&program, &options(None)).expect("it has a meaning");
+        let exact = outcomes(&exact, &program);
+        for sizes in SUMMARIES {
+            let found = explore(&program, &options(Some(summary(sizes)))).expect("the same");
+            let found = outcomes(&found, &program);
+            assert!(
+                found.is_superset(&exact),
+                "program {number}, summary {sizes:?}:\n{text}"
+            );
+            equal += u64::from(found == exact);
+        }
+        // Nothing is folded: nothing is added.
+        let all = explore(&program, &options(Some(summary((64, true, 64))))).expect("the same");
+        assert_eq!(outcomes(&all, &program), exact, "program {number}:\n{text}");
+    }
+    assert!(equal > 0);
+}
+
+/// The exact machine with short histories finds no violation that summaries exclude: each thread
+/// asserts of one of its loads that it does not read one of the values.
+#[test]
+fn summaries_of_endless_programs_are_sound() {
+    let mut rng = Rng::new(13);
+    let (mut proved, mut refuted) = (0, 0);
+    for number in 0..soak(40) {
+        let (mut threads, cells) = random(&mut rng, false);
+        threads.truncate(2);
+        for ops in &mut threads {
+            ops.truncate(3);
+        }
+        let load = |op: &Op| op.reads();
+        let Some((t, i)) = threads
+            .iter()
+            .enumerate()
+            .find_map(|(t, ops)| Some((t, ops.iter().rposition(load)?)))
+        else {
+            continue;
+        };
+        let value = rng.between(1, 8);
+        let bodies = threads.iter().enumerate().map(|(number, ops)| {
+            let check = match number == t {
+                true => format!("assert(r{i} != {value}); r{i} = 0;\n"),
+                false => String::new(),
+            };
+            format!("while (true) {{\n{}{check}}}\n", body(ops))
+        });
+        let text = program_text(bodies, cells);
+        let program = read(&text);
+        if program.mixed_seq_cst().is_some() {
+            continue;
+        }
+        let bounded = |summary, buffer| Options {
+            summary,
+            buffer,
+            max_states: Some(3000),
+            collect_finals: false,
+            ..options(None)
+        };
+        let exact = explore(&program, &bounded(None, Some(3))).expect("it has a meaning");
+        for sizes in SUMMARIES {
+            let found = explore(&program, &bounded(Some(summary(sizes)), None)).expect("the same");
+            match (&found.verdict, &exact.verdict) {
+                (Verdict::Holds, Verdict::Violated(_)) => {
+                    panic!("program {number}, summary {sizes:?}:\n{text}")
+                }
+                (Verdict::Holds, _) => proved += 1,
+                (Verdict::Violated(_), _) => refuted += 1,
+                (Verdict::Unknown(_), _) => {}
+            }
+        }
+    }
+    assert!(proved > 0 && refuted > 0, "{proved} {refuted}");
 }

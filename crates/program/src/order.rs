@@ -82,3 +82,53 @@ pub enum Orders {
     /// They are in the steps: the program is for RC11.
     Kept,
 }
+
+impl crate::Program {
+    /// A variable with seq_cst accesses and weaker ones, in a program with seq_cst fences, and where it
+    /// is accessed seq_cst. What a fence then asks of a seq_cst access depends on how the thread of
+    /// the fence has learned of a store, which the accounts of RC11 do not distinguish.
+    pub fn mixed_seq_cst(&self) -> Option<crate::Span> {
+        let mut fenced = false;
+        let mut seq_cst = std::collections::BTreeMap::new();
+        let mut weak = std::collections::BTreeSet::new();
+        for template in &self.templates {
+            for edge in &template.cfg.edges {
+                let block = edge.step.block();
+                let default = match block.map(|b| b.kind) {
+                    None => Order::Plain,
+                    Some(crate::AtomicKind::Lock) => Order::Acquire,
+                    Some(crate::AtomicKind::Unlock) => Order::Release,
+                    Some(_) => Order::SeqCst,
+                };
+                let inner = block.into_iter().flat_map(|b| &b.body.edges);
+                for step in std::iter::once(edge).chain(inner).map(|e| &e.step) {
+                    fenced |= matches!(
+                        step,
+                        crate::Step::Fence(
+                            crate::FenceKind::Full | crate::FenceKind::Ordered(Order::SeqCst)
+                        )
+                    );
+                    let Some(place) = step.loaded().or(step.stored()) else {
+                        continue;
+                    };
+                    let order = match place.order {
+                        Order::Plain => default,
+                        order => order,
+                    };
+                    if order == Order::SeqCst {
+                        seq_cst.entry(place.var).or_insert(edge.span);
+                    }
+                    let strong = match step.stored() {
+                        Some(_) => order.releases(),
+                        None => order.acquires(),
+                    };
+                    if !strong {
+                        weak.insert(place.var);
+                    }
+                }
+            }
+        }
+        let mut both = seq_cst.iter().filter(|(var, _)| weak.contains(var));
+        both.next().filter(|_| fenced).map(|(_, span)| *span)
+    }
+}

@@ -48,7 +48,7 @@ impl Model {
 
 impl Model {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma];
+    pub const ALL: [Self; 5] = [Self::Sc, Self::Tso, Self::Pso, Self::Rma, Self::Rc11];
 }
 
 impl fmt::Display for Model {
@@ -219,6 +219,8 @@ pub enum Bound {
     ExactCells(u32),
     /// Value sets of remote operations are too coarse.
     ValueSets,
+    /// RC11: histories of so many exact messages are too coarse.
+    Histories(u32),
     /// The proof is for so many copies of templates declared with `[*]`.
     Copies(u32),
 }
@@ -243,6 +245,9 @@ impl fmt::Display for Bound {
                 write!(f, "{k} exact cells of abstract store buffers {spurious}")
             }
             Self::ValueSets => write!(f, "value sets of remote operations {spurious}"),
+            Self::Histories(k) => {
+                write!(f, "{k} exact messages of each history {spurious}")
+            }
             Self::Copies(n) => write!(f, "{n} copies of templates declared with [*]"),
         }
     }

@@ -65,9 +65,11 @@ impl FromStr for ModelsArg {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.to_lowercase().as_str() {
             "expected" => Ok(Self::Expected),
-            // Remote memory is of programs that have processes only.
+            // Remote memory is of programs that have processes only, and under RC11 plain accesses
+            // race.
             "all" => {
-                let all = Model::ALL.into_iter().filter(|model| *model != Model::Rma);
+                let own = |model: &Model| !matches!(model, Model::Rma | Model::Rc11);
+                let all = Model::ALL.into_iter().filter(own);
                 Ok(Self::Named(all.collect()))
             }
             names => {

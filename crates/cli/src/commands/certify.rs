@@ -3,7 +3,7 @@
 
 use palisade_certify::{Certificate, Checked, Fingerprint, Kind, Options, check, parse};
 use palisade_logic::Limits;
-use palisade_program::{Bound, Program, Unknown, Verdict};
+use palisade_program::{Bound, Model, Program, Unknown, Verdict};
 use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
 use palisade_verify::{Threads, waits_for_all, with_threads};
 use serde_json::json;
@@ -16,11 +16,12 @@ use crate::progress::Progress;
 use crate::uninitialised;
 
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
-    let program = match input::load(context, &args.program)? {
+    let text = input::read(&args.certificate)?;
+    let model = model(text.text());
+    let program = match input::load_for(context, &args.program, model)? {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
-    let text = input::read(&args.certificate)?;
     let chosen = uninitialised::commented(text.text());
     let program = program.choosing(&chosen);
     // What is proved for any number of threads is the program that waits for none.
@@ -94,6 +95,16 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     };
     context.print(&text, &document);
     Ok(Outcome::from(&verdict))
+}
+
+/// The model that a certificate names, for which the program is read; what is wrong with its text is
+/// said later.
+fn model(text: &str) -> Model {
+    let named = |line: &str| {
+        let name = line.trim().strip_prefix("model ")?.trim();
+        Model::ALL.into_iter().find(|m| m.to_string() == name)
+    };
+    text.lines().find_map(named).unwrap_or_default()
 }
 
 /// Whether the text is that of a certificate for any number of threads.

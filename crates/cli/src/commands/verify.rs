@@ -329,6 +329,7 @@ const fn remedy(bound: &Bound) -> Option<&'static str> {
         Bound::AbstractStates(_) => Some("--max-states N stores more"),
         Bound::Search(_) | Bound::BooleanStates(_) | Bound::FewStores => None,
         Bound::FewOperations | Bound::Summary(_) | Bound::ValueSets => None,
+        Bound::Histories(_) => Some("fewer threads, values or seq_cst events may do"),
     }
 }
 

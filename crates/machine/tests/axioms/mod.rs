@@ -11,41 +11,26 @@
 
 use std::collections::BTreeSet;
 
+use palisade_arbitrary::ordered::Op;
 use palisade_program::Order;
 
-/// One operation of a straight-line program; locations are numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Op {
-    Load(usize, Order),
-    Store(usize, i64, Order),
-    /// An exchange.
-    Update(usize, i64, Order),
-    Fence(Order),
+fn cell(op: Op) -> Option<usize> {
+    match op {
+        Op::Load(cell, _) | Op::Store(cell, ..) | Op::Update(cell, ..) => Some(cell),
+        Op::Fence(_) => None,
+    }
 }
 
-impl Op {
-    fn cell(self) -> Option<usize> {
-        match self {
-            Self::Load(cell, _) | Self::Store(cell, ..) | Self::Update(cell, ..) => Some(cell),
-            Self::Fence(_) => None,
-        }
+fn order(op: Op) -> Order {
+    match op {
+        Op::Load(_, o) | Op::Store(_, _, o) | Op::Update(_, _, o) | Op::Fence(o) => o,
     }
+}
 
-    fn order(self) -> Order {
-        match self {
-            Self::Load(_, o) | Self::Store(_, _, o) | Self::Update(_, _, o) | Self::Fence(o) => o,
-        }
-    }
-
-    fn reads(self) -> bool {
-        matches!(self, Self::Load(..) | Self::Update(..))
-    }
-
-    fn written(self) -> Option<i64> {
-        match self {
-            Self::Store(_, value, _) | Self::Update(_, value, _) => Some(value),
-            Self::Load(..) | Self::Fence(_) => None,
-        }
+fn written(op: Op) -> Option<i64> {
+    match op {
+        Op::Store(_, value, _) | Op::Update(_, value, _) => Some(value),
+        Op::Load(..) | Op::Fence(_) => None,
     }
 }
 
@@ -123,7 +108,7 @@ pub(crate) fn meaning(threads: &[Vec<Op>], cells: usize) -> Meaning {
 impl Program {
     fn writes(&self, cell: usize) -> impl Iterator<Item = usize> {
         let all = self.events.iter().enumerate();
-        all.filter(move |(_, (_, op))| op.cell() == Some(cell) && op.written().is_some())
+        all.filter(move |(_, (_, op))| self::cell(*op) == Some(cell) && written(*op).is_some())
             .map(|(i, _)| i)
     }
 
@@ -146,7 +131,7 @@ impl Program {
             }
             return;
         };
-        let cell = self.events[read].1.cell().unwrap_or(0);
+        let cell = self::cell(self.events[read].1).unwrap_or(0);
         let stores: Vec<usize> = self.writes(cell).collect();
         for store in stores {
             if store != read && self.po[read] >> store & 1 == 0 {
@@ -247,11 +232,11 @@ impl<'a> Graph<'a> {
     }
 
     fn is_store(&self, i: usize) -> bool {
-        self.op(i).written().is_some()
+        written(self.op(i)).is_some()
     }
 
     fn same_cell(&self, i: usize, j: usize) -> bool {
-        self.op(i).cell().is_some() && self.op(i).cell() == self.op(j).cell()
+        cell(self.op(i)).is_some() && cell(self.op(i)) == cell(self.op(j))
     }
 
     /// Synchronizes-with.
@@ -268,13 +253,13 @@ impl<'a> Graph<'a> {
                         && po[i] >> k & 1 == 1
                         && self.is_store(k)
                         && self.same_cell(i, k));
-                own && self.op(k).order() != Order::Plain && (k == j || chains[k] >> j & 1 == 1)
+                own && order(self.op(k)) != Order::Plain && (k == j || chains[k] >> j & 1 == 1)
             };
             self.is_store(i) && (0..po.len()).any(heads)
         });
         let mut sync = vec![0; po.len()];
         for i in 0..po.len() {
-            if !self.op(i).order().releases() || is_init(i) {
+            if !order(self.op(i)).releases() || is_init(i) {
                 continue;
             }
             let is_fence = matches!(self.op(i), Op::Fence(_));
@@ -288,7 +273,7 @@ impl<'a> Graph<'a> {
             });
             for store in heads.flat_map(|h| bits(sequence[h])) {
                 for read in bits(self.rf[store]) {
-                    let order = self.op(read).order();
+                    let order = self::order(self.op(read));
                     if order == Order::Plain {
                         continue;
                     }
@@ -336,7 +321,7 @@ impl<'a> Graph<'a> {
         if !is_irreflexive(&closure(self.psc(&hb, &heco, &mo, &fr))) {
             return;
         }
-        let value = |store: usize| self.op(store).written().unwrap_or(0);
+        let value = |store: usize| written(self.op(store)).unwrap_or(0);
         let read = self.sources.iter().map(|&s| value(s)).collect();
         let last = self.orders.iter().map(|o| value(o[o.len() - 1])).collect();
         meaning.outcomes.insert((read, last));
@@ -349,7 +334,7 @@ impl<'a> Graph<'a> {
         let near = self.relation(|i, j| hb[i] >> j & 1 == 1 && self.same_cell(i, j));
         let linked = compose(&compose(&away, hb), &away);
         let scb = union(&[po, &near, mo, fr, &linked]);
-        let is_sc = |i: usize| self.op(i).order() == Order::SeqCst;
+        let is_sc = |i: usize| order(self.op(i)) == Order::SeqCst;
         let is_fence = |i: usize| is_sc(i) && matches!(self.op(i), Op::Fence(_));
         let around = compose(heco, hb);
         self.relation(|i, j| {
@@ -372,7 +357,7 @@ impl<'a> Graph<'a> {
                 && thread(j).is_some()
                 && self.same_cell(i, j)
                 && (self.is_store(i) || self.is_store(j))
-                && (self.op(i).order() == Order::Plain || self.op(j).order() == Order::Plain)
+                && (order(self.op(i)) == Order::Plain || order(self.op(j)) == Order::Plain)
                 && (hb[i] >> j | hb[j] >> i) & 1 == 0
         };
         (0..count).any(|i| (0..i).any(|j| is_race(i, j)))

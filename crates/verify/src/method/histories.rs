@@ -3,6 +3,7 @@
 //! that a search without violation is a proof, and a violation is one if the exact machine
 //! has it, too.
 
+use palisade_certify::{Certificate, Fingerprint, Kind};
 use palisade_machine::{Options, Summary, explore};
 use palisade_program::{Bound, Unknown, Verdict};
 
@@ -35,7 +36,13 @@ impl Session<'_> {
         };
         record.stats.states = found.stats.states as usize;
         match (found.verdict, found.witness) {
-            (Verdict::Holds, _) => Answer::Proof(Proof::Exhaustive(found.stats.states)),
+            (Verdict::Holds, _) => match summary {
+                None => Answer::Proof(Proof::Exhaustive(found.stats.states)),
+                Some(summary) => {
+                    let certificate = self.histories_certificate(summary);
+                    Answer::Proof(Proof::Certificate(Box::new(certificate)))
+                }
+            },
             (Verdict::Violated(_), Some(run)) => Answer::Run(run),
             (Verdict::Unknown(Unknown::Time), _) => Gap::Time.into(),
             (Verdict::Unknown(Unknown::Memory), _) => Gap::Memory.into(),
@@ -44,10 +51,34 @@ impl Session<'_> {
                 let bound = bounds.into_iter().next();
                 Gap::Bound(bound.unwrap_or(Bound::FewStores)).into()
             }
+            (Verdict::Unknown(Unknown::GaveUp(_)), _) if summary.is_some() => {
+                Gap::Bound(Bound::Histories(summary.map_or(0, |s| s.messages))).into()
+            }
             (Verdict::Unknown(_) | Verdict::Violated(_), _) => match found.beside_the_point {
                 Some(violation) => Gap::BesideThePoint(violation).into(),
                 None => portfolio::nothing().into(),
             },
+        }
+    }
+    /// The certificate says what is kept; its check finds the states by itself.
+    fn histories_certificate(&self, summary: Summary) -> Certificate {
+        let (model, threads) = (self.options.model, self.options.copies());
+        Certificate {
+            fingerprint: Fingerprint::of(self.program, model, threads),
+            kind: Kind::Histories(palisade_certify::Summary {
+                messages: summary.messages,
+                carried: summary.carried,
+                events: summary.events,
+            }),
+            model,
+            threads,
+            direct: Vec::new(),
+            forgotten: Vec::new(),
+            undisturbed: Vec::new(),
+            beyond: None,
+            explicit: Vec::new(),
+            atoms: Vec::new(),
+            entries: Vec::new(),
         }
     }
 }

@@ -680,7 +680,11 @@ impl<'a> Context<'a> {
         if self.mpi.is_none() {
             targets::prune(&mut program);
         }
-        let numbers = templates::keep(&mut program, &self.plans)?;
+        // The arguments for templates and lives are about buffers: under RC11 flags stay as they are.
+        let numbers = match self.options.orders {
+            Orders::Mapped => templates::keep(&mut program, &self.plans)?,
+            Orders::Kept => program.global_ids().map(Some).collect(),
+        };
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
@@ -698,7 +702,8 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
-        if self.mpi.is_none() && self.litmus.is_none() {
+        let is_mapped = self.options.orders == Orders::Mapped;
+        if self.mpi.is_none() && self.litmus.is_none() && is_mapped {
             let kept = |var: GlobalId| numbers[var.index()];
             let plans = self.plans.iter().skip(1);
             let flags = lives::Flags {

@@ -1,0 +1,333 @@
+//! *Forgetting*: every step here only adds behaviours, so that the reached states cover those of the
+//! program.
+//!
+//! - More than K messages of a cell: the oldest becomes an old one. Spots at it or in front of it
+//!   now say which values may be read from there on; what it carries is met with what the others
+//!   of its value carry.
+//! - A thread keeps marks of its last J SC events, of its SC fence, and of the last gate
+//!   that its next SC fence or SC store must follow. Who knew another gate knows the one before it, and
+//!   the gap has the left floor and the right ceiling.
+//! - What all threads know ([`base`](Memory::settle)) joins every view: whoever reads a message knows it
+//!   already. Kept messages in front of it go. A thread without an access of a cell ahead has no say.
+//! - In front of the first of all last SC events nothing is inserted any more.
+//! - What a thread has no use for (`offered` without an acquire fence ahead, `released` without a
+//!   relaxed store) is unknown.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::ahead::Ahead;
+use super::memory::{Ceiling, Memory};
+use super::view::{Fact, Spot, View};
+use crate::certificate::Summary;
+
+impl Memory {
+    /// Forgets what it may. `ahead` says of each thread what it may still do; `None` if it has
+    /// ended.
+    pub(super) fn settle(&mut self, summary: Summary, ahead: &[Option<&Ahead>]) {
+        for cell in 0..self.cells.len() {
+            while self.cells[cell].len() > summary.messages.max(1) as usize {
+                self.fold(cell, summary.carried);
+            }
+        }
+        self.drop_unused(ahead);
+        self.drop_gates(summary.events.max(1) as usize, ahead);
+        let base = self.base(ahead);
+        self.rise(&base);
+        self.close_gates(ahead);
+        self.drop_known(&base);
+    }
+
+    /// The oldest kept message of a cell becomes an old one.
+    fn fold(&mut self, cell: usize, carried: bool) {
+        let message = self.cells[cell].remove(0);
+        let (value, free) = (message.value, message.free);
+        let older = |spot: &mut Spot, carries: Option<&Rc<View>>| match spot {
+            Spot::Nowhere => {}
+            Spot::Kept(0) => {
+                let mut past = super::view::Past::new();
+                Fact::add(&mut past, value, free, carries);
+                *spot = Spot::Old(Rc::new(past));
+            }
+            Spot::Kept(i) => *i -= 1,
+            Spot::Old(past) => Fact::add(Rc::make_mut(past), value, free, carries),
+        };
+        // What it carries, its own spot being among the old ones too.
+        let mut own = message.view.flat();
+        older(&mut own.spots[cell], None);
+        let own = carried.then(|| Rc::new(own));
+        // Inside what old messages carry facts carry nothing.
+        self.inside(&mut |view| older(&mut view.spots[cell], None));
+        self.outside(cell, &mut |spot| older(spot, own.as_ref()));
+        self.ceilings(cell, |i, itself| match i {
+            0 => Ceiling::Nothing,
+            i => Ceiling::Before(i - 1, itself),
+        });
+    }
+
+    /// The views that old messages carry.
+    fn inside(&mut self, f: &mut dyn FnMut(&mut View)) {
+        let mut within = |spots: &mut [Spot]| {
+            for spot in spots {
+                if let Spot::Old(past) = spot
+                    && past.values().any(|fact| fact.carries.is_some())
+                {
+                    let facts = Rc::make_mut(past).values_mut();
+                    let views = facts.filter_map(|fact| fact.carries.as_mut());
+                    views.for_each(|view| f(Rc::make_mut(view)));
+                }
+            }
+        };
+        for mind in &mut self.minds {
+            within(&mut mind.now.spots);
+            within(&mut mind.offered.spots);
+            let released = mind.released.iter_mut();
+            released.for_each(|view| within(&mut view.spots));
+        }
+        let messages = self.cells.iter_mut().flatten();
+        messages.for_each(|message| within(&mut message.view.spots));
+        for gate in &mut self.gates {
+            within(&mut gate.before);
+            within(&mut gate.floor);
+        }
+    }
+
+    /// The spots of a cell that are not inside what old messages carry.
+    fn outside(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
+        for mind in &mut self.minds {
+            f(&mut mind.now.spots[cell]);
+            f(&mut mind.offered.spots[cell]);
+            let released = mind.released.iter_mut();
+            released.for_each(|view| f(&mut view.spots[cell]));
+        }
+        let messages = self.cells.iter_mut().flatten();
+        messages.for_each(|message| f(&mut message.view.spots[cell]));
+        for gate in &mut self.gates {
+            f(&mut gate.before[cell]);
+            f(&mut gate.floor[cell]);
+        }
+    }
+
+    fn drop_unused(&mut self, ahead: &[Option<&Ahead>]) {
+        let nothing = View::nothing(self.cells.len());
+        for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            let acquires = ahead.is_some_and(|a| a.acquire_fence);
+            if !acquires {
+                mind.offered = nothing.clone();
+            }
+            for (cell, released) in mind.released.iter_mut().enumerate() {
+                if !ahead.is_some_and(|a| a.relaxed_store.contains(&cell)) {
+                    released.clone_from(&nothing);
+                }
+            }
+            if !ahead.is_some_and(|a| a.is_sc()) {
+                mind.events.clear();
+                mind.bound.fill(None);
+            }
+            if ahead.is_none() {
+                mind.now = nothing.clone();
+                mind.pending = None;
+            }
+        }
+    }
+
+    /// Keeps the gates that threads need, with `count` events of each thread.
+    fn drop_gates(&mut self, count: usize, ahead: &[Option<&Ahead>]) {
+        let mut needed: BTreeSet<usize> = BTreeSet::new();
+        for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            mind.events.truncate(count);
+            needed.extend(&mind.events);
+            let Some(ahead) = ahead else { continue };
+            let now = &mind.now;
+            let own = mind.events.first().copied();
+            if ahead.sc_fence {
+                let refuses = |gate: &super::memory::Gate| {
+                    now.spots.iter().zip(&gate.ceiling).any(|(spot, c)| {
+                        matches!((spot, c), (Spot::Kept(_), Ceiling::Nothing))
+                            || matches!((spot, c), (Spot::Kept(i), Ceiling::Before(k, itself))
+                                if i > k || (i == k && !itself))
+                    })
+                };
+                let last = self.gates.iter().rposition(refuses);
+                let least = own.max(now.fence).max(now.linked).max(now.last).max(last);
+                needed.extend(least);
+                needed.extend(now.fence);
+            }
+            for cell in 0..now.spots.len() {
+                let least = own.max(now.fence).max(mind.bound[cell]).max(now.same[cell]);
+                if ahead.sc_store.contains(&cell) {
+                    let refuses = |gate: &super::memory::Gate| {
+                        let spot = &now.spots[cell];
+                        matches!(
+                            (spot, gate.ceiling[cell]),
+                            (Spot::Kept(_), Ceiling::Nothing)
+                        ) || matches!((spot, gate.ceiling[cell]),
+                                (Spot::Kept(i), Ceiling::Before(k, _)) if *i >= k)
+                    };
+                    let last = self.gates.iter().rposition(refuses);
+                    needed.extend(least.max(last));
+                }
+                if ahead.sc_load.contains(&cell) {
+                    needed.extend(least);
+                }
+            }
+        }
+        self.keep_gates(0..self.gates.len(), &needed);
+    }
+
+    fn keep_gates(&mut self, among: std::ops::Range<usize>, needed: &BTreeSet<usize>) {
+        for at in among.rev() {
+            if !needed.contains(&at) {
+                self.remove_gate(at);
+            }
+        }
+    }
+
+    /// What all threads know that have not ended.
+    fn base(&self, ahead: &[Option<&Ahead>]) -> View {
+        let live = || {
+            let all = self.minds.iter().zip(ahead);
+            all.filter_map(|(mind, ahead)| Some((&mind.now, (*ahead)?)))
+        };
+        let all = live().map(|(now, _)| now.clone());
+        let base = all.reduce(|a, b| a.meet(&b));
+        let mut base = base.unwrap_or_else(|| View::nothing(self.cells.len()));
+        for (cell, messages) in self.cells.iter().enumerate() {
+            let users = live().filter(|(_, ahead)| ahead.access.contains(&cell));
+            let spots = users.map(|(now, _)| now.spots[cell].clone());
+            let met = spots.reduce(|a, b| a.meet(&b));
+            base.spots[cell] = met.unwrap_or(Spot::Kept(messages.len() - 1));
+        }
+        // Deeds that no other thread can still race with are as good as seen.
+        if let Some(missed) = &mut base.missed {
+            missed.retain(|(cell, thread, _)| {
+                let mut others = ahead.iter().enumerate().filter(|(u, _)| u != thread);
+                others.any(|(_, ahead)| ahead.is_some_and(|a| a.access.contains(cell)))
+            });
+        }
+        base
+    }
+
+    fn rise(&mut self, base: &View) {
+        for mind in &mut self.minds {
+            mind.now = mind.now.join(base);
+            mind.offered = mind.offered.join(base);
+            let released = mind.released.iter_mut();
+            released.for_each(|view| *view = view.join(base));
+        }
+        for message in self.cells.iter_mut().flatten() {
+            message.view = message.view.join(base);
+        }
+        for gate in &mut self.gates {
+            for (cell, spot) in base.spots.iter().enumerate() {
+                gate.before[cell] = gate.before[cell].join(spot);
+                gate.floor[cell] = gate.floor[cell].join(spot);
+            }
+        }
+        let flat = base.flat();
+        self.inside(&mut |view| *view = view.join(&flat));
+        for (cell, spot) in base.spots.iter().enumerate() {
+            let Spot::Kept(first @ 1..) = *spot else {
+                continue;
+            };
+            self.cells[cell].drain(..first);
+            self.spots(cell, &mut |spot| {
+                if let Spot::Kept(i) = spot {
+                    *i -= first;
+                }
+            });
+            self.ceilings(cell, |i, itself| {
+                if i < first || (i == first && !itself) {
+                    Ceiling::Nothing
+                } else {
+                    Ceiling::Before(i - first, itself)
+                }
+            });
+        }
+    }
+
+    /// In front of the last SC event of every thread that may have another one, gates are only of
+    /// use as fences.
+    fn close_gates(&mut self, ahead: &[Option<&Ahead>]) {
+        let both = self.minds.iter().zip(ahead);
+        let acting = both.filter(|(_, ahead)| ahead.is_some_and(|a| a.is_sc()));
+        let lasts: Vec<Option<usize>> = acting.map(|(m, _)| m.events.first().copied()).collect();
+        let Some(least) = lasts.iter().min().copied() else {
+            self.views(&mut |view| {
+                view.linked = None;
+                view.last = None;
+                view.same.fill(None);
+            });
+            self.minds.iter_mut().for_each(|mind| mind.pending = None);
+            let used = self.known_fences(self.gates.len());
+            self.keep_gates(0..self.gates.len(), &used);
+            return;
+        };
+        let Some(first) = least else { return };
+        for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            mind.pending = mind.pending.filter(|(event, _)| *event >= first);
+            mind.events.retain(|event| *event >= first);
+            if ahead.is_some_and(|a| a.is_sc()) {
+                let bounds = mind.bound.iter_mut();
+                bounds.for_each(|bound| *bound = (*bound).max(Some(first)));
+            }
+        }
+        self.views(&mut |view| {
+            view.linked = view.linked.max(Some(first));
+            view.last = view.last.max(Some(first));
+            let same = view.same.iter_mut();
+            same.for_each(|mark| *mark = (*mark).max(Some(first)));
+        });
+        let used = self.known_fences(first);
+        self.keep_gates(0..first, &used);
+    }
+
+    /// The SC fences among the first gates that threads know.
+    fn known_fences(&self, count: usize) -> BTreeSet<usize> {
+        let fences = self.minds.iter();
+        let fences = fences.flat_map(|mind| [mind.now.fence, mind.offered.fence]);
+        fences.flatten().filter(|at| *at < count).collect()
+    }
+
+    /// What old messages carry that everyone knows is forgotten.
+    fn drop_known(&mut self, base: &View) {
+        let mut flat = base.flat();
+        for spot in &mut flat.spots {
+            if let Spot::Kept(i) = spot {
+                *i = 0;
+            }
+        }
+        for cell in 0..self.cells.len() {
+            let flat = &flat;
+            self.outside(cell, &mut |spot| {
+                let bare = Spot::Old(Rc::new(match &*spot {
+                    Spot::Old(past) => {
+                        let bare = |fact: &Fact| Fact {
+                            free: fact.free,
+                            carries: None,
+                        };
+                        past.iter().map(|(v, fact)| (*v, bare(fact))).collect()
+                    }
+                    Spot::Nowhere | Spot::Kept(_) => return,
+                }));
+                let idle = |fact: &Fact| {
+                    fact.carries.as_ref().is_some_and(|view| {
+                        let own = &view.spots[cell];
+                        let mut same = flat.clone();
+                        same.spots[cell] = own.clone();
+                        **view == same && bare.join(own) == bare
+                    })
+                };
+                if let Spot::Old(past) = spot
+                    && past.values().any(idle)
+                {
+                    for fact in Rc::make_mut(past).values_mut() {
+                        if idle(fact) {
+                            fact.carries = None;
+                        }
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,697 @@
+//! The *memory* of a certificate's states: for each cell its newest messages, the SC order, and what
+//! threads know. The rules are those of docs/memory-models.md, and of old messages those of
+//! docs/soundness.md.
+//!
+//! An event of the SC order is a [`Gate`]. What the events up to it ask of later ones is its
+//! `floor` (without itself: `before`), what those from it on ask of earlier ones its `ceiling`.
+
+use std::rc::Rc;
+
+use palisade_program::Order;
+
+use super::view::{Deed, Fact, Mark, Spot, View};
+
+/// A message.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Message {
+    pub(super) value: i64,
+    /// Whether a read-modify-write may still read it.
+    pub(super) free: bool,
+    pub(super) view: View,
+}
+
+/// The newest message that is allowed in front of a gate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Ceiling {
+    /// No kept one.
+    Nothing,
+    /// One with a smaller index; or, if true, this one.
+    Before(usize, bool),
+    /// Any.
+    Open,
+}
+
+impl Ceiling {
+    /// Whether the message `i` is allowed.
+    fn allows(self, i: usize) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Before(k, itself) => i < k || (itself && i == k),
+            Self::Open => true,
+        }
+    }
+
+    /// Whether a new message at `i` is allowed.
+    fn admits(self, i: usize) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Before(k, _) => i <= k,
+            Self::Open => true,
+        }
+    }
+}
+
+/// An event of the SC order.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Gate {
+    pub(super) before: Vec<Spot>,
+    pub(super) floor: Vec<Spot>,
+    pub(super) ceiling: Vec<Ceiling>,
+}
+
+/// What a thread knows.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Mind {
+    pub(super) now: View,
+    /// What relaxed loads have brought, for an acquire fence.
+    pub(super) offered: View,
+    /// What a relaxed store to a cell publishes.
+    pub(super) released: Vec<View>,
+    /// Its last SC event, if that and all events since are accesses of this cell.
+    pub(super) pending: Option<(usize, usize)>,
+    /// Its SC events that are still marked, the last one first.
+    pub(super) events: Vec<usize>,
+    /// What its next SC access to a cell must follow for linked SC events.
+    pub(super) bound: Vec<Mark>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Memory {
+    pub(super) cells: Vec<Vec<Message>>,
+    pub(super) gates: Vec<Gate>,
+    pub(super) minds: Vec<Mind>,
+}
+
+/// A message to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Kept(usize),
+    /// An old one of this value.
+    Old(i64),
+}
+
+/// A load, a store or a read-modify-write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) thread: usize,
+    pub(super) cell: usize,
+    pub(super) order: Order,
+    pub(super) read: Option<Source>,
+    pub(super) write: Option<i64>,
+}
+
+/// Plain accesses are 0 (load) and 1 (store), atomic ones 2 and 3.
+pub(super) const fn class(order: Order, stores: bool) -> u8 {
+    match (order, stores) {
+        (Order::Plain, false) => 0,
+        (Order::Plain, true) => 1,
+        (_, false) => 2,
+        (_, true) => 3,
+    }
+}
+
+/// Whether two classes conflict: one stores and one is plain.
+pub(super) const fn conflict(a: u8, b: u8) -> bool {
+    (a % 2 == 1 || b % 2 == 1) && (a < 2 || b < 2)
+}
+
+impl Memory {
+    pub(super) fn new(values: &[i64], threads: usize) -> Self {
+        let cells = values.len();
+        let first = View {
+            spots: vec![Spot::Kept(0); cells],
+            missed: Some(std::collections::BTreeSet::new()),
+            ..View::nothing(cells)
+        };
+        let message = |value: &i64| Message {
+            value: *value,
+            free: true,
+            view: first.clone(),
+        };
+        let mind = Mind {
+            now: first.clone(),
+            offered: first.clone(),
+            released: vec![first.clone(); cells],
+            pending: None,
+            events: Vec::new(),
+            bound: vec![None; cells],
+        };
+        Self {
+            cells: values.iter().map(|v| vec![message(v)]).collect(),
+            gates: Vec::new(),
+            minds: vec![mind; threads],
+        }
+    }
+
+    /// Every view, those that old messages carry too.
+    pub(super) fn views(&mut self, f: &mut dyn FnMut(&mut View)) {
+        let carried = |spots: &mut [Spot], f: &mut dyn FnMut(&mut View)| {
+            for spot in spots {
+                if let Spot::Old(past) = spot
+                    && past.values().any(|fact| fact.carries.is_some())
+                {
+                    for fact in Rc::make_mut(past).values_mut() {
+                        if let Some(view) = &mut fact.carries {
+                            f(Rc::make_mut(view));
+                        }
+                    }
+                }
+            }
+        };
+        let whole = |view: &mut View, f: &mut dyn FnMut(&mut View)| {
+            carried(&mut view.spots, f);
+            f(view);
+        };
+        for mind in &mut self.minds {
+            whole(&mut mind.now, f);
+            whole(&mut mind.offered, f);
+            mind.released.iter_mut().for_each(|view| whole(view, f));
+        }
+        for message in self.cells.iter_mut().flatten() {
+            whole(&mut message.view, f);
+        }
+        for gate in &mut self.gates {
+            carried(&mut gate.before, f);
+            carried(&mut gate.floor, f);
+        }
+    }
+
+    /// Every spot in the history of a cell.
+    pub(super) fn spots(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
+        self.views(&mut |view| f(&mut view.spots[cell]));
+        for gate in &mut self.gates {
+            f(&mut gate.before[cell]);
+            f(&mut gate.floor[cell]);
+        }
+    }
+
+    /// Every mark.
+    fn marks(&mut self, f: &mut dyn FnMut(&mut Mark)) {
+        self.views(&mut |view| view.marks(f));
+        for mind in &mut self.minds {
+            mind.bound.iter_mut().for_each(&mut *f);
+            let mut own = |event: &mut usize| {
+                let mut mark = Some(*event);
+                f(&mut mark);
+                mark.map(|new| *event = new).is_some()
+            };
+            mind.events.retain_mut(&mut own);
+            if let Some((event, _)) = &mut mind.pending
+                && !own(event)
+            {
+                mind.pending = None;
+            }
+        }
+    }
+
+    pub(super) fn ceilings(&mut self, cell: usize, f: impl Fn(usize, bool) -> Ceiling) {
+        for gate in &mut self.gates {
+            if let Ceiling::Before(i, itself) = gate.ceiling[cell] {
+                gate.ceiling[cell] = f(i, itself);
+            }
+        }
+    }
+
+    fn insert_gate(&mut self, at: usize) {
+        self.marks(&mut |mark| {
+            if let Some(i) = mark
+                && *i >= at
+            {
+                *i += 1;
+            }
+        });
+        let cells = self.cells.len();
+        let before = match at {
+            0 => vec![Spot::Nowhere; cells],
+            _ => self.gates[at - 1].floor.clone(),
+        };
+        let right = self.gates.get(at);
+        let ceiling = right.map_or(vec![Ceiling::Open; cells], |gate| gate.ceiling.clone());
+        let floor = before.clone();
+        let gate = Gate {
+            before,
+            floor,
+            ceiling,
+        };
+        self.gates.insert(at, gate);
+    }
+
+    /// A gate goes; who knew it knows the one before it.
+    pub(super) fn remove_gate(&mut self, at: usize) {
+        self.gates.remove(at);
+        self.marks(&mut |mark| {
+            if let Some(i) = *mark
+                && i >= at
+            {
+                *mark = i.checked_sub(1);
+            }
+        });
+    }
+
+    /// The event of a gate has this position: later ones must not be older.
+    fn raise(&mut self, at: usize, cell: usize, spot: &Spot) {
+        for (i, gate) in self.gates.iter_mut().enumerate().skip(at) {
+            gate.floor[cell] = gate.floor[cell].join(spot);
+            if i > at {
+                gate.before[cell] = gate.before[cell].join(spot);
+            }
+        }
+    }
+
+    /// Events in front of a gate must not be newer.
+    fn lower(&mut self, at: usize, cell: usize, ceiling: Ceiling) {
+        for gate in &mut self.gates[..=at] {
+            gate.ceiling[cell] = gate.ceiling[cell].min(ceiling);
+        }
+    }
+
+    /// The thread's view as its next event begins.
+    fn begin(&self, thread: usize, cell: Option<usize>) -> (View, Option<(usize, usize)>) {
+        let mind = &self.minds[thread];
+        let mut now = mind.now.clone();
+        match mind.pending {
+            Some((event, at)) if cell != Some(at) => {
+                now.linked = now.linked.max(Some(event));
+                (now, None)
+            }
+            pending => (now, pending),
+        }
+    }
+
+    /// All states of memory behind a fence.
+    pub(super) fn fence(&self, thread: usize, order: Order) -> Vec<Self> {
+        let (mut now, pending) = self.begin(thread, None);
+        if order.acquires() {
+            now = now.join(&self.minds[thread].offered);
+        }
+        let mut after = self.clone();
+        let mind = &mut after.minds[thread];
+        mind.pending = pending;
+        for bound in &mut mind.bound {
+            *bound = (*bound).max(now.linked);
+        }
+        if order != Order::SeqCst {
+            mind.offered = mind.offered.join(&now);
+            if order.releases() {
+                mind.released.fill(now.clone());
+            }
+            mind.now = now;
+            return vec![after];
+        }
+        mind.now = now.clone();
+        let own = self.minds[thread].events.first().copied();
+        let least = own.max(now.fence).max(now.linked).max(now.last);
+        let first = least.map_or(0, |mark| mark + 1);
+        let fits = |at: &usize| {
+            self.gates.get(*at).is_none_or(|right| {
+                let both = now.spots.iter().zip(&right.ceiling);
+                both.into_iter().all(|(spot, ceiling)| match spot {
+                    Spot::Kept(i) => ceiling.allows(*i),
+                    Spot::Old(_) | Spot::Nowhere => true,
+                })
+            })
+        };
+        (first..=self.gates.len())
+            .filter(fits)
+            .map(|at| {
+                let mut next = after.clone();
+                next.insert_gate(at);
+                for (cell, spot) in now.spots.iter().enumerate() {
+                    next.raise(at, cell, spot);
+                }
+                let mind = &mut next.minds[thread];
+                mind.events.insert(0, at);
+                mind.bound.fill(Some(at));
+                mind.now.fence = Some(at);
+                mind.now.linked = Some(at);
+                mind.now.last = Some(at);
+                mind.offered = mind.now.clone();
+                mind.released.fill(mind.now.clone());
+                next
+            })
+            .collect()
+    }
+
+    /// The messages that a thread may read from a cell, with their values.
+    pub(super) fn sources(&self, thread: usize, cell: usize) -> Vec<(Source, i64)> {
+        let (mut all, from) = match &self.minds[thread].now.spots[cell] {
+            Spot::Old(past) => (past.keys().map(|v| (Source::Old(*v), *v)).collect(), 0),
+            Spot::Kept(i) => (Vec::new(), *i),
+            Spot::Nowhere => (Vec::new(), 0),
+        };
+        let kept = self.cells[cell].iter().enumerate().skip(from);
+        all.extend(kept.map(|(i, m)| (Source::Kept(i), m.value)));
+        all
+    }
+
+    /// The deed of an access.
+    fn deed(access: &Access) -> Deed {
+        let class = class(access.order, access.write.is_some());
+        (access.cell, access.thread, class)
+    }
+
+    /// All states of memory behind an access; `Err` if it races. `racy` says which cells can.
+    pub(super) fn access(&self, access: &Access, racy: &[bool]) -> Result<Vec<Self>, ()> {
+        let mut all = Vec::new();
+        let Some(start) = self.started(access) else {
+            return Ok(all);
+        };
+        let deed = Self::deed(access);
+        let races = |missed: &Deed| {
+            missed.0 == access.cell && missed.1 != access.thread && conflict(missed.2, deed.2)
+        };
+        if racy[access.cell] && start.now.missed.iter().flatten().any(races) {
+            return Err(());
+        }
+        for place in self.places(access, &start) {
+            if access.order != Order::SeqCst {
+                all.push(self.placed(access, &start, place, racy));
+                continue;
+            }
+            let mind = &self.minds[access.thread];
+            let first = mind.events.first().copied();
+            let least = first
+                .max(mind.bound[access.cell])
+                .max(start.began.same[access.cell])
+                .max(start.began.fence)
+                .max(start.now.same[access.cell]);
+            for at in least.map_or(0, |mark| mark + 1)..=self.gates.len() {
+                if let Some(start) = self.between(access, &start, place, at) {
+                    let mut next = self.placed(access, &start, place, racy);
+                    next.gated(access, place, at);
+                    next.publish(access, place);
+                    all.push(next);
+                }
+            }
+        }
+        if access.order != Order::SeqCst {
+            let places = self.places(access, &start);
+            for (next, place) in all.iter_mut().zip(places) {
+                next.publish(access, place);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The access with its message read; `None` if it may not be.
+    fn started(&self, access: &Access) -> Option<Start> {
+        let (cell, order) = (access.cell, access.order);
+        let (began, pending) = self.begin(access.thread, Some(cell));
+        let mind = &self.minds[access.thread];
+        let mut start = Start {
+            now: began.clone(),
+            offered: mind.offered.clone(),
+            carried: View::nothing(self.cells.len()),
+            floor: Spot::Nowhere,
+            began,
+            pending,
+        };
+        let updates = access.write.is_some();
+        match access.read {
+            None => {}
+            Some(Source::Kept(i)) => {
+                let message = &self.cells[cell][i];
+                if updates && !message.free {
+                    return None;
+                }
+                start.now.spots[cell] = Spot::Kept(i);
+                start.take(&message.view, order);
+            }
+            Some(Source::Old(value)) => {
+                let fact = start.now.spots[cell].old(value)?.clone();
+                if updates && !fact.free {
+                    return None;
+                }
+                let view = match fact.carries {
+                    Some(view) => {
+                        let known = start.now.spots[cell].join(&view.spots[cell]);
+                        start.now.spots[cell] = known;
+                        (*view).clone()
+                    }
+                    None => View::nothing(self.cells.len()),
+                };
+                start.take(&view, order);
+            }
+        }
+        // What stands in front of the last SC fence that happened before.
+        if let Some(fence) = start.now.fence {
+            start.floor = self.gates[fence].before[cell].clone();
+        }
+        let floor = start.floor.clone();
+        start.above(access, &floor, true)?;
+        Some(start)
+    }
+
+    /// Where the message of a store may go.
+    fn places(&self, access: &Access, start: &Start) -> Vec<Place> {
+        let messages = &self.cells[access.cell];
+        match (access.read, access.write) {
+            (_, None) => vec![Place::None],
+            (Some(Source::Kept(i)), Some(_)) => vec![Place::Kept(i + 1)],
+            (Some(Source::Old(value)), Some(_)) => vec![Place::Behind(value)],
+            (None, Some(_)) => {
+                let mut places = Vec::new();
+                let first = match start.now.spots[access.cell].join(&start.floor) {
+                    Spot::Kept(i) => i + 1,
+                    Spot::Old(past) => {
+                        let free = past.iter().filter(|(_, fact)| fact.free);
+                        places.extend(free.map(|(value, _)| Place::Behind(*value)));
+                        1
+                    }
+                    Spot::Nowhere => 1,
+                };
+                let last = first..=messages.len();
+                places.extend(last.filter(|i| messages[i - 1].free).map(Place::Kept));
+                places
+            }
+        }
+    }
+
+    /// Whether the access may stand in front of gate `at`, and what it knows then.
+    fn between(&self, access: &Access, start: &Start, place: Place, at: usize) -> Option<Start> {
+        let mut start = start.clone();
+        let cell = access.cell;
+        let floor = match at {
+            0 => Spot::Nowhere,
+            _ => self.gates[at - 1].floor[cell].clone(),
+        };
+        start.above(access, &floor, false)?;
+        match place {
+            Place::None => {}
+            Place::Kept(i) => {
+                let newer = !matches!(floor, Spot::Kept(least) if least >= i);
+                let right = self.gates.get(at);
+                let below = right.is_none_or(|gate| gate.ceiling[cell].admits(i));
+                (newer && below).then_some(())?;
+            }
+            Place::Behind(value) => {
+                if matches!(floor, Spot::Kept(_)) {
+                    return None;
+                }
+                let known = start.now.spots[cell].join(&floor);
+                if !known.old(value)?.free {
+                    return None;
+                }
+                start.now.spots[cell] = known;
+            }
+        }
+        Some(start)
+    }
+
+    /// The message is there, and the thread knows it.
+    fn placed(&self, access: &Access, start: &Start, place: Place, racy: &[bool]) -> Self {
+        let (cell, thread) = (access.cell, access.thread);
+        let mut next = self.clone();
+        let linked = start.now.linked;
+        let mind = &mut next.minds[thread];
+        mind.now = start.now.clone();
+        mind.offered = start.offered.clone();
+        mind.pending = start.pending;
+        for (other, bound) in mind.bound.iter_mut().enumerate() {
+            if other != cell {
+                *bound = (*bound).max(linked);
+            }
+        }
+        let value = access.write.unwrap_or(0);
+        let ceiling = match (place, access.read) {
+            (Place::None, Some(Source::Kept(i))) => Ceiling::Before(i, true),
+            (Place::None | Place::Behind(_), _) => Ceiling::Nothing,
+            (Place::Kept(i), _) => Ceiling::Before(i, false),
+        };
+        match place {
+            Place::None => {}
+            Place::Kept(at) => {
+                if access.read.is_some() {
+                    next.cells[cell][at - 1].free = false;
+                }
+                let message = Message {
+                    value,
+                    free: true,
+                    view: start.carried.clone(),
+                };
+                next.cells[cell].insert(at, message);
+                next.spots(cell, &mut |spot| {
+                    if let Spot::Kept(i) = spot
+                        && *i >= at
+                    {
+                        *i += 1;
+                    }
+                });
+                next.ceilings(cell, |i, itself| {
+                    Ceiling::Before(if i >= at { i + 1 } else { i }, itself)
+                });
+                next.minds[thread].now.spots[cell] = Spot::Kept(at);
+            }
+            Place::Behind(anchor) => {
+                if access.read.is_none() {
+                    let own = &mut next.minds[thread].now.spots[cell];
+                    *own = own.join(&start.floor);
+                }
+                let added = |past: &mut Rc<super::view::Past>| {
+                    let past = Rc::make_mut(past);
+                    Fact::add(past, value, true, None);
+                };
+                next.spots(cell, &mut |spot| {
+                    if spot.old(anchor).is_some_and(|fact| fact.free)
+                        && let Spot::Old(past) = spot
+                    {
+                        added(past);
+                    }
+                });
+                if let Spot::Old(past) = &mut next.minds[thread].now.spots[cell] {
+                    added(past);
+                }
+            }
+        }
+        if let Some(fence) = start.now.fence {
+            next.lower(fence, cell, ceiling);
+        }
+        if racy[cell] {
+            let deed = Self::deed(access);
+            next.views(&mut |view| {
+                if let Some(missed) = &mut view.missed {
+                    missed.insert(deed);
+                }
+            });
+            if let Some(missed) = &mut next.minds[thread].now.missed {
+                missed.remove(&deed);
+            }
+        }
+        next
+    }
+
+    /// The access is an event of the SC order, in front of gate `at`.
+    fn gated(&mut self, access: &Access, place: Place, at: usize) {
+        let cell = access.cell;
+        self.insert_gate(at);
+        let ceiling = match (place, access.read) {
+            (Place::None, Some(Source::Kept(i))) => Ceiling::Before(i, true),
+            (Place::None | Place::Behind(_), _) => Ceiling::Nothing,
+            (Place::Kept(i), _) => Ceiling::Before(i, false),
+        };
+        if !matches!(place, Place::None) {
+            let spot = self.minds[access.thread].now.spots[cell].clone();
+            self.raise(at, cell, &spot);
+        }
+        self.lower(at, cell, ceiling);
+        let mind = &mut self.minds[access.thread];
+        mind.events.insert(0, at);
+        mind.pending = Some((at, cell));
+        mind.now.same[cell] = mind.now.same[cell].max(Some(at));
+        mind.now.last = mind.now.last.max(Some(at));
+    }
+
+    /// What the message publishes, and what an acquire fence would bring.
+    fn publish(&mut self, access: &Access, place: Place) {
+        let cell = access.cell;
+        let mind = &mut self.minds[access.thread];
+        mind.offered = mind.offered.join(&mind.now);
+        if matches!(place, Place::None) {
+            return;
+        }
+        let published = if access.order == Order::Plain {
+            View::nothing(mind.bound.len())
+        } else if access.order.releases() {
+            mind.released[cell] = mind.now.clone();
+            mind.now.clone()
+        } else {
+            mind.released[cell].clone()
+        };
+        if let Place::Kept(at) = place {
+            let message = &mut self.cells[cell][at];
+            // So far it carries what the message read has carried.
+            message.view = match access.read {
+                Some(_) => published.join(&message.view),
+                None => published,
+            };
+            message.view.spots[cell] = Spot::Kept(at);
+        }
+    }
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// There is none.
+    None,
+    Kept(usize),
+    /// Behind an old one of this value.
+    Behind(i64),
+}
+
+/// An access that has begun.
+#[derive(Clone)]
+struct Start {
+    /// What the thread knew.
+    began: View,
+    /// What it knows with the message read.
+    now: View,
+    offered: View,
+    carried: View,
+    floor: Spot,
+    pending: Option<(usize, usize)>,
+}
+
+impl Start {
+    /// The message read carries this.
+    fn take(&mut self, view: &View, order: Order) {
+        self.carried = self.carried.join(view);
+        if order.acquires() {
+            self.now = self.now.join(view);
+        }
+        if order != Order::Plain {
+            self.offered = self.offered.join(view);
+        }
+        self.offered = self.offered.join(&self.now);
+    }
+
+    /// The message read must not be older than `floor`; if it is an old one, the floor may
+    /// tell more of it.
+    fn above(&mut self, access: &Access, floor: &Spot, by_order: bool) -> Option<()> {
+        match (access.read, floor) {
+            (None, _) => Some(()),
+            (Some(Source::Kept(i)), Spot::Kept(least)) => (*least <= i).then_some(()),
+            (Some(Source::Kept(_)), Spot::Old(_) | Spot::Nowhere) => Some(()),
+            (Some(Source::Old(_)), Spot::Kept(_)) => None,
+            (Some(Source::Old(value)), Spot::Old(_) | Spot::Nowhere) => {
+                let cell = access.cell;
+                let known = self.now.spots[cell].join(floor);
+                let fact = known.old(value)?;
+                if access.write.is_some() && !fact.free {
+                    return None;
+                }
+                self.now.spots[cell] = known;
+                if let Some(view) = floor.old(value).and_then(|fact| fact.carries.clone()) {
+                    if by_order {
+                        self.take(&view, access.order);
+                    } else {
+                        // SC accesses acquire.
+                        self.now = self.now.join(&view);
+                        self.carried = self.carried.join(&view);
+                    }
+                }
+                Some(())
+            }
+        }
+    }
+}

@@ -1,0 +1,616 @@
+//! Certificates of *histories*, for RC11. Such a certificate says no more than how much of
+//! histories and of the SC order is kept ([`Summary`]). The check finds the invariant by itself:
+//! the least set of states, with so much kept, that has the initial ones and is closed under
+//! every step; no state of it may violate anything. That is as much work as to confirm a set
+//! that is given, and nothing in the certificate is trusted.
+//!
+//! The steps are this crate's own account of RC11 [Lahav et al., PLDI 2017]; docs/memory-models.md
+//! has the machine in words, docs/soundness.md why what is forgotten only adds behaviours.
+//!
+//! | file | term |
+//! |---|---|
+//! | `view` | spots in histories, views |
+//! | `memory` | messages, gates of the SC order, what threads know; accesses and fences |
+//! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
+//!
+//! Threads move from stop to stop ([`crate::stops`]): between them are steps over locals only,
+//! which commute with every step of another thread, whatever the memory model. Tests are stops
+//! here, since a load that leads to one may race.
+
+mod ahead;
+mod forget;
+mod memory;
+mod view;
+
+use std::time::Instant;
+
+use palisade_logic::Term;
+use palisade_program::liveness::Liveness;
+use palisade_program::property::{PropAtom, PropertyKind};
+use palisade_program::{
+    AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model,
+    Order, Orders, Place, Program, PropExpr, Span, Step,
+};
+use rustc_hash::FxHashSet;
+
+use crate::certificate::{Certificate, Summary};
+use crate::check::{Options, admissible};
+use crate::expression::term_of;
+use crate::property::choices;
+use crate::refusal::{Reason, Refusal, Site};
+use crate::steps::Trouble;
+use crate::stops::stops;
+
+use ahead::{Ahead, ahead, fence_order};
+use memory::{Access, Memory};
+
+/// More states than this are not looked at.
+const MOST_STATES: usize = 3_000_000;
+/// More values of one choice than this are not tried.
+const MOST_VALUES: i128 = 256;
+
+/// The order of an access in an atomic block where none is written.
+const fn block_order(kind: AtomicKind) -> Order {
+    match kind {
+        AtomicKind::Lock => Order::Acquire,
+        AtomicKind::Unlock => Order::Release,
+        AtomicKind::Block | AtomicKind::Read | AtomicKind::Cas => Order::SeqCst,
+        AtomicKind::Xchg | AtomicKind::FetchAdd => Order::SeqCst,
+    }
+}
+
+/// A state of the invariant.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct State {
+    at: Vec<LocId>,
+    locals: Vec<Vec<i64>>,
+    memory: Memory,
+}
+
+/// Checks a certificate of histories: how many states the invariant has.
+pub(crate) fn check(
+    program: &Program,
+    certificate: &Certificate,
+    summary: Summary,
+    options: &Options,
+) -> Result<usize, Refusal> {
+    admissible(program, certificate).map_err(Refusal::whole)?;
+    let unsupported = |what: &str| Refusal::whole(Reason::Unsupported(what.to_owned()));
+    if certificate.model != Model::Rc11 || program.orders != Orders::Kept {
+        return Err(unsupported("histories of another model than RC11"));
+    }
+    if program.mixed_seq_cst().is_some() {
+        return Err(unsupported(
+            "seq_cst fences beside seq_cst and weaker accesses",
+        ));
+    }
+    if program.deadlock {
+        return Err(unsupported("deadlocks under RC11"));
+    }
+    let judge = Judge::new(program, certificate, summary);
+    judge.all(options)
+}
+
+struct Judge<'p> {
+    program: &'p Program,
+    summary: Summary,
+    instances: Vec<Instance>,
+    /// For each thread: its stops, what lies ahead, and which locals live, by location.
+    stops: Vec<Vec<bool>>,
+    ahead: Vec<Vec<Ahead>>,
+    live: Vec<Liveness>,
+    /// Cells with plain accesses.
+    racy: Vec<bool>,
+}
+
+impl<'p> Judge<'p> {
+    fn new(program: &'p Program, certificate: &Certificate, summary: Summary) -> Self {
+        let instances = program.instances(certificate.threads);
+        let templates = || instances.iter().map(|i| i.template);
+        let mut racy = vec![false; program.cell_count()];
+        for template in &program.templates {
+            for edge in &template.cfg.edges {
+                let place = edge.step.loaded().or(edge.step.stored());
+                if let Some(place) = place.filter(|p| p.order == Order::Plain) {
+                    let first = program.cell(place.var, 0).index();
+                    let count = program.global(place.var).cell_count();
+                    racy[first..first + count].fill(true);
+                }
+            }
+        }
+        Self {
+            program,
+            summary,
+            stops: templates()
+                .map(|t| stops(program, Model::Rc11, t))
+                .collect(),
+            ahead: templates().map(|t| ahead(program, t)).collect(),
+            live: templates().map(|t| Liveness::of(program, t)).collect(),
+            racy,
+            instances,
+        }
+    }
+
+    fn cfg(&self, thread: usize) -> &'p Cfg {
+        &self.program.template(self.instances[thread].template).cfg
+    }
+
+    fn refusal(&self, trouble: Trouble) -> Refusal {
+        let position = self.program.source.position(trouble.span.start);
+        let site = Site {
+            span: (trouble.span != Span::default()).then_some((trouble.span, position)),
+            ..Site::default()
+        };
+        Refusal {
+            reason: trouble.reason,
+            site,
+        }
+    }
+
+    /// The least invariant; every state of it is judged.
+    fn all(&self, options: &Options) -> Result<usize, Refusal> {
+        let started = Instant::now();
+        let mut seen: FxHashSet<State> = FxHashSet::default();
+        let mut open = Vec::new();
+        let initial = self.initial().map_err(|t| self.refusal(t))?;
+        for state in initial {
+            if seen.insert(state.clone()) {
+                open.push(state);
+            }
+        }
+        while let Some(state) = open.pop() {
+            if let Some(reason) = options.limits.exceeded(started) {
+                return Err(Refusal::whole(Reason::Undecided(reason)));
+            }
+            if seen.len() > MOST_STATES {
+                let what = Reason::Unsupported("so many states".to_owned());
+                return Err(Refusal::whole(what));
+            }
+            self.properties(&state).map_err(|t| self.refusal(t))?;
+            for thread in 0..self.instances.len() {
+                let next = self.moves(&state, thread);
+                for state in next.map_err(|t| self.refusal(t))? {
+                    if seen.insert(state.clone()) {
+                        open.push(state);
+                    }
+                }
+            }
+        }
+        Ok(seen.len())
+    }
+
+    fn initial(&self) -> Result<Vec<State>, Trouble> {
+        let program = self.program;
+        let mut cells: Vec<Vec<i64>> = vec![Vec::new()];
+        for (index, init) in program.initial_cells().into_iter().enumerate() {
+            let (var, _) = program.variable_of(palisade_program::Cell::from(index));
+            let values = values(init, program.global(var).domain, program.global(var).span)?;
+            cells = extended(&cells, &values);
+        }
+        let mut locals: Vec<Vec<Vec<i64>>> = vec![Vec::new()];
+        for instance in &self.instances {
+            let mut own: Vec<Vec<i64>> = vec![Vec::new()];
+            for local in &program.template(instance.template).locals {
+                own = extended(&own, &values(local.init, local.domain, local.span)?);
+            }
+            locals = extended(&locals, &own);
+        }
+        let at: Vec<LocId> = (0..self.instances.len())
+            .map(|t| self.cfg(t).entry)
+            .collect();
+        let mut all = Vec::new();
+        for values in &cells {
+            for locals in &locals {
+                let state = State {
+                    at: at.clone(),
+                    locals: locals.clone(),
+                    memory: Memory::new(values, self.instances.len()),
+                };
+                all.push(self.settled(state));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The state with what does not matter any more forgotten.
+    fn settled(&self, mut state: State) -> State {
+        for (thread, locals) in state.locals.iter_mut().enumerate() {
+            for (local, value) in locals.iter_mut().enumerate() {
+                if !self.live[thread].is_live(state.at[thread], LocalId::from(local)) {
+                    *value = 0;
+                }
+            }
+        }
+        let ahead = |thread: usize| {
+            let at = state.at[thread];
+            (at != self.cfg(thread).exit).then(|| &self.ahead[thread][at.index()])
+        };
+        let ahead: Vec<Option<&Ahead>> = (0..state.at.len()).map(ahead).collect();
+        state.memory.settle(self.summary, &ahead);
+        state
+    }
+
+    fn value(
+        &self,
+        state: &State,
+        thread: usize,
+        e: &LocalExpr,
+        span: Span,
+    ) -> Result<i64, Trouble> {
+        let copy = i64::from(self.instances[thread].copy);
+        let known = term_of(e, span, &mut |atom| {
+            Ok(Term::constant(match atom {
+                LocalAtom::Local(local) => state.locals[thread][local.index()],
+                LocalAtom::SelfId => copy,
+            }))
+        })?;
+        narrow(&known, span)
+    }
+
+    fn cell(
+        &self,
+        state: &State,
+        thread: usize,
+        place: &Place,
+        span: Span,
+    ) -> Result<usize, Trouble> {
+        let index = match &place.index {
+            None => 0,
+            Some(index) => self.value(state, thread, index, span)?,
+        };
+        let count = self.program.global(place.var).cell_count() as i64;
+        if !(0..count).contains(&index) {
+            return Err(trouble(Reason::Index, span));
+        }
+        Ok(self.program.cell(place.var, index as u32).index())
+    }
+
+    /// The states after a move of a thread: one step, and then local ones up to a stop.
+    fn moves(&self, state: &State, thread: usize) -> Result<Vec<State>, Trouble> {
+        let cfg = self.cfg(thread);
+        let mut open = Vec::new();
+        if state.at[thread] != cfg.exit {
+            for (_, edge) in cfg.outgoing(state.at[thread]) {
+                self.step(state, thread, edge, &mut open)?;
+            }
+        }
+        let mut done = Vec::new();
+        while let Some(state) = open.pop() {
+            let at = state.at[thread];
+            if self.stops[thread][at.index()] {
+                done.push(self.settled(state));
+                continue;
+            }
+            for (_, edge) in cfg.outgoing(at) {
+                self.step(&state, thread, edge, &mut open)?;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Every way in which a step may happen.
+    fn step(
+        &self,
+        state: &State,
+        thread: usize,
+        edge: &Edge,
+        out: &mut Vec<State>,
+    ) -> Result<(), Trouble> {
+        let span = edge.span;
+        let arrived = |mut state: State| {
+            state.at[thread] = edge.to;
+            state
+        };
+        match &edge.step {
+            Step::Load { dst, src } => {
+                let cell = self.cell(state, thread, src, span)?;
+                for (source, value) in state.memory.sources(thread, cell) {
+                    let access = Access {
+                        thread,
+                        cell,
+                        order: src.order,
+                        read: Some(source),
+                        write: None,
+                    };
+                    let mut after = state.clone();
+                    after.locals[thread][dst.index()] = value;
+                    self.happen(&arrived(after), &access, span, out)?;
+                }
+            }
+            Step::Store { dst, value } => {
+                let access = Access {
+                    thread,
+                    cell: self.cell(state, thread, dst, span)?,
+                    order: dst.order,
+                    read: None,
+                    write: Some(self.value(state, thread, value, span)?),
+                };
+                self.happen(&arrived(state.clone()), &access, span, out)?;
+            }
+            Step::Fence(kind) => match fence_order(*kind) {
+                None if *kind == palisade_program::FenceKind::StoreStore => {
+                    return Err(unsupported("a store-store fence under RC11", span));
+                }
+                None => out.push(arrived(state.clone())),
+                Some(order) => {
+                    for memory in state.memory.fence(thread, order) {
+                        let state = State {
+                            memory,
+                            ..state.clone()
+                        };
+                        out.push(arrived(state));
+                    }
+                }
+            },
+            Step::Atomic(atomic) => {
+                let way = Way {
+                    state: state.clone(),
+                    at: atomic.body.entry,
+                    event: None,
+                    reads: None,
+                };
+                let order = block_order(atomic.kind);
+                for (way, span) in self.ways(&atomic.body, thread, order, way)? {
+                    let after = arrived(way.state);
+                    match way.event {
+                        None => out.push(after),
+                        Some(access) => self.happen(&after, &access, span, out)?,
+                    }
+                }
+            }
+            Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {
+                return Err(unsupported("a remote operation under RC11", span));
+            }
+            local @ (Step::Skip
+            | Step::Assume(_)
+            | Step::Assign { .. }
+            | Step::Havoc { .. }
+            | Step::Assert { .. }) => {
+                let after = self.local(state, thread, local, span)?;
+                out.extend(after.into_iter().map(arrived));
+            }
+        }
+        Ok(())
+    }
+
+    /// The access happens in every way; `after` has everything else behind it.
+    fn happen(
+        &self,
+        after: &State,
+        access: &Access,
+        span: Span,
+        out: &mut Vec<State>,
+    ) -> Result<(), Trouble> {
+        let all = after.memory.access(access, &self.racy);
+        let all = all.map_err(|()| trouble(Reason::Race, span))?;
+        out.extend(all.into_iter().map(|memory| State {
+            memory,
+            ..after.clone()
+        }));
+        Ok(())
+    }
+
+    /// A step over locals.
+    fn local(
+        &self,
+        state: &State,
+        thread: usize,
+        step: &Step,
+        span: Span,
+    ) -> Result<Vec<State>, Trouble> {
+        let with = |local: &LocalId, value: i64| {
+            let mut state = state.clone();
+            state.locals[thread][local.index()] = value;
+            state
+        };
+        Ok(match step {
+            Step::Assume(cond) => match self.value(state, thread, cond, span)? {
+                0 => Vec::new(),
+                _ => vec![state.clone()],
+            },
+            Step::Assert { cond, .. } => match self.value(state, thread, cond, span)? {
+                0 => return Err(trouble(Reason::Assertion, span)),
+                _ => vec![state.clone()],
+            },
+            Step::Assign { dst, value } => {
+                vec![with(dst, self.value(state, thread, value, span)?)]
+            }
+            Step::Havoc { dst, domain } => {
+                let values = values(Init::Any, *domain, span)?;
+                values.into_iter().map(|value| with(dst, value)).collect()
+            }
+            Step::Skip | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {
+                vec![state.clone()]
+            }
+            Step::Atomic(_) | Step::Put { .. } | Step::Get { .. } => vec![state.clone()],
+            Step::RemoteAtomic(_) | Step::Flush(_) => vec![state.clone()],
+        })
+    }
+
+    /// All ways through an atomic block: each is one event at most.
+    fn ways(
+        &self,
+        body: &Cfg,
+        thread: usize,
+        default: Order,
+        first: Way,
+    ) -> Result<Vec<(Way, Span)>, Trouble> {
+        let mut done = Vec::new();
+        let mut open = vec![(first, Span::default())];
+        let mut steps = 0;
+        while let Some((way, last)) = open.pop() {
+            if way.at == body.exit {
+                done.push((way, last));
+                continue;
+            }
+            for (_, edge) in body.outgoing(way.at) {
+                let span = edge.span;
+                steps += 1;
+                if steps > MOST_STATES / 100 {
+                    return Err(unsupported("so long an atomic block", span));
+                }
+                let order = |place: &Place| match place.order {
+                    Order::Plain => default,
+                    order => order,
+                };
+                let arrived = |way: Way| Way { at: edge.to, ..way };
+                match &edge.step {
+                    Step::Load { dst, src } => {
+                        let cell = self.cell(&way.state, thread, src, span)?;
+                        if way.event.is_some() {
+                            return Err(unsupported("a second load in an atomic block", span));
+                        }
+                        for (source, value) in way.state.memory.sources(thread, cell) {
+                            let mut next = way.clone();
+                            next.state.locals[thread][dst.index()] = value;
+                            next.reads = Some(cell);
+                            next.event = Some(Access {
+                                thread,
+                                cell,
+                                order: order(src),
+                                read: Some(source),
+                                write: None,
+                            });
+                            open.push((arrived(next), span));
+                        }
+                    }
+                    Step::Store { dst, value } => {
+                        let cell = self.cell(&way.state, thread, dst, span)?;
+                        let value = self.value(&way.state, thread, value, span)?;
+                        let read = match (way.event, way.reads) {
+                            (None, _) => None,
+                            (Some(event), Some(at)) if at == cell && event.write.is_none() => {
+                                event.read
+                            }
+                            (Some(_), _) => {
+                                return Err(unsupported("an atomic block of two events", span));
+                            }
+                        };
+                        let mut next = way.clone();
+                        next.event = Some(Access {
+                            thread,
+                            cell,
+                            order: order(dst),
+                            read,
+                            write: Some(value),
+                        });
+                        open.push((arrived(next), span));
+                    }
+                    Step::Atomic(_) | Step::Fence(_) | Step::Put { .. } | Step::Get { .. } => {
+                        return Err(unsupported("this step in an atomic block", span));
+                    }
+                    Step::RemoteAtomic(_) | Step::Flush(_) => {
+                        return Err(unsupported("this step in an atomic block", span));
+                    }
+                    local @ (Step::Skip
+                    | Step::Assume(_)
+                    | Step::Assign { .. }
+                    | Step::Havoc { .. }
+                    | Step::Assert { .. }) => {
+                        for state in self.local(&way.state, thread, local, span)? {
+                            let next = Way {
+                                state,
+                                ..way.clone()
+                            };
+                            open.push((arrived(next), last));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// No property is violated in a state.
+    fn properties(&self, state: &State) -> Result<(), Trouble> {
+        let mut both = state.at.iter().enumerate();
+        let ended = both.all(|(thread, at)| *at == self.cfg(thread).exit);
+        for (number, property) in self.program.properties.iter().enumerate() {
+            let is_never = property.kind == PropertyKind::Never;
+            if !is_never && !ended {
+                continue;
+            }
+            for choice in choices(&property.threads, &self.instances) {
+                let holds = self.truth(state, &property.cond, &choice, property.span, is_never)?;
+                if holds == is_never {
+                    return Err(trouble(Reason::Property(number), property.span));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn truth(
+        &self,
+        state: &State,
+        cond: &PropExpr,
+        choice: &[usize],
+        span: Span,
+        is_never: bool,
+    ) -> Result<bool, Trouble> {
+        let value = term_of(cond, span, &mut |atom| {
+            Ok(Term::constant(match atom {
+                PropAtom::Global(..) if is_never => {
+                    return Err(unsupported("a `never` over memory under RC11", span));
+                }
+                PropAtom::Global(var, index) => {
+                    let cell = self.program.cell(*var, index.unwrap_or(0)).index();
+                    let newest = state.memory.cells[cell].last();
+                    newest.map_or(0, |message| message.value)
+                }
+                PropAtom::Local(t, local) => state.locals[choice[t.index()]][local.index()],
+                PropAtom::SelfOf(t) => i64::from(self.instances[choice[t.index()]].copy),
+                PropAtom::At(t, loc) => i64::from(state.at[choice[t.index()]] == *loc),
+            }))
+        })?;
+        Ok(narrow(&value, span)? != 0)
+    }
+}
+
+/// A way through an atomic block so far.
+#[derive(Clone)]
+struct Way {
+    state: State,
+    at: LocId,
+    event: Option<Access>,
+    /// The cell that it has read.
+    reads: Option<usize>,
+}
+
+fn trouble(reason: Reason, span: Span) -> Trouble {
+    Trouble { reason, span }
+}
+
+fn unsupported(what: &str, span: Span) -> Trouble {
+    trouble(Reason::Unsupported(what.to_owned()), span)
+}
+
+/// A known value.
+fn narrow(term: &Term, span: Span) -> Result<i64, Trouble> {
+    let value = term.as_constant();
+    let value = value.and_then(|value| i64::try_from(value).ok());
+    value.ok_or_else(|| unsupported("a value beyond 64 bits", span))
+}
+
+/// The values that something may start with, or be chosen from.
+fn values(init: Init, domain: Option<Domain>, span: Span) -> Result<Vec<i64>, Trouble> {
+    match (init, domain) {
+        (Init::Value(value), _) => Ok(vec![value]),
+        (Init::Any, Some(d)) if i128::from(d.hi) - i128::from(d.lo) < MOST_VALUES => {
+            Ok((d.lo..=d.hi).collect())
+        }
+        (Init::Any, _) => Err(unsupported("so many values under RC11", span)),
+    }
+}
+
+/// Every list with every item behind it.
+fn extended<T: Clone>(lists: &[Vec<T>], items: &[T]) -> Vec<Vec<T>> {
+    let with = |list: &Vec<T>, item: &T| {
+        let mut list = list.clone();
+        list.push(item.clone());
+        list
+    };
+    let all = lists.iter();
+    all.flat_map(|list| items.iter().map(move |item| with(list, item)))
+        .collect()
+}

@@ -1,0 +1,204 @@
+//! What is *known* of histories: spots in them, and views. There are two operations, both
+//! associative, commutative and idempotent: [`View::join`] knows what either side knows, [`View::meet`]
+//! what both know.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// An event of the SC order; `None` is before all.
+pub(super) type Mark = Option<usize>;
+
+/// Where a view stands in the history of a cell.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Spot {
+    /// Anywhere.
+    Nowhere,
+    /// At one of the old messages.
+    Old(Rc<Past>),
+    /// At the kept message with this index.
+    Kept(usize),
+}
+
+/// The old messages from a spot on, by value.
+pub(super) type Past = BTreeMap<i64, Fact>;
+
+/// What is known of the old messages of one value.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Fact {
+    /// Whether one of them may still be read by a read-modify-write.
+    pub(super) free: bool,
+    /// What each of them carries at least, if that is known. Inside, facts carry nothing.
+    pub(super) carries: Option<Rc<View>>,
+}
+
+impl Spot {
+    pub(super) fn join(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Nowhere, x) | (x, Self::Nowhere) => x.clone(),
+            (Self::Kept(i), Self::Kept(k)) => Self::Kept(*i.max(k)),
+            (Self::Kept(i), Self::Old(_)) | (Self::Old(_), Self::Kept(i)) => Self::Kept(*i),
+            (Self::Old(a), Self::Old(b)) => {
+                let both = a.iter().filter_map(|(v, x)| Some((*v, x, b.get(v)?)));
+                Self::Old(Rc::new(both.map(|(v, x, y)| (v, x.join(y))).collect()))
+            }
+        }
+    }
+
+    pub(super) fn meet(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Nowhere, _) | (_, Self::Nowhere) => Self::Nowhere,
+            (Self::Kept(i), Self::Kept(k)) => Self::Kept(*i.min(k)),
+            (Self::Kept(_), old) | (old, Self::Kept(_)) => old.clone(),
+            (Self::Old(a), Self::Old(b)) => {
+                let mut all = (**a).clone();
+                for (value, fact) in &**b {
+                    let met = match all.get(value) {
+                        Some(own) => own.meet(fact),
+                        None => fact.clone(),
+                    };
+                    all.insert(*value, met);
+                }
+                Self::Old(Rc::new(all))
+            }
+        }
+    }
+
+    /// What is known of the old messages of a value from here on; `None` if there are none.
+    pub(super) fn old(&self, value: i64) -> Option<&Fact> {
+        match self {
+            Self::Old(past) => past.get(&value),
+            Self::Nowhere | Self::Kept(_) => None,
+        }
+    }
+
+    /// Without what old messages carry.
+    fn flat(&self) -> Self {
+        match self {
+            Self::Old(past) => {
+                let bare = |fact: &Fact| Fact {
+                    free: fact.free,
+                    carries: None,
+                };
+                let all = past.iter().map(|(v, fact)| (*v, bare(fact)));
+                Self::Old(Rc::new(all.collect()))
+            }
+            Self::Nowhere | Self::Kept(_) => self.clone(),
+        }
+    }
+}
+
+impl Fact {
+    fn join(&self, other: &Self) -> Self {
+        Self {
+            free: self.free && other.free,
+            carries: match (&self.carries, &other.carries) {
+                (Some(a), Some(b)) => Some(Rc::new(a.join(b))),
+                (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+                (None, None) => None,
+            },
+        }
+    }
+
+    fn meet(&self, other: &Self) -> Self {
+        let both = self.carries.as_ref().zip(other.carries.as_ref());
+        Self {
+            free: self.free || other.free,
+            carries: both.map(|(a, b)| Rc::new(a.meet(b))),
+        }
+    }
+
+    /// One more message of the value.
+    pub(super) fn add(past: &mut Past, value: i64, free: bool, carries: Option<&Rc<View>>) {
+        let more = Self {
+            free,
+            carries: carries.cloned(),
+        };
+        let fact = match past.get(&value) {
+            Some(own) => own.meet(&more),
+            None => more,
+        };
+        past.insert(value, fact);
+    }
+}
+
+/// An access that happened: cell, thread, and class ([`super::memory::class`]).
+pub(super) type Deed = (usize, usize, u8);
+
+/// The deeds that did not happen before; `None`: perhaps any.
+pub(super) type Missed = Option<BTreeSet<Deed>>;
+
+/// What is known of every cell, of the SC order, and of accesses.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct View {
+    pub(super) spots: Vec<Spot>,
+    /// The last SC fence that happened before.
+    pub(super) fence: Mark,
+    /// The last SC access to each cell that happened before.
+    pub(super) same: Vec<Mark>,
+    /// The last SC event e such that, with l other locations, e po-l hb po-l this.
+    pub(super) linked: Mark,
+    /// The last SC event that happened before.
+    pub(super) last: Mark,
+    pub(super) missed: Missed,
+}
+
+impl View {
+    /// Nothing is known.
+    pub(super) fn nothing(cells: usize) -> Self {
+        Self {
+            spots: vec![Spot::Nowhere; cells],
+            fence: None,
+            same: vec![None; cells],
+            linked: None,
+            last: None,
+            missed: None,
+        }
+    }
+
+    pub(super) fn join(&self, other: &Self) -> Self {
+        Self {
+            spots: pairwise(&self.spots, &other.spots, Spot::join),
+            fence: self.fence.max(other.fence),
+            same: pairwise(&self.same, &other.same, |a, b| *a.max(b)),
+            linked: self.linked.max(other.linked),
+            last: self.last.max(other.last),
+            missed: match (&self.missed, &other.missed) {
+                (None, one) | (one, None) => one.clone(),
+                (Some(a), Some(b)) => Some(a & b),
+            },
+        }
+    }
+
+    pub(super) fn meet(&self, other: &Self) -> Self {
+        Self {
+            spots: pairwise(&self.spots, &other.spots, Spot::meet),
+            fence: self.fence.min(other.fence),
+            same: pairwise(&self.same, &other.same, |a, b| *a.min(b)),
+            linked: self.linked.min(other.linked),
+            last: self.last.min(other.last),
+            missed: match (&self.missed, &other.missed) {
+                (None, _) | (_, None) => None,
+                (Some(a), Some(b)) => Some(a | b),
+            },
+        }
+    }
+
+    pub(super) fn flat(&self) -> Self {
+        Self {
+            spots: self.spots.iter().map(Spot::flat).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Every mark in it.
+    pub(super) fn marks(&mut self, f: &mut dyn FnMut(&mut Mark)) {
+        f(&mut self.fence);
+        f(&mut self.linked);
+        f(&mut self.last);
+        self.same.iter_mut().for_each(f);
+    }
+}
+
+fn pairwise<T>(a: &[T], b: &[T], f: impl Fn(&T, &T) -> T) -> Vec<T> {
+    a.iter().zip(b).map(|(a, b)| f(a, b)).collect()
+}

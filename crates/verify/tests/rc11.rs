@@ -1,0 +1,188 @@
+//! RC11: the certificate checker against the exact machine on random programs. What the machine
+//! can reach no certificate may exclude, however little of histories is kept; what it cannot reach
+//! is excluded where everything is kept.
+
+use palisade_arbitrary::ordered::{Op, body, ordered, program_text, text};
+use palisade_certify::{Certificate, Fingerprint, Kind, Reason, Summary, check};
+use palisade_frontend::pal;
+use palisade_machine::{Options, explore};
+use palisade_program::random::Rng;
+use palisade_program::{Model, Orders, Program, Source, Verdict};
+
+fn soak(few: u64) -> u64 {
+    let count = std::env::var("PALISADE_SOAK").ok();
+    count.and_then(|c| c.parse().ok()).unwrap_or(few)
+}
+
+fn read(text: &str) -> Program {
+    match pal::parse_ordered(Source::new("test.pal", text), Orders::Kept) {
+        Ok(parsed) => parsed.program,
+        Err(diagnostics) => panic!("{diagnostics:?}\n{text}"),
+    }
+}
+
+fn accepted(program: &Program, (messages, carried, events): (u32, bool, u32)) -> bool {
+    let certificate = Certificate {
+        fingerprint: Fingerprint::of(program, Model::Rc11, 2),
+        kind: Kind::Histories(Summary {
+            messages,
+            carried,
+            events,
+        }),
+        model: Model::Rc11,
+        threads: 2,
+        direct: Vec::new(),
+        forgotten: Vec::new(),
+        undisturbed: Vec::new(),
+        beyond: None,
+        explicit: Vec::new(),
+        atoms: Vec::new(),
+        entries: Vec::new(),
+    };
+    match check(program, &certificate, &palisade_certify::Options::default()) {
+        Ok(_) => true,
+        Err(refusal) => {
+            let wanting = matches!(
+                refusal.reason,
+                Reason::Assertion | Reason::Race | Reason::Property(_)
+            );
+            assert!(wanting, "{refusal}");
+            false
+        }
+    }
+}
+
+const SUMMARIES: [(u32, bool, u32); 6] = [
+    (1, false, 1),
+    (2, false, 1),
+    (1, true, 2),
+    (2, true, 2),
+    (3, true, 3),
+    (64, true, 64),
+];
+
+/// All loads read these values and the locations end with those: as a condition.
+fn outcome(threads: &[Vec<Op>], read: &[i64], last: &[i64]) -> String {
+    let loads = threads.iter().enumerate().flat_map(|(t, ops)| {
+        let own = ops.iter().enumerate().filter(|(_, op)| op.reads());
+        own.map(move |(i, _)| format!("t{t}.r{i}"))
+    });
+    let reads = loads.zip(read).map(|(r, v)| format!("{r} == {v}"));
+    let cells = ["x", "y", "z"].iter().zip(last);
+    let ends = cells.map(|(cell, v)| format!("{cell} == {v}"));
+    reads.chain(ends).collect::<Vec<_>>().join(" && ")
+}
+
+#[test]
+fn the_checker_has_the_outcomes_of_the_machine() {
+    let mut rng = Rng::new(21);
+    let (mut reached, mut excluded) = (0, 0);
+    for number in 0..soak(100) {
+        let (threads, cells) = ordered(&mut rng, number % 3 == 2);
+        let plain = text(&threads, cells);
+        let program = read(&plain);
+        if program.mixed_seq_cst().is_some() {
+            continue;
+        }
+        let options = Options {
+            buffer: None,
+            collect_finals: true,
+            workers: 1,
+            shortest: false,
+            ..Options::new(Model::Rc11)
+        };
+        let found = explore(&program, &options).expect("it has a meaning");
+        if let Verdict::Violated(_) = found.verdict {
+            // A race.
+            let all = SUMMARIES.iter().any(|s| accepted(&program, *s));
+            assert!(!all, "program {number}:\n{plain}");
+            continue;
+        }
+        let users = |t: usize, locals: &[i64]| {
+            let own = program.templates[t].locals.iter().zip(locals);
+            let own = own.filter(|(l, _)| l.origin == palisade_program::Origin::User);
+            own.map(|(_, v)| *v).collect::<Vec<_>>()
+        };
+        let outcomes: Vec<(Vec<i64>, Vec<i64>)> = found
+            .finals
+            .iter()
+            .map(|f| {
+                let locals = f.locals.iter().enumerate();
+                let read = locals.flat_map(|(t, l)| users(t, l)).collect();
+                (read, f.cells.clone())
+            })
+            .collect();
+        let Some((read_values, last)) = outcomes.get(rng.below(outcomes.len())) else {
+            continue;
+        };
+        // One that is reached, and one that may not be.
+        let mut other = read_values.clone();
+        let place = rng.below(other.len().max(1));
+        if let Some(value) = other.get_mut(place) {
+            *value = rng.between(0, 8);
+        }
+        for values in [read_values, &other] {
+            let is_reached = outcomes.iter().any(|(r, l)| (r, l) == (values, last));
+            let cond = outcome(&threads, values, last);
+            let text = format!("{plain}finally (!({cond}));\n");
+            let program = read(&text);
+            for summary in SUMMARIES {
+                let accepted = accepted(&program, summary);
+                let what = format!("program {number}, {summary:?}:\n{text}");
+                assert!(!(accepted && is_reached), "{what}");
+                assert!(accepted || is_reached || summary.0 < 64, "{what}");
+            }
+            reached += u64::from(is_reached);
+            excluded += u64::from(!is_reached);
+        }
+    }
+    assert!(reached > 0 && excluded > 0);
+}
+
+#[test]
+fn endless_programs_that_fail_have_no_certificate() {
+    let mut rng = Rng::new(22);
+    let (mut failing, mut proved) = (0, 0);
+    for number in 0..soak(40) {
+        let (mut threads, cells) = ordered(&mut rng, false);
+        threads.truncate(2);
+        for ops in &mut threads {
+            ops.truncate(3);
+        }
+        let load = |ops: &Vec<Op>| ops.iter().rposition(|op| op.reads());
+        let found = threads.iter().enumerate();
+        let Some((t, i)) = found.into_iter().find_map(|(t, ops)| Some((t, load(ops)?))) else {
+            continue;
+        };
+        let value = rng.between(1, 8);
+        let bodies = threads.iter().enumerate().map(|(number, ops)| {
+            let check = format!("assert(r{i} != {value}); r{i} = 0;\n");
+            let check = if number == t { check } else { String::new() };
+            format!("while (true) {{\n{}{check}}}\n", body(ops))
+        });
+        let text = program_text(bodies, cells);
+        let program = read(&text);
+        if program.mixed_seq_cst().is_some() {
+            continue;
+        }
+        let options = Options {
+            buffer: Some(3),
+            max_states: Some(2000),
+            workers: 1,
+            shortest: false,
+            ..Options::new(Model::Rc11)
+        };
+        let exact = explore(&program, &options).expect("it has a meaning");
+        let fails = matches!(exact.verdict, Verdict::Violated(_));
+        for summary in &SUMMARIES[..4] {
+            let accepted = accepted(&program, *summary);
+            assert!(
+                !(accepted && fails),
+                "program {number}, {summary:?}:\n{text}"
+            );
+            proved += u64::from(accepted);
+        }
+        failing += u64::from(fails);
+    }
+    assert!(failing > 0 && proved > 0, "{failing} {proved}");
+}
