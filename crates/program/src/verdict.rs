@@ -94,6 +94,7 @@ impl Broken {
         match self {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
+            Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",
                 AssertKind::Index => "index",

@@ -70,8 +70,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role, Source, Span,
-    Step, Template, TemplateId,
+    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role,
+    Source, Span, Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
