@@ -132,6 +132,7 @@ fn settled<'a>(
 }
 
 /// What the whole file knows.
+#[allow(clippy::struct_excessive_bools)] // what was met, each by itself
 struct Context<'a> {
     options: Options,
     layouts: Layouts<'a>,
