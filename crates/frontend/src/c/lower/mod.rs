@@ -132,6 +132,7 @@ fn settled<'a>(
 }
 
 /// What the whole file knows.
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 struct Context<'a> {
     options: Options,
     layouts: Layouts<'a>,
