@@ -1,4 +1,4 @@
-//! The *mapping* of C11's memory orders to fences, for the models of hardware: a seq_cst store
+//! The *mapping* of C11's memory orders to fences, for the models of hardware: a SC store
 //! is followed by a full fence; stores and fences of release strength have a store-store fence
 //! before them (which matters under PSO only); loads need nothing; read-modify-writes are
 //! atomic blocks. docs/memory-models.md has the reasons.

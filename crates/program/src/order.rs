@@ -84,8 +84,8 @@ pub enum Orders {
 }
 
 impl crate::Program {
-    /// A variable with seq_cst accesses and weaker ones, in a program with seq_cst fences, and where it
-    /// is accessed seq_cst. What a fence then asks of a seq_cst access depends on how the thread of
+    /// A variable with SC accesses and weaker ones, in a program with SC fences, and where it
+    /// is accessed SC. What a fence then asks of a SC access depends on how the thread of
     /// the fence has learned of a store, which the accounts of RC11 do not distinguish.
     pub fn mixed_seq_cst(&self) -> Option<crate::Span> {
         let mut fenced = false;

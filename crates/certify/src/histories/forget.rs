@@ -120,7 +120,7 @@ impl Memory {
                     released.clone_from(&nothing);
                 }
             }
-            if !ahead.is_some_and(|a| a.is_sc()) {
+            if !ahead.is_some_and(Ahead::is_sc) {
                 mind.events.clear();
                 mind.bound.fill(None);
             }
@@ -250,7 +250,7 @@ impl Memory {
     /// use as fences.
     fn close_gates(&mut self, ahead: &[Option<&Ahead>]) {
         let both = self.minds.iter().zip(ahead);
-        let acting = both.filter(|(_, ahead)| ahead.is_some_and(|a| a.is_sc()));
+        let acting = both.filter(|(_, ahead)| ahead.is_some_and(Ahead::is_sc));
         let lasts: Vec<Option<usize>> = acting.map(|(m, _)| m.events.first().copied()).collect();
         let Some(least) = lasts.iter().min().copied() else {
             self.views(&mut |view| {
@@ -267,7 +267,7 @@ impl Memory {
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
             mind.pending = mind.pending.filter(|(event, _)| *event >= first);
             mind.events.retain(|event| *event >= first);
-            if ahead.is_some_and(|a| a.is_sc()) {
+            if ahead.is_some_and(Ahead::is_sc) {
                 let bounds = mind.bound.iter_mut();
                 bounds.for_each(|bound| *bound = (*bound).max(Some(first)));
             }

@@ -2,6 +2,9 @@
 //! picks a message, a store a place in the history, an SC event a place in the SC order: one
 //! [`Outcome`] for every choice.
 
+// A kept and an old message stand side by side.
+#![allow(clippy::single_match_else)]
+
 use palisade_program::Order;
 
 use super::memory::{LOWEST, Memory, Message, OPEN};

@@ -63,7 +63,9 @@ impl<A: Bytes, B: Bytes> Bytes for (A, B) {
 impl<T: Bytes> Bytes for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
         put(out, self.len() as u64);
-        self.iter().for_each(|item| item.write(out));
+        for item in self {
+            item.write(out);
+        }
     }
     fn read(from: &mut Reader<'_>) -> Self {
         let count = from.get();

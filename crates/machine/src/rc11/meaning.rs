@@ -4,7 +4,7 @@
 //!   be another one.
 //! - `fence(ss)`, processes and remote operations are no part of C11.
 //! - An atomic block is one event: on each way through it there is at most one load and then at
-//!   most one store, of the same place. Accesses without an order are seq_cst there
+//!   most one store, of the same place. Accesses without an order are SC there
 //!   (acquire in `lock`, release in `unlock`).
 //! - Shared memory has no one state, so that `never` may not read it. For `finally` it is the
 //!   newest message of each location.

@@ -107,7 +107,10 @@ impl Recorder<'_, '_> {
                 let _ = write!(text, " (reads {}{age})", read.value);
             }
             (None, Some(value)) => match &edge.step {
-                Step::Store { value: e, .. } if matches!(e, palisade_program::Expr::Const(_)) => {}
+                Step::Store {
+                    value: palisade_program::Expr::Const(_),
+                    ..
+                } => {}
                 _ => {
                     let _ = write!(text, " ({value})");
                 }
