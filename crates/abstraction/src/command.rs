@@ -266,6 +266,7 @@ fn collect_reads(space: &Space<'_>, thread: usize, step: &Step, slots: &mut Vec<
                 let flag = Place {
                     var: flag,
                     index: dst.index.clone(),
+                    order: dst.order,
                 };
                 place(&flag, slots);
             }

@@ -126,14 +126,14 @@ impl Buffer {
         let ascending = self.many.windows(2).all(|pair| pair[0] < pair[1]);
         let pending = match model {
             Model::Rma => self.pending_is_canonical() && self.atomics_are_canonical(),
-            Model::Sc | Model::Tso | Model::Pso => self.has_no_remote(),
+            Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => self.has_no_remote(),
         };
         ascending && pending && self.items_are_canonical(model)
     }
 
     fn items_are_canonical(&self, model: Model) -> bool {
         match model {
-            Model::Sc | Model::Rma => self.items.is_empty(),
+            Model::Sc | Model::Rma | Model::Rc11 => self.items.is_empty(),
             Model::Tso => !self.items.contains(&Item::Fence),
             Model::Pso => {
                 let mut canonical = self.clone();
@@ -188,7 +188,7 @@ impl Buffer {
                     cell,
                     position: earlier as u32,
                 },
-                Model::Sc | Model::Tso | Model::Rma => StateVar::Slot {
+                Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => StateVar::Slot {
                     thread,
                     position: position as u32,
                 },
@@ -226,7 +226,7 @@ impl Buffer {
                     cell,
                     position,
                 }),
-            Model::Sc | Model::Tso | Model::Rma => {
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
                 let cells: Vec<Cell> = self.cells().collect();
                 let position = cells.iter().rposition(|c| *c == cell)? as u32;
                 Some(StateVar::Slot { thread, position })
@@ -253,7 +253,7 @@ impl Buffer {
                     },
                 )
             }
-            Model::Sc | Model::Tso | Model::Rma => {
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
                 after.items.push(Item::Store(cell));
                 let position = self.len();
                 (after, StateVar::Slot { thread, position })
@@ -266,7 +266,7 @@ impl Buffer {
         let mut after = self.clone();
         let needed = match model {
             Model::Pso => matches!(self.items.last(), Some(Item::Store(_))),
-            Model::Sc | Model::Tso | Model::Rma => false,
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => false,
         };
         if needed {
             after.items.push(Item::Fence);
@@ -279,7 +279,7 @@ impl Buffer {
     fn counted(&self, model: Model, cell: Cell) -> u32 {
         match model {
             Model::Pso => self.count(cell),
-            Model::Sc | Model::Tso | Model::Rma => self.len(),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => self.len(),
         }
     }
 
@@ -288,7 +288,7 @@ impl Buffer {
     pub(crate) fn is_beyond(&self, model: Model, cell: Cell, beyond: &Beyond) -> bool {
         let queued = match model {
             Model::Pso => self.many.contains(&cell),
-            Model::Sc | Model::Tso | Model::Rma => !self.many.is_empty(),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => !self.many.is_empty(),
         };
         queued || self.counted(model, cell) >= beyond.cells
     }
@@ -309,7 +309,7 @@ impl Buffer {
                 let own = |item: &Item| *item == Item::Store(cell);
                 (self.items.iter().position(own)?, cell)
             }
-            Model::Sc | Model::Tso | Model::Rma => (0, self.cells().next()?),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => (0, self.cells().next()?),
         };
         let (slot, moves) = self.head(model, thread, cell);
         let mut after = self.clone();
@@ -347,7 +347,9 @@ impl Buffer {
                 cell,
                 position,
             },
-            Model::Sc | Model::Tso | Model::Rma => StateVar::Slot { thread, position },
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
+                StateVar::Slot { thread, position }
+            }
         };
         let count = self.counted(model, cell);
         let moves = (1..count).map(|i| (slot(i - 1), slot(i))).collect();
@@ -359,7 +361,9 @@ impl Buffer {
         let waits = |cell: Cell| match (keep, model) {
             (Keep::Newest, _) => false,
             (Keep::Oldest, Model::Pso) => self.count(cell) > 0,
-            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma) => !self.items.is_empty(),
+            (Keep::Oldest, Model::Sc | Model::Tso | Model::Rma | Model::Rc11) => {
+                !self.items.is_empty()
+            }
         };
         let mut all: Vec<Departure> = Vec::new();
         for (at, &cell) in self.many.iter().enumerate() {
@@ -369,7 +373,7 @@ impl Buffer {
         }
         all.extend(match model {
             Model::Pso => self.pso_departures(thread, keep),
-            Model::Sc | Model::Tso | Model::Rma => self.tso_departure(thread, keep),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => self.tso_departure(thread, keep),
         });
         all
     }

@@ -14,7 +14,7 @@ use palisade_program::expr::{BinOp, Expr, UnOp};
 use palisade_program::property::{Pick, PropAtom, PropertyKind};
 use palisade_program::{
     Cfg, Change, Count, Domain, FenceKind, FlushTarget, Global, Init, Local, LocalAtom, LocalExpr,
-    Model, Operand, Origin, Place, Program, Property, RemoteAtomic, Step, Template,
+    Model, Operand, Order, Origin, Place, Program, Property, RemoteAtomic, Step, Template,
 };
 use std::fmt;
 
@@ -38,6 +38,7 @@ impl Fingerprint {
             Model::Tso => 1,
             Model::Pso => 2,
             Model::Rma => 3,
+            Model::Rc11 => 4,
         });
         // Without `[*]` the number of copies changes nothing.
         let threads = if program.has_unbounded_threads() {
@@ -188,6 +189,7 @@ impl Hash {
                     FenceKind::Full => 0,
                     FenceKind::StoreStore => 1,
                     FenceKind::Candidate => 2,
+                    FenceKind::Ordered(order) => 3 + *order as u8,
                 });
             }
             Step::Atomic(atomic) => {
@@ -256,6 +258,9 @@ impl Hash {
     fn place(&mut self, place: &Place) {
         self.number(i64::from(place.var.0));
         self.option(place.index.as_ref(), Self::local_expr);
+        if place.order != Order::Plain {
+            self.tag(3 + place.order as u8);
+        }
     }
 
     fn local_expr(&mut self, e: &LocalExpr) {

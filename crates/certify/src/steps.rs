@@ -310,6 +310,9 @@ impl<'a> Runner<'a> {
                 let buffer = frame.buffer.with_fence(self.model);
                 Ok(vec![Frame { buffer, ..frame }])
             }
+            Step::Fence(FenceKind::Ordered(_)) => {
+                Err(unsupported("a fence of C11 under this model", span))
+            }
             Step::Atomic(_) => Err(unsupported("an atomic block in an atomic block", span)),
             Step::Assert { cond, kind: _ } => {
                 let condition = self.formula(&frame, cond, span)?;
@@ -556,7 +559,7 @@ enum Memory {
 impl Memory {
     fn of(model: Model) -> Self {
         match model {
-            Model::Sc | Model::Rma => Self::Direct,
+            Model::Sc | Model::Rma | Model::Rc11 => Self::Direct,
             Model::Tso | Model::Pso => Self::Buffered,
         }
     }

@@ -243,6 +243,7 @@ fn is_quiet(cfg: &Cfg, loc: LocId, watched: &Watched, ground: Ground) -> bool {
         Step::Fence(FenceKind::Candidate) => true,
         Step::Fence(FenceKind::StoreStore) => matches!(model, Model::Sc | Model::Tso),
         Step::Fence(FenceKind::Full) => ordered && model != Model::Rma,
+        Step::Fence(FenceKind::Ordered(_)) => false,
         Step::Load { dst, .. } => accesses && !watched.locals.contains(dst),
         Step::Store { .. } => accesses,
         Step::Atomic(atomic) => {

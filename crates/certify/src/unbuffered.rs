@@ -110,6 +110,7 @@ impl Claim<'_> {
             Model::Tso | Model::Sc => Ok(()),
             Model::Pso => self.confirm_order(own),
             Model::Rma => Err("under RMA"),
+            Model::Rc11 => Err("under RC11"),
         }
     }
 

@@ -86,7 +86,9 @@ impl Form<'_> {
         match self.certificate.model {
             Model::Tso | Model::Pso => {}
             Model::Rma if beyond.claims.is_empty() => return Ok(()),
-            Model::Sc | Model::Rma => return malformed("abstract buffers without buffers"),
+            Model::Sc | Model::Rma | Model::Rc11 => {
+                return malformed("abstract buffers without buffers");
+            }
         }
         let mut seen = FxHashSet::default();
         for (thread, cell, _) in &beyond.claims {

@@ -207,7 +207,9 @@ impl<'a> Worker<'a> {
                 let name = self.context.names.thread(thread as u32);
                 let what = match self.context.certificate.model {
                     Model::Rma => "the network does half of a remote operation",
-                    Model::Sc | Model::Tso | Model::Pso => "a buffered store reaches memory",
+                    Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
+                        "a buffered store reaches memory"
+                    }
                 };
                 let step = Some(format!("`{name}: {what}`"));
                 return Err(self.refusal(Reason::NotClosed, control, step, None));
@@ -230,7 +232,7 @@ impl<'a> Worker<'a> {
             values: self.context.read_values(control, thread, edge),
             sets: match self.context.certificate.model {
                 Model::Rma => control.buffers.iter().map(|b| b.sets.clone()).collect(),
-                Model::Sc | Model::Tso | Model::Pso => Vec::new(),
+                Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => Vec::new(),
             },
         };
         if let Some(compiled) = self.compiled.get(&key) {

@@ -17,7 +17,7 @@ fn verdict(program: &Program, model: Model, body: &str) -> Result<(), Reason> {
     // Under PSO a buffer has one variable's stores.
     let text = match model {
         Model::Pso => text.replace("t.buf[0]", "t.buf(x)[0]"),
-        Model::Sc | Model::Tso | Model::Rma => text,
+        Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => text,
     };
     let certificate = parse(program, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(

@@ -192,6 +192,7 @@ fn an_array_index_must_be_in_range() {
     let a = || Place {
         var: GlobalId(0),
         index: Some(r(0)),
+        order: Order::Plain,
     };
     let choose = Step::Havoc {
         dst: LocalId(0),

@@ -272,7 +272,7 @@ fn claims_that_leave_values_out() {
             // Under PSO a buffer has one variable's stores.
             let text = match model {
                 Model::Pso => text.replace("t.buf[0]", "t.buf(x)[0]"),
-                Model::Sc | Model::Tso | Model::Rma => text,
+                Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => text,
             };
             let certificate = parse(&program, &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let found = result(&program, &certificate);

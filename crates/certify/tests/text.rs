@@ -65,7 +65,7 @@ fn variables(model: Model) -> Vec<StateVar> {
                 cell: Cell(2),
                 position: 1,
             },
-            Model::Sc | Model::Tso | Model::Rma => StateVar::Slot {
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => StateVar::Slot {
                 thread,
                 position: 1,
             },
@@ -125,7 +125,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
                         atomics: (0..rng.below(3)).map(|_| atomic(rng)).collect(),
                         ..Buffer::default()
                     },
-                    Model::Sc | Model::Tso | Model::Pso => Buffer {
+                    Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => Buffer {
                         items: (0..rng.below(4)).map(|_| item(rng)).collect(),
                         many: (0..3).filter(|_| rng.chance(20)).map(Cell).collect(),
                         ..Buffer::default()

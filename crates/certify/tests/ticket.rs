@@ -65,7 +65,7 @@ fn slot(model: Model, thread: u32) -> Term {
             cell,
             position: 0,
         },
-        Model::Sc | Model::Tso | Model::Rma => StateVar::Slot {
+        Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => StateVar::Slot {
             thread,
             position: 0,
         },
@@ -160,7 +160,7 @@ fn proof(program: &Program, model: Model) -> Certificate {
     };
     let mut proof = Proof { certificate };
     let pending: &[Option<u32>] = match model {
-        Model::Sc | Model::Rma => &[None],
+        Model::Sc | Model::Rma | Model::Rc11 => &[None],
         Model::Tso | Model::Pso => &[None, Some(0), Some(1)],
     };
     for code in 0..25 {

@@ -24,7 +24,7 @@ pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};
 pub(crate) use self::verify::{
-    CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, IntsArg, PreprocessorArgs,
+    CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, FlagArgs, IntsArg, PreprocessorArgs,
     ReduceArgs, SetsArg, StrategyArg, SymmetryArg, VerifyArgs,
 };
 
@@ -273,6 +273,8 @@ pub(crate) enum ModelArg {
     Pso,
     /// Remote memory access: put, get, flush
     Rma,
+    /// C11 with memory orders, repaired: for ARM, POWER and RISC-V, too
+    Rc11,
 }
 
 impl From<ModelArg> for Model {
@@ -282,6 +284,7 @@ impl From<ModelArg> for Model {
             ModelArg::Tso => Self::Tso,
             ModelArg::Pso => Self::Pso,
             ModelArg::Rma => Self::Rma,
+            ModelArg::Rc11 => Self::Rc11,
         }
     }
 }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use palisade::races;
 use palisade_frontend::c::{self, DataModel, Races};
-use palisade_program::{Asked, AssertKind, Broken, Program, Verdict, Violation};
+use palisade_program::{Asked, AssertKind, Broken, Model, Orders, Program, Verdict, Violation};
 use palisade_report::Outcome;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::args::{CArgs, IntsArg};
 use crate::context::Context;
 use crate::input;
+use crate::units::units;
 
 /// What is asked about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +53,9 @@ pub(crate) struct Task {
     check_overflow: bool,
     check_races: bool,
     ranks: Option<u32>,
+    orders: Orders,
     preprocessor: c::Preprocessor,
+    units: Vec<c::Unit>,
 }
 
 /// Whether a file is for this front end.
@@ -77,7 +80,9 @@ impl Task {
                 check_overflow: false,
                 check_races: false,
                 ranks: None,
+                orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
+                units: Vec::new(),
             }
         };
         if let Some(file) = &args.property {
@@ -88,7 +93,11 @@ impl Task {
         }
         task.math = args.ints == IntsArg::Math;
         task.ranks = args.ranks;
-        task.preprocessor = (&args.preprocessor).into();
+        let named = task.units.iter().map(|unit| unit.file.clone());
+        let more: Vec<PathBuf> = named
+            .chain(args.preprocessor.more.iter().cloned())
+            .collect();
+        (task.preprocessor, task.units) = units(&task.file, &more, &args.preprocessor)?;
         Ok(task)
     }
 
@@ -99,16 +108,22 @@ impl Task {
         self
     }
 
+    /// Read for this model.
+    pub(crate) fn under(mut self, model: Model) -> Self {
+        self.orders = model.orders();
+        self
+    }
+
     fn from_yaml(path: &Path, has_property: bool) -> Result<Self> {
         let name = path.display();
         let yaml = TaskFile::read(path)?;
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let input = match yaml.inputs.as_slice() {
-            [input] => input,
-            [] => bail!("{name}: no input file (`input_files: 'program.c'`)"),
-            [_, second, ..] => bail!(
-                "{name}: unsupported: more than one input file (`{second}`); make one file of them"
-            ),
+        let Some((input, more)) = yaml.inputs.split_first() else {
+            bail!("{name}: no input file (`input_files: 'program.c'`)");
+        };
+        let unit = |input: &String| c::Unit {
+            file: folder.join(input),
+            preprocessor: c::Preprocessor::default(),
         };
         let mut task = Self {
             file: folder.join(input),
@@ -122,7 +137,9 @@ impl Task {
             check_overflow: false,
             check_races: false,
             ranks: None,
+            orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
+            units: more.iter().map(unit).collect(),
         };
         if has_property {
             return Ok(task);
@@ -180,13 +197,17 @@ impl Task {
             data_model: self.data_model,
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
-            races: if self.check_races || self.property == Property::NoRace {
-                Races::Check
-            } else {
-                Races::Ignore
+            // Under RC11 races are always looked for, by happens-before.
+            races: match self.orders {
+                Orders::Mapped if self.check_races || self.property == Property::NoRace => {
+                    Races::Check
+                }
+                Orders::Mapped | Orders::Kept => Races::Ignore,
             },
             ranks: self.ranks,
+            orders: self.orders,
             preprocessor: self.preprocessor.clone(),
+            units: self.units.clone(),
             asked: match self.property {
                 Property::All => Asked::All,
                 Property::Unreachable(_) => Asked::ErrorCalls,
@@ -237,7 +258,7 @@ impl Task {
         match (&self.property, &violation.broken) {
             (_, Broken::Deadlock) => "no-deadlock",
             (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
-            (Property::All, Broken::Property(_)) => "no-data-race",
+            (Property::All, Broken::Property(_)) | (_, Broken::DataRace) => "no-data-race",
             (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),
         }

@@ -40,7 +40,7 @@ pub(crate) fn refuse_processes(
 ) -> Option<Outcome> {
     let process = program.templates.iter().find(|t| t.is_process);
     let item = match (model, process) {
-        (Model::Tso | Model::Pso, Some(process)) => {
+        (Model::Tso | Model::Pso | Model::Rc11, Some(process)) => {
             let what = format!("a program with processes has no meaning under {model}");
             Diagnostic::error(process.span, what).help("use --model rma, or --model sc")
         }
@@ -49,15 +49,27 @@ pub(crate) fn refuse_processes(
             Diagnostic::error(span, "a program without processes has no remote memory")
                 .help("use --model sc, tso or pso; remote operations need `process name { ... }`")
         }
-        (Model::Sc | Model::Tso | Model::Pso | Model::Rma, _) => return None,
+        (Model::Sc | Model::Tso | Model::Pso | Model::Rma | Model::Rc11, _) => return None,
     };
     let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
     Some(refuse(context, &diagnostics))
 }
 
+/// Errors that are shown to people at most; the document has all of them.
+const MAX_SHOWN: usize = 20;
+
 /// Prints what is wrong with an input: to people, and in the document.
 pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
-    complain(&diagnostics.render(context.coloured_errors));
+    let shown = &diagnostics.items[..diagnostics.items.len().min(MAX_SHOWN)];
+    let source = &diagnostics.source;
+    complain(&palisade_frontend::diagnostic::render(
+        source,
+        shown,
+        context.coloured_errors,
+    ));
+    if let Some(more @ 1..) = diagnostics.items.len().checked_sub(MAX_SHOWN) {
+        complain(&format!("\nand {more} more errors\n"));
+    }
     let document = Document {
         input: Some(diagnostics.source.name().to_owned()),
         diagnostics: complaints(&diagnostics.source, &diagnostics.items),
@@ -86,7 +98,7 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
                     Severity::Note => "note",
                 },
                 message: item.message.clone(),
-                file: Some(source.name().to_owned()),
+                file: Some(source.file_at(item.span.start).to_owned()),
                 line: Some(place.line),
                 column: Some(place.column),
                 help: item.help.clone(),
@@ -101,6 +113,19 @@ pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Out
     load_with(context, path, &c::Options::default())
 }
 
+/// As [`load`], for a model.
+pub(crate) fn load_for(
+    context: &Context,
+    path: &Path,
+    model: Model,
+) -> Result<Result<Program, Outcome>> {
+    let options = c::Options {
+        orders: model.orders(),
+        ..c::Options::default()
+    };
+    load_with(context, path, &options)
+}
+
 /// As [`load`], with options for C.
 pub(crate) fn load_with(
     context: &Context,
@@ -109,7 +134,7 @@ pub(crate) fn load_with(
 ) -> Result<Result<Program, Outcome>> {
     let source = read(path)?;
     let parsed = if path == Path::new("-") {
-        pal::parse(source)
+        pal::parse_ordered(source, options.orders)
     } else {
         palisade_frontend::load_with(path, source.text(), options)
     };

@@ -76,8 +76,10 @@ mod tests {
         assert_eq!(command("verify"), None);
         let program = "shared x; thread t { x = 1; }";
         assert_eq!(Kind::of_pal(program), Kind::Program);
-        let structure = "struct node { int value; node next; } shared node top = null; \
-            spec stack; method push(v) { node n = new node; n.value = v; top = n; }";
+        let structure = "spec stack; struct node { data value; node next; } \
+            shared node top = null; \
+            method push(data v) { node n = new node; n.value = v; top = n; commit; return; } \
+            method pop() returns data { commit; return empty; }";
         assert_eq!(Kind::of_pal(structure), Kind::DataStructure);
     }
 }

@@ -17,6 +17,7 @@ mod predicates;
 mod progress;
 mod shown;
 mod uninitialised;
+mod units;
 
 use std::ffi::OsString;
 use std::path::Path;

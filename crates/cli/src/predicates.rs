@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use palisade_frontend::pal;
-use palisade_program::Program;
+use palisade_program::{Model, Program};
 use palisade_report::Outcome;
 
 use crate::context::Context;
@@ -17,7 +17,17 @@ pub(crate) fn load(
     file: &Path,
     predicates: Option<&Path>,
 ) -> Result<Result<Program, Outcome>> {
-    let program = match input::load(context, file)? {
+    load_for(context, file, predicates, Model::Sc)
+}
+
+/// As [`load`], for a model.
+pub(crate) fn load_for(
+    context: &Context,
+    file: &Path,
+    predicates: Option<&Path>,
+    model: Model,
+) -> Result<Result<Program, Outcome>> {
+    let program = match input::load_for(context, file, model)? {
         Ok(program) => program,
         Err(outcome) => return Ok(Err(outcome)),
     };

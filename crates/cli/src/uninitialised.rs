@@ -16,8 +16,14 @@ const COMMENT: &str = "# uninitialised ";
 pub(crate) fn warn(context: &Context, program: &Program, chosen: &Chosen) -> Vec<Complaint> {
     let warning = |(name, span): (&String, &Span)| {
         let declared = program.globals.iter().find(|g| g.name == *name);
-        let line = declared.map(|g| program.source.position(g.span.start).line);
-        let made = line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let made = declared.map_or_else(String::new, |g| {
+            let (start, source) = (g.span.start, &program.source);
+            let line = source.position(start).line;
+            match source.file_at(start) {
+                file if file == source.file_at(span.start) => format!(" (line {line})"),
+                file => format!(" ({file}:{line})"),
+            }
+        });
         let message = format!("`{name}`{made} may be read before anything is written to it");
         Diagnostic::warning(*span, message)
             .label("read here")

@@ -92,13 +92,13 @@ fn a_folder_of_tasks() {
         assert_eq!(code, Some(1), "{text}");
     }
 
-    // A second file is not left out in silence.
+    // A second file is part of the program.
     let two = "input_files:\n  - 'a_safe.i'\n  - 'b_unsafe.i'\nproperties:\n  - property_file: unreach-call.prp\n    expected_verdict: true\n";
     fs::write(at.join("g_two.yml"), two).expect("written");
     let (code, text) = palisade(&["verify"], &at.join("g_two.yml"));
     assert_eq!(code, Some(2), "{text}");
     assert!(
-        text.contains("more than one input file (`b_unsafe.i`)"),
+        text.contains("`reach_error` is defined in another file, too"),
         "{text}"
     );
 

@@ -99,7 +99,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, Error> {
 fn methods(only: Option<Strategy>, model: Model) -> Vec<Strategy> {
     let second = match model {
         Model::Sc => Strategy::Cores,
-        Model::Tso | Model::Pso | Model::Rma => Strategy::Cubes,
+        Model::Tso | Model::Pso | Model::Rma | Model::Rc11 => Strategy::Cubes,
     };
     match only {
         // Under SC there is nothing to extrapolate from.
@@ -125,7 +125,7 @@ fn experiments(request: &Request) -> Result<Vec<Experiment>, Error> {
         for &model in &models {
             let sizes: &[Option<u32>] = match model {
                 Model::Sc => &[None],
-                Model::Tso | Model::Pso | Model::Rma => &[Some(1), Some(2), Some(3)],
+                Model::Tso | Model::Pso | Model::Rma | Model::Rc11 => &[Some(1), Some(2), Some(3)],
             };
             for &cells in sizes {
                 if cells.is_none() || request.cells.is_none_or(|only| cells == Some(only)) {

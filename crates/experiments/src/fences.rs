@@ -35,7 +35,7 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, Error> {
     let models = match request.model {
         None => vec![Model::Tso, Model::Pso],
         Some(model @ (Model::Tso | Model::Pso)) => vec![model],
-        Some(Model::Sc | Model::Rma) => {
+        Some(Model::Sc | Model::Rma | Model::Rc11) => {
             return Err(Error::Model(
                 "fences are for --model tso and --model pso; without --model both are run",
             ));

@@ -9,9 +9,7 @@
 //! search for another bug. The run that comes out has been replayed with M itself:
 //! that is the check without which no clause is used.
 
-use palisade_machine::{
-    ActionKind, ReplayError, Replayed, ThreadStep, Witness, replay, replay_guided,
-};
+use palisade_machine::{ReplayError, Replayed, ThreadStep, Witness, replay, replay_guided};
 use palisade_program::Program;
 
 use crate::hitting_set::{Clause, exceeding};
@@ -126,22 +124,7 @@ fn violating(
 
 /// The steps of threads, without those of memory.
 pub fn thread_steps(witness: &Witness) -> Vec<ThreadStep> {
-    let step = |action: &palisade_machine::Action| {
-        let (edge, choice, path) = match &action.kind {
-            ActionKind::Step { edge, choice } => (*edge, *choice, None),
-            ActionKind::Block { edge, path } => (*edge, None, Some(path.clone())),
-            ActionKind::Update { .. } => return None,
-            ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
-            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,
-        };
-        Some(ThreadStep {
-            thread: action.thread,
-            edge,
-            choice,
-            path,
-        })
-    };
-    witness.actions.iter().filter_map(step).collect()
+    witness.actions.iter().filter_map(ThreadStep::of).collect()
 }
 
 /// Whether nothing is left to be fenced in a placement.

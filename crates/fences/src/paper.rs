@@ -87,6 +87,7 @@ fn passed(plan: &Plan<'_>, witness: &Witness, after_writes: bool) -> Vec<usize> 
     for action in &witness.actions {
         let edge = match &action.kind {
             ActionKind::Step { edge, .. } | ActionKind::Block { edge, .. } => *edge,
+            ActionKind::Ordered { edge, .. } => *edge,
             ActionKind::Update { .. } => continue,
             ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => continue,
             ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => continue,

@@ -7,6 +7,7 @@
 //! else of the text changes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use palisade_program::{FlushWords, Gap, Head, Side, Source, Span};
 
@@ -87,8 +88,8 @@ struct Edit {
     text: String,
 }
 
-/// The text with fences at these gaps.
-pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) -> String {
+/// The files with fences at these gaps.
+pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) -> Source {
     let mut edits = Vec::new();
     let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
     for (gap, level) in fences {
@@ -121,12 +122,25 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
         edits.extend(braces(statement, &before, &after));
     }
     edits.sort_by_key(|e| (e.span.start, e.rank));
-    let text = apply(source.text(), &edits);
-    let is_fence = |(gap, level): &(Gap, Level)| gap.flush.is_none() && *level != Level::None;
-    match spelling.header {
-        Some(header) if fences.iter().any(is_fence) => with_header(&text, header),
-        Some(_) | None => text,
+    let mut files = Vec::new();
+    for (name, range) in source.files() {
+        let has =
+            |span: Span| range.start <= span.start as usize && (span.end as usize) <= range.end;
+        let is_fence = |(gap, level): &(Gap, Level)| {
+            gap.flush.is_none() && *level != Level::None && has(gap.statement)
+        };
+        let text = apply(
+            source.text(),
+            range.clone(),
+            edits.iter().filter(|e| has(e.span)),
+        );
+        let text = match spelling.header {
+            Some(header) if fences.iter().any(is_fence) => with_header(&text, header),
+            Some(_) | None => text,
+        };
+        files.push((name.to_owned(), text));
     }
+    Source::of_files(files)
 }
 
 /// The text with this header before its first.
@@ -304,14 +318,14 @@ fn rest_of_line(source: &Source, offset: u32) -> Option<u32> {
     (rest.is_empty() || rest.starts_with("//")).then_some(offset + line.len() as u32)
 }
 
-fn apply(text: &str, edits: &[Edit]) -> String {
+fn apply<'e>(text: &str, range: Range<usize>, edits: impl Iterator<Item = &'e Edit>) -> String {
     let mut out = String::new();
-    let mut at = 0;
+    let mut at = range.start;
     for edit in edits {
         out.push_str(text.get(at..edit.span.start as usize).unwrap_or(""));
         out.push_str(&edit.text);
         at = edit.span.end as usize;
     }
-    out.push_str(text.get(at..).unwrap_or(""));
+    out.push_str(text.get(at..range.end).unwrap_or(""));
     out
 }

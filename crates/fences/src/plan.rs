@@ -141,7 +141,7 @@ impl<'p> Plan<'p> {
     pub const fn levels(&self) -> &'static [Level] {
         match self.model {
             Model::Pso => &[Level::StoreStore, Level::Full],
-            Model::Sc | Model::Tso | Model::Rma => &[Level::Full],
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => &[Level::Full],
         }
     }
 
@@ -241,7 +241,7 @@ impl<'p> Plan<'p> {
         if text.is_empty() {
             text.push_str(match self.model {
                 Model::Rma => "no flush",
-                Model::Sc | Model::Tso | Model::Pso => "no fence",
+                Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "no fence",
             });
         }
         text

@@ -14,7 +14,7 @@ pub struct Language<'a> {
     /// How fences are written.
     pub spelling: Spelling,
     /// Reads a text of the language; `None` if it is none.
-    pub read: &'a dyn Fn(&str) -> Option<Program>,
+    pub read: &'a dyn Fn(&Source) -> Option<Program>,
 }
 
 /// What a repair has come to.
@@ -24,8 +24,8 @@ pub struct Repaired {
     pub verdict: Verdict,
     /// Placements that were proved, all of the same cost; the first is that of the patch.
     pub placements: Vec<Placement>,
-    /// The text with the first placement; the original if there is none.
-    pub patched: String,
+    /// The files with the first placement; the original ones if there is none.
+    pub patched: Source,
     /// The program that the patched text is.
     pub program: Option<Program>,
     /// The proof of the patched program.
@@ -69,7 +69,7 @@ pub fn repair(
     Repaired {
         verdict,
         placements: Vec::new(),
-        patched: source.text().to_owned(),
+        patched: source.clone(),
         program: None,
         proof: None,
         synthesis,
@@ -80,7 +80,7 @@ pub fn repair(
 pub const fn nouns(model: Model) -> (&'static str, &'static str) {
     match model {
         Model::Rma => ("flush", "flushes"),
-        Model::Sc | Model::Tso | Model::Pso => ("fence", "fences"),
+        Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => ("fence", "fences"),
     }
 }
 
@@ -90,7 +90,7 @@ fn gave_up(why: String) -> Verdict {
 
 /// A patched text and the proof of its program.
 struct Patch {
-    text: String,
+    text: Source,
     program: Program,
     proof: Report,
 }

@@ -262,7 +262,7 @@ fn keeps_buffers(step: &Step) -> bool {
     match step {
         Step::Fence(FenceKind::Full) => false,
         Step::Atomic(atomic) => !atomic.drains(),
-        Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => true,
+        Step::Fence(FenceKind::StoreStore | FenceKind::Candidate | FenceKind::Ordered(_)) => true,
         Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => true,
         Step::Load { .. } | Step::Store { .. } | Step::Assert { .. } => true,
         Step::Put { .. } | Step::Get { .. } => true,

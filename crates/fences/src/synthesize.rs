@@ -409,7 +409,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         let has_many = self.plan.program.instances(copies).len() > 2;
         let factor = match self.plan.model {
             Model::Tso | Model::Pso if has_many => LARGE,
-            Model::Sc | Model::Tso | Model::Pso | Model::Rma => 1,
+            Model::Sc | Model::Tso | Model::Pso | Model::Rma | Model::Rc11 => 1,
         };
         self.options.falsify_states * factor
     }

@@ -87,7 +87,9 @@ fn own_flushes_are_kept_or_taken_out() {
     let levels: Vec<_> = plan.sites_at(only);
     let levels: Vec<_> = levels.iter().map(|(s, level)| (s.gap, *level)).collect();
     let source = Source::new("test.pal", all.as_str());
-    let text = patched(&source, &levels, &Spelling::pal());
+    let text = patched(&source, &levels, &Spelling::pal())
+        .text()
+        .to_owned();
     assert!(
         text.contains("put(Y, one, X);\n    flush(one);\n"),
         "{text}"

@@ -69,7 +69,9 @@ fn same_program(a: &Program, b: &Program) -> bool {
 
 /// Checks these fences; returns the patched text.
 fn check(text: &str, fences: &[(Gap, Level)]) -> String {
-    let new = patched(&Source::new("test.pal", text), fences, &Spelling::pal());
+    let new = patched(&Source::new("test.pal", text), fences, &Spelling::pal())
+        .text()
+        .to_owned();
     let parsed = pal::parse(Source::new("test.pal", new.as_str()));
     let parsed = parsed.unwrap_or_else(|e| panic!("{e}\n{new}"));
     let meant = in_tree(text, fences);

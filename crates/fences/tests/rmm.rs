@@ -65,7 +65,9 @@ fn check(gaps: &[Gap]) {
     }
     let fences: Vec<(Gap, Level)> = gaps.iter().map(|gap| (*gap, Level::Full)).collect();
     let source = Source::new("t.rmm", PROGRAM);
-    let text = patched(&source, &fences, &Spelling::rmm());
+    let text = patched(&source, &fences, &Spelling::rmm())
+        .text()
+        .to_owned();
     let parsed = load(path, &text).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
     assert_eq!(graphs(&parsed.program), graphs(&filled), "{gaps:?}\n{text}");
 }

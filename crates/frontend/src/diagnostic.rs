@@ -3,7 +3,7 @@
 //! run together with the source, so that they can be shown with the lines they
 //! point at.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use palisade_program::{Source, Span};
@@ -99,9 +99,6 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Diagnostics that are shown at most; the rest is counted.
-const MAX_SHOWN: usize = 20;
-
 /// Diagnostics about `source` as text for a terminal, one after another, each
 /// followed by a line break.
 pub fn render(source: &Source, items: &[Diagnostic], colour: bool) -> String {
@@ -111,13 +108,9 @@ pub fn render(source: &Source, items: &[Diagnostic], colour: bool) -> String {
         Renderer::plain()
     };
     let mut out = String::new();
-    for item in items.iter().take(MAX_SHOWN) {
+    for item in items {
         out.push_str(&render_one(source, item, &renderer));
         out.push_str("\n\n");
-    }
-    if let Some(more) = items.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "and {more} more");
     }
     out.truncate(out.trim_end().len());
     if !out.is_empty() {
@@ -140,7 +133,7 @@ fn render_one(source: &Source, item: &Diagnostic, renderer: &Renderer) -> String
     let group: Group<'_> = level.primary_title(item.message.as_str()).element(
         Snippet::source(excerpt.text.as_str())
             .line_start(excerpt.line)
-            .path(source.name())
+            .path(source.file_at(item.span.start))
             .annotation(mark),
     );
     match &item.help {

@@ -12,6 +12,7 @@
 //! | [`heap`] | data structures as code, for linearizability |
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
+//! | `mapping` | memory orders as fences, for the models of hardware |
 //! | `range` | intervals, to leave out checks that cannot fail |
 //! | [`c`] | C with pthreads and atomics |
 
@@ -19,6 +20,7 @@ pub mod c;
 pub mod diagnostic;
 pub mod heap;
 pub mod litmus;
+mod mapping;
 pub mod pal;
 mod range;
 pub mod rmm;
@@ -30,7 +32,7 @@ pub use pal::{Gapped, Parsed};
 
 use std::path::Path;
 
-use palisade_program::{Gap, Source, Span};
+use palisade_program::{Gap, Orders, Source, Span};
 
 /// Reads a program in the language that the file's extension names. `path` is
 /// only looked at for its name and extension; `text` is the contents.
@@ -42,7 +44,12 @@ pub fn load(path: &Path, text: &str) -> Result<Parsed, Diagnostics> {
 pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
-        Some("pal") => pal::parse(source),
+        Some("pal") => pal::parse_ordered(source, options.orders),
+        Some("rmm") if options.orders == Orders::Kept => Err(unsupported(
+            source,
+            "`.rmm` programs have no memory orders: they have no meaning under rc11",
+            "use --model sc, tso or pso",
+        )),
         Some("rmm") => rmm::parse(source),
         Some("c" | "i") => c::parse(path, &source, options),
         Some("litmus") => Err(unsupported(

@@ -32,6 +32,15 @@ pub enum ActionKind {
         /// The run inside: edges of the body, up to its exit or a failing assertion.
         path: Vec<BlockStep>,
     },
+    /// RC11: the thread does an access, a fence or an atomic block.
+    Ordered {
+        /// The edge.
+        edge: EdgeId,
+        /// The run inside an atomic block.
+        path: Vec<BlockStep>,
+        /// Which of the ways in which that may happen.
+        pick: usize,
+    },
     /// TSO, PSO: the thread's oldest buffered store (PSO: to `cell`) reaches memory.
     Update {
         /// The cell that is written.

@@ -167,15 +167,15 @@ impl Machine<'_> {
             }
             Act::Assign { dst, value } => slots[dst as usize] = self.kept(value, slots)?,
             Act::Havoc { dst, .. } => slots[dst as usize] = choice,
-            Act::Load { dst, src } => {
+            Act::Load { dst, src, .. } => {
                 let cell = self.cell_of(src, slots)?;
                 slots[dst as usize] = queue.newest(cell).unwrap_or(slots[cell as usize]);
             }
-            Act::Store { dst, value } => {
+            Act::Store { dst, value, .. } => {
                 let cell = self.cell_of(dst, slots)?;
                 slots[cell as usize] = self.kept(value, slots)?;
             }
-            Act::Buffer { .. } | Act::Fence | Act::StoreStore | Act::Block(_) => {
+            Act::Buffer { .. } | Act::Fence | Act::StoreStore | Act::Block(_) | Act::Ordered(_) => {
                 unreachable!("compiled blocks hold no such step")
             }
             Act::Copy { .. } | Act::Issue { .. } | Act::Remote(_) => {

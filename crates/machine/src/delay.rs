@@ -212,7 +212,7 @@ impl Touched {
                 self.flushes |= (first..first + count).fold(0, |all, t| all | bit(t));
             }
             Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } => {}
-            Act::Assert(_) | Act::Fence | Act::StoreStore | Act::Block(_) => {}
+            Act::Assert(_) | Act::Fence | Act::StoreStore | Act::Block(_) | Act::Ordered(_) => {}
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::block::{BlockEnd, BlockScratch, BlockStep};
 use crate::delay::Late;
 use crate::machine::{Act, Machine};
 use crate::options::{Bound, Bounds};
+use crate::rc11::{TurnEnd, Turns};
 use crate::remote::{Part, parts};
 use crate::state::{NO_CELL, State};
 use crate::step::{Effect, arrive};
@@ -30,6 +31,8 @@ pub(crate) enum MoveKind<'a> {
     Step(usize, Option<i64>),
     /// The arc, and the run inside the block.
     Block(usize, &'a [BlockStep]),
+    /// RC11: the arc, the run inside a block, and which of the ways.
+    Ordered(usize, &'a [BlockStep], usize),
     /// Index of the store in the thread's list.
     Update(usize),
     /// Index of the operation in the thread's list.
@@ -43,7 +46,7 @@ impl Move<'_> {
     pub(crate) fn by_memory(&self) -> bool {
         match self.kind {
             MoveKind::Update(_) | MoveKind::Network(_) | MoveKind::Atomic(..) => true,
-            MoveKind::Step(..) | MoveKind::Block(..) => false,
+            MoveKind::Step(..) | MoveKind::Block(..) | MoveKind::Ordered(..) => false,
         }
     }
 
@@ -58,6 +61,11 @@ impl Move<'_> {
             MoveKind::Block(arc, path) => ActionKind::Block {
                 edge: EdgeId::from(arc),
                 path: path.to_vec(),
+            },
+            MoveKind::Ordered(arc, path, pick) => ActionKind::Ordered {
+                edge: EdgeId::from(arc),
+                path: path.to_vec(),
+                pick,
             },
             MoveKind::Update(index) => ActionKind::Update {
                 cell: Cell(queue.stores[index].cell),
@@ -194,6 +202,10 @@ impl Machine<'_> {
             return outcome;
         }
         for arc in graph.from(pc) {
+            if let Some(turns) = self.turns(state, t, arc, &mut scratch.block) {
+                outcome.merge(hand_over(t, arc, &turns, sink));
+                continue;
+            }
             match graph.arcs[arc].act {
                 Act::Block(block) => {
                     outcome.merge(self.expand_block(state, t, arc, block, scratch, sink));
@@ -222,6 +234,7 @@ impl Machine<'_> {
                 | Act::Buffer { .. }
                 | Act::Fence
                 | Act::StoreStore
+                | Act::Ordered(_)
                 | Act::Assert(_)
                 | Act::Copy { .. }
                 | Act::Issue { .. }
@@ -295,7 +308,7 @@ impl Machine<'_> {
         let mut outcome = Outcome::default();
         let movable = match self.model {
             Model::Tso => queue.stores.len().min(1),
-            Model::Sc | Model::Pso | Model::Rma => queue.stores.len(),
+            Model::Sc | Model::Pso | Model::Rma | Model::Rc11 => queue.stores.len(),
         };
         for index in 0..movable {
             if self.may_update(state, t, index) {
@@ -336,6 +349,25 @@ impl Machine<'_> {
             }
         }
         outcome
+    }
+}
+
+/// Hands the turns of a step under RC11 to `sink`.
+fn hand_over(t: usize, arc: usize, turns: &Turns, sink: &mut impl Sink) -> Outcome {
+    for turn in &turns.all {
+        let step = Move {
+            thread: t,
+            kind: MoveKind::Ordered(arc, &turn.path, turn.pick),
+        };
+        match turn.end {
+            TurnEnd::Done => sink.next(&turn.next, step),
+            TurnEnd::Fails | TurnEnd::Race(_) => sink.fails(step),
+        }
+    }
+    Outcome {
+        steps: turns.all.len() as u64,
+        waits: false,
+        bounds: turns.bounds,
     }
 }
 

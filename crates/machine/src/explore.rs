@@ -2,18 +2,21 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Cell, Chosen, LocalId, Program, Unknown, Verdict, Violation};
+use palisade_program::{Cell, Chosen, LocalId, Model, Program, Unknown, Verdict, Violation};
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
 use crate::machine::{Keep, Machine};
 use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
 use crate::partial_order::mark_safe;
-use crate::replay::{Start, Witness};
+use crate::replay::{Start, ThreadStep, Witness, replay_deepest};
 use crate::search::{End, Found, Task};
 use crate::shortest::{Run, best_run, run_to};
 use crate::state::State;
 use crate::trace::Recorder;
+
+/// States that the exact machine looks at to follow a run with summarised histories.
+const SUMMARISED: usize = 50_000;
 
 /// Explores all runs of `program` within the bounds of `options`.
 ///
@@ -85,7 +88,9 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         mark_safe(&mut machine);
         machine.delays = Delays::of(&machine);
     }
-    let symmetry = options.symmetry && !options.collect_finals;
+    // Histories and views would have to be renamed with the copies.
+    let named = options.model == Model::Rc11;
+    let symmetry = options.symmetry && !options.collect_finals && !named;
     let canonical = symmetry.then(|| Canonical::of(&machine)).flatten();
     let task = Task {
         machine: &machine,
@@ -161,6 +166,10 @@ impl Evidence<'_, '_> {
             }
         }
         let run = run.or_else(|| best_run(self.task, found));
+        if self.task.options.summary.is_some() {
+            found.stats.seconds += start.elapsed().as_secs_f64();
+            return self.summarised(run.as_ref(), witness);
+        }
         let violation = run.as_ref().and_then(|run| self.violation(run));
         *witness = run.filter(|_| violation.is_some()).map(|run| Witness {
             start: self.named_start(&run.start),
@@ -174,6 +183,27 @@ impl Evidence<'_, '_> {
             )),
             None => Verdict::Unknown(Unknown::ReplayFailed(
                 "the machine's own trace was refused (a bug in Palisade)".to_owned(),
+            )),
+        }
+    }
+
+    /// RC11: the violation of a search with summarised histories, if the exact machine has one
+    /// with the same steps of threads.
+    fn summarised(&self, run: Option<&Run>, witness: &mut Option<Witness>) -> Verdict {
+        let found = run.and_then(|run| {
+            let start = self.named_start(&run.start);
+            let steps: Vec<ThreadStep> = run.actions.iter().filter_map(ThreadStep::of).collect();
+            let replayed = replay_deepest(self.program, &start, &steps, SUMMARISED).ok()?;
+            let actions = replayed.actions;
+            Some((replayed.violation?, Witness { start, actions }))
+        });
+        match found {
+            Some((violation, run)) => {
+                *witness = Some(run);
+                Verdict::Violated(violation)
+            }
+            None => Verdict::Unknown(Unknown::GaveUp(
+                "a violation with summarised histories has no run of the machine".to_owned(),
             )),
         }
     }
@@ -233,9 +263,11 @@ impl Evidence<'_, '_> {
         for (slot, _) in chosen {
             slots[slot as usize] = start.slots[slot as usize];
         }
-        State {
+        let mut state = State {
             slots,
             ..start.clone()
-        }
+        };
+        machine.start_memory(&mut state);
+        state
     }
 }

@@ -1,4 +1,4 @@
-//! The *concrete machine*: the operational semantics of SC, x86-TSO, PSO and RMA
+//! The *concrete machine*: the operational semantics of SC, x86-TSO, PSO, RMA and RC11
 //! (docs/memory-models.md) for programs as written, before any reduction or
 //! abstraction. It is the oracle of the pipeline: [`explore()`] searches all runs
 //! within bounds, [`replay()`] runs the counterexamples of other engines. It knows
@@ -12,6 +12,7 @@
 //! | `state`, `pack` | states, and states as bytes |
 //! | `step`, `block`, `expand` | one step, atomic blocks, all steps |
 //! | `remote` | remote atomic operations |
+//! | `rc11` | the memory of RC11: histories, views, the SC order |
 //! | `property` | `never` and `finally` |
 //! | `partial_order`, `canonical` | the two reductions of the search |
 //! | `store`, `search` | visited states, breadth-first search |
@@ -32,6 +33,7 @@ mod pack;
 mod partial_order;
 mod property;
 mod random_schedule;
+mod rc11;
 mod remote;
 mod replay;
 mod search;
@@ -45,6 +47,7 @@ pub use action::{Action, ActionKind, BlockStep};
 pub use explore::{explore, explore_choosing};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use random_schedule::{Random, random_schedules};
+pub use rc11::Summary;
 pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,

@@ -8,20 +8,27 @@
 //! | load | [`Act::Load`] from memory | own newest store, else memory | from memory |
 //! | fence | skip | [`Act::Fence`] | skip |
 //! | fence(ss) | skip | PSO: [`Act::StoreStore`]; TSO: skip | skip |
+//!
+//! Under RC11 loads, stores and fences ([`Act::Ordered`]) keep their memory orders; see
+//! [`crate::rc11`].
+//!
+//! | step | SC | TSO, PSO | RMA |
+//! |---|---|---|---|
 //! | put, get | [`Act::Copy`] at once | refused | [`Act::Issue`] |
 //! | remote atomic | [`Act::Remote`], at once | refused | [`Act::Remote`], issued |
 //! | flush | skip | refused | [`Act::Flush`] |
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Atomic, Cfg, Count, Domain, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr,
-    LocalId, Model, Origin, Place, Program, Step, TemplateId,
+    Atomic, AtomicKind, Cfg, Count, Domain, FenceKind, FlushTarget, Init, Instance, LocalAtom,
+    LocalExpr, LocalId, Model, Order, Orders, Origin, Place, Program, Span, Step, TemplateId,
 };
 
 use crate::code::{Atom, Code, Table};
 use crate::delay::Delays;
 use crate::options::{Bound, Bounds, Options, Unsupported};
 use crate::property::Checks;
+use crate::rc11::Rc11;
 use crate::remote::RemoteCode;
 
 /// Most values of one `choose` or `*` that are tried; beyond it a bound is touched.
@@ -63,10 +70,12 @@ pub(crate) enum Act {
     Load {
         dst: u32,
         src: Spot,
+        order: Order,
     },
     Store {
         dst: Spot,
         value: Code,
+        order: Order,
     },
     Buffer {
         dst: Spot,
@@ -74,6 +83,8 @@ pub(crate) enum Act {
     },
     Fence,
     StoreStore,
+    /// A fence of C11 (RC11).
+    Ordered(Order),
     /// The atomic block with this index in [`Thread::blocks`].
     Block(u32),
     Assert(Code),
@@ -194,6 +205,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) bounds: Bounds,
     /// Which halves of remote operations may wait; set for partial-order reduction.
     pub(crate) delays: Delays,
+    /// What is known of the program under RC11.
+    pub(crate) rc11: Option<Rc11>,
     any: Domain,
     keep: Keep,
 }
@@ -235,6 +248,7 @@ impl<'p> Machine<'p> {
             has_atomics: false,
             bounds: Bounds::default(),
             delays: Delays::default(),
+            rc11: None,
             any: options.any,
             keep,
         };
@@ -247,6 +261,9 @@ impl<'p> Machine<'p> {
         }
         machine.has_atomics = machine.threads.iter().any(|t| !t.remotes.is_empty());
         machine.checks = Checks::compile(&mut machine);
+        if options.model == Model::Rc11 {
+            machine.rc11 = Some(Rc11::of(&machine, options));
+        }
         Ok(machine)
     }
 
@@ -385,6 +402,17 @@ fn check_model(program: &Program, model: Model) -> Result<(), Unsupported> {
             span: process.span,
             help: "use --model rma, or --model sc".to_owned(),
         }),
+        (Model::Rc11, _) => crate::rc11::check(program),
+        (Model::Sc | Model::Tso | Model::Pso | Model::Rma, _) if program.orders == Orders::Kept => {
+            Err(Unsupported {
+                message: format!("a program that was read for rc11 has no meaning under {model}"),
+                span: program
+                    .templates
+                    .first()
+                    .map_or_else(Span::default, |t| t.span),
+                help: "read it with memory orders mapped to fences".to_owned(),
+            })
+        }
         (Model::Sc | Model::Tso | Model::Pso | Model::Rma, _) => Ok(()),
     }
 }
@@ -465,17 +493,21 @@ impl Compiler<'_, '_> {
             Step::Load { dst, src } => Act::Load {
                 dst: self.slot(*dst),
                 src: self.spot(src),
+                order: src.order,
             },
             Step::Store { dst, value } => {
+                let order = dst.order;
                 let (dst, value) = (self.spot(dst), self.code(value));
                 if buffered {
                     Act::Buffer { dst, value }
                 } else {
-                    Act::Store { dst, value }
+                    Act::Store { dst, value, order }
                 }
             }
             Step::Fence(FenceKind::Full) if buffered => Act::Fence,
             Step::Fence(FenceKind::StoreStore) if model == Model::Pso => Act::StoreStore,
+            Step::Fence(FenceKind::Full) if model == Model::Rc11 => Act::Ordered(Order::SeqCst),
+            Step::Fence(FenceKind::Ordered(order)) => Act::Ordered(*order),
             Step::Fence(FenceKind::Full | FenceKind::StoreStore | FenceKind::Candidate) => {
                 Act::Skip
             }
@@ -521,9 +553,15 @@ impl Compiler<'_, '_> {
         let body = &atomic.body;
         let mut graph = self.graph(body)?;
         graph.drains = atomic.drains();
+        // Two runs with the same end may be different events.
+        graph.remember &= self.machine.model != Model::Rc11;
         for (arc, edge) in graph.arcs.iter_mut().zip(&body.edges) {
             if let Act::Buffer { dst, value } = arc.act {
-                arc.act = Act::Store { dst, value };
+                let order = Order::Plain;
+                arc.act = Act::Store { dst, value, order };
+            }
+            if self.machine.model == Model::Rc11 {
+                order_in_block(&mut arc.act, atomic.kind);
             }
             let refused = match &edge.step {
                 Step::Fence(FenceKind::Candidate) => false,
@@ -591,6 +629,20 @@ impl Compiler<'_, '_> {
         } else {
             Remote::Thread(first)
         }))
+    }
+}
+
+/// The order of an access in an atomic block where none is written.
+const fn order_in_block(act: &mut Act, kind: AtomicKind) {
+    if let Act::Load { order, .. } | Act::Store { order, .. } = act
+        && matches!(order, Order::Plain)
+    {
+        *order = match kind {
+            AtomicKind::Lock => Order::Acquire,
+            AtomicKind::Unlock => Order::Release,
+            AtomicKind::Block | AtomicKind::Read | AtomicKind::Cas => Order::SeqCst,
+            AtomicKind::Xchg | AtomicKind::FetchAdd => Order::SeqCst,
+        };
     }
 }
 

@@ -23,7 +23,8 @@ pub struct Options {
     /// The memory model.
     pub model: Model,
     /// Most stores in one buffer (TSO: of a thread; PSO: of a thread and cell;
-    /// RMA: pending operations of a process). `None`: no bound.
+    /// RMA: pending operations of a process; RC11: stores to a cell that some thread
+    /// has not passed). `None`: no bound.
     pub buffer: Option<usize>,
     /// RMA: equal pending operations are counted up to this number (1 at least), which then
     /// means so many or more. Programs that issue operations without bound have finitely
@@ -31,6 +32,13 @@ pub struct Options {
     /// violated is proved for all numbers of operations, and a violation that cannot be
     /// replayed gives `unknown`. `None`: they are counted exactly.
     pub saturate: Option<usize>,
+    /// RC11: fold old messages into a summary, which only adds behaviours: that nothing is
+    /// violated is proved for histories of every length, and a violation that cannot be
+    /// replayed gives `unknown`. `None`: histories are exact.
+    pub summary: Option<crate::rc11::Summary>,
+    /// RC11: whether a data race is a violation. Else a run goes on behind it, as if plain
+    /// accesses were relaxed ones that synchronise nothing.
+    pub races: bool,
     /// Values that variables may take; a step to a value outside is cut off.
     /// `None`: what fits 64 bits.
     pub range: Option<Domain>,
@@ -68,6 +76,8 @@ impl Options {
             model,
             buffer: Some(16),
             saturate: None,
+            summary: None,
+            races: true,
             range: None,
             any: Domain { lo: -4, hi: 4 },
             threads: 2,

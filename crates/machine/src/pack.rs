@@ -5,6 +5,7 @@
 use palisade_program::Model;
 
 use crate::machine::Machine;
+use crate::rc11::Memory;
 use crate::remote::{Input, Kind, PendingAtomic};
 use crate::state::{Buffered, NO_CELL, Pending, State};
 
@@ -12,7 +13,7 @@ use crate::state::{Buffered, NO_CELL, Pending, State};
 pub(crate) const MOST_BYTES: usize = 60_000;
 
 #[inline]
-fn put(out: &mut Vec<u8>, mut n: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
         n >>= 7;
@@ -21,18 +22,18 @@ fn put(out: &mut Vec<u8>, mut n: u64) {
 }
 
 #[inline]
-fn put_value(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_value(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Reader<'_> {
     #[inline]
-    fn get(&mut self) -> u64 {
+    pub(crate) fn get(&mut self) -> u64 {
         let first = self.bytes[self.at];
         self.at += 1;
         if first < 0x80 {
@@ -52,7 +53,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn value(&mut self) -> i64 {
+    pub(crate) fn value(&mut self) -> i64 {
         let n = self.get();
         (n >> 1) as i64 ^ -((n & 1) as i64)
     }
@@ -118,7 +119,7 @@ impl Machine<'_> {
             }
             let queue = &state.queues[t];
             match self.model {
-                Model::Sc => {}
+                Model::Sc | Model::Rc11 => {}
                 Model::Tso => {
                     put(out, queue.stores.len() as u64);
                     for store in &queue.stores {
@@ -161,6 +162,9 @@ impl Machine<'_> {
                 }
             }
         }
+        if let Some(memory) = &state.memory {
+            memory.pack(out);
+        }
         if out.is_empty() {
             // The store keeps no empty records.
             out.push(0);
@@ -191,7 +195,7 @@ impl Machine<'_> {
             queue.atomics.clear();
             queue.fresh = false;
             match self.model {
-                Model::Sc => {}
+                Model::Sc | Model::Rc11 => {}
                 Model::Tso => {
                     for _ in 0..reader.get() {
                         queue.stores.push(Buffered {
@@ -241,6 +245,10 @@ impl Machine<'_> {
                 }
             }
         }
+        state.memory = match self.model {
+            Model::Rc11 => Some(Box::new(Memory::unpack(&mut reader))),
+            Model::Sc | Model::Tso | Model::Pso | Model::Rma => None,
+        };
         debug_assert!(
             reader.at == bytes.len() || bytes == [0],
             "a packed state is read to its end"

@@ -46,7 +46,7 @@ use crate::machine::{Act, Graph, Machine, is_replicated};
 pub(crate) fn mark_safe(machine: &mut Machine<'_>) {
     let accesses = Accesses::of(machine.program);
     let program = machine.program;
-    let is_rma = machine.model == Model::Rma;
+    let model = machine.model;
     for thread in &mut machine.threads {
         let template = thread.instance.template;
         let seen = Visible::of(program, template);
@@ -64,7 +64,7 @@ pub(crate) fn mark_safe(machine: &mut Machine<'_>) {
                     let wrote = edge.step.written_local();
                     !moved
                         && !wrote.is_some_and(|l| seen.locals[l.index()])
-                        && independent(program, template, &edge.step, act, &accesses, is_rma)
+                        && independent(program, template, &edge.step, act, &accesses, model)
                 });
             thread.safe[loc.index()] = safe;
         }
@@ -80,7 +80,7 @@ fn independent(
     step: &Step,
     act: Act,
     accesses: &Accesses,
-    is_rma: bool,
+    model: Model,
 ) -> bool {
     match act {
         Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } | Act::Assert(_) => {
@@ -88,6 +88,8 @@ fn independent(
         }
         Act::Buffer { .. } | Act::Fence | Act::StoreStore => true,
         Act::Issue { .. } | Act::Flush { .. } => true,
+        // Under RC11 it may publish or learn.
+        Act::Load { .. } | Act::Store { .. } if model == Model::Rc11 => false,
         Act::Load { .. } => {
             matches!(step, Step::Load { src, .. } if accesses.only_writer(program, src.var, template))
         }
@@ -95,8 +97,8 @@ fn independent(
             matches!(step, Step::Store { dst, .. } if accesses.only_user(program, dst.var, template))
         }
         // Issued, it appends to the own list; done at once (SC) it touches memory.
-        Act::Remote(_) => is_rma,
-        Act::Block(_) | Act::Copy { .. } => false,
+        Act::Remote(_) => model == Model::Rma,
+        Act::Block(_) | Act::Copy { .. } | Act::Ordered(_) => false,
     }
 }
 

@@ -67,6 +67,27 @@ pub struct ThreadStep {
     pub path: Option<Vec<BlockStep>>,
 }
 
+impl ThreadStep {
+    /// The step of an action, if it is one of a thread.
+    pub fn of(action: &Action) -> Option<Self> {
+        let (edge, choice, path) = match &action.kind {
+            ActionKind::Step { edge, choice } => (*edge, *choice, None),
+            ActionKind::Block { edge, path } | ActionKind::Ordered { edge, path, .. } => {
+                (*edge, None, Some(path.clone()))
+            }
+            ActionKind::Update { .. } => return None,
+            ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
+            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,
+        };
+        Some(Self {
+            thread: action.thread,
+            edge,
+            choice,
+            path,
+        })
+    }
+}
+
 /// A run that was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {
@@ -191,6 +212,7 @@ pub(crate) fn first_state(machine: &Machine<'_>, start: &Start) -> Result<State,
         let slot = code.base as usize + local.index();
         set(slot, template.local(*local).name.clone(), *value)?;
     }
+    machine.start_memory(&mut state);
     Ok(state)
 }
 
@@ -385,9 +407,11 @@ impl Guide<'_, '_> {
                 return Some(done);
             }
             MoveKind::Step(arc, _) => wanted.is_some_and(|w| w.edge.index() == arc),
-            MoveKind::Block(arc, path) => wanted.is_some_and(|w| {
-                w.edge.index() == arc && w.path.as_ref().is_none_or(|p| same_path(p, path))
-            }),
+            MoveKind::Block(arc, path) | MoveKind::Ordered(arc, path, _) => {
+                wanted.is_some_and(|w| {
+                    w.edge.index() == arc && w.path.as_ref().is_none_or(|p| same_path(p, path))
+                })
+            }
         };
         fits.then_some(done + 1)
     }

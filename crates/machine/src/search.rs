@@ -569,6 +569,7 @@ impl Machine<'_> {
             pcs: self.threads.iter().map(|t| t.graph.entry).collect(),
             slots: values,
             queues: vec![crate::state::Queue::default(); self.threads.len()],
+            memory: None,
         };
         if free.iter().any(|(_, choice)| !choice.complete) {
             bounds.touch(Bound::Choice);
@@ -580,6 +581,7 @@ impl Machine<'_> {
             state.slots[*slot as usize] = choice.tried.lo;
         }
         loop {
+            self.start_memory(&mut state);
             if !f(&state, bounds) {
                 return;
             }

@@ -14,6 +14,7 @@
 //! here). So epochs are always 0, 1, ..., k without gaps, and the list is a
 //! canonical form.
 
+use crate::rc11::Memory;
 use crate::remote::PendingAtomic;
 
 /// No source: the half of a remote operation that is left is the write.
@@ -185,6 +186,8 @@ pub(crate) struct State {
     pub(crate) slots: Vec<i64>,
     /// What each thread has under way.
     pub(crate) queues: Vec<Queue>,
+    /// RC11: histories and views. The cells of `slots` are the newest messages then.
+    pub(crate) memory: Option<Box<Memory>>,
 }
 
 impl Clone for State {
@@ -193,6 +196,7 @@ impl Clone for State {
             pcs: self.pcs.clone(),
             slots: self.slots.clone(),
             queues: self.queues.clone(),
+            memory: self.memory.clone(),
         }
     }
 
@@ -200,6 +204,7 @@ impl Clone for State {
         self.pcs.clone_from(&other.pcs);
         self.slots.clone_from(&other.slots);
         self.queues.clone_from(&other.queues);
+        self.memory.clone_from(&other.memory);
     }
 }
 

@@ -66,6 +66,9 @@ impl Machine<'_> {
         match self.act(state, next, t, arc, choice) {
             Ok(Effect::Done) => {
                 arrive(edge, next, t);
+                if self.has_passed(t, state.pcs[t], edge.to) {
+                    self.settle(next);
+                }
                 Effect::Done
             }
             Ok(effect) => effect,
@@ -106,13 +109,13 @@ impl Machine<'_> {
                 next.clone_from(state);
                 next.slots[dst as usize] = choice;
             }
-            Act::Load { dst, src } => {
+            Act::Load { dst, src, .. } => {
                 let cell = self.cell_of(src, slots)?;
                 let value = queue.newest(cell).unwrap_or(slots[cell as usize]);
                 next.clone_from(state);
                 next.slots[dst as usize] = value;
             }
-            Act::Store { dst, value } => {
+            Act::Store { dst, value, .. } => {
                 let cell = self.cell_of(dst, slots)?;
                 let value = self.kept(value, slots)?;
                 next.clone_from(state);
@@ -123,7 +126,7 @@ impl Machine<'_> {
                 let value = self.kept(value, slots)?;
                 let held = match self.model {
                     Model::Pso => queue.stores.iter().filter(|s| s.cell == cell).count(),
-                    Model::Sc | Model::Tso | Model::Rma => queue.stores.len(),
+                    Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => queue.stores.len(),
                 };
                 if held >= self.buffer {
                     return Err(Bound::Buffer);
@@ -131,7 +134,7 @@ impl Machine<'_> {
                 next.clone_from(state);
                 match self.model {
                     Model::Pso => next.queues[t].insert(cell, value, arc as u32),
-                    Model::Sc | Model::Tso | Model::Rma => {
+                    Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
                         next.queues[t].push(cell, value, arc as u32);
                     }
                 }
@@ -204,6 +207,7 @@ impl Machine<'_> {
                 }
                 next.clone_from(state);
             }
+            Act::Ordered(_) => unreachable!("fences of C11 are turns of RC11"),
             Act::Block(_) => unreachable!("atomic blocks are run by `run_block`"),
         }
         Ok(Effect::Done)
@@ -213,7 +217,7 @@ impl Machine<'_> {
     pub(crate) fn may_update(&self, state: &State, t: usize, index: usize) -> bool {
         match self.model {
             Model::Pso => state.queues[t].may_leave(index),
-            Model::Sc | Model::Tso | Model::Rma => index == 0,
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => index == 0,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Runs as evidence: a [`Recorder`] takes actions one by one, checks each
 //! against the semantics, and writes the [`Trace`] for people.
 
+mod turns;
+
 use std::collections::BTreeMap;
 
 use palisade_program::{
@@ -23,14 +25,14 @@ pub(crate) struct Recorder<'m, 'p> {
     machine: &'m Machine<'p>,
     pub(crate) state: State,
     pub(crate) trace: Trace,
-    /// The assertion that failed in the last step.
+    /// What failed in the last step.
     failed: Option<Failed>,
 }
 
-/// An assertion that failed.
+/// An assertion that failed, or a data race.
 struct Failed {
     span: Span,
-    kind: AssertKind,
+    broken: Broken,
     message: String,
     /// The variables that it names, with their values.
     because: Vec<(String, i64)>,
@@ -88,6 +90,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let seen = match &action.kind {
             ActionKind::Step { edge, choice } => self.step(thread, *edge, *choice)?,
             ActionKind::Block { edge, path } => self.block(thread, *edge, path)?,
+            ActionKind::Ordered { edge, path, pick } => self.turn(thread, *edge, path, *pick)?,
             ActionKind::Update { cell } => self.update(thread, *cell)?,
             ActionKind::NetworkRead { source, target } => {
                 self.network(thread, |p| p.source == source.0 && p.target == target.0)?
@@ -106,6 +109,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         };
         let by_memory = match &action.kind {
             ActionKind::Step { .. } | ActionKind::Block { .. } => false,
+            ActionKind::Ordered { .. } => false,
             ActionKind::Update { .. }
             | ActionKind::NetworkRead { .. }
             | ActionKind::AtomicRead { .. }
@@ -341,7 +345,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         match act {
             Act::Skip | Act::Assume(_) | Act::Assign { .. } | Act::Havoc { .. } => Vec::new(),
             Act::Assert(_) | Act::Block(_) => Vec::new(),
-            Act::Load { dst, src } => {
+            Act::Load { dst, src, .. } => {
                 let read = cell(src).map(|cell| Event::Read {
                     cell: name(cell),
                     value: after[dst as usize],
@@ -349,7 +353,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 });
                 read.into_iter().collect()
             }
-            Act::Store { dst, value } | Act::Buffer { dst, value } => {
+            Act::Store { dst, value, .. } | Act::Buffer { dst, value } => {
                 let value = self.machine.table.eval(value, &[], before).ok();
                 let written = cell(dst).zip(value).map(|(cell, value)| Event::Write {
                     cell: name(cell),
@@ -358,7 +362,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 });
                 written.into_iter().collect()
             }
-            Act::Fence | Act::StoreStore => vec![Event::Fence],
+            Act::Fence | Act::StoreStore | Act::Ordered(_) => vec![Event::Fence],
             Act::Copy { .. } | Act::Issue { .. } | Act::Remote(_) | Act::Flush { .. } => {
                 vec![Event::Other]
             }
@@ -383,6 +387,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 cell.map(|c| before[c as usize])
             }
             Act::Skip | Act::Assume(_) | Act::Fence | Act::StoreStore | Act::Block(_) => None,
+            Act::Ordered(_) => None,
             Act::Remote(_) => None,
             Act::Assert(_) | Act::Issue { .. } | Act::Flush { .. } => None,
         };
@@ -393,7 +398,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let Step::Assert { cond, kind } = &edge.step else {
             return Failed {
                 span: edge.span,
-                kind: AssertKind::User,
+                broken: Broken::Assert(AssertKind::User),
                 message: "assertion failed".to_owned(),
                 because: Vec::new(),
             };
@@ -435,7 +440,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         };
         Failed {
             span: edge.span,
-            kind: kind.clone(),
+            broken: Broken::Assert(kind.clone()),
             message: kind.failure(&cond),
             because,
         }
@@ -496,8 +501,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let mut trace = self.whole();
         let (broken, span, message) = if let Some(failed) = &self.failed {
             trace.because.clone_from(&failed.because);
-            let broken = Broken::Assert(failed.kind.clone());
-            (broken, failed.span, failed.message.clone())
+            (failed.broken.clone(), failed.span, failed.message.clone())
         } else {
             let broken = self.machine.broken(&self.state)?;
             let Broken::Property(index) = broken else {

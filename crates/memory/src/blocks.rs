@@ -3,7 +3,7 @@
 
 use palisade_program::cfg::{Atomic, AtomicKind, Cfg, CfgBuilder, Place, Step, local};
 use palisade_program::{
-    BinOp, Cell, Domain, Expr, LocId, LocalExpr, LocalId, Program, Span, Template,
+    BinOp, Cell, Domain, Expr, LocId, LocalExpr, LocalId, Order, Program, Span, Template,
 };
 
 /// `local == value`.
@@ -171,7 +171,8 @@ pub fn place_of(program: &Program, cell: Cell) -> Place {
         .global(var)
         .len
         .map(|_| Expr::Const(i64::from(element)));
-    Place { var, index }
+    let order = Order::Plain;
+    Place { var, index, order }
 }
 
 /// The cells that a template may write outside atomic blocks, in order (Rule 5

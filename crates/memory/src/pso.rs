@@ -198,6 +198,7 @@ impl Buffers<'_> {
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
             Step::Fence(FenceKind::StoreStore) => self.store_store(span),
             Step::Fence(FenceKind::Candidate) => step.clone(),
+            Step::Fence(FenceKind::Ordered(_)) => unreachable!("orders are mapped to fences"),
             Step::Atomic(atomic) if atomic.drains() => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }

@@ -159,6 +159,7 @@ impl Buffer<'_> {
             Step::Load { dst, src } => self.load(*dst, src, span),
             Step::Fence(FenceKind::Full) => Step::Assume(self.empty()),
             Step::Fence(FenceKind::StoreStore | FenceKind::Candidate) => step.clone(),
+            Step::Fence(FenceKind::Ordered(_)) => unreachable!("orders are mapped to fences"),
             Step::Atomic(atomic) if atomic.drains() => {
                 return (guarded(self.empty(), atomic.kind, &atomic.body, span), 1);
             }

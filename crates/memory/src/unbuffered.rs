@@ -85,7 +85,7 @@ pub fn unbuffered_stores(program: &Program, model: Model) -> Vec<StoreEdge> {
         };
         let buffered = match model {
             Model::Pso => thread.buffered_pso(),
-            Model::Sc | Model::Tso | Model::Rma => thread.buffered_tso(),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => thread.buffered_tso(),
         };
         let stores = thread.stores().filter(|(edge, _)| !buffered[edge.index()]);
         direct.extend(stores.map(|(edge, _)| (id, edge)));

@@ -62,8 +62,8 @@
 
 use palisade_program::cfg::{AssertKind, Place, Step, local};
 use palisade_program::{
-    BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Program, Role,
-    Span,
+    BinOp, Cell, Count, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, LocalId, Order,
+    Program, Role, Span,
 };
 
 use crate::blocks::{Segment, assign, equals, range};
@@ -506,6 +506,7 @@ fn place(var: GlobalId, index: Option<&LocalExpr>) -> Place {
     Place {
         var,
         index: index.cloned(),
+        order: Order::Plain,
     }
 }
 

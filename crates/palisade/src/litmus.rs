@@ -22,12 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-pub use palisade_frontend::litmus::{LitmusTest, parse};
+pub use palisade_frontend::litmus::{LitmusTest, parse, parse_ordered};
 pub use palisade_report::litmus::{LitmusReport, LitmusResult};
 
 use palisade_frontend::litmus::observe::Slot;
 use palisade_machine::{Exploration, Final, Options, explore};
-use palisade_program::{Model, Program, Verdict};
+use palisade_program::{Broken, Model, Program, Verdict};
 
 /// What ends a run early.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +45,7 @@ const MAX_STATES: u64 = 1_000_000;
 
 /// Runs a test under a model.
 pub fn run(test: &LitmusTest, model: Model, limits: &Limits) -> LitmusReport {
+    let has_race = model == Model::Rc11 && has_race(&test.program, limits);
     let (result, explored) = match explore(&test.program, &options(&test.program, model, limits)) {
         Ok(found) => {
             let states = found.stats.states;
@@ -59,7 +60,22 @@ pub fn run(test: &LitmusTest, model: Model, limits: &Limits) -> LitmusReport {
         condition: test.question(),
         result,
         explored,
+        has_race,
     }
+}
+
+/// Whether some run has a data race.
+fn has_race(program: &Program, limits: &Limits) -> bool {
+    let options = Options {
+        races: true,
+        collect_finals: false,
+        shortest: false,
+        ..options(program, Model::Rc11, limits)
+    };
+    explore(program, &options).is_ok_and(|found| match found.verdict {
+        Verdict::Violated(violation) => violation.broken == Broken::DataRace,
+        Verdict::Holds | Verdict::Unknown(_) => false,
+    })
 }
 
 /// Without loops every run ends and the number of stores bounds the buffers;
@@ -74,6 +90,8 @@ fn options(program: &Program, model: Model, limits: &Limits) -> Options {
         deadline: limits.deadline,
         cancel: limits.cancel.clone(),
         collect_finals: true,
+        // herd goes on behind a race, and says that there is one.
+        races: false,
         ..defaults
     }
 }

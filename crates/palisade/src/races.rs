@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use palisade_frontend::c::{self, Races};
 use palisade_machine::{Options, explore};
 use palisade_program::{
-    Asked, Broken, GlobalId, LocId, Model, Program, PropAtom, Property, Source, Step, TemplateId,
-    Verdict,
+    Asked, Broken, GlobalId, LocId, Model, Orders, Program, PropAtom, Property, Source, Step,
+    TemplateId, Verdict,
 };
 
 /// States of one search at most.
@@ -47,7 +47,7 @@ pub struct Limits {
 /// assert!(notes[0].starts_with("data race on `x`"));
 /// ```
 pub fn notes(path: &Path, text: &str, asked: &c::Options, limits: &Limits) -> Vec<String> {
-    if asked.races == Races::Check {
+    if asked.races == Races::Check || asked.orders == Orders::Kept {
         return Vec::new();
     }
     let options = c::Options {
@@ -114,9 +114,14 @@ fn note(program: &Program, property: &Property, name: &str) -> String {
         [a, b] => format!("`{a}` and `{b}`"),
         _ => "threads".to_owned(),
     };
-    let line = program.source.position(property.span.start).line;
+    let (source, start) = (&program.source, property.span.start);
+    let line = source.position(start).line;
+    let place = match source.file_at(start) {
+        file if file == source.name() => format!("line {line}"),
+        file => format!("{file}:{line}"),
+    };
     format!(
-        "data race on `{name}`: {who}, see line {line} (a run under SC; not a violation without --check races)"
+        "data race on `{name}`: {who}, see {place} (a run under SC; not a violation without --check races)"
     )
 }
 

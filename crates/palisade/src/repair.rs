@@ -12,7 +12,7 @@
 //! let repaired = palisade::repair("sb.pal".as_ref(), text, Model::Tso)?;
 //! assert_eq!(repaired.verdict, Verdict::Holds);
 //! assert!(repaired.synthesis.is_minimum);
-//! assert_eq!(repaired.patched.matches("fence;").count(), 2);
+//! assert_eq!(repaired.patched.text().matches("fence;").count(), 2);
 //! # Ok::<(), palisade::Diagnostics>(())
 //! ```
 
@@ -25,7 +25,7 @@ pub use palisade_fences::{
 use palisade_fences::{repair as repaired, sites, useful};
 use palisade_frontend::{Diagnostics, Gapped, c};
 use palisade_machine::explore_choosing;
-use palisade_program::{Chosen, Model, Program, Side};
+use palisade_program::{Chosen, Model, Program, Side, Source};
 use palisade_verify::portfolio::{BUFFER, QUICK};
 
 /// Which flushes are looked at (RMA).
@@ -70,7 +70,7 @@ impl Candidates {
         let mut gapped = match (model, flushes) {
             (Model::Rma, Flushes::All) => load(&|g| g.flush.is_some() && g.side == Side::After)?,
             (Model::Rma, Flushes::Own) => load(&|g| g.flush.is_some() && g.side == Side::At)?,
-            (Model::Sc | Model::Tso | Model::Pso, _) => {
+            (Model::Sc | Model::Tso | Model::Pso | Model::Rc11, _) => {
                 let all = load(&|_| true)?;
                 let kept = useful(&all.program, &all.gaps);
                 load(&|gap| kept.contains(&gap.at))?
@@ -107,7 +107,15 @@ impl Candidates {
 
     /// Finds the cheapest fences of the plan, patches the text, and proves the result.
     pub fn repair(&self, plan: &Plan<'_>, spelling: Spelling, options: &Options) -> Repaired {
-        let read = |text: &str| crate::read_c(&self.path, text, &self.options).ok();
+        let read = |source: &Source| {
+            let parsed = match self.path.extension().and_then(|e| e.to_str()) {
+                Some("c") => c::parse(&self.path, source, &self.options),
+                Some(_) | None => {
+                    palisade_frontend::load_with(&self.path, source.text(), &self.options)
+                }
+            };
+            parsed.map(|parsed| parsed.program).ok()
+        };
         let language = Language {
             spelling,
             read: &read,

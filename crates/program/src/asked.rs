@@ -45,8 +45,10 @@ impl Asked {
     pub const fn includes_broken(self, broken: &Broken) -> bool {
         match (self, broken) {
             (_, Broken::Assert(kind)) => self.includes(kind),
-            (Self::All | Self::Properties, Broken::Property(_)) => true,
-            (Self::ErrorCalls | Self::SignedOverflow, Broken::Property(_)) => false,
+            (Self::All | Self::Properties, Broken::Property(_) | Broken::DataRace) => true,
+            (Self::ErrorCalls | Self::SignedOverflow, Broken::Property(_) | Broken::DataRace) => {
+                false
+            }
             (_, Broken::Deadlock) => true,
         }
     }
@@ -61,6 +63,8 @@ pub enum Assumption {
     MathematicalIntegers,
     /// `malloc` and its kin never fail, and nothing is used after it was freed.
     Allocation,
+    /// Relaxed and acquire loads are not reordered, as on x86.
+    LoadsInOrder,
 }
 
 impl fmt::Display for Assumption {
@@ -68,6 +72,10 @@ impl fmt::Display for Assumption {
         f.write_str(match self {
             Self::AccessOrder => "assumes that the compiler keeps the order of memory accesses",
             Self::MathematicalIntegers => "integers are mathematical, not those of C (--ints math)",
+            Self::LoadsInOrder => {
+                "relaxed and acquire loads keep their order on x86; for ARM, POWER and RISC-V use \
+                 --model rc11"
+            }
             Self::Allocation => "assumes that allocation succeeds; use after free is not checked",
         })
     }
@@ -86,11 +94,13 @@ impl Program {
             Broken::Assert(AssertKind::Uninitialised { variable, .. }) => {
                 Unknown::Uninitialised(variable.clone(), violation.span)
             }
-            Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock => Unknown::GaveUp(format!(
-                "another error comes first: {} at line {}",
-                violation.message,
-                self.source.position(violation.span.start).line
-            )),
+            Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock | Broken::DataRace => {
+                Unknown::GaveUp(format!(
+                    "another error comes first: {} at line {}",
+                    violation.message,
+                    self.source.position(violation.span.start).line
+                ))
+            }
         })
     }
 

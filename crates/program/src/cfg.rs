@@ -15,6 +15,7 @@
 
 use crate::expr::Expr;
 use crate::ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId};
+use crate::order::Order;
 use crate::program::{Domain, LocalAtom, LocalExpr};
 use crate::remote::RemoteAtomic;
 use crate::source::Span;
@@ -29,12 +30,25 @@ pub struct Place {
     pub var: GlobalId,
     /// The index, over locals; `None` exactly for variables that are no array.
     pub index: Option<LocalExpr>,
+    /// The memory order of the access, for RC11.
+    pub order: Order,
 }
 
 impl Place {
     /// The variable `var` itself.
     pub const fn scalar(var: GlobalId) -> Self {
-        Self { var, index: None }
+        Self {
+            var,
+            index: None,
+            order: Order::Plain,
+        }
+    }
+
+    /// The same cell, accessed with this order.
+    #[must_use]
+    pub fn ordered(mut self, order: Order) -> Self {
+        self.order = order;
+        self
     }
 }
 
@@ -48,6 +62,8 @@ pub enum FenceKind {
     StoreStore,
     /// `fence?`: a place where synthesis may put a fence; by itself no effect.
     Candidate,
+    /// A fence of C11 with this order, for RC11. Programs for other models have none.
+    Ordered(Order),
 }
 
 /// What an assertion is about: decides the words of the report.
@@ -361,7 +377,7 @@ impl Step {
             Self::Assert { .. } => true,
             Self::Fence(FenceKind::Candidate) => true,
             Self::Load { .. } | Self::Store { .. } | Self::Atomic(_) => false,
-            Self::Fence(FenceKind::Full | FenceKind::StoreStore) => false,
+            Self::Fence(FenceKind::Full | FenceKind::StoreStore | FenceKind::Ordered(_)) => false,
             Self::Put { .. } | Self::Get { .. } => false,
             Self::RemoteAtomic(_) | Self::Flush(_) => false,
         }

@@ -2,7 +2,7 @@
 //!
 //! Threads are control-flow graphs over mathematical integers. Accesses of
 //! shared memory are steps of their own ([`Step::Load`], [`Step::Store`], ...),
-//! so that SC, TSO, PSO and RMA see the same events; expressions in steps range
+//! so that SC, TSO, PSO, RMA and RC11 see the same events; expressions in steps range
 //! over thread-local variables only. This crate holds data and pure views of it
 //! (printing, liveness, symmetry); it knows nothing of any memory model, of
 //! solvers, or of source languages.
@@ -24,6 +24,7 @@
 //! | [`remote`] | remote atomic operations |
 //! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
+//! | `order` | memory orders of C11 |
 //! | [`named`] | `self` as a local variable |
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
@@ -40,6 +41,7 @@ mod ids;
 pub mod liveness;
 pub mod named;
 mod names;
+mod order;
 pub mod print;
 mod program;
 pub mod projection;
@@ -65,6 +67,7 @@ pub use ids::{
     ThreadVarId,
 };
 pub use names::Names;
+pub use order::{Order, Orders};
 pub use program::{
     Count, Domain, Global, Home, Init, Instance, Label, Local, LocalAtom, LocalExpr, Origin,
     Program, Role, Template,

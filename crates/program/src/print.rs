@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use crate::cfg::{AtomicKind, FenceKind, FlushTarget, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
 use crate::ids::{LocalId, TemplateId};
+use crate::order::Order;
 use crate::program::{LocalAtom, LocalExpr, Program, Template};
 use crate::property::{Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 use crate::remote::{Change, Operand, RemoteAtomic};
@@ -176,11 +177,12 @@ impl Program {
             } => {
                 format!("{} = choose({}..{})", name(dst), d.lo, d.hi)
             }
-            Step::Load { dst, src } => format!("{} = {}", name(dst), place(src)),
-            Step::Store { dst, value } => format!("{} = {}", place(dst), e(value)),
+            Step::Load { dst, src } => format!("{} = {}", name(dst), load(&place(src), src.order)),
+            Step::Store { dst, value } => store(&place(dst), &e(value), dst.order),
             Step::Fence(FenceKind::Full) => "fence".to_owned(),
             Step::Fence(FenceKind::StoreStore) => "fence(ss)".to_owned(),
             Step::Fence(FenceKind::Candidate) => "fence?".to_owned(),
+            Step::Fence(FenceKind::Ordered(order)) => format!("fence({order})"),
             Step::Atomic(atomic) => {
                 let word = match atomic.kind {
                     AtomicKind::Block => "atomic",
@@ -271,6 +273,26 @@ impl Program {
         }
     }
 }
+/// A load of a place as text: `x`, or `load(x, acquire)`.
+pub fn load(place: &str, order: Order) -> String {
+    match order {
+        Order::Plain => place.to_owned(),
+        Order::Relaxed | Order::Acquire | Order::Release | Order::AcqRel | Order::SeqCst => {
+            format!("load({place}, {order})")
+        }
+    }
+}
+
+/// A store to a place as text: `x = 1`, or `store(x, 1, release)`.
+pub fn store(place: &str, value: &str, order: Order) -> String {
+    match order {
+        Order::Plain => format!("{place} = {value}"),
+        Order::Relaxed | Order::Acquire | Order::Release | Order::AcqRel | Order::SeqCst => {
+            format!("store({place}, {value}, {order})")
+        }
+    }
+}
+
 /// A flush as text; `name` names processes and `expr` writes expressions.
 pub fn flush(
     target: &FlushTarget,

@@ -6,6 +6,7 @@ use crate::deadlock::Life;
 use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
 use crate::names::Names;
+use crate::order::Orders;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
 
@@ -196,6 +197,8 @@ pub struct Program {
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.
     pub hints: Vec<Hint>,
+    /// What has become of memory orders: which models it is for.
+    pub orders: Orders,
     /// What reports call things.
     pub names: Names,
 }

@@ -1,5 +1,6 @@
-//! Source text and spans. A span is a range of bytes of the one file that the
-//! user gave; traces, patches and errors are all located by spans.
+//! Source text and spans. A program comes from one file, or from several: those that
+//! the user gave and what they include. Their texts stand one behind the other, and a span
+//! is a range of bytes of the whole; traces, patches and errors are all located by spans.
 
 use std::fmt;
 
@@ -46,12 +47,14 @@ impl fmt::Display for LineColumn {
     }
 }
 
-/// The text of one input file with its name as the user wrote it.
+/// The text of the input with the name of its (first) file as the user wrote it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Source {
     name: String,
     text: String,
     line_starts: Vec<u32>,
+    /// Further files: names, and where their texts start.
+    others: Vec<(String, u32)>,
 }
 
 impl Source {
@@ -70,7 +73,67 @@ impl Source {
             name: name.into(),
             text,
             line_starts,
+            others: Vec::new(),
         }
+    }
+
+    /// Several files, names and texts. One alone is kept as it is; else each ends with a
+    /// line break.
+    pub fn of_files(files: Vec<(String, String)>) -> Self {
+        let mut name = None;
+        let mut text = String::new();
+        let mut others = Vec::new();
+        for (file, lines) in files {
+            if name.is_none() {
+                name = Some(file);
+            } else {
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                others.push((file, text.len() as u32));
+            }
+            text.push_str(&lines);
+        }
+        Self {
+            others,
+            ..Self::new(name.unwrap_or_default(), text)
+        }
+    }
+
+    /// The files: their names and where their texts are.
+    pub fn files(&self) -> impl Iterator<Item = (&str, std::ops::Range<usize>)> {
+        let starts = self.others.iter().map(|(_, start)| *start as usize);
+        let ends = starts.clone().chain([self.text.len()]);
+        let names = self.others.iter().map(|(name, _)| name.as_str());
+        std::iter::once(self.name())
+            .chain(names)
+            .zip(std::iter::once(0).chain(starts).zip(ends))
+            .map(|(name, (start, end))| (name, start..end))
+    }
+
+    /// The name of the file that a byte is in, and where its text starts.
+    fn file(&self, offset: u32) -> (&str, u32) {
+        let before = self.others.partition_point(|(_, start)| *start <= offset);
+        match before.checked_sub(1).and_then(|k| self.others.get(k)) {
+            Some((name, start)) => (name, *start),
+            None => (&self.name, 0),
+        }
+    }
+
+    /// The name of the file that a byte is in.
+    pub fn file_at(&self, offset: u32) -> &str {
+        self.file(offset).0
+    }
+
+    /// A byte's place in words: `file:line:column`.
+    pub fn place(&self, offset: u32) -> String {
+        format!("{}:{}", self.file_at(offset), self.position(offset))
+    }
+
+    /// The line that a byte is in, without its line break.
+    pub fn line_at(&self, offset: u32) -> &str {
+        let line = self.line_starts.partition_point(|&start| start <= offset);
+        self.line(line as u32)
     }
 
     /// The file's name as given.
@@ -90,7 +153,7 @@ impl Source {
             .unwrap_or("")
     }
 
-    /// Line and column of a byte offset.
+    /// Line and column of a byte offset, in its file.
     pub fn position(&self, offset: u32) -> LineColumn {
         let line = self
             .line_starts
@@ -101,13 +164,17 @@ impl Source {
             .text
             .get(start as usize..offset as usize)
             .map_or(1, |before| before.chars().count() as u32 + 1);
+        let first = match self.file(offset) {
+            (_, 0) => 0,
+            (_, start) => self.line_starts.partition_point(|&s| s < start),
+        };
         LineColumn {
-            line: line as u32,
+            line: (line - first) as u32,
             column,
         }
     }
 
-    /// The text of line `line` (from 1) without its line break.
+    /// The text of line `line` (from 1) of the whole, without its line break.
     pub fn line(&self, line: u32) -> &str {
         let index = line.saturating_sub(1) as usize;
         let start = self.line_starts.get(index).copied().unwrap_or(0) as usize;
@@ -136,5 +203,30 @@ mod tests {
         assert_eq!(source.position(11).to_string(), "4:1");
         assert_eq!(source.line(2), "αβγ");
         assert_eq!(source.line(3), "");
+    }
+
+    #[test]
+    fn each_file_has_its_own_lines() {
+        let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let files = vec![
+            file("a.c", "one\ntwo"),
+            file("b.h", "three\nfour\n"),
+            file("c.h", ""),
+        ];
+        let source = Source::of_files(files);
+        let at = |word: &str| source.text().find(word).expect("a word") as u32;
+        assert_eq!(source.place(at("two")), "a.c:2:1");
+        assert_eq!(source.place(at("three")), "b.h:1:1");
+        assert_eq!(source.place(at("our")), "b.h:2:2");
+        assert_eq!(source.line_at(at("our")), "four");
+        let files: Vec<_> = source
+            .files()
+            .map(|(n, r)| (n, &source.text()[r]))
+            .collect();
+        assert_eq!(
+            files,
+            [("a.c", "one\ntwo\n"), ("b.h", "three\nfour\n"), ("c.h", "")]
+        );
+        assert_eq!(source.name(), "a.c");
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::cfg::{AssertKind, AtomicKind};
 use crate::expr::EvalError;
+use crate::order::Orders;
 use crate::source::Span;
 
 /// The memory models. What they mean is the concrete machine's and the
@@ -21,6 +22,28 @@ pub enum Model {
     Pso,
     /// Remote memory access without in-order routing.
     Rma,
+    /// The repaired C11 model.
+    Rc11,
+}
+
+impl Model {
+    /// What front ends make of memory orders for it.
+    pub const fn orders(self) -> Orders {
+        match self {
+            Self::Rc11 => Orders::Kept,
+            Self::Sc | Self::Tso | Self::Pso | Self::Rma => Orders::Mapped,
+        }
+    }
+
+    /// What is said with every verdict under it.
+    pub const fn caveat(self) -> Option<&'static str> {
+        match self {
+            Self::Rc11 => Some(
+                "RC11 has no load buffering: relaxed loads are not reordered after later stores",
+            ),
+            Self::Sc | Self::Tso | Self::Pso | Self::Rma => None,
+        }
+    }
 }
 
 impl Model {
@@ -35,6 +58,7 @@ impl fmt::Display for Model {
             Self::Tso => "tso",
             Self::Pso => "pso",
             Self::Rma => "rma",
+            Self::Rc11 => "rc11",
         })
     }
 }
@@ -59,6 +83,9 @@ pub enum Broken {
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
     Deadlock,
+    /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
+    /// before the other (RC11).
+    DataRace,
 }
 
 impl Broken {
@@ -67,6 +94,7 @@ impl Broken {
         match self {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
+            Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",
                 AssertKind::Index => "index",
@@ -122,11 +150,13 @@ pub enum SearchBound {
     Block,
     /// A state was too large to be stored.
     StateSize,
+    /// RC11: a thread lags behind more stores than are remembered.
+    History,
 }
 
 impl SearchBound {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Buffer,
         Self::Range,
         Self::Overflow,
@@ -137,6 +167,7 @@ impl SearchBound {
         Self::States,
         Self::Block,
         Self::StateSize,
+        Self::History,
     ];
 }
 
@@ -162,6 +193,7 @@ impl fmt::Display for SearchBound {
             Self::States => "number of states",
             Self::Block => "steps of an atomic block",
             Self::StateSize => "size of a state",
+            Self::History => "stores that a thread lags behind",
         })
     }
 }

@@ -333,9 +333,17 @@ impl<'a> Columns<'a> {
             lines.push(Line::new(format!("{function}:"), Some(Ink::Strong)));
         }
         let source = self.view.source;
-        let line = source.position(step.span.start).line;
+        let start = step.span.start;
+        let line = source.position(start).line;
+        let file = source.file_at(start);
         let number = format!("{line} | ");
-        let whole = without_comment(source.line(line).trim());
+        let place = if file == source.name() {
+            number.clone()
+        } else {
+            // The whole name is in the document; columns are narrow.
+            format!("{}:{number}", file.rsplit('/').next().unwrap_or(file))
+        };
+        let whole = without_comment(source.line_at(start).trim());
         // Of a long line that part which the step is about.
         let part = source.slice(step.span);
         let room = self.view.width / (self.threads + 2);
@@ -346,7 +354,7 @@ impl<'a> Columns<'a> {
         };
         if !repeats {
             lines.push(Line {
-                text: format!("{number}{code}"),
+                text: format!("{place}{code}"),
                 ink: None,
                 cut: brief,
             });
@@ -385,7 +393,10 @@ impl<'a> Columns<'a> {
 /// Whether the second step goes on at the line of the first, so that the
 /// source need not be shown again.
 fn same_place(first: &TraceStep, second: &TraceStep, source: &Source) -> bool {
-    let line = |step: &TraceStep| source.position(step.span.start).line;
+    let line = |step: &TraceStep| {
+        let start = step.span.start;
+        (source.file_at(start), source.position(start).line)
+    };
     first.thread == second.thread
         && !first.by_memory
         && !second.by_memory

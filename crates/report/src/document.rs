@@ -173,6 +173,7 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
     let place = source.position(step.span.start);
     json!({
         "thread": trace.threads.get(step.thread).map_or("?", String::as_str),
+        "file": source.file_at(step.span.start),
         "line": place.line,
         "column": place.column,
         "actor": if step.by_memory { "memory" } else { "thread" },

@@ -116,6 +116,7 @@ fn run(trace: &Trace, source: &Source, names: &Names) -> Value {
                 "thread": step.thread,
                 "memory_system": step.by_memory,
                 "line": source.position(step.span.start).line,
+                "file": Some(source.file_at(step.span.start)).filter(|file| *file != source.name()),
                 "function": names.function_at(step.span),
                 "text": step.text,
                 "event": if step.by_memory { step.text.clone() } else { view.event(step, &trace.because) },

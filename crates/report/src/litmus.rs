@@ -33,6 +33,8 @@ pub struct LitmusReport {
     pub result: LitmusResult,
     /// States that the search stored.
     pub explored: u64,
+    /// Whether some run has a data race (RC11).
+    pub has_race: bool,
 }
 
 /// What came out of a test.
@@ -87,6 +89,9 @@ impl LitmusReport {
                 )
             }
         };
+        if self.has_race {
+            out.push_str("Flag data-race\n");
+        }
         out.push('\n');
         out
     }
@@ -117,6 +122,9 @@ impl LitmusReport {
             }),
         };
         if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+            if self.has_race {
+                value.insert("data_race".to_owned(), json!(true));
+            }
             value.extend(more);
             value.insert("explored".to_owned(), json!(self.explored));
         }
@@ -166,6 +174,7 @@ mod tests {
                 positive: 0,
                 negative: 2,
             },
+            has_race: false,
             explored: 9,
         }
     }

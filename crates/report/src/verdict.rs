@@ -106,9 +106,8 @@ pub fn line(verdict: &Verdict, source: &Source, style: Style) -> String {
         Verdict::Holds | Verdict::Unknown(_) => None,
     };
     if let Some(span) = span {
-        let place = source.position(span.start);
         // Writing to a string does not fail.
-        let _ = write!(line, " ({}:{place})", source.name());
+        let _ = write!(line, " ({})", source.place(span.start));
     }
     line.push('\n');
     line

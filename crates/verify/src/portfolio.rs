@@ -20,6 +20,7 @@
 //! `palisade verify --explain` prints the rows that were tried.
 
 use palisade_abstraction::finite::{Finite, Values};
+use palisade_machine::Summary;
 use palisade_memory::{need, rma};
 use palisade_program::{Cell, Model, Program, Span};
 
@@ -278,6 +279,25 @@ impl Stage {
     }
 }
 
+// ---- RC11 ----
+
+/// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
+const RC11_BUGS: (u32, u64) = (3, 3_000);
+/// States of one search of all runs.
+const RC11_STATES: u64 = 300_000;
+/// Summaries from coarse to fine: exact messages of each location, whether it is remembered what
+/// old ones carry, exact SC events of each thread. The last one is exact for programs
+/// whose runs end.
+const LADDER: [(u32, bool, u32); 7] = [
+    (1, false, 1),
+    (2, false, 1),
+    (1, true, 2),
+    (2, true, 2),
+    (2, true, 3),
+    (3, true, 4),
+    (64, false, 64),
+];
+
 // ---- rows ----
 
 /// A method with its limits.
@@ -296,6 +316,13 @@ pub enum Method {
     Saturate {
         /// How far.
         count: usize,
+        /// States.
+        states: u64,
+    },
+    /// The machine searches all runs under RC11, with histories exact or summarised.
+    Histories {
+        /// What is kept exactly of histories and of the SC order; `None`: all.
+        summary: Option<Summary>,
         /// States.
         states: u64,
     },
@@ -431,6 +458,9 @@ pub(crate) fn rows(
     knowledge: &Knowledge,
 ) -> Result<Vec<Row>, Gap> {
     let program = &**stack.top();
+    if options.model == Model::Rc11 {
+        return histories(program, base, options);
+    }
     let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     if any {
         return parameterised(program, base, options);
@@ -481,11 +511,35 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
+/// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.
+fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
+    if program.has_unbounded_threads() && options.threads.is_none() {
+        return Err(unsupported(
+            "any number of threads under RC11 (--copies N looks at N copies)",
+        ));
+    }
+    let mut rows = Vec::new();
+    if options.falsify {
+        rows.push(falsification(base, RC11_BUGS.0, RC11_BUGS.1, None));
+    }
+    let states = RC11_STATES;
+    let row = |summary| Row::new(base, Method::Histories { summary, states });
+    rows.extend(LADDER.into_iter().map(|(messages, carried, events)| {
+        row(Some(Summary {
+            messages,
+            carried,
+            events,
+        }))
+    }));
+    Ok(rows)
+}
+
 /// The rows for the given predicates alone.
 pub(crate) fn fixed(program: &Program, options: &Options) -> Result<Vec<Row>, Gap> {
     let encoding = match options.model {
         Model::Sc => Encoding::Itself,
         Model::Rma => return Err(unsupported("given predicates under RMA")),
+        Model::Rc11 => return Err(unsupported("given predicates under RC11")),
         Model::Tso | Model::Pso if program.is_rma() => {
             return Err(unsupported("an RMA program under TSO or PSO"));
         }
@@ -671,6 +725,7 @@ pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Plan
     let one = |encoding| Ok(vec![Planned::new(encoding, usize::MAX)]);
     match model {
         Model::Sc => return one(Encoding::Itself),
+        Model::Rc11 => return Err(unsupported("an encoding of RC11")),
         Model::Rma => {}
         Model::Tso | Model::Pso if program.is_rma() => {
             return Err(unsupported("an RMA program under TSO or PSO"));
@@ -693,7 +748,7 @@ pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Plan
 fn buffers(program: &Program, model: Model) -> Vec<Planned> {
     let need = |cell| match model {
         Model::Pso => need::most_buffered(program, Some(cell)),
-        Model::Sc | Model::Tso | Model::Rma => need::most_buffered(program, None),
+        Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => need::most_buffered(program, None),
     };
     let needs: Option<Vec<u32>> = cells(program).map(need).collect();
     let exact = |most: u32| {
@@ -775,7 +830,7 @@ impl Method {
     /// The encoding of the memory model that is searched, if one is.
     pub const fn encoding(&self) -> Option<&Encoding> {
         match self {
-            Self::Falsify { .. } | Self::Saturate { .. } => None,
+            Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
         }
@@ -800,6 +855,19 @@ impl Method {
             Self::Saturate { count, states } => {
                 format!("search all runs: {states} states, operations counted to {count}")
             }
+            Self::Histories { summary, states } => match summary {
+                None => format!("search all runs: {states} states, exact histories"),
+                Some(summary) => format!(
+                    "search all runs: {states} states, {} exact messages{}, {} SC events",
+                    summary.messages,
+                    if summary.carried {
+                        " and what old ones carry"
+                    } else {
+                        ""
+                    },
+                    summary.events
+                ),
+            },
             Self::Cegar(search) => format!(
                 "predicate abstraction: {}, {}, {}, {} states",
                 search.encoding.describe(),

@@ -16,7 +16,9 @@ use std::time::Instant;
 use palisade_certify::Certificate;
 use palisade_machine::Witness;
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{AssertKind, Bound, Broken, Chosen, Program, Unknown, Verdict, Violation};
+use palisade_program::{
+    AssertKind, Bound, Broken, Chosen, Model, Program, Unknown, Verdict, Violation,
+};
 
 use crate::answer::{Answer, Attempt, Gap, Proof, Report, Weak};
 use crate::evidence;
@@ -59,7 +61,14 @@ fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report
         options,
         knowledge,
     };
-    let mut first = schedule.run(&[Layer::Unbuffer]);
+    // Histories are no buffers.
+    let (base, selected): (&[Layer], &[Layer]) = match options.model {
+        Model::Rc11 => (&[], &[Layer::Select]),
+        Model::Sc | Model::Tso | Model::Pso | Model::Rma => {
+            (&[Layer::Unbuffer], &[Layer::Select, Layer::Unbuffer])
+        }
+    };
+    let mut first = schedule.run(base);
     let is_chosen = |v: &Violation| {
         let broken = &v.broken;
         matches!(broken, Broken::Assert(AssertKind::Uninitialised { .. }))
@@ -67,7 +76,7 @@ fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report
     if let Some(Gap::BesideThePoint(violation)) = &first.gap
         && !is_chosen(violation)
     {
-        let mut second = schedule.run(&[Layer::Select, Layer::Unbuffer]);
+        let mut second = schedule.run(selected);
         let attempts = std::mem::take(&mut first.report.attempts);
         second.report.attempts.splice(0..0, attempts);
         if second.gap.is_none() {
@@ -268,6 +277,7 @@ impl Schedule<'_> {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
+                        Method::Histories { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
                     (OnGap::NextIfWeak, _) => return Err(gap),

@@ -245,7 +245,7 @@ impl Runner<'_> {
     pub(super) fn only_sc(&self, span: Span) -> Result<(), Trouble> {
         match self.model {
             Model::Sc => Ok(()),
-            Model::Tso | Model::Pso | Model::Rma => {
+            Model::Tso | Model::Pso | Model::Rma | Model::Rc11 => {
                 Err(unsupported("remote operations under this model", span))
             }
         }

@@ -201,6 +201,7 @@ impl<'a> Interpreter<'a> {
         let mut next = state.clone();
         match step {
             Step::Skip | Step::Fence(FenceKind::Candidate) => {}
+            Step::Fence(FenceKind::Ordered(_)) => unreachable!("orders are mapped to fences"),
             Step::Assume(e) => {
                 if self.eval(state, thread, e)? == 0 {
                     return Ok(Vec::new());
@@ -281,7 +282,7 @@ impl<'a> Interpreter<'a> {
                     let earlier = buffer.iter().any(|b| b.0 < *epoch);
                     !earlier && buffer[..i].iter().all(|b| b.1 != *cell)
                 }
-                Model::Sc | Model::Rma => false,
+                Model::Sc | Model::Rma | Model::Rc11 => false,
             };
             if may {
                 let mut next = state.clone();

@@ -199,7 +199,8 @@ fn random_place(rng: &mut Rng) -> Place {
             };
             let var = GlobalId(2);
             let index = Some(index);
-            Place { var, index }
+            let order = Order::Plain;
+            Place { var, index, order }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use palisade_program::Model;
 
-use super::{CommonArgs, PreprocessorArgs};
+use super::{CommonArgs, FlagArgs};
 
 /// `palisade test`.
 #[derive(Clone, Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) sarif: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) preprocessor: PreprocessorArgs,
+    pub(crate) flags: FlagArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -79,9 +79,22 @@ pub(crate) struct CArgs {
     pub(crate) preprocessor: PreprocessorArgs,
 }
 
-/// Flags for the preprocessor of C programs, as a compiler takes them.
+/// The files of a C program beside the first, and flags for the preprocessor.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PreprocessorArgs {
+    #[command(flatten)]
+    pub(crate) flags: FlagArgs,
+    /// The folder of a `compile_commands.json`: it says the flags of each file
+    #[arg(long, value_name = "FOLDER", help_heading = "C programs")]
+    pub(crate) compile_commands: Option<PathBuf>,
+    /// Further C files of the program
+    #[arg(value_name = "FILE")]
+    pub(crate) more: Vec<PathBuf>,
+}
+
+/// Flags for the preprocessor of C programs, as a compiler takes them.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FlagArgs {
     /// A folder with headers
     #[arg(short = 'I', value_name = "FOLDER", help_heading = "C programs")]
     folders: Vec<PathBuf>,
@@ -99,7 +112,7 @@ pub(crate) struct PreprocessorArgs {
     std: Option<String>,
 }
 
-impl PreprocessorArgs {
+impl FlagArgs {
     /// The options as on a command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let paths = |flag: &str, paths: &[PathBuf]| -> Vec<String> {
@@ -124,11 +137,11 @@ impl PreprocessorArgs {
 impl From<&PreprocessorArgs> for palisade_frontend::c::Preprocessor {
     fn from(args: &PreprocessorArgs) -> Self {
         Self {
-            folders: args.folders.clone(),
-            defines: args.defines.clone(),
-            undefines: args.undefines.clone(),
-            includes: args.include.clone(),
-            standard: args.std.clone(),
+            folders: args.flags.folders.clone(),
+            defines: args.flags.defines.clone(),
+            undefines: args.flags.undefines.clone(),
+            includes: args.flags.include.clone(),
+            standard: args.flags.std.clone(),
         }
     }
 }

@@ -10,7 +10,7 @@ use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{CheckArg, ExploreArgs};
+use crate::args::{CheckArg, ExploreArgs, ModelArg};
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
@@ -22,13 +22,16 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => input::load(context, &args.file)?,
+        None => input::load_for(context, &args.file, args.model.into())?,
     };
     let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
     program.deadlock = args.check.contains(&CheckArg::Deadlock);
+    if program.deadlock && args.model == ModelArg::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
     let options = options(args, context);
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
         return Ok(outcome);
@@ -61,6 +64,11 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         .then(|| Finals::collect(&program, &options, &result));
     let mut text = text(args, context, &program, &options, &result, finals.as_ref());
     let mut document = document(heading, &program, &result, finals.as_ref());
+    if let Some(caveat) = options.model.caveat() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "note: {caveat}");
+        document.notes.push(caveat.to_owned());
+    }
     document.warnings = uninitialised::warn(context, &program, &chosen);
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
@@ -83,6 +91,9 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
 fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
     let asks = |what: CheckArg| args.check.contains(&what);
     if !c_task::is_c(&args.file) {
+        if let Some(second) = args.c.preprocessor.more.first() {
+            anyhow::bail!("{}: several files are for C programs", second.display());
+        }
         if asks(CheckArg::Overflow) || asks(CheckArg::Races) {
             anyhow::bail!("--check overflow and races are for C programs");
         }
@@ -90,7 +101,9 @@ fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
     }
     let task = Task::new(&args.file, &args.c)?;
     let (overflow, races) = (asks(CheckArg::Overflow), asks(CheckArg::Races));
-    Ok(Some(task.checking(overflow, races)))
+    Ok(Some(
+        task.checking(overflow, races).under(args.model.into()),
+    ))
 }
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {
@@ -173,6 +186,7 @@ fn text(
 const fn remedy(bound: Bound) -> Option<&'static str> {
     match bound {
         Bound::Buffer => Some("--buffer N lets buffers hold more; a loop that stores fills any"),
+        Bound::History => Some("--buffer N remembers more stores; `verify` summarises old ones"),
         Bound::Range => Some("--range LO..HI admits more values"),
         Bound::Choice => Some("--range LO..HI tries more values, a declared range all of them"),
         Bound::Threads => Some("--copies N tries more threads; no number proves all"),
@@ -196,6 +210,7 @@ fn summary(options: &Options, result: &Exploration) -> String {
         Model::Sc => None,
         Model::Tso | Model::Pso => Some("buffers"),
         Model::Rma => Some("pending operations"),
+        Model::Rc11 => Some("histories"),
     };
     if let (Some(buffers), Some(size)) = (buffers, options.buffer) {
         parts.push(format!("{buffers} up to {size}"));

@@ -13,7 +13,7 @@ use palisade::repair::{
 };
 use palisade_fences::cost::Table;
 use palisade_fences::plan::{anchor, side_name};
-use palisade_program::{Model, Program, Verdict};
+use palisade_program::{Gap, Model, Program, Side, Source, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ use crate::args::{FenceArgs, SearchArg, StartArg};
 use crate::context::{self, Context};
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace, trace_of};
-use crate::{input, uninitialised};
+use crate::units::units;
+use crate::{c_task, input, uninitialised};
 
 pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = model(args)?;
@@ -41,9 +42,14 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         StartArg::All => Flushes::All,
         StartArg::Own => Flushes::Own,
     };
+    if let (Some(second), false) = (args.preprocessor.more.first(), c_task::is_c(&args.file)) {
+        bail!("{}: several files are for C programs", second.display());
+    }
+    let (preprocessor, units) = units(&args.file, &args.preprocessor.more, &args.preprocessor)?;
     let c_options = c::Options {
         ranks: args.ranks,
-        preprocessor: (&args.preprocessor).into(),
+        preprocessor,
+        units,
         ..c::Options::default()
     };
     let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
@@ -71,7 +77,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let options = options(args, context, model);
     let progress = Progress::start(match model {
         Model::Rma => "placing flushes",
-        Model::Sc | Model::Tso | Model::Pso => "placing fences",
+        Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "placing fences",
     });
     let spelling = match &args.fence_text {
         Some(text) => candidates.spelling().with_fence(text),
@@ -103,6 +109,9 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
 
 fn model(args: &FenceArgs) -> Result<Model> {
     match args.model.into() {
+        Model::Rc11 => {
+            bail!("--model rc11: unsupported: fences of C11 are not placed; use tso, pso or rma")
+        }
         Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso, pso or rma"),
         Model::Rma if args.fence_text.is_some() => {
             bail!("--fence-text: flushes are written in the language's own way")
@@ -191,10 +200,10 @@ impl Shown<'_, '_> {
         if self.found.verdict != Verdict::Holds {
             return Ok(());
         }
-        if args.write && self.found.patched != self.program.source.text() {
-            let name = args.file.display();
-            fs::write(&args.file, &self.found.patched)
-                .with_context(|| format!("cannot write {name}"))?;
+        if args.write {
+            for (name, _, text) in changed_files(&self.program.source, &self.found.patched) {
+                fs::write(name, text).with_context(|| format!("cannot write {name}"))?;
+            }
         }
         let proof = self.found.proof.as_ref();
         let certificate = proof.and_then(|r| r.certificate.as_ref());
@@ -228,7 +237,7 @@ impl Shown<'_, '_> {
         if let End::NoRepair(violation) = &self.found.synthesis.end {
             let what = match self.plan.model {
                 Model::Rma => "a flush",
-                Model::Sc | Model::Tso | Model::Pso => "a full fence",
+                Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "a full fence",
             };
             let _ = writeln!(text, "a run with {what} at every candidate:");
             text.push_str(&shown_trace(
@@ -305,14 +314,14 @@ impl Shown<'_, '_> {
             // A statement of several lines is told by the line beside the fence.
             let statement = source.slice(site.gap.statement);
             let beside = if statement.contains('\n') {
-                source.line(place.line).trim()
+                anchored_line(source, &site.gap)
             } else {
                 statement
             };
             let _ = writeln!(
                 text,
                 "  {}:{place}: {} {} `{beside}` in {}",
-                source.name(),
+                source.file_at(site.gap.statement.start),
                 kind_text(self.plan.model, level),
                 side_name(site.gap.side),
                 threads.join(", ")
@@ -329,8 +338,9 @@ impl Shown<'_, '_> {
     }
 
     fn diff(&self) -> String {
-        let name = self.program.source.name();
-        diff::unified(name, name, self.program.source.text(), &self.found.patched)
+        let changed = changed_files(&self.program.source, &self.found.patched);
+        let diffs = changed.map(|(name, old, new)| diff::unified(name, name, old, new));
+        diffs.collect()
     }
 
     /// The fences of a placement for the document, one entry per thread.
@@ -341,6 +351,7 @@ impl Shown<'_, '_> {
             for thread in self.threads(site) {
                 all.push(json!({
                     "thread": thread,
+                    "file": self.program.source.file_at(site.gap.statement.start),
                     "line": place.line,
                     "column": place.column,
                     "where": side_name(site.gap.side),
@@ -387,6 +398,27 @@ impl Shown<'_, '_> {
         });
         document
     }
+}
+
+/// The line beside a fence after a statement of several lines.
+fn anchored_line<'s>(source: &'s Source, gap: &Gap) -> &'s str {
+    let statement = gap.statement;
+    let offset = match (gap.head, gap.side) {
+        (Some(head), _) => head.condition.start,
+        (None, Side::After) => statement.end.saturating_sub(1),
+        (None, Side::Before | Side::Head | Side::At) => statement.start,
+    };
+    source.line_at(offset).trim()
+}
+
+/// The files that differ: their names, and their texts before and after.
+fn changed_files<'s>(
+    old: &'s Source,
+    new: &'s Source,
+) -> impl Iterator<Item = (&'s str, &'s str, &'s str)> {
+    let texts = old.files().zip(new.files());
+    let texts = texts.map(|((name, a), (_, b))| (name, &old.text()[a], &new.text()[b]));
+    texts.filter(|(_, a, b)| a != b)
 }
 
 const fn kind_text(model: Model, level: Level) -> &'static str {

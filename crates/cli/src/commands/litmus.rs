@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use palisade::litmus::{self, Limits, LitmusReport, LitmusResult, parse};
+use palisade::litmus::{self, Limits, LitmusReport, LitmusResult, parse_ordered};
 use palisade_program::Model;
 use palisade_report::{Complaint, Document, Outcome};
 
@@ -107,7 +107,7 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
             return;
         }
     };
-    match parse(source) {
+    match parse_ordered(source, model.orders()) {
         Ok(test) => {
             let limits = Limits {
                 deadline: context.limits.deadline,

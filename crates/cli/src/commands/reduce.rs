@@ -39,7 +39,7 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let reduced = match model {
         Model::Rma => remote(&program, &args.buffers.0, args.sets.into()),
-        Model::Sc | Model::Tso | Model::Pso => {
+        Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
             reduce(&program, model, &args.buffers.0, args.keep.into())
         }
     }?;

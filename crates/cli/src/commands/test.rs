@@ -198,7 +198,7 @@ fn run_one(job: &Job, args: &TestArgs) -> Result<Tested> {
     }
     words.extend(job.options.iter().cloned());
     if job.command == "verify" && Kind::of(&job.file) == Some(Kind::C) {
-        words.extend(args.preprocessor.words());
+        words.extend(args.flags.words());
     }
     let shown = format!("palisade {}", words.join(" "));
     words.push("--json".to_owned());

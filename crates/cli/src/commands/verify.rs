@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Count, Program, Source, Unknown, Verdict};
+use palisade_program::{Bound, Count, Program, Unknown, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
@@ -17,7 +17,7 @@ use palisade_verify::{
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
-use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs};
+use crate::args::{CheckArg, ExtrapolateArg, ModelArg, StrategyArg, SymmetryArg, VerifyArgs};
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
@@ -28,18 +28,25 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => predicates::load(context, &args.file, args.predicates.as_deref())?,
+        None => {
+            let predicates = args.predicates.as_deref();
+            predicates::load_for(context, &args.file, predicates, args.model.into())?
+        }
     };
     let mut program = match loaded {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
     program.deadlock = args.check.contains(&CheckArg::Deadlock);
+    if program.deadlock && args.model == ModelArg::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
         Ok(program) => program,
-        Err((source, problem, help)) => {
+        Err((problem, help)) => {
+            let source = declared.source.clone();
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
             return Ok(input::refuse(
                 context,
@@ -74,6 +81,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         report.notes.extend(task.notes(&program, &report.verdict));
         report.notes.extend(task.race_notes(context));
     }
+    report
+        .notes
+        .extend(options.model.caveat().map(str::to_owned));
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let mut text = palisade_certify::print(&report.subject(&program), certificate);
         text.push_str(&uninitialised::comment(&report.chosen));
@@ -101,7 +111,7 @@ fn asked_for(
     args: &VerifyArgs,
     options: &Options,
     program: &Program,
-) -> Result<Program, (Source, Asymmetry, &'static str)> {
+) -> Result<Program, (Asymmetry, &'static str)> {
     let help = if program.templates.iter().all(|t| t.count == Count::Once) {
         "copies are declared by `thread t[2]` or `thread t[*]`; in C by pthread_create in a loop"
     } else {
@@ -110,15 +120,13 @@ fn asked_for(
     let program = match args.threads {
         Some(threads) => {
             let changed = with_threads(program, threads);
-            changed.map_err(|why| (program.source.clone(), why, help))?
+            changed.map_err(|why| (why, help))?
         }
         None => program.clone(),
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     match refusal(&program) {
-        Some(Gap::Unsupported(reason, span)) if proved => {
-            Err((program.source.clone(), Asymmetry { reason, span }, help))
-        }
+        Some(Gap::Unsupported(reason, span)) if proved => Err((Asymmetry { reason, span }, help)),
         Some(_) | None => Ok(program),
     }
 }
@@ -126,6 +134,9 @@ fn asked_for(
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
     if !c_task::is_c(&args.file) {
+        if let Some(second) = args.c.preprocessor.more.first() {
+            anyhow::bail!("{}: several files are for C programs", second.display());
+        }
         if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
             anyhow::bail!("--check overflow and races are for C programs");
         }
@@ -137,7 +148,9 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
     let task = Task::new(&args.file, &args.c)?;
     let overflow = args.check.contains(&CheckArg::Overflow);
     let races = args.check.contains(&CheckArg::Races);
-    Ok(Some(task.checking(overflow, races)))
+    Ok(Some(
+        task.checking(overflow, races).under(args.model.into()),
+    ))
 }
 
 fn options(args: &VerifyArgs, context: &Context) -> Options {

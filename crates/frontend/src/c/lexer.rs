@@ -1,10 +1,13 @@
-//! *Tokens* of preprocessed C, each with its span in the user's file.
+//! *Tokens* of preprocessed C, each with its span in the user's files.
 //!
 //! The preprocessor's line markers say from which line of which file a line comes.
 //! Its output does not say columns, so a token is looked for in the user's line,
 //! from left to right; what is not found there came out of a macro and gets the
-//! span of the name at hand, which is the macro's. Tokens of headers get the span
-//! of the last token of the user's file.
+//! span of the name at hand, which is the macro's. Tokens of files that are not the user's
+//! (Palisade's headers, the system's) get the span of the last token that is.
+
+use std::collections::HashMap;
+use std::ops::Range;
 
 use palisade_program::{Source, Span};
 
@@ -34,7 +37,7 @@ pub(super) enum Kind {
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) span: Span,
-    /// Whether it stands in the user's file rather than in a header.
+    /// Whether it stands in one of the user's files rather than in a header.
     pub(super) own: bool,
 }
 
@@ -44,45 +47,90 @@ const PUNCTUATORS: [&str; 48] = [
     "+", "-", "~", "!", "/", "%", "<", ">", "^", "|", "?", ":", ";", "=", ",", "#",
 ];
 
-/// Maps places of the preprocessed text to the user's file.
+/// Where the files that line markers name are in the source.
+pub(super) type Files = HashMap<String, Range<usize>>;
+
+/// Where the text of a token is from.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// The text is the source itself, from this byte on.
+    Itself(usize),
+    /// Line markers say it.
+    Markers(Files),
+}
+
+/// Maps places of the preprocessed text to the user's files.
 struct Mapper<'a> {
-    user: &'a Source,
-    /// Start of each line of the user's file.
+    source: &'a Source,
+    origin: Origin,
+    /// The user's file at hand; `None` in other files.
+    file: Option<Range<usize>>,
+    /// Start of each line of it.
     starts: Vec<usize>,
-    /// The name of the user's file in line markers; `None`: no markers, the text is
-    /// the user's file itself.
-    main: Option<String>,
-    in_main: bool,
     line: usize,
     cursor: usize,
-    /// The line before a marker, and how far it was read.
-    resumed: Option<(usize, usize)>,
+    /// The file and line before a marker, and how far it was read.
+    resumed: Option<(usize, usize, usize)>,
     last: Span,
 }
 
 impl Mapper<'_> {
+    const fn is_own(&self) -> bool {
+        matches!(self.origin, Origin::Itself(_)) || self.file.is_some()
+    }
+
+    /// The start of the file at hand.
+    fn base(&self) -> usize {
+        self.file.as_ref().map_or(usize::MAX, |file| file.start)
+    }
+
+    /// A line marker.
+    fn marked(&mut self, number: usize, name: Option<&str>) {
+        let Origin::Markers(files) = &self.origin else {
+            return;
+        };
+        if self.cursor > 0 && self.file.is_some() {
+            self.resumed = Some((self.base(), self.line, self.cursor));
+        }
+        if let Some(name) = name {
+            let file = files.get(&name.replace("\\\\", "\\")).cloned();
+            if file != self.file {
+                let text = file.clone().map_or("", |f| &self.source.text()[f]);
+                let base = file.as_ref().map_or(0, |f| f.start);
+                let breaks = text.match_indices('\n').map(|(i, _)| base + i + 1);
+                self.starts = std::iter::once(base).chain(breaks).collect();
+                self.file = file;
+            }
+        }
+        // The break at the end of the marker's line counts one.
+        self.line = number.saturating_sub(1);
+    }
+
     fn line_text(&self) -> &str {
-        let text = self.user.text();
+        let text = self.source.text();
         let start = self.starts.get(self.line - 1).copied();
-        let end = self.starts.get(self.line).map_or(text.len(), |e| e - 1);
+        let end = self.file.as_ref().map_or(0, |file| file.end);
+        let end = self.starts.get(self.line).map_or(end, |e| e - 1);
         start.and_then(|s| text.get(s..end)).unwrap_or("")
     }
 
     fn new_line(&mut self) {
         self.line += 1;
         // Markers inside of a line (around macros of headers) do not start it anew.
-        self.cursor = match self.resumed {
-            Some((line, cursor)) if line == self.line => cursor,
-            Some(_) | None => 0,
-        };
-        self.resumed = None;
+        match self.resumed {
+            Some((file, line, cursor)) if file == self.base() => {
+                self.cursor = if line == self.line { cursor } else { 0 };
+                self.resumed = None;
+            }
+            Some(_) | None => self.cursor = 0,
+        }
     }
 
     fn span(&mut self, start: usize, end: usize, text: &str) -> Span {
-        if self.main.is_none() {
-            return Span::new(start, end);
+        if let Origin::Itself(base) = self.origin {
+            return Span::new(base + start, base + end);
         }
-        if !self.in_main || self.line == 0 {
+        if self.file.is_none() || self.line == 0 {
             return self.last;
         }
         let Some(&base) = self.starts.get(self.line - 1) else {
@@ -93,14 +141,35 @@ impl Mapper<'_> {
         let found = find_token(rest, text).map(|at| (self.cursor + at, text.len()));
         let (at, length) = match found {
             Some((at, length)) => {
+                // A name that is passed over is that of a macro, which gives this token.
+                let first = passed_word(&line[self.cursor..at]).map_or(at, |w| self.cursor + w);
                 self.cursor = at + length;
-                (at, length)
+                (first, at + length - first)
             }
             None => word_at(line, self.cursor),
         };
         self.last = Span::new(base + at, base + at + length);
         self.last
     }
+}
+
+/// Where a name starts in a text that holds no token of its own, outside of comments.
+fn passed_word(text: &str) -> Option<usize> {
+    let is_start = |c: char| c.is_alphabetic() || c == '_';
+    let mut at = 0;
+    while let Some(c) = text.get(at..)?.chars().next() {
+        let rest = &text[at..];
+        if rest.starts_with("//") {
+            return None;
+        } else if rest.starts_with("/*") {
+            at += rest.find("*/")? + 2;
+        } else if is_start(c) {
+            return Some(at);
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    None
 }
 
 /// Where `text` stands in `line` as a whole token.
@@ -132,21 +201,13 @@ fn word_at(line: &str, from: usize) -> (usize, usize) {
     (from + skip, length)
 }
 
-/// The tokens of `text`, located in `user`. `main` is the user's file in line
-/// markers, `None` if `text` is the user's file.
-pub(super) fn lex(
-    text: &str,
-    user: &Source,
-    main: Option<String>,
-) -> Result<Vec<Token>, Diagnostic> {
-    let starts = std::iter::once(0)
-        .chain(user.text().match_indices('\n').map(|(i, _)| i + 1))
-        .collect();
+/// The tokens of `text`, located in `source`.
+pub(super) fn lex(text: &str, source: &Source, origin: Origin) -> Result<Vec<Token>, Diagnostic> {
     let mapper = Mapper {
-        user,
-        starts,
-        in_main: main.is_none(),
-        main,
+        source,
+        origin,
+        file: None,
+        starts: Vec::new(),
         line: 1,
         cursor: 0,
         resumed: None,
@@ -230,16 +291,7 @@ impl Lexer<'_> {
         if let Ok(number) = words[..digits].parse::<usize>() {
             let name = words[digits..].trim();
             let name = name.strip_prefix('"').and_then(|n| n.split('"').next());
-            if let (Some(name), Some(main)) = (name, &self.mapper.main) {
-                self.mapper.in_main = name.replace("\\\\", "\\") == *main;
-            }
-            // The break at the end of this line counts one.
-            if self.mapper.main.is_some() {
-                if self.mapper.cursor > 0 {
-                    self.mapper.resumed = Some((self.mapper.line, self.mapper.cursor));
-                }
-                self.mapper.line = number.saturating_sub(1);
-            }
+            self.mapper.marked(number, name);
         } else if let Some(pragma) = line.strip_prefix("pragma") {
             // Pragmas are about warnings and optimisation, except for this one.
             if pragma.trim_start().starts_with("pack") {
@@ -267,7 +319,7 @@ impl Lexer<'_> {
         self.tokens.push(Token {
             kind,
             span,
-            own: self.mapper.in_main,
+            own: self.mapper.is_own(),
         });
         self.at = end;
     }

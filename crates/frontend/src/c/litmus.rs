@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use palisade_program::{Global, Init, LocalId, Source, Span, Template};
+use palisade_program::{Global, Init, LocalId, Orders, Source, Span, Template};
 
 use super::ast::{File, Function, Item};
-use super::lexer::{Kind, Token, lex};
+use super::lexer::{Kind, Origin, Token, lex};
 use super::lower::litmus::{Location, Start, lower};
 use super::parser;
 use super::types::{DataModel, Type};
@@ -79,7 +79,7 @@ pub(crate) fn parse(
     let none = Source::default();
     // Blanks before the code keep spans as they are in the whole file.
     let padded = format!("{}{}", " ".repeat(part.start), &text[part.clone()]);
-    let mut tokens = lex(&padded, &none, None).map_err(one)?;
+    let mut tokens = lex(&padded, &none, Origin::Itself(0)).map_err(one)?;
     if let Some(end) = tokens.last_mut() {
         end.span = Span::new(part.end, part.end);
     }
@@ -90,14 +90,14 @@ pub(crate) fn parse(
         Kind::Ident(_) | Kind::Float | Kind::Str(_) | Kind::Punct(_) | Kind::End => None,
     };
     let numbers = tokens.iter().filter_map(number).collect();
-    let mut all = lex(PRELUDE, &none, None).map_err(one)?;
+    let mut all = lex(PRELUDE, &none, Origin::Itself(0)).map_err(one)?;
     all.pop();
     for token in &mut all {
         token.span = Span::default();
         token.own = false;
     }
     all.append(&mut tokens);
-    let file = parser::parse(all, DataModel::Lp64, true)?;
+    let file = parser::parse(vec![(String::new(), all)], DataModel::Lp64, true)?;
     let mut threads = Vec::new();
     for (name, spans) in heads {
         let function = file.items.iter().find_map(|item| match item {
@@ -218,6 +218,7 @@ impl Code {
         &self,
         locations: &[(&Global, Ty, i64)],
         values: BTreeMap<(usize, String), i128>,
+        orders: Orders,
     ) -> Result<Program, Vec<Diagnostic>> {
         let location = |(global, ty, address): &(&Global, Ty, i64)| {
             let of = self.type_of(&global.name, *ty);
@@ -241,7 +242,7 @@ impl Code {
             locations: locations.iter().map(location).collect(),
             values,
         };
-        let lowered = lower(&self.file, &start)?;
+        let lowered = lower(&self.file, &start, orders)?;
         let registers = lowered
             .locals
             .into_iter()

@@ -26,9 +26,9 @@ mod types;
 pub use preprocess::Preprocessor;
 pub use types::DataModel;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use palisade_program::{Asked, Gap, Program, Source};
+use palisade_program::{Asked, Gap, Orders, Program, Source, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::{Gapped, Parsed};
@@ -75,6 +75,19 @@ pub struct Options {
     pub asked: Asked,
     /// How many ranks run an MPI program.
     pub ranks: Option<u32>,
+    /// What becomes of memory orders: fences, or they are kept for RC11.
+    pub orders: Orders,
+    /// Flags for the preprocessor.
+    pub preprocessor: Preprocessor,
+    /// Further files of the program, each with flags of its own.
+    pub units: Vec<Unit>,
+}
+
+/// A file of a program that has several.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unit {
+    /// The file.
+    pub file: PathBuf,
     /// Flags for the preprocessor.
     pub preprocessor: Preprocessor,
 }
@@ -103,30 +116,115 @@ pub fn parse_gapped(
     Ok(Gapped { program, gaps })
 }
 
-/// Reads a file; `change` works on the syntax tree before it is lowered.
+/// Reads a program; `change` works on the syntax tree before it is lowered.
 fn parse_changed(
     path: &Path,
     source: &Source,
     options: &Options,
     change: &mut dyn FnMut(&mut ast::File, &Source),
 ) -> Result<Program, Diagnostics> {
-    let is_preprocessed = path.extension().is_some_and(|e| e == "i");
-    let input = if is_preprocessed {
-        Ok(preprocess::already(source))
-    } else {
-        preprocess::run(path, source, options.data_model, &options.preprocessor)
-    };
-    let input = match input {
-        Ok(input) => input,
-        Err(item) => return Err(Diagnostics::new(source.clone(), vec![item])),
-    };
-    let user = input.user.unwrap_or_else(|| source.clone());
-    lexer::lex(&input.text, &user, input.main)
-        .map_err(|item| vec![item])
-        .and_then(|tokens| parser::parse(tokens, options.data_model, false))
+    let (source, texts) = preprocessed(path, source, options)?;
+    let mut units = Vec::new();
+    for (name, text, origin) in &texts {
+        let tokens = lexer::lex(text, &source, origin.clone());
+        let tokens = tokens.map_err(|item| Diagnostics::new(source.clone(), vec![item]))?;
+        let stem = Path::new(name).file_stem().unwrap_or_default();
+        units.push((stem.to_string_lossy().into_owned(), tokens));
+    }
+    parser::parse(units, options.data_model, false)
         .and_then(|mut file| {
-            change(&mut file, &user);
-            lower::lower(&file, &user, options)
+            change(&mut file, &source);
+            lower::lower(&file, &source, options)
         })
-        .map_err(|items| Diagnostics::new(user, items))
+        .map_err(|items| Diagnostics::new(source, items))
+}
+
+/// A file's name, its preprocessed text, and where its tokens are from.
+type Text = (String, String, lexer::Origin);
+
+/// The files of a program as one source, and their preprocessed texts. `source` may hold
+/// included files as well: these are not read from the disk.
+fn preprocessed(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+) -> Result<(Source, Vec<Text>), Diagnostics> {
+    let mut given = source.files().map(|(name, range)| {
+        let text = source.text()[range].to_owned();
+        (name.to_owned(), text)
+    });
+    let first = given.next().unwrap_or_default();
+    let changed: Vec<(String, String)> = given.collect();
+    let mut files = vec![first.clone()];
+    let mut inputs = Vec::new();
+    let own = Unit {
+        file: path.to_owned(),
+        preprocessor: options.preprocessor.clone(),
+    };
+    for (k, unit) in std::iter::once(&own).chain(&options.units).enumerate() {
+        let name = match k {
+            0 => first.0.clone(),
+            _ => unit.file.display().to_string(),
+        };
+        if k > 0 {
+            let known = changed.iter().find(|(n, _)| *n == name);
+            let text = match known {
+                Some((_, text)) => text.clone(),
+                None => std::fs::read_to_string(&unit.file).map_err(|e| {
+                    let what = format!("cannot read {name}: {e}");
+                    let item = Diagnostic::error(Span::default(), what);
+                    Diagnostics::new(source.clone(), vec![item])
+                })?,
+            };
+            files.push((name.clone(), text));
+        }
+        let text = files.last().map_or("", |(_, text)| text);
+        let is_preprocessed = unit.file.extension().is_some_and(|e| e == "i");
+        let input = if is_preprocessed {
+            Ok(preprocess::already(text))
+        } else {
+            let unit = preprocess::Unit {
+                path: &unit.file,
+                name: &name,
+                text,
+                flags: &unit.preprocessor,
+            };
+            preprocess::run(&unit, &changed, options.data_model)
+        };
+        let input = input.map_err(|item| {
+            let whole = Source::new(name.clone(), text);
+            Diagnostics::new(whole, vec![item])
+        })?;
+        inputs.push((name, input));
+    }
+    // The text of a file that is preprocessed already is no place for the user.
+    if let [(_, only)] = inputs.as_slice()
+        && path.extension().is_some_and(|e| e == "i")
+        && let Some(main) = only.files.first()
+    {
+        files = vec![(main.name.clone(), main.text.clone())];
+    }
+    for included in inputs.iter().flat_map(|(_, input)| &input.files) {
+        if !files.iter().any(|(name, _)| *name == included.name) {
+            files.push((included.name.clone(), included.text.clone()));
+        }
+    }
+    let source = Source::of_files(files);
+    let ranges: lexer::Files = source
+        .files()
+        .map(|(name, range)| (name.to_owned(), range))
+        .collect();
+    let at = |name: &str| ranges.get(name).cloned().unwrap_or(0..0);
+    let mut texts = Vec::new();
+    for (name, input) in inputs {
+        let origin = if input.files.is_empty() {
+            lexer::Origin::Itself(at(&name).start)
+        } else {
+            let files = input.files.iter();
+            let files = files.map(|file| (file.marker.clone(), at(&file.name)));
+            lexer::Origin::Markers(files.collect())
+        };
+        texts.push((name, input.text, origin));
+    }
+    Ok((source, texts))
 }

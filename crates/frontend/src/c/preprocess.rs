@@ -1,15 +1,15 @@
 //! *Preprocessing*: the system's `cc -E` against headers that ship with Palisade, so
 //! that library objects are what the front end knows. Files that are preprocessed
-//! already carry line markers; spans then point into the file that the markers name,
+//! already carry line markers; spans then point into the files that the markers name,
 //! rebuilt from the lines that are there.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use palisade_program::{Source, Span};
+use palisade_program::Span;
 
 use super::types::DataModel;
 use crate::diagnostic::Diagnostic;
@@ -17,11 +17,30 @@ use crate::diagnostic::Diagnostic;
 /// Preprocessed text.
 pub(super) struct Input {
     pub(super) text: String,
-    /// The user's file in line markers; `None`: the text is that file.
-    pub(super) main: Option<String>,
-    /// The user's file, where it is not the one that was given.
-    pub(super) user: Option<Source>,
+    /// The user's files in line markers; empty: the text is the file itself.
+    pub(super) files: Vec<Included>,
 }
+
+/// A file of the user's that is part of a preprocessed text.
+pub(super) struct Included {
+    /// Its name in line markers.
+    pub(super) marker: String,
+    /// Its name for the user.
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// What is preprocessed: a file with its flags.
+pub(super) struct Unit<'a> {
+    pub(super) path: &'a Path,
+    /// Its name for the user.
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+    pub(super) flags: &'a Preprocessor,
+}
+
+/// The file that is preprocessed, in line markers.
+const STDIN: &str = "<stdin>";
 
 /// Headers by name.
 const HEADERS: [(&str, &str); 21] = [
@@ -89,7 +108,8 @@ pub struct Preprocessor {
 }
 
 impl Preprocessor {
-    fn apply(&self, command: &mut Command) {
+    fn apply(&self, command: &mut Command, mirror: &Mirror) {
+        let is_changed = |path: &Path| mirror.of(path).exists();
         let standard = self.standard.as_deref().unwrap_or("gnu11");
         command.arg(format!("-std={standard}"));
         for name in &self.undefines {
@@ -99,10 +119,16 @@ impl Preprocessor {
             command.arg("-D").arg(define);
         }
         for folder in &self.folders {
+            if is_changed(folder) {
+                command.arg("-I").arg(mirror.of(folder));
+            }
             command.arg("-I").arg(folder);
         }
         for file in &self.includes {
-            command.arg("-include").arg(file);
+            let mirrored = is_changed(file).then(|| mirror.of(file));
+            command
+                .arg("-include")
+                .arg(mirrored.as_ref().unwrap_or(file));
         }
     }
 }
@@ -115,19 +141,63 @@ fn needs_preprocessor(text: &str) -> bool {
     })
 }
 
-/// Runs the preprocessor, if the file needs one.
+/// A path from the root, with `.` and `..` taken away where that needs no look at the disk.
+fn absolute(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                whole.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+/// Included files with another text than on the disk: they stand in a folder that mirrors
+/// theirs, and the preprocessor looks there first.
+struct Mirror {
+    root: PathBuf,
+    /// Texts by name.
+    files: Vec<(String, String)>,
+}
+
+impl Mirror {
+    /// Where a path is in the mirror.
+    fn of(&self, path: &Path) -> PathBuf {
+        let path = absolute(path);
+        let parts = path.components();
+        let below = parts.filter(|c| matches!(c, std::path::Component::Normal(_)));
+        self.root.join(below.collect::<PathBuf>())
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        for (name, text) in &self.files {
+            let to = self.of(Path::new(name));
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(to, text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the preprocessor, if the file needs one. `changed` are files, names and texts, that
+/// are not taken from the disk.
 pub(super) fn run(
-    path: &Path,
-    source: &Source,
+    unit: &Unit<'_>,
+    changed: &[(String, String)],
     model: DataModel,
-    flags: &Preprocessor,
 ) -> Result<Input, Diagnostic> {
-    let text = source.text();
-    if !needs_preprocessor(text) && *flags == Preprocessor::default() {
+    let text = unit.text;
+    if !needs_preprocessor(text) && *unit.flags == Preprocessor::default() {
         return Ok(Input {
             text: text.to_owned(),
-            main: None,
-            user: None,
+            files: Vec::new(),
         });
     }
     let failed = |what: String| {
@@ -137,6 +207,33 @@ pub(super) fn run(
             .help("install a C compiler (`cc`), or give the output of `cc -E` as a .i file")
     };
     let folder = Folder::new().map_err(|e| failed(format!("cannot write headers: {e}")))?;
+    let mirror = Mirror {
+        root: folder.0.join("changed"),
+        files: changed.to_vec(),
+    };
+    let written = mirror.write();
+    written.map_err(|e| failed(format!("cannot write headers: {e}")))?;
+    let output = preprocessed(unit, &folder, &mirror, model);
+    let output = output.map_err(failed)?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(complaint(text, &words));
+    }
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    let files = included(unit, &output, &folder, &mirror);
+    Ok(Input {
+        text: output,
+        files,
+    })
+}
+
+/// The output of `cc -E`; why there is none otherwise.
+fn preprocessed(
+    unit: &Unit<'_>,
+    folder: &Folder,
+    mirror: &Mirror,
+    model: DataModel,
+) -> Result<Output, String> {
     let mut command = Command::new("cc");
     command
         .args(["-E", "-nostdinc", "-D__PALISADE__=1"])
@@ -148,44 +245,70 @@ pub(super) fn run(
         .arg("-I")
         .arg(&folder.0);
     // Headers of the user's own stand beside the file.
-    if let Some(parent) = path.parent() {
+    if let Some(parent) = unit.path.parent() {
         let here = if parent.as_os_str().is_empty() {
             Path::new(".")
         } else {
             parent
         };
+        if !mirror.files.is_empty() {
+            command.arg("-iquote").arg(mirror.of(here));
+        }
         command.arg("-iquote").arg(here);
     }
-    flags.apply(&mut command);
+    unit.flags.apply(&mut command, mirror);
     command.args(["-x", "c", "-"]);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .map_err(|_| failed("this file needs a preprocessor, and no `cc` was found".to_owned()))?;
+    let none = "this file needs a preprocessor, and no `cc` was found";
+    let mut child = command.spawn().map_err(|_| none.to_owned())?;
     let mut input = child.stdin.take();
-    let bytes = text.as_bytes().to_owned();
+    let bytes = unit.text.as_bytes().to_owned();
     let writer = std::thread::spawn(move || {
         if let Some(input) = &mut input {
             // A preprocessor that stops reading says why itself.
             let _ = input.write_all(&bytes);
         }
     });
-    let output = child
-        .wait_with_output()
-        .map_err(|e| failed(format!("`cc -E` failed: {e}")))?;
+    let output = child.wait_with_output();
     let _ = writer.join();
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(complaint(text, &words));
+    output.map_err(|e| format!("`cc -E` failed: {e}"))
+}
+
+/// The user's files that are part of a preprocessed text: all but Palisade's headers and the
+/// system's.
+fn included(unit: &Unit<'_>, output: &str, folder: &Folder, mirror: &Mirror) -> Vec<Included> {
+    let mut files = vec![Included {
+        marker: STDIN.to_owned(),
+        name: unit.name.to_owned(),
+        text: unit.text.to_owned(),
+    }];
+    for (_, marker, is_system) in output.lines().filter_map(marker) {
+        if is_system || marker.starts_with('<') || files.iter().any(|f| f.marker == marker) {
+            continue;
+        }
+        let path = Path::new(marker);
+        let changed = mirror.files.iter();
+        let changed = changed.map(|(name, text)| (mirror.of(Path::new(name)), name, text));
+        if let Some((_, name, text)) = changed.into_iter().find(|(at, ..)| at == path) {
+            files.push(Included {
+                marker: marker.to_owned(),
+                name: name.clone(),
+                text: text.clone(),
+            });
+        } else if !path.starts_with(&folder.0)
+            && let Ok(text) = fs::read(path)
+        {
+            files.push(Included {
+                marker: marker.to_owned(),
+                name: marker.to_owned(),
+                text: String::from_utf8_lossy(&text).into_owned(),
+            });
+        }
     }
-    Ok(Input {
-        text: String::from_utf8_lossy(&output.stdout).into_owned(),
-        main: Some("<stdin>".to_owned()),
-        user: None,
-    })
+    files
 }
 
 /// What the preprocessor complained about, where it did.
@@ -220,45 +343,40 @@ fn complaint(text: &str, words: &str) -> Diagnostic {
 }
 
 /// A file that is preprocessed already.
-pub(super) fn already(source: &Source) -> Input {
-    let text = source.text().to_owned();
-    let Some(main) = first_marker(&text) else {
-        return Input {
-            text,
-            main: None,
-            user: None,
-        };
-    };
-    let user = Source::new(main.clone(), rebuilt(&text, &main));
+pub(super) fn already(text: &str) -> Input {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, name, is_system) in text.lines().filter_map(marker) {
+        if !name.starts_with('<') && !is_system && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let files = names.into_iter().map(|name| Included {
+        marker: name.to_owned(),
+        name: name.to_owned(),
+        text: rebuilt(text, name),
+    });
     Input {
-        text,
-        main: Some(main),
-        user: Some(user),
+        text: text.to_owned(),
+        files: files.collect(),
     }
 }
 
-/// `# 12 "file.c"`: the number and the name.
-fn marker(line: &str) -> Option<(usize, &str)> {
+/// `# 12 "file.c" 3`: the number, the name, and whether it is a header of the system.
+fn marker(line: &str) -> Option<(usize, &str, bool)> {
     let rest = line.strip_prefix('#')?.trim_start();
     let rest = rest.strip_prefix("line").unwrap_or(rest).trim_start();
     let (number, name) = rest.split_once(' ')?;
-    let name = name.trim().strip_prefix('"')?.split('"').next()?;
-    Some((number.parse().ok()?, name))
+    let (name, flags) = name.trim().strip_prefix('"')?.split_once('"')?;
+    let is_system = flags.split_whitespace().any(|flag| flag == "3");
+    Some((number.parse().ok()?, name, is_system))
 }
 
-/// The file that the first marker names.
-fn first_marker(text: &str) -> Option<String> {
-    let names = text.lines().filter_map(marker).map(|(_, name)| name);
-    let mut names = names.filter(|name| !name.starts_with('<'));
-    names.next().map(str::to_owned)
-}
-
-/// The user's file as far as the preprocessed text shows it.
+/// A file as far as the preprocessed text shows it.
 fn rebuilt(text: &str, main: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let (mut inside, mut at) = (false, 1);
     for line in text.lines() {
-        if let Some((number, name)) = marker(line) {
+        if let Some((number, name, _)) = marker(line) {
             inside = name == main;
             at = number;
             continue;

@@ -10,7 +10,7 @@
 //!   other thread accesses the variable, or inside an atomic block. Otherwise the
 //!   test is refused, as herd refuses it without its mixed-size variant.
 
-use palisade_program::{BinOp, LocalExpr, LocalId, Place, Span, Step};
+use palisade_program::{BinOp, LocalExpr, LocalId, Order, Place, Span, Step};
 
 use super::Failure;
 use super::emit::{Emitter, read};
@@ -143,5 +143,6 @@ fn place(layout: &Layout, cell: CellRef) -> Place {
     Place {
         var: Layout::global_id(cell.var),
         index: index.then_some(LocalExpr::Const(i64::from(cell.index))),
+        order: Order::Plain,
     }
 }

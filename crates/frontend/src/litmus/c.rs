@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use palisade_program::{Global, Init, TemplateId};
+use palisade_program::{Global, Init, Orders, TemplateId};
 
 use super::condition::Question;
 use super::init::{Item, LocRef, proc_number};
@@ -26,6 +26,7 @@ pub(super) fn build(
     items: &[Item],
     question: &Question,
     layout: &mut Layout,
+    orders: Orders,
 ) -> Result<Threads, Vec<Diagnostic>> {
     let one = |e: Failure| vec![*e];
     let procs: Vec<Option<u32>> = code.threads.iter().map(|t| proc_number(&t.name)).collect();
@@ -41,7 +42,7 @@ pub(super) fn build(
         .enumerate()
         .map(|(var, global)| (global, layout.vars[var].ty, layout.address(var, 0)))
         .collect();
-    let program = code.lower(&locations, values)?;
+    let program = code.lower(&locations, values, orders)?;
     let mut registers = RegisterMap::new();
     for (rank, found) in program.registers.into_iter().enumerate() {
         let Some(proc) = procs[found.thread] else {

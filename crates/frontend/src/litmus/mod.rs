@@ -43,7 +43,7 @@ mod x86;
 
 use std::collections::BTreeSet;
 
-use palisade_program::{Global, Program, Source, Span, Template};
+use palisade_program::{Global, Orders, Program, Source, Span, Template};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use lexer::{Tok, Token};
@@ -82,9 +82,14 @@ struct Threads {
     registers: RegisterMap,
 }
 
-/// Parses a litmus test.
+/// Parses a litmus test, with memory orders mapped to fences.
 pub fn parse(source: Source) -> Result<LitmusTest, Diagnostics> {
-    match read(&source) {
+    parse_ordered(source, Orders::Mapped)
+}
+
+/// As [`parse`], with memory orders mapped or kept. Assembly has none to keep.
+pub fn parse_ordered(source: Source, orders: Orders) -> Result<LitmusTest, Diagnostics> {
+    match read(&source, orders) {
         Ok(test) => Ok(LitmusTest {
             program: Program {
                 source,
@@ -99,7 +104,7 @@ pub fn parse(source: Source) -> Result<LitmusTest, Diagnostics> {
 /// Larger files are refused: spans count in 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
-fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
+fn read(source: &Source, orders: Orders) -> Result<LitmusTest, Vec<Diagnostic>> {
     let text = source.text();
     let one = |e: Failure| vec![*e];
     if text.len() > MAX_BYTES {
@@ -116,6 +121,11 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     let question = condition::parse(&asked).map_err(one)?;
     let mut literals = numbers(&init_tokens);
     literals.extend(numbers(&asked));
+    if orders == Orders::Kept && arch != Arch::C {
+        let message = "assembly has no memory orders: it has no meaning under rc11";
+        let error = Diagnostic::error(Span::default(), message);
+        return Err(vec![error.help("use --model tso, or write the test in C")]);
+    }
     let code = match arch {
         Arch::X86 | Arch::X86_64 => {
             let tokens = lexer::tokens(text, sections.code).map_err(one)?;
@@ -144,7 +154,7 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
     observe::declare(&question, &mut layout).map_err(one)?;
     let threads = match code {
         Code::Assembly(code) => x86::build(&code, arch, &items, &question, &mut layout)?,
-        Code::C(code) => c::build(&code, &items, &question, &mut layout)?,
+        Code::C(code) => c::build(&code, &items, &question, &mut layout, orders)?,
     };
     let condition = observe::tie(&question, &mut layout, &threads.registers).map_err(one)?;
     Ok(LitmusTest {
@@ -154,6 +164,7 @@ fn read(source: &Source) -> Result<LitmusTest, Vec<Diagnostic>> {
             source: Source::default(),
             globals: threads.globals,
             templates: threads.templates,
+            orders,
             ..Program::default()
         },
         condition,

@@ -27,7 +27,7 @@ pub use format::format;
 pub use predicates::with_predicates;
 pub use print::print;
 
-use palisade_program::{Gap, Program, Source};
+use palisade_program::{Gap, Orders, Program, Source};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 
@@ -49,10 +49,16 @@ pub struct Gapped {
     pub gaps: Vec<Gap>,
 }
 
-/// Reads a `.pal` program. On failure all errors found are returned.
+/// Reads a `.pal` program, with memory orders mapped to fences. On failure all errors found
+/// are returned.
 pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
+    parse_ordered(source, Orders::Mapped)
+}
+
+/// As [`parse`], with memory orders mapped or kept.
+pub fn parse_ordered(source: Source, orders: Orders) -> Result<Parsed, Diagnostics> {
     let mut no_change = |_: &mut ast::File| {};
-    parse_changed(source, &mut no_change)
+    parse_changed(source, orders, &mut no_change)
 }
 
 /// Reads a `.pal` program and puts a `fence?` into each of its gaps that `wanted`
@@ -60,7 +66,7 @@ pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
 pub fn parse_gapped(source: Source, wanted: &dyn Fn(&Gap) -> bool) -> Result<Gapped, Diagnostics> {
     let mut gaps = Vec::new();
     let mut fill = |file: &mut ast::File| gaps = gaps::fill(file, wanted);
-    let parsed = parse_changed(source, &mut fill)?;
+    let parsed = parse_changed(source, Orders::Mapped, &mut fill)?;
     Ok(Gapped {
         program: parsed.program,
         gaps,
@@ -70,13 +76,14 @@ pub fn parse_gapped(source: Source, wanted: &dyn Fn(&Gap) -> bool) -> Result<Gap
 /// Reads a program; `change` works on the syntax tree before it is lowered.
 fn parse_changed(
     source: Source,
+    orders: Orders,
     change: &mut dyn FnMut(&mut ast::File),
 ) -> Result<Parsed, Diagnostics> {
     let lexed = lexer::lex(&source);
     let first_temporary = lexer::first_temporary(&source, &lexed);
     let mut parsed = parser::parse(&source, lexed);
     change(&mut parsed.file);
-    let lowered = lower::lower(source.clone(), &parsed, first_temporary);
+    let lowered = lower::lower(source.clone(), &parsed, first_temporary, orders);
     if let Some(program) = lowered.program {
         return Ok(Parsed {
             program,

@@ -350,6 +350,7 @@ impl Reference<'_> {
                 }
             }
             Step::Fence(FenceKind::Candidate) => {}
+            Step::Fence(FenceKind::Ordered(_)) => unreachable!("orders are mapped to fences"),
             Step::Atomic(atomic) => {
                 if atomic.kind != AtomicKind::Read && !state.threads[t].buffer.is_empty() {
                     return Vec::new();

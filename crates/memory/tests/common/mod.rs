@@ -51,7 +51,7 @@ pub(crate) fn reduce(program: &Program, model: Model, k: u32, full: Full) -> Red
     match model {
         Model::Tso => tso::reduce(program, k, full),
         Model::Pso => pso::reduce(program, &|_| k, full),
-        Model::Sc | Model::Rma => panic!("{model} has no buffers"),
+        Model::Sc | Model::Rma | Model::Rc11 => panic!("{model} has no buffers"),
     }
 }
 

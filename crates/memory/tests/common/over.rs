@@ -46,7 +46,7 @@ pub(crate) fn reduce(program: &Program, model: Model, (k, keep, claimed): Way) -
     match model {
         Model::Tso => tso::reduce_abstract(program, &wanted),
         Model::Pso => pso::reduce_abstract(program, &wanted),
-        Model::Sc | Model::Rma => panic!("{model} has no buffers"),
+        Model::Sc | Model::Rma | Model::Rc11 => panic!("{model} has no buffers"),
     }
 }
 

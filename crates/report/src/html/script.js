@@ -142,10 +142,10 @@ function run() {
       if (step.thread === t && !step.memory_system) last = step;
     }
     const acts = run.steps[at] && run.steps[at].thread === t;
-    const where = last ? (last.function ? last.function + ", " : "") + "line " + last.line : "not begun";
+    const where = last ? (last.function ? last.function + ", " : "") + (last.file ? last.file + ", " : "") + "line " + last.line : "not begun";
     const panel = el("div", "panel" + (acts ? " acts" : ""),
       el("h3", "", el("span", "", run.threads[t]), el("span", "faint", where)));
-    if (last && data.source) {
+    if (last && data.source && !last.file) {
       const from = Math.max(0, last.line - 4), to = Math.min(data.source.lines.length, last.line + 3);
       const code = el("div", "source code");
       for (let n = from; n < to; n++) {

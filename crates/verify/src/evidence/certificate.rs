@@ -291,7 +291,7 @@ impl<'a> Translator<'a> {
         let template = &reduced.templates[self.space.threads[thread].template.index()];
         let mut items = Vec::new();
         match self.model {
-            Model::Sc => {}
+            Model::Sc | Model::Rc11 => {}
             Model::Rma => return self.remote(control, thread),
             Model::Tso => {
                 let count = self.control_value(control, thread, Part::Count(None));

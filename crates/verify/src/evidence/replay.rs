@@ -26,7 +26,7 @@ pub fn guided(program: &Program, start: Start, actions: &[Action]) -> Result<Wit
 fn thread_only(action: &Action) -> Option<ThreadStep> {
     let (edge, choice) = match &action.kind {
         ActionKind::Step { edge, choice } => (*edge, *choice),
-        ActionKind::Block { edge, .. } => (*edge, None),
+        ActionKind::Block { edge, .. } | ActionKind::Ordered { edge, .. } => (*edge, None),
         ActionKind::Update { .. } => return None,
         ActionKind::NetworkRead { .. } | ActionKind::NetworkWrite { .. } => return None,
         ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => return None,

@@ -5,6 +5,7 @@
 //! | method | what it does |
 //! |---|---|
 //! | [`falsify`] | the concrete machine searches for bugs |
+//! | `histories` | RC11: all runs, with old messages summarised |
 //! | `search`, [`cegar`] | predicate abstraction with refinement |
 //! | `state_by_state`, `interference` | a proof with every variable explicit |
 //! | [`extrapolate`], [`strengthen`], [`sc_run`] | what a proof under SC contributes |
@@ -15,6 +16,7 @@ pub mod cegar;
 pub mod extrapolate;
 pub mod falsify;
 pub mod fixed;
+mod histories;
 mod interference;
 pub mod parameterised;
 pub mod sc_run;
@@ -125,6 +127,7 @@ impl<'a> Session<'a> {
                 copies,
             } => self.falsify((*buffer, *states), *copies, record),
             Method::Saturate { count, states } => self.saturate(*count, *states),
+            Method::Histories { summary, states } => self.histories(*summary, *states, record),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
                 self.state_by_state(encoding, *states, record)
@@ -138,6 +141,12 @@ impl<'a> Session<'a> {
     fn refusal(&self, method: &Method) -> Option<Gap> {
         match method {
             Method::Falsify { .. } | Method::Saturate { .. } => None,
+            // More behaviours may be fewer deadlocks.
+            Method::Histories { .. } if self.program.deadlock => Some(Gap::Unsupported(
+                "proofs that there is no deadlock under RC11".to_owned(),
+                palisade_program::Span::default(),
+            )),
+            Method::Histories { .. } => None,
             Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
             Method::Cegar(_) | Method::StateByState { .. } => {
                 self.encoder.refusal(method.encoding()?)
@@ -230,7 +239,7 @@ impl<'a> Session<'a> {
         match method {
             Method::Cegar(Search { encoding, .. }) => self.knowledge.proved_by(encoding),
             Method::Falsify { .. } | Method::Saturate { .. } | Method::StateByState { .. } => {}
-            Method::Views(_) | Method::Fixed { .. } => {}
+            Method::Views(_) | Method::Fixed { .. } | Method::Histories { .. } => {}
         }
     }
 }

@@ -152,6 +152,7 @@ impl Thread {
             Step::Fence(FenceKind::Full | FenceKind::StoreStore | FenceKind::Candidate) => {
                 Ok(PropExpr::TRUE)
             }
+            Step::Fence(FenceKind::Ordered(_)) => Ok(PropExpr::TRUE),
             Step::Skip | Step::Assign { .. } | Step::Load { .. } | Step::Store { .. } => {
                 Ok(PropExpr::TRUE)
             }

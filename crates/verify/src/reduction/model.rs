@@ -317,7 +317,7 @@ impl<'a> Encoder<'a> {
             let size = |cell: Cell| sizes.get(cell.index()).copied().unwrap_or(0);
             match self.model {
                 Model::Pso => pso::reduce(self.program, &size, full),
-                Model::Sc | Model::Tso | Model::Rma => {
+                Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
                     tso::reduce(self.program, size(Cell(0)), full)
                 }
             }
@@ -354,7 +354,9 @@ impl<'a> Encoder<'a> {
         };
         match self.model {
             Model::Pso => pso::reduce_abstract(self.program, &wanted),
-            Model::Sc | Model::Tso | Model::Rma => tso::reduce_abstract(self.program, &wanted),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
+                tso::reduce_abstract(self.program, &wanted)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! *Assignments*: `=`, `op=`, `++` and `--`, copies of structs.
 
-use palisade_program::{Expr as Ir, Span};
+use palisade_program::{Expr as Ir, Order, Span};
 
 use super::code::{Code, Lower};
 use super::place::Place;
@@ -65,7 +65,7 @@ impl Code<'_, '_> {
         let ty = place.ty().clone();
         let v = self.convert(v, &ty, span)?;
         if ty.is_atomic() {
-            self.atomic_store(place, v.clone(), super::atomic::Order::SeqCst, span)?;
+            self.atomic_store(place, v.clone(), Order::SeqCst, span)?;
         } else {
             self.store(place, v.clone(), span)?;
         }
@@ -86,7 +86,7 @@ impl Code<'_, '_> {
     ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
         if ty.is_atomic() {
-            return self.read_modify_write(place, f, span);
+            return self.read_modify_write(place, Order::SeqCst, f, span);
         }
         let old = self.load(place, span)?;
         let new = f(self, old.clone())?;

@@ -1,9 +1,9 @@
-//! *Atomics*: C11's `atomic_*`, gcc's `__atomic_*` and `__sync_*`. Orders become
-//! fences (docs/memory-models.md): a `seq_cst` store is followed by a full fence; stores and
-//! fences of release strength or more have a store-store fence before them (which
-//! matters under PSO only); a read-modify-write is an atomic block; loads are plain.
+//! *Atomics*: C11's `atomic_*`, gcc's `__atomic_*` and `__sync_*`. Their memory orders become
+//! fences ([`crate::mapping`]), or are kept for RC11; a read-modify-write is an atomic block.
 
-use palisade_program::{AtomicKind, BinOp, Domain, Expr as Ir, FenceKind, LocalExpr, Span, Step};
+use palisade_program::{
+    AtomicKind, BinOp, Domain, Expr as Ir, LocalExpr, Order, Orders, Span, Step,
+};
 
 use super::code::{Code, Lower};
 use super::expr::unsupported;
@@ -12,23 +12,7 @@ use super::value::Val;
 use crate::c::ast::{Binary, Expr, ExprKind, Unary};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
-
-/// Memory orders.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Order {
-    Relaxed,
-    Consume,
-    Acquire,
-    Release,
-    AcqRel,
-    SeqCst,
-}
-
-impl Order {
-    const fn releases(self) -> bool {
-        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
-    }
-}
+use crate::mapping;
 
 /// What a read-modify-write computes.
 #[derive(Clone, Copy, PartialEq)]
@@ -77,11 +61,14 @@ impl Code<'_, '_> {
         // The numbers of gcc's __ATOMIC_...; higher bits are hints for hardware.
         match v.as_constant().map(|c| c & 0xff) {
             Some(0) => Ok(Order::Relaxed),
-            Some(1) => Ok(Order::Consume),
-            Some(2) => Ok(Order::Acquire),
+            // Compilers take consume as acquire.
+            Some(1 | 2) => Ok(Order::Acquire),
             Some(3) => Ok(Order::Release),
             Some(4) => Ok(Order::AcqRel),
             Some(5) => Ok(Order::SeqCst),
+            // The kernel's fences beside atomics: these are fences themselves on hardware.
+            Some(6) if self.cx.options.orders == Orders::Kept => Ok(Order::SeqCst),
+            Some(6) => Ok(Order::Relaxed),
             _ => unsupported(
                 e.span,
                 "a memory order that is no constant",
@@ -90,16 +77,55 @@ impl Code<'_, '_> {
         }
     }
 
+    /// The orders of a compare-and-exchange, of success and of failure.
+    fn memory_orders(
+        &mut self,
+        order: Option<&Expr>,
+        failing: Option<&Expr>,
+    ) -> Lower<(Order, Order)> {
+        let order = self.memory_order(order)?;
+        let failing = match failing {
+            Some(_) => self.memory_order(failing)?,
+            None => mapping::failing(order),
+        };
+        Ok((order, failing))
+    }
+
     pub(super) fn fence(&mut self, order: Order, span: Span) {
-        match order {
-            Order::SeqCst => {
-                self.emit(Step::Fence(FenceKind::StoreStore), span);
-                self.emit(Step::Fence(FenceKind::Full), span);
+        match self.cx.options.orders {
+            Orders::Kept => self.emit(mapping::kept_fence(order), span),
+            Orders::Mapped => {
+                for &kind in mapping::fences(order) {
+                    self.emit(Step::Fence(kind), span);
+                }
             }
-            Order::Release | Order::AcqRel => {
-                self.emit(Step::Fence(FenceKind::StoreStore), span);
-            }
-            Order::Relaxed | Order::Consume | Order::Acquire => {}
+        }
+    }
+
+    /// Runs `f`, whose accesses are atomic ones of this order.
+    fn ordered<T>(&mut self, order: Order, f: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.order.replace(order);
+        let result = f(self);
+        self.order = before;
+        result
+    }
+
+    /// The same inside an atomic block, which says of itself that it is atomic.
+    fn in_block<T>(&mut self, order: Order, f: impl FnOnce(&mut Self) -> T) -> T {
+        match self.cx.options.orders {
+            Orders::Kept => self.ordered(order, f),
+            Orders::Mapped => f(self),
+        }
+    }
+
+    /// The order of the access at hand, as it is written into its step.
+    pub(super) fn access_order(&self, ty: &Type) -> Order {
+        match (self.cx.options.orders, self.order) {
+            (Orders::Mapped, _) => Order::Plain,
+            (Orders::Kept, Some(order)) => order,
+            // In litmus tests `*x` is never atomic, as in herd.
+            (Orders::Kept, None) if ty.is_atomic() && self.cx.litmus.is_none() => Order::SeqCst,
+            (Orders::Kept, None) => Order::Plain,
         }
     }
 
@@ -116,40 +142,39 @@ impl Code<'_, '_> {
             return self.store(place, value, span);
         }
         let value = self.convert(value, &place.ty().clone(), span)?;
-        if order.releases() {
-            self.emit(Step::Fence(FenceKind::StoreStore), span);
+        let is_mapped = self.cx.options.orders == Orders::Mapped;
+        if let Some(fence) = mapping::before_store(order).filter(|_| is_mapped) {
+            self.emit(Step::Fence(fence), span);
         }
-        self.is_atomic = true;
-        let stored = self.store(place, value, span);
-        self.is_atomic = false;
-        stored?;
-        if order == Order::SeqCst {
-            self.emit(Step::Fence(FenceKind::Full), span);
+        self.ordered(order, |code| code.store(place, value, span))?;
+        if let Some(fence) = mapping::after_store(order).filter(|_| is_mapped) {
+            self.emit(Step::Fence(fence), span);
         }
         Ok(())
     }
 
-    fn atomic_load(&mut self, place: &Place, span: Span) -> Lower<Val> {
-        self.is_atomic = true;
-        let loaded = self.load(place, span);
-        self.is_atomic = false;
-        loaded
+    fn atomic_load(&mut self, place: &Place, order: Order, span: Span) -> Lower<Val> {
+        if order != Order::SeqCst {
+            self.cx.loads_in_order = true;
+        }
+        self.ordered(order, |code| code.load(place, span))
     }
 
     /// Reads and writes in one atomic step: the old value and the new one.
     pub(super) fn read_modify_write(
         &mut self,
         place: &Place,
+        order: Order,
         f: impl FnOnce(&mut Self, Val) -> Lower<Val>,
         span: Span,
     ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
         self.atomically(AtomicKind::FetchAdd, span, |code| {
-            let old = code.load(place, span)?;
+            let old = code.in_block(order, |code| code.load(place, span))?;
             let old = code.saved_register(place, old, span);
             let new = f(code, old.clone())?;
             let new = code.convert(new, &ty, span)?;
-            code.store(place, new.clone(), span)?;
+            code.in_block(order, |code| code.store(place, new.clone(), span))?;
             Ok((old, new))
         })
     }
@@ -209,18 +234,25 @@ impl Code<'_, '_> {
             ("load", [at, ..]) => {
                 let want = self.want.take();
                 let place = self.target_of(at)?;
-                self.memory_order(order_at(1))?;
+                let order = self.memory_order(order_at(1))?;
                 self.want = want;
-                self.atomic_load(&place, span)?
+                self.atomic_load(&place, order, span)?
             }
-            ("exchange", [at, value, ..]) => self.change(at, value, Change::Set, false, span)?,
+            ("exchange", [at, value, ..]) => {
+                let order = self.memory_order(order_at(2))?;
+                self.change(at, value, (Change::Set, order), false, span)?
+            }
             ("compare_exchange_strong" | "compare_exchange_weak", [at, expected, new, ..]) => {
                 let expected = self.target_of(expected)?;
                 let new = self.value(new)?;
+                let orders = self.memory_orders(order_at(3), order_at(4))?;
                 let is_weak = name.ends_with("weak");
-                self.compare_exchange(at, &expected, new, is_weak, span)?
+                self.compare_exchange(at, &expected, new, (is_weak, orders), span)?
             }
-            ("flag_test_and_set", [at, ..]) => self.test_and_set(at, span)?,
+            ("flag_test_and_set", [at, ..]) => {
+                let order = self.memory_order(order_at(1))?;
+                self.test_and_set(at, order, span)?
+            }
             ("flag_clear", [at, ..]) => {
                 let place = self.target_of(at)?;
                 let order = self.memory_order(order_at(1))?;
@@ -228,7 +260,10 @@ impl Code<'_, '_> {
                 Val::void()
             }
             (_, [at, value, ..]) => match name.strip_prefix("fetch_").and_then(change) {
-                Some(how) => self.change(at, value, how, false, span)?,
+                Some(how) => {
+                    let order = self.memory_order(order_at(2))?;
+                    self.change(at, value, (how, order), false, span)?
+                }
                 None => return Ok(None),
             },
             _ => return Ok(None),
@@ -246,14 +281,14 @@ impl Code<'_, '_> {
             ("load_n", [at, order]) => {
                 let want = self.want.take();
                 let place = self.target_of(at)?;
-                self.memory_order(Some(order))?;
+                let order = self.memory_order(Some(order))?;
                 self.want = want;
-                self.atomic_load(&place, span)?
+                self.atomic_load(&place, order, span)?
             }
             ("load", [at, to, order]) => {
                 let (place, to) = (self.target_of(at)?, self.target_of(to)?);
-                self.memory_order(Some(order))?;
-                let v = self.atomic_load(&place, span)?;
+                let order = self.memory_order(Some(order))?;
+                let v = self.atomic_load(&place, order, span)?;
                 self.store(&to, v, span)?;
                 Val::void()
             }
@@ -271,30 +306,39 @@ impl Code<'_, '_> {
                 self.atomic_store(&place, v, order, span)?;
                 Val::void()
             }
-            ("exchange_n", [at, value, _]) => self.change(at, value, Change::Set, false, span)?,
-            ("exchange", [at, from, to, _]) => {
+            ("exchange_n", [at, value, order]) => {
+                let order = self.memory_order(Some(order))?;
+                self.change(at, value, (Change::Set, order), false, span)?
+            }
+            ("exchange", [at, from, to, order]) => {
+                let order = self.memory_order(Some(order))?;
                 let from = self.target_of(from)?;
                 let v = self.load(&from, span)?;
                 let place = self.target_of(at)?;
-                let (old, _) = self.read_modify_write(&place, |_, _| Ok(v), span)?;
+                let (old, _) = self.read_modify_write(&place, order, |_, _| Ok(v), span)?;
                 let to = self.target_of(to)?;
                 self.store(&to, old, span)?;
                 Val::void()
             }
-            ("compare_exchange_n", [at, expected, new, weak, _, _]) => {
+            ("compare_exchange_n", [at, expected, new, weak, order, failing]) => {
+                let orders = self.memory_orders(Some(order), Some(failing))?;
                 let expected = self.target_of(expected)?;
                 let is_weak = self.value(weak)?.as_constant() != Some(0);
                 let new = self.value(new)?;
-                self.compare_exchange(at, &expected, new, is_weak, span)?
+                self.compare_exchange(at, &expected, new, (is_weak, orders), span)?
             }
-            ("compare_exchange", [at, expected, new, weak, _, _]) => {
+            ("compare_exchange", [at, expected, new, weak, order, failing]) => {
+                let orders = self.memory_orders(Some(order), Some(failing))?;
                 let expected = self.target_of(expected)?;
                 let is_weak = self.value(weak)?.as_constant() != Some(0);
                 let new = self.target_of(new)?;
                 let new = self.load(&new, span)?;
-                self.compare_exchange(at, &expected, new, is_weak, span)?
+                self.compare_exchange(at, &expected, new, (is_weak, orders), span)?
             }
-            ("test_and_set", [at, _]) => self.test_and_set(at, span)?,
+            ("test_and_set", [at, order]) => {
+                let order = self.memory_order(Some(order))?;
+                self.test_and_set(at, order, span)?
+            }
             ("clear", [at, order]) => {
                 let place = self.target_of(at)?;
                 let order = self.memory_order(Some(order))?;
@@ -302,11 +346,12 @@ impl Code<'_, '_> {
                 Val::void()
             }
             ("always_lock_free" | "is_lock_free", _) => Val::constant(1, &Type::INT),
-            (_, [at, value, _]) => {
+            (_, [at, value, order]) => {
+                let order = self.memory_order(Some(order))?;
                 if let Some(how) = name.strip_prefix("fetch_").and_then(change) {
-                    self.change(at, value, how, false, span)?
+                    self.change(at, value, (how, order), false, span)?
                 } else if let Some(how) = name.strip_suffix("_fetch").and_then(change) {
-                    self.change(at, value, how, true, span)?
+                    self.change(at, value, (how, order), true, span)?
                 } else {
                     return Ok(None);
                 }
@@ -322,25 +367,36 @@ impl Code<'_, '_> {
                 Val::void()
             }
             ("lock_test_and_set", [at, value, ..]) => {
-                self.change(at, value, Change::Set, false, span)?
+                self.change(at, value, (Change::Set, Order::Acquire), false, span)?
             }
             ("lock_release", [at, ..]) => {
                 let place = self.target_of(at)?;
                 self.atomic_store(&place, Val::constant(0, &Type::INT), Order::Release, span)?;
                 Val::void()
             }
+            // What the kernel's cmpxchg becomes.
+            ("val_compare_and_swap_explicit", [at, old, new, order]) => {
+                let place = self.target_of(at)?;
+                let old = self.value(old)?;
+                let new = self.value(new)?;
+                let order = self.memory_order(Some(order))?;
+                let orders = (order, mapping::failing(order));
+                self.swap_if(&place, (old, new), Ir::TRUE, orders, span)?.0
+            }
             ("bool_compare_and_swap" | "val_compare_and_swap", [at, old, new, ..]) => {
                 let place = self.target_of(at)?;
                 let old = self.value(old)?;
                 let new = self.value(new)?;
-                let (was, same) = self.swap_if(&place, old, new, Ir::TRUE, span)?;
+                let orders = (Order::SeqCst, Order::SeqCst);
+                let (was, same) = self.swap_if(&place, (old, new), Ir::TRUE, orders, span)?;
                 if name.starts_with("bool") { same } else { was }
             }
             (_, [at, value, ..]) => {
+                let order = Order::SeqCst;
                 if let Some(how) = name.strip_prefix("fetch_and_").and_then(change) {
-                    self.change(at, value, how, false, span)?
+                    self.change(at, value, (how, order), false, span)?
                 } else if let Some(how) = name.strip_suffix("_and_fetch").and_then(change) {
-                    self.change(at, value, how, true, span)?
+                    self.change(at, value, (how, order), true, span)?
                 } else {
                     return Ok(None);
                 }
@@ -353,7 +409,7 @@ impl Code<'_, '_> {
         &mut self,
         at: &Expr,
         value: &Expr,
-        how: Change,
+        (how, order): (Change, Order),
         new_wanted: bool,
         span: Span,
     ) -> Lower<Val> {
@@ -369,6 +425,7 @@ impl Code<'_, '_> {
         let operand = self.value(value)?;
         let (old, new) = self.read_modify_write(
             &place,
+            order,
             |code, old| match how {
                 Change::Set => Ok(operand),
                 Change::By(op) => code.wrapping(|code| code.binary(op, old, operand, span)),
@@ -390,10 +447,10 @@ impl Code<'_, '_> {
         result
     }
 
-    fn test_and_set(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+    fn test_and_set(&mut self, at: &Expr, order: Order, span: Span) -> Lower<Val> {
         let place = self.target_of(at)?;
         let one = Val::constant(1, &Type::INT);
-        let (old, _) = self.read_modify_write(&place, |_, _| Ok(one), span)?;
+        let (old, _) = self.read_modify_write(&place, order, |_, _| Ok(one), span)?;
         self.convert(old, &Type::Bool, span)
     }
 
@@ -402,7 +459,7 @@ impl Code<'_, '_> {
         at: &Expr,
         expected: &Place,
         new: Val,
-        is_weak: bool,
+        (is_weak, orders): (bool, (Order, Order)),
         span: Span,
     ) -> Lower<Val> {
         self.want = None;
@@ -410,7 +467,7 @@ impl Code<'_, '_> {
         let wanted = self.load(expected, span)?;
         let wanted = self.saved(wanted, span);
         let may = if is_weak { self.luck(span) } else { Ir::TRUE };
-        let (was, same) = self.swap_if(&place, wanted, new, may, span)?;
+        let (was, same) = self.swap_if(&place, (wanted, new), may, orders, span)?;
         let same = self.saved(same, span);
         // The failed comparison tells what it found.
         let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
@@ -443,16 +500,16 @@ impl Code<'_, '_> {
     fn swap_if(
         &mut self,
         place: &Place,
-        old: Val,
-        new: Val,
+        (old, new): (Val, Val),
         may: LocalExpr,
+        (order, failing): (Order, Order),
         span: Span,
     ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
         let old = self.convert(old, &ty, span)?;
         let new = self.convert(new, &ty, span)?;
         let was = self.atomically(AtomicKind::Cas, span, |code| {
-            let was = code.load(place, span)?;
+            let was = code.in_block(failing, |code| code.load(place, span))?;
             let was = code.saved_register(place, was, span);
             let equal = LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e.clone());
             let equal = equal.and(may.clone());
@@ -460,7 +517,7 @@ impl Code<'_, '_> {
             let (can, _) = code.branch_on(equal, yes, no, span);
             if can {
                 code.at(yes);
-                code.store(place, new, span)?;
+                code.in_block(order, |code| code.store(place, new, span))?;
                 code.go(no, span);
             }
             code.at(no);

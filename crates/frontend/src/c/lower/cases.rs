@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use palisade_program::{BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Place as Memory, Span};
+use palisade_program::{
+    BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Order, Place as Memory, Span,
+};
 
 use super::code::Lower;
 use super::layout::{Cells, Leaf, Object};
@@ -87,6 +89,7 @@ fn shared(var: GlobalId, leaf: &Leaf, index: LocalExpr) -> CellRef {
     CellRef::Shared(Memory {
         var,
         index: (!leaf.dims.is_empty()).then_some(index),
+        order: Order::Plain,
     })
 }
 

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use palisade_program::{
-    AtomicKind, Domain, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Origin, Role, Span, Step,
+    AtomicKind, Domain, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Order, Origin, Role,
+    Span, Step,
 };
 
 use super::Context;
@@ -116,8 +117,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) exit_value: Option<LocalId>,
     /// A local that may receive the next value that is read from memory.
     pub(super) want: Option<LocalId>,
-    /// Whether the access at hand is that of an atomic operation.
-    pub(super) is_atomic: bool,
+    /// The order of the access at hand, if it is that of an atomic operation.
+    pub(super) order: Option<Order>,
     /// The expression that is evaluated, and which of its parts are already.
     pub(super) arranged: super::order::Arranged,
     /// What functions do, and which they call.
@@ -154,7 +155,7 @@ impl<'c, 'a> Code<'c, 'a> {
             thread_exit,
             exit_value: None,
             want: None,
-            is_atomic: false,
+            order: None,
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
         }

@@ -143,9 +143,9 @@ impl Graph {
             for &i in &outgoing[loc.index()] {
                 let edge = &self.edges[i];
                 let (step, to_depth) = match &edge.op {
-                    Op::Step(Step::Fence(FenceKind::Full | FenceKind::StoreStore)) => {
-                        (Step::Skip, depth)
-                    }
+                    Op::Step(Step::Fence(
+                        FenceKind::Full | FenceKind::StoreStore | FenceKind::Ordered(_),
+                    )) => (Step::Skip, depth),
                     Op::Step(step) => (step.clone(), depth),
                     Op::Begin(_) => (Step::Skip, depth + 1),
                     Op::End => (Step::Skip, depth - 1),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use palisade_program::{Global, GlobalId, Init, LocalId, Span, Template};
+use palisade_program::{Global, GlobalId, Init, LocalId, Orders, Span, Template};
 
 use super::call::Argument;
 use super::code::{Code, Lower};
@@ -50,8 +50,16 @@ pub(in crate::c) struct Lowered {
 }
 
 /// Lowers the threads of a test.
-pub(in crate::c) fn lower(file: &File, start: &Start) -> Result<Lowered, Vec<Diagnostic>> {
-    let (context, templates) = settled(file, &Options::default(), Some(start))?;
+pub(in crate::c) fn lower(
+    file: &File,
+    start: &Start,
+    orders: Orders,
+) -> Result<Lowered, Vec<Diagnostic>> {
+    let options = Options {
+        orders,
+        ..Options::default()
+    };
+    let (context, templates) = settled(file, &options, Some(start))?;
     let mut locals = Vec::new();
     for ((thread, name), object) in &context.observed {
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {

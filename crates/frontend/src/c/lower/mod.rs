@@ -70,8 +70,8 @@ use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    Assumption, Count, Global, GlobalId, Home, Init, Life, Program, Role, Source, Span, Step,
-    Template, TemplateId,
+    Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role, Source, Span,
+    Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -165,6 +165,8 @@ struct Context<'a> {
     main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
+    /// Whether some load is relaxed or acquires only.
+    loads_in_order: bool,
     /// Where operations stand that are atomic by their name, and what they access so.
     atomic_accesses: HashSet<(Span, GlobalId)>,
     last_result: Option<Rc<Object>>,
@@ -223,6 +225,7 @@ impl<'a> Context<'a> {
             uses_results: walk::uses_results(file),
             main_exits: false,
             allocates: false,
+            loads_in_order: false,
             atomic_accesses: HashSet::new(),
             last_result: None,
             pending_type: None,
@@ -637,7 +640,12 @@ impl<'a> Context<'a> {
             .math
             .then_some(Assumption::MathematicalIntegers);
         let allocation = self.allocates.then_some(Assumption::Allocation);
-        let all = [Some(Assumption::AccessOrder), math, allocation];
+        let order = match self.options.orders {
+            Orders::Mapped => Some(Assumption::AccessOrder),
+            Orders::Kept => None,
+        };
+        let loads = order.and(self.loads_in_order.then_some(Assumption::LoadsInOrder));
+        let all = [order, math, allocation, loads];
         all.into_iter().flatten().collect()
     }
 
@@ -653,6 +661,7 @@ impl<'a> Context<'a> {
             templates,
             asked: self.options.asked,
             assumptions,
+            orders: self.options.orders,
             ..Program::default()
         };
         for k in 0..program.templates.len() {

@@ -449,6 +449,7 @@ impl Code<'_, '_> {
             CellRef::Shared(src) => {
                 let dst = want.unwrap_or_else(|| self.temporary(span));
                 self.known.remove(&dst);
+                let src = src.clone().ordered(self.access_order(&case.ty));
                 self.note_atomic(src.var, span);
                 let step = Step::Load {
                     dst,
@@ -458,11 +459,16 @@ impl Code<'_, '_> {
                 let e = self.read(dst);
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
-                    let kind = AssertKind::Uninitialised {
-                        variable: self.cx.globals[src.var.index()].name.clone(),
-                        domain: self.uninitialised(&case.ty),
-                    };
-                    self.oblige(written, kind, span);
+                    let variable = self.cx.globals.get(src.var.index());
+                    match variable.map(|variable| variable.name.clone()) {
+                        Some(variable) => {
+                            let domain = self.uninitialised(&case.ty);
+                            let kind = AssertKind::Uninitialised { variable, domain };
+                            self.oblige(written, kind, span);
+                        }
+                        // MPI: a variable of a rank that is lowered after this one.
+                        None => self.require(written, "memory that nothing was written to", span),
+                    }
                     self.check_network(&e, &case.ty, span);
                 }
                 e
@@ -537,7 +543,7 @@ impl Code<'_, '_> {
                 }
             }
             CellRef::Shared(dst) => {
-                let dst = dst.clone();
+                let dst = dst.clone().ordered(self.access_order(&case.ty));
                 self.note_atomic(dst.var, span);
                 self.emit(Step::Store { dst, value }, span);
             }
@@ -546,7 +552,7 @@ impl Code<'_, '_> {
 
     /// Notes that an operation accesses a variable atomically.
     fn note_atomic(&mut self, var: GlobalId, span: Span) {
-        if self.is_atomic {
+        if self.order.is_some() {
             self.cx.atomic_accesses.insert((span, var));
         }
     }

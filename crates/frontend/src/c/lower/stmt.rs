@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use palisade_program::{
-    BinOp, Expr as Ir, FenceKind, Init, LocId, LocalAtom, LocalExpr, Span, Step, UNINITIALISED,
+    BinOp, Expr as Ir, FenceKind, Init, LocId, LocalAtom, LocalExpr, Order, Span, Step,
+    UNINITIALISED,
 };
 
 use super::code::{Code, Lower, Switch, meet};
@@ -339,7 +340,12 @@ impl Code<'_, '_> {
                         );
                         let value = Ir::Atom(LocalAtom::Local(marked));
                         let index = (!leaf.dims.is_empty()).then_some(Ir::Const(k as i64));
-                        let dst = palisade_program::Place { var: *var, index };
+                        let order = Order::Plain;
+                        let dst = palisade_program::Place {
+                            var: *var,
+                            index,
+                            order,
+                        };
                         self.emit(Step::Store { dst, value }, span);
                     }
                 }

@@ -6,10 +6,11 @@
 //! A handle is the number of the thread. `pthread_join` reads the flag that the
 //! thread sets at its end, in an atomic block and so with empty buffers. Runs in
 //! which the flag is read too early go no further: they are prefixes of runs in which
-//! the joining thread waits before it reads, so no violation is lost.
+//! the joining thread waits before it reads, so no violation is lost. Under RC11 flags are
+//! released and acquired, as C11 says of the creation and the end of threads.
 
 use palisade_program::{
-    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Order, Orders, Place as Memory, Span, Step,
 };
 
 use super::call::Argument;
@@ -46,31 +47,48 @@ pub(super) fn number(value: i64) -> Val {
 }
 
 impl<'a> Code<'_, 'a> {
-    fn load_flag(&mut self, flag: GlobalId, span: Span) -> LocalExpr {
+    /// An order of C11 where those are kept.
+    fn kept(&self, order: Order) -> Order {
+        match self.cx.options.orders {
+            Orders::Kept => order,
+            Orders::Mapped => Order::Plain,
+        }
+    }
+
+    fn load_flag(&mut self, flag: GlobalId, order: Order, span: Span) -> LocalExpr {
         let dst = self.temporary(span);
-        let src = Memory::scalar(flag);
+        let src = Memory::scalar(flag).ordered(self.kept(order));
         self.emit(Step::Load { dst, src }, span);
         self.read(dst)
     }
 
-    fn store_flag(&mut self, flag: GlobalId, value: LocalExpr, span: Span) {
-        let dst = Memory::scalar(flag);
+    fn store_flag(&mut self, flag: GlobalId, value: LocalExpr, order: Order, span: Span) {
+        let dst = Memory::scalar(flag).ordered(self.kept(order));
         self.emit(Step::Store { dst, value }, span);
+    }
+
+    /// Runs `f` as one atomic step. Under RC11 the order of its accesses is enough: the flag is
+    /// released behind what goes with it, and acquired before.
+    fn at_once(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Lower<()>) -> Lower<()> {
+        match self.cx.options.orders {
+            Orders::Kept => f(self),
+            Orders::Mapped => self.atomically(AtomicKind::Block, span, f),
+        }
     }
 
     /// The whole of a thread that a plan asks for.
     pub(super) fn run(&mut self, plan: &Plan<'a>) -> Lower<()> {
         let span = plan.span;
         let argument = self.hidden(span);
-        self.atomically(AtomicKind::Block, span, |code| {
-            let started = code.load_flag(plan.started, span);
+        self.at_once(span, |code| {
+            let started = code.load_flag(plan.started, Order::Acquire, span);
             code.emit(Step::Assume(is(&started, 1)), span);
             if let Some(from) = plan.argument {
                 let src = Memory::scalar(from);
                 code.emit(Step::Load { dst: argument, src }, span);
             }
             if plan.is_any {
-                code.store_flag(plan.started, Ir::Const(0), span);
+                code.store_flag(plan.started, Ir::Const(0), Order::Relaxed, span);
             }
             Ok(())
         })?;
@@ -85,12 +103,12 @@ impl<'a> Code<'_, 'a> {
         };
         self.main_function(plan.function, arguments, span)?;
         let result = self.exit_value;
-        self.atomically(AtomicKind::Block, span, |code| {
+        self.at_once(span, |code| {
             if let (Some(to), Some(value)) = (plan.result, result) {
                 let value = code.read(value);
-                code.store_flag(to, value, span);
+                code.store_flag(to, value, Order::Plain, span);
             }
-            code.store_flag(plan.ended, Ir::Const(1), span);
+            code.store_flag(plan.ended, Ir::Const(1), Order::Release, span);
             Ok(())
         })
     }
@@ -172,21 +190,28 @@ impl<'a> Code<'_, 'a> {
         };
         let argument = self.convert(argument, &Type::pointer(Type::Void), span)?;
         let is_any = self.loop_depth > 0 || self.is_any;
+        if is_any && self.cx.options.orders == Orders::Kept {
+            return unsupported(
+                span,
+                "threads that are started in a loop of unknown length, under rc11",
+                "start each thread by a call of its own, or in a loop with constant bounds",
+            );
+        }
         let constant = argument.as_constant().map(|c| c as i64);
         let plan = self.cx.plan(function, constant, is_any, span);
         let id = self.cx.plans.len() as i64 - 1;
-        self.atomically(AtomicKind::Block, span, |code| {
+        self.at_once(span, |code| {
             if is_any {
-                let busy = code.load_flag(plan.started, span);
+                let busy = code.load_flag(plan.started, Order::Acquire, span);
                 code.emit(Step::Assume(is(&busy, 0)), span);
             }
             if let Some(handle) = handle {
                 code.store(handle, Val::constant(i128::from(id), &Type::INT), span)?;
             }
             if let Some(to) = plan.argument {
-                code.store_flag(to, argument.e.clone(), span);
+                code.store_flag(to, argument.e.clone(), Order::Plain, span);
             }
-            code.store_flag(plan.started, Ir::Const(1), span);
+            code.store_flag(plan.started, Ir::Const(1), Order::Release, span);
             Ok(())
         })?;
         Ok(number_zero())
@@ -249,10 +274,10 @@ impl<'a> Code<'_, 'a> {
             self.emit(Step::Assume(Ir::FALSE), span);
             return Ok(());
         }
-        let ended = self.load_flag(plan.ended, span);
+        let ended = self.load_flag(plan.ended, Order::Acquire, span);
         self.emit(Step::Assume(is(&ended, 1)), span);
         if let (Some(to), Some(from)) = (to, plan.result) {
-            let e = self.load_flag(from, span);
+            let e = self.load_flag(from, Order::Plain, span);
             let v = self.held(e, &Type::pointer(Type::Void));
             let v = Val {
                 ty: to.ty().plain().clone(),

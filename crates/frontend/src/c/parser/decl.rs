@@ -208,7 +208,7 @@ impl Parser {
             let (name, ty, span) = self.declarator(specifiers.ty.clone())?;
             let name = name.ok_or_else(|| self.unexpected("a name"))?;
             self.attributes()?;
-            all.extend(self.declared(specifiers, name, ty, span)?);
+            all.extend(self.declared(specifiers, &name, ty, span)?);
             if !self.eat(",") {
                 break;
             }
@@ -221,21 +221,24 @@ impl Parser {
     pub(super) fn declared(
         &mut self,
         specifiers: &Specifiers,
-        name: String,
+        name: &str,
         ty: Type,
         span: Span,
     ) -> Parse<Option<Declaration>> {
         let mut ty = self.with_mode(ty);
         if specifiers.storage == Storage::Typedef {
-            let ty = library_type(&name, self.model).unwrap_or(ty);
+            let ty = library_type(name, self.model).unwrap_or(ty);
             if std::mem::take(&mut self.attributes.is_packed) {
-                self.misaligned.insert(name.clone());
+                self.misaligned.insert(name.to_owned());
             }
-            self.bind(&name, Meaning::Typedef(ty));
+            self.bind(name, Meaning::Typedef(ty));
             return Ok(None);
         }
         self.attributes.is_packed = false;
-        self.bind(&name, Meaning::Variable(ty.clone()));
+        self.bind(name, Meaning::Variable(ty.clone()));
+        let is_own = self.tokens[self.at.saturating_sub(1)].own;
+        let full = self.linked(name, specifiers.storage, is_own);
+        self.bind(&full, Meaning::Variable(ty.clone()));
         let length = self.length.take();
         let length = length.filter(|_| matches!(ty, Type::VariableArray(_)));
         let init = if self.eat("=") {
@@ -256,9 +259,10 @@ impl Parser {
         if let Some(init) = &init {
             ty = completed(ty, init);
         }
-        self.bind(&name, Meaning::Variable(ty.clone()));
+        self.bind(name, Meaning::Variable(ty.clone()));
+        self.bind(&full, Meaning::Variable(ty.clone()));
         let declaration = Declaration {
-            name,
+            name: full,
             ty,
             length,
             storage: specifiers.storage,

@@ -349,7 +349,7 @@ impl Parser {
                     .help("write the value itself"))
             }
             _ => Ok(Expr {
-                kind: ExprKind::Ident(name),
+                kind: ExprKind::Ident(self.renamed(name)),
                 span,
             }),
         }

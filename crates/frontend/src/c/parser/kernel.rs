@@ -13,6 +13,8 @@ const RELAXED: i128 = 0;
 const ACQUIRE: i128 = 2;
 const RELEASE: i128 = 3;
 const SEQ_CST: i128 = 5;
+/// A full fence beside an atomic operation, which drains the buffers of hardware by itself.
+const BESIDE_ATOMIC: i128 = 6;
 
 /// `atomic_xchg_relaxed` is `atomic_xchg` with an order.
 fn order(name: &str) -> (&str, Option<i128>) {
@@ -73,18 +75,11 @@ impl Parser {
         Ok(match (name.as_str(), args.len()) {
             ("smp_mb" | "mb", 0) => fence(SEQ_CST),
             ("smp_wmb" | "wmb", 0) => fence(RELEASE),
-            // Loads are in order, and what the others accompany drains the buffers.
-            (
-                "smp_rmb"
-                | "rmb"
-                | "barrier"
-                | "smp_read_barrier_depends"
-                | "cpu_relax"
-                | "smp_mb__before_atomic"
-                | "smp_mb__after_atomic"
-                | "smp_mb__after_spinlock",
-                0,
-            ) => fence(RELAXED),
+            ("smp_rmb" | "rmb", 0) => fence(ACQUIRE),
+            ("smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock", 0) => {
+                fence(BESIDE_ATOMIC)
+            }
+            ("barrier" | "smp_read_barrier_depends" | "cpu_relax", 0) => fence(RELAXED),
             ("READ_ONCE" | "ACCESS_ONCE" | "rcu_dereference" | "lockless_dereference", 1) => {
                 let [at] = taken(args);
                 load(address(&name, at)?, RELAXED)
@@ -145,7 +140,10 @@ impl Parser {
             ("set" | "init", 2) => call("__atomic_store_n", with_order(args, relaxed), span),
             ("store", 2) => call("__atomic_store_n", with_order(args, strong), span),
             ("xchg" | "exchange", 2) => call("__atomic_exchange_n", with_order(args, strong), span),
-            ("cmpxchg", 3) => call("__sync_val_compare_and_swap", args, span),
+            ("cmpxchg", 3) => {
+                let args = with_order(args, strong);
+                call("__sync_val_compare_and_swap_explicit", args, span)
+            }
             ("compare_exchange_strong" | "compare_exchange_weak", 3) => {
                 call(&format!("atomic_{op}"), args, span)
             }
@@ -163,7 +161,8 @@ impl Parser {
             }
             _ => match arithmetic(op) {
                 Some(change) => {
-                    let args = self.operands(name, args, change.by_one, span)?;
+                    let order = number(order.unwrap_or(change.order), span);
+                    let args = self.operands(name, args, change.by_one, order)?;
                     change.applied(args, span)
                 }
                 None => ExprKind::Call(Box::new(callee), args),
@@ -177,11 +176,12 @@ impl Parser {
         name: &str,
         mut args: Vec<Expr>,
         by_one: bool,
-        span: Span,
+        mut order: Expr,
     ) -> Parse<Vec<Expr>> {
+        let span = order.span;
         // C11's memory order is behind them.
         if args.len() == 3 && name.ends_with("_explicit") {
-            args.pop();
+            order = args.pop().unwrap_or(order);
         }
         let is_pointer = |e: &Expr| self.type_of(e).is_some_and(|ty| ty.decayed().is_pointer());
         match (args.as_slice(), by_one) {
@@ -193,7 +193,7 @@ impl Parser {
                 return Err(Diagnostic::error(span, message));
             }
         }
-        args.push(number(SEQ_CST, span));
+        args.push(order);
         Ok(args)
     }
 }
@@ -208,6 +208,8 @@ struct Change {
     /// The compiler's function.
     function: String,
     by_one: bool,
+    /// The order that its name means: those without a result are relaxed in the kernel.
+    order: i128,
     /// What the new value is compared with 0 by.
     test: Option<Binary>,
 }
@@ -215,6 +217,7 @@ struct Change {
 /// `add`, `fetch_sub`, `inc_return`, `dec_and_test` ...
 fn arithmetic(op: &str) -> Option<Change> {
     let op = op.strip_suffix("_explicit").unwrap_or(op);
+    let has_result = op.starts_with("fetch_") || op.contains('_');
     let (verb, is_old, test) = if let Some(verb) = op.strip_prefix("fetch_") {
         (verb, true, None)
     } else if let Some(verb) = op.strip_suffix("_return") {
@@ -240,6 +243,7 @@ fn arithmetic(op: &str) -> Option<Change> {
     Some(Change {
         function,
         by_one,
+        order: if has_result { SEQ_CST } else { RELAXED },
         test,
     })
 }

@@ -12,12 +12,14 @@
 //! | `decl` | declarators and initialisers |
 //! | `stmt` | statements and functions |
 //! | `expr` | expressions |
+//! | `link` | several files as one program |
 //! | `kernel` | the kernel's accesses, in litmus tests |
 //! | `typing` | types and constant values of expressions |
 
 mod decl;
 mod expr;
 mod kernel;
+mod link;
 mod spec;
 mod stmt;
 mod typing;
@@ -61,16 +63,16 @@ enum Tag {
     Enum(Type),
 }
 
-/// Parses a preprocessed file. What cannot be read is skipped, up to the end of the
-/// statement or declaration, so that more than one error is found. `is_litmus`: names of
-/// the kernel's accesses are known.
+/// Parses preprocessed files, each with a short name, as one program (`link`). What cannot be
+/// read is skipped, up to the end of the statement or declaration, so that more than one error
+/// is found. `is_litmus`: names of the kernel's accesses are known.
 pub(super) fn parse(
-    tokens: Vec<Token>,
+    units: Vec<(String, Vec<Token>)>,
     model: DataModel,
     is_litmus: bool,
 ) -> Result<File, Vec<Diagnostic>> {
     let mut parser = Parser {
-        tokens,
+        tokens: Vec::new(),
         at: 0,
         depth: 0,
         model,
@@ -80,13 +82,17 @@ pub(super) fn parse(
         length: None,
         attributes: Attributes::default(),
         misaligned: std::collections::HashSet::new(),
+        linker: link::Linker::default(),
         errors: Vec::new(),
     };
-    while !parser.is_end() && parser.errors.len() < MAX_ERRORS {
-        let start = parser.at;
-        if let Err(error) = parser.external() {
-            note_error(&mut parser.errors, error);
-            parser.skip_external(start);
+    for (name, tokens) in units {
+        parser.start(name, tokens);
+        while !parser.is_end() && parser.errors.len() < MAX_ERRORS {
+            let start = parser.at;
+            if let Err(error) = parser.external() {
+                note_error(&mut parser.errors, error);
+                parser.skip_external(start);
+            }
         }
     }
     if parser.errors.is_empty() {
@@ -109,6 +115,7 @@ struct Parser {
     attributes: Attributes,
     /// Typedefs whose attributes say how they lie in memory.
     misaligned: std::collections::HashSet<String>,
+    linker: link::Linker,
     errors: Vec<Diagnostic>,
 }
 

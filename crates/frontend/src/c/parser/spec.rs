@@ -408,7 +408,13 @@ impl Parser {
                 self.scopes.iter().rev().find_map(find)
             }
         });
+        let earlier = tag.as_ref().and_then(|tag| self.earlier(tag, is_union));
         let id = if let Some(Tag::Struct(id)) = known {
+            id
+        } else if let (Some(id), Some(tag)) = (earlier, &tag) {
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.tags.insert(tag.clone(), Tag::Struct(id));
+            }
             id
         } else {
             self.file.structs.push(StructDef {
@@ -423,11 +429,13 @@ impl Parser {
             }
             id
         };
-        if self.eat("{") {
+        if self.is("{") {
+            let place = self.bump().span;
             let fields = self.nested(Self::fields)?;
-            self.file.structs[id].fields = Some(fields);
+            self.set_fields(id, fields, place)?;
             self.attributes()?;
             self.file.structs[id].is_packed = self.attributes.is_packed;
+            return Ok(Type::Struct(self.defined(id, place)));
         }
         Ok(Type::Struct(id))
     }

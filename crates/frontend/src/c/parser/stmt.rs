@@ -44,7 +44,11 @@ impl Parser {
         self.attributes()?;
         let ty = self.old_parameters(ty)?;
         if let (Type::Function(signature), true) = (&ty, self.is("{")) {
+            let is_own = self.peek().own;
+            let full = self.linked(&name, specifiers.storage, is_own);
+            let is_external = specifiers.storage != Storage::Static && full == name;
             self.bind(&name, Meaning::Variable(ty.clone()));
+            self.bind(&full, Meaning::Variable(ty.clone()));
             let signature = signature.clone();
             let body = self.scoped(|p| {
                 for (name, ty) in &signature.params {
@@ -58,17 +62,17 @@ impl Parser {
                 p.bind("__FUNCTION__", Meaning::Variable(function));
                 p.block()
             })?;
-            self.item(Item::Function(Function {
-                name,
+            let function = Function {
+                name: full,
                 result: signature.result.clone(),
                 params: signature.params.clone(),
                 body,
                 span: start.to(span),
                 extent: start.to(self.last_span()),
-            }));
-            return Ok(());
+            };
+            return self.add_function(function, is_external);
         }
-        let first = self.declared(&specifiers, name, ty, span)?;
+        let first = self.declared(&specifiers, &name, ty, span)?;
         let mut all: Vec<_> = first.into_iter().collect();
         if self.eat(",") {
             all.extend(self.declarations(&specifiers)?);
@@ -76,7 +80,7 @@ impl Parser {
             self.expect(";")?;
         }
         for declaration in all {
-            self.item(Item::Variable(declaration));
+            self.add_variable(declaration)?;
         }
         Ok(())
     }

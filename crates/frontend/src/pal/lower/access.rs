@@ -3,7 +3,7 @@
 //! violation, and so is a value outside a declared range.
 
 use palisade_program::{
-    AssertKind, BinOp, Domain, Expr as Value, GlobalId, LocalAtom, LocalExpr, LocalId,
+    AssertKind, BinOp, Domain, Expr as Value, GlobalId, LocalAtom, LocalExpr, LocalId, Order,
     Place as Memory, Span, Step,
 };
 
@@ -88,7 +88,11 @@ impl Code<'_, '_> {
             // The own copy of a variable of a process with copies.
             self.no_index(place)?;
             let index = Some(Value::Atom(LocalAtom::SelfId));
-            return Some(Memory { var, index });
+            return Some(Memory {
+                var,
+                index,
+                order: Order::Plain,
+            });
         }
         match global.len {
             None => {
@@ -97,7 +101,11 @@ impl Code<'_, '_> {
             }
             Some(len) => {
                 let index = Some(self.index(place, len as usize)?);
-                Some(Memory { var, index })
+                Some(Memory {
+                    var,
+                    index,
+                    order: Order::Plain,
+                })
             }
         }
     }

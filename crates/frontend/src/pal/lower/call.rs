@@ -42,6 +42,8 @@ impl Code<'_, '_> {
                     .label("its value is not used")
                     .help("assign the value to a variable"),
             );
+        } else if self.is_ordered_access(&name.text) {
+            self.ordered_statement(name, args, span);
         } else if BUILTINS.contains(&name.text.as_str()) {
             self.call_value(name, args, span);
         } else {
@@ -60,6 +62,9 @@ impl Code<'_, '_> {
     ) {
         let value = match name.text.as_str() {
             "cas" | "xchg" | "fetch_add" => self.atomic_operation(name, args, Some(local), call),
+            text if self.is_ordered_access(text) => {
+                self.ordered_value(name, args, Some(local), call)
+            }
             _ => self.call_value(name, args, call),
         };
         if value != read_local(local) {
@@ -78,6 +83,7 @@ impl Code<'_, '_> {
         }
         match name.text.as_str() {
             "cas" | "xchg" | "fetch_add" => self.atomic_operation(name, args, None, span),
+            text if self.is_ordered_access(text) => self.ordered_value(name, args, None, span),
             "lock" | "unlock" | "put" | "flush" | "flush_local" | "get" | "accumulate"
             | "compare_and_swap" | "fetch_and_op" => {
                 let help = match name.text.as_str() {
@@ -110,13 +116,19 @@ impl Code<'_, '_> {
         span: Span,
     ) -> LocalExpr {
         let arity = if name.text == "cas" { 3 } else { 2 };
-        if !self.has_arity(name, args, arity, span) {
+        let (args, orders) = args.split_at(arity.min(args.len()));
+        let most = if name.text == "cas" { 2 } else { 1 };
+        if orders.len() > most || args.len() < arity {
+            self.wrong_arity(name, args.len() + orders.len(), arity, span);
             return Value::Const(0);
         }
+        let Some(orders) = self.operation_orders(orders) else {
+            return Value::Const(0);
+        };
         match name.text.as_str() {
-            "cas" => self.cas(args, wanted, span),
-            "xchg" => self.read_and_write(AtomicKind::Xchg, args, wanted, span),
-            _ => self.read_and_write(AtomicKind::FetchAdd, args, wanted, span),
+            "cas" => self.cas(args, orders, wanted, span),
+            "xchg" => self.read_and_write(AtomicKind::Xchg, args, orders, wanted, span),
+            _ => self.read_and_write(AtomicKind::FetchAdd, args, orders, wanted, span),
         }
     }
 
@@ -124,10 +136,17 @@ impl Code<'_, '_> {
         if args.len() == arity {
             return true;
         }
+        self.wrong_arity(name, args.len(), arity, span);
+        false
+    }
+
+    pub(super) fn wrong_arity(&mut self, name: &Name, found: usize, arity: usize, span: Span) {
         let usage = match name.text.as_str() {
             "cas" => "write `cas(x, old, new)`".to_owned(),
             "xchg" => "write `xchg(x, value)`".to_owned(),
             "fetch_add" => "write `fetch_add(x, value)`".to_owned(),
+            "load" => "write `load(x, acquire)`".to_owned(),
+            "store" => "write `store(x, value, release)`".to_owned(),
             _ => format!("give {arity} arguments"),
         };
         self.report(
@@ -135,10 +154,9 @@ impl Code<'_, '_> {
                 span,
                 format!("wrong number of arguments for `{}`", name.text),
             )
-            .label(format!("expected {arity}, found {}", args.len()))
+            .label(format!("expected {arity}, found {found}"))
             .help(usage),
         );
-        false
     }
 
     fn call_function(

@@ -11,7 +11,7 @@
 //! | `stmt` | declarations, assignments, and the other plain statements |
 //! | `control`, `loops`, `jump` | branches; loops; labels and jumps |
 //! | `expr`, `access` | expressions; places in memory, index and domain checks |
-//! | `rmw`, `remote`, `call` | atomic operations; put, get, flush; inlined functions |
+//! | `rmw`, `order`, `remote`, `call` | atomic operations; accesses with a memory order; put, get, flush; inlined functions |
 //! | `property` | `never`, `finally`, `predicate` |
 //! | `walk` | questions about the syntax tree |
 
@@ -24,6 +24,7 @@ mod expr;
 mod graph;
 mod jump;
 mod loops;
+mod order;
 mod property;
 mod remote;
 mod rmw;
@@ -34,7 +35,7 @@ pub(super) use walk::for_each_child;
 
 use std::collections::{HashMap, HashSet};
 
-use palisade_program::{Global, GlobalId, Program, Source, Span, Template};
+use palisade_program::{Global, GlobalId, Orders, Program, Source, Span, Template};
 
 use super::ast::{File, Function, Item, Name};
 use super::parser::ParsedFile;
@@ -54,8 +55,13 @@ pub(super) struct Lowered {
 
 /// Lowers the tree of `source`. `first_temporary` is a number such that no name
 /// `$n` with `n` at or above it occurs in the text.
-pub(super) fn lower(source: Source, parsed: &ParsedFile, first_temporary: u32) -> Lowered {
-    let mut context = Context::new(parsed, first_temporary);
+pub(super) fn lower(
+    source: Source,
+    parsed: &ParsedFile,
+    first_temporary: u32,
+    orders: Orders,
+) -> Lowered {
+    let mut context = Context::new(parsed, first_temporary, orders);
     context.declare(&parsed.file);
     let templates = context.templates();
     context.check_uncalled_functions();
@@ -67,6 +73,7 @@ pub(super) fn lower(source: Source, parsed: &ParsedFile, first_temporary: u32) -
         templates: templates.into_iter().map(|t| t.template).collect(),
         properties,
         hints,
+        orders,
         ..Program::default()
     };
     let diagnostics = context.finish();
@@ -93,6 +100,8 @@ pub(super) struct Finished {
 
 /// What the whole file knows.
 pub(super) struct Context<'a> {
+    /// What becomes of memory orders.
+    orders: Orders,
     diagnostics: Vec<Diagnostic>,
     error_count: usize,
     skipped: &'a HashSet<String>,
@@ -115,8 +124,9 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(parsed: &'a ParsedFile, first_temporary: u32) -> Self {
+    fn new(parsed: &'a ParsedFile, first_temporary: u32, orders: Orders) -> Self {
         Self {
+            orders,
             diagnostics: Vec::new(),
             error_count: 0,
             skipped: &parsed.skipped,

@@ -3,7 +3,7 @@
 //! memory of its own process.
 
 use palisade_program::{
-    Change, Count, FlushTarget, LocalExpr, Operand, Place as Memory, Span, Step, TemplateId,
+    Change, Count, FlushTarget, LocalExpr, Operand, Order, Place as Memory, Span, Step, TemplateId,
 };
 
 use super::access::fits;
@@ -220,7 +220,11 @@ impl Code<'_, '_> {
                 return None;
             }
         };
-        Some(Memory { var, index })
+        Some(Memory {
+            var,
+            index,
+            order: Order::Plain,
+        })
     }
 
     /// The process that a remote operation names, and which copy.

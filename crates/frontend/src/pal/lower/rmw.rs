@@ -4,8 +4,8 @@
 //! place are inside.
 
 use palisade_program::{
-    Atomic, AtomicKind, BinOp, Cfg, Expr as Value, LocalAtom, LocalExpr, LocalId, Place as Memory,
-    Span, Step,
+    Atomic, AtomicKind, BinOp, Cfg, Expr as Value, LocalAtom, LocalExpr, LocalId, Order,
+    Place as Memory, Span, Step,
 };
 
 use super::code::Code;
@@ -79,6 +79,7 @@ impl Code<'_, '_> {
             return;
         };
         let old = self.temporary(None);
+        let place = place.ordered(self.kept(Order::Acquire));
         self.atomically(AtomicKind::Lock, span, |code| {
             let src = place.clone();
             code.emit(Step::Load { dst: old, src }, span);
@@ -93,6 +94,7 @@ impl Code<'_, '_> {
         let Some(place) = self.operand_place(place) else {
             return;
         };
+        let place = place.ordered(self.kept(Order::Release));
         self.atomically(AtomicKind::Unlock, span, |code| {
             code.store(place, Value::Const(0), span);
         });
@@ -113,7 +115,7 @@ impl Code<'_, '_> {
     }
 
     /// The place that is the first argument of an atomic operation.
-    fn first_argument(&mut self, args: &[Expr]) -> Option<Memory> {
+    pub(super) fn first_argument(&mut self, args: &[Expr]) -> Option<Memory> {
         if let ExprKind::Place(place) = &args[0].kind {
             return self.operand_place(place);
         }
@@ -127,7 +129,7 @@ impl Code<'_, '_> {
 
     /// A local that receives a result while `uses` are still needed: `wanted`
     /// itself if they do not mention it.
-    fn result_local(&mut self, wanted: Option<LocalId>, uses: &[&LocalExpr]) -> LocalId {
+    pub(super) fn result_local(&mut self, wanted: Option<LocalId>, uses: &[&LocalExpr]) -> LocalId {
         let mentions = |local: LocalId| {
             uses.iter()
                 .any(|e| e.any_atom(|a| *a == LocalAtom::Local(local)))
@@ -139,7 +141,13 @@ impl Code<'_, '_> {
     }
 
     /// `cas(x, old, new)`: 1 and the new value stored if `x` was `old`, else 0.
-    pub(super) fn cas(&mut self, args: &[Expr], wanted: Option<LocalId>, span: Span) -> LocalExpr {
+    pub(super) fn cas(
+        &mut self,
+        args: &[Expr],
+        (order, failing): (Order, Order),
+        wanted: Option<LocalId>,
+        span: Span,
+    ) -> LocalExpr {
         let place = self.first_argument(args);
         let old = self.value(&args[1]);
         let new = self.value(&args[2]);
@@ -150,7 +158,8 @@ impl Code<'_, '_> {
         let result = self.result_local(wanted, &[&old, &new, &index]);
         self.set_range(result, None);
         self.atomically(AtomicKind::Cas, span, |code| {
-            let src = place.clone();
+            let src = place.clone().ordered(failing);
+            let place = place.ordered(order);
             code.emit(Step::Load { dst: result, src }, span);
             let (start, join) = (code.here, code.graph.loc());
             let equal = LocalExpr::binary(BinOp::Eq, read_local(result), old);
@@ -178,6 +187,7 @@ impl Code<'_, '_> {
         &mut self,
         kind: AtomicKind,
         args: &[Expr],
+        (order, _): (Order, Order),
         wanted: Option<LocalId>,
         span: Span,
     ) -> LocalExpr {
@@ -195,6 +205,7 @@ impl Code<'_, '_> {
         } else {
             operand
         };
+        let place = place.ordered(order);
         self.atomically(kind, span, |code| {
             let src = place.clone();
             code.emit(Step::Load { dst: result, src }, span);

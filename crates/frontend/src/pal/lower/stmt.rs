@@ -314,6 +314,11 @@ impl Code<'_, '_> {
             );
             return;
         }
-        self.emit(Step::Fence(kind), span);
+        match kind {
+            FenceKind::Ordered(order) => self.ordered_fence(order, span),
+            FenceKind::Full | FenceKind::StoreStore | FenceKind::Candidate => {
+                self.emit(Step::Fence(kind), span);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Statements.
 
-use palisade_program::{AtomicKind, BinOp, FenceKind, RemoteOp, Span};
+use palisade_program::{AtomicKind, BinOp, FenceKind, Order, RemoteOp, Span};
 
 use super::item::ITEM_WORDS;
 use super::{Parse, Parser};
@@ -229,9 +229,16 @@ impl Parser<'_> {
                 FenceKind::StoreStore
             }
             "" if self.is_sym(")") => FenceKind::Full,
-            _ => {
-                let help = "the fences are `fence`, `fence(ss)` and `fence?`";
-                return Err(self.expected("`ss`", help));
+            word => {
+                let order = Order::named(word).filter(|order| *order != Order::Relaxed);
+                let Some(order) = order else {
+                    let help = "the fences are `fence`, `fence(ss)`, `fence?`, and those of C11: \
+                                `fence(acquire)`, `fence(release)`, `fence(acq_rel)` and \
+                                `fence(seq_cst)`";
+                    return Err(self.expected("`ss` or a memory order", help));
+                };
+                self.advance();
+                FenceKind::Ordered(order)
             }
         };
         self.need_sym(")", "close the fence with `)`")?;

@@ -147,7 +147,7 @@ impl Code<'_> {
         let line = source.position(span.start).line;
         if line != self.origin {
             self.origin = line;
-            let text: String = source.line(line).trim().chars().take(70).collect();
+            let text: String = source.line_at(span.start).trim().chars().take(70).collect();
             let _ = writeln!(self.out, "// line {line}: {text}");
         }
     }
@@ -207,11 +207,17 @@ impl Code<'_> {
                 dst,
                 domain: Some(d),
             } => format!("{} = choose({}..{})", name(*dst), d.lo, d.hi),
-            Step::Load { dst, src } => format!("{} = {}", name(*dst), self.place(src)),
-            Step::Store { dst, value } => format!("{} = {}", self.place(dst), e(value)),
+            Step::Load { dst, src } => {
+                let value = palisade_program::print::load(&self.place(src), src.order);
+                format!("{} = {value}", name(*dst))
+            }
+            Step::Store { dst, value } => {
+                palisade_program::print::store(&self.place(dst), &e(value), dst.order)
+            }
             Step::Fence(FenceKind::Full) => "fence".to_owned(),
             Step::Fence(FenceKind::StoreStore) => "fence(ss)".to_owned(),
             Step::Fence(FenceKind::Candidate) => "fence?".to_owned(),
+            Step::Fence(FenceKind::Ordered(order)) => format!("fence({order})"),
             Step::Assert { cond, .. } => format!("assert({})", e(cond)),
             Step::Put { remote, local } => {
                 let (remote, process) = self.remote(remote);

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    BinOp, Domain, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, Place, Role, Span,
+    BinOp, Domain, Expr, Global, GlobalId, Init, LocalAtom, LocalExpr, Order, Place, Role, Span,
 };
 
 use super::{Complaints, Failed, Group, Lower};
@@ -137,6 +137,7 @@ impl Memory {
             place: Place {
                 var,
                 index: Some(Expr::Const(pid as i64)),
+                order: Order::Plain,
             },
             domain: first.domain,
         };
@@ -331,6 +332,7 @@ fn as_array(targets: &[&Target], group: &Group) -> Option<Target> {
     let place = Place {
         var: first.place.var,
         index: Some(index),
+        order: Order::Plain,
     };
     Some(Target {
         place,

@@ -2,7 +2,7 @@
 //! processes in which they live.
 
 use palisade_program::{
-    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Place as Memory, Span,
+    BinOp, Cfg, CfgBuilder, Count, Expr as Ir, GlobalId, Home, Life, Order, Place as Memory, Span,
     Template, TemplateId,
 };
 
@@ -299,6 +299,7 @@ impl Code<'_, '_> {
         Some(Memory {
             var: *var,
             index: is_array.then_some(index),
+            order: Order::Plain,
         })
     }
 

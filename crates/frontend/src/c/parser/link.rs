@@ -1,0 +1,146 @@
+//! *Linking*: several files as one program. They are parsed one after another into one tree;
+//! each has scopes of its own. Names with internal linkage (`static`) of all but the first
+//! file get the file's name behind them, `count@b` for `static int count` of `b.c`, so that
+//! they are kept apart. A struct that several files define alike is one.
+
+use std::collections::HashMap;
+
+use palisade_program::Span;
+
+use super::{Parse, Parser, Scope, Tag};
+use crate::c::ast::{Declaration, Function, Item, Storage};
+use crate::c::lexer::Token;
+use crate::c::types::{StructId, Type};
+use crate::diagnostic::Diagnostic;
+
+/// What is known of the files before, and of the one at hand.
+#[derive(Default)]
+pub(super) struct Linker {
+    /// The file at hand: its number, and a short name.
+    unit: usize,
+    name: String,
+    /// Its names with internal linkage, and what they are called in the program.
+    renamed: HashMap<String, String>,
+    /// Structs of the files before by their tags,
+    tags: HashMap<String, StructId>,
+    /// and all structs by where they are defined.
+    places: HashMap<Span, StructId>,
+    /// Structs that the file at hand defines itself.
+    first: usize,
+    /// Names with external linkage: the file that defines them, and where.
+    defined: HashMap<String, (usize, Span)>,
+}
+
+impl Parser {
+    /// Begins with a file.
+    pub(super) fn start(&mut self, name: String, tokens: Vec<Token>) {
+        let before = std::mem::replace(&mut self.scopes, vec![Scope::default()]);
+        for (tag, meaning) in before.into_iter().flat_map(|scope| scope.tags) {
+            if let Tag::Struct(id) = meaning {
+                self.linker.tags.entry(tag).or_insert(id);
+            }
+        }
+        if !self.tokens.is_empty() {
+            self.linker.unit += 1;
+        }
+        self.linker.name = name;
+        self.linker.renamed.clear();
+        self.linker.first = self.file.structs.len();
+        self.tokens = tokens;
+        self.at = 0;
+    }
+
+    /// The struct of a file before that a tag of this one means.
+    pub(super) fn earlier(&self, tag: &str, is_union: bool) -> Option<StructId> {
+        let id = *self.linker.tags.get(tag)?;
+        (self.scopes.len() == 1 && self.file.structs[id].is_union == is_union).then_some(id)
+    }
+
+    /// The members of a struct have been read: it may be one of a file before.
+    pub(super) fn defined(&mut self, id: StructId, span: Span) -> StructId {
+        let new = self.file.structs[id].clone();
+        let same = self.linker.places.get(&span).copied();
+        let same = same.filter(|known| *known != id && self.file.structs[*known] == new);
+        self.linker.places.insert(span, same.unwrap_or(id));
+        same.unwrap_or(id)
+    }
+
+    /// Defines the members of a struct; those of a file before must be the same.
+    pub(super) fn set_fields(
+        &mut self,
+        id: StructId,
+        fields: Vec<crate::c::types::Field>,
+        span: Span,
+    ) -> Parse<()> {
+        let old = self.file.structs[id].fields.replace(fields);
+        if id < self.linker.first && old.is_some() && old != self.file.structs[id].fields {
+            let tag = &self.file.structs[id].tag;
+            let message = format!("unsupported: `{tag}` has other members in another file");
+            return Err(Diagnostic::error(span, message).help("give one of them another name"));
+        }
+        Ok(())
+    }
+
+    /// What a name of the top level is called in the program.
+    pub(super) fn linked(&mut self, name: &str, storage: Storage, is_own: bool) -> String {
+        let internal = storage == Storage::Static || self.linker.renamed.contains_key(name);
+        if self.linker.unit == 0 || self.scopes.len() > 1 || !internal || !is_own {
+            return name.to_owned();
+        }
+        let full = format!("{name}@{}", self.linker.name);
+        self.linker.renamed.insert(name.to_owned(), full.clone());
+        full
+    }
+
+    /// What a name that is used is called in the program.
+    pub(super) fn renamed(&self, name: String) -> String {
+        let Some(full) = self.linker.renamed.get(&name) else {
+            return name;
+        };
+        let inner = self.scopes.iter().skip(1);
+        if inner.into_iter().any(|s| s.names.contains_key(&name)) {
+            return name;
+        }
+        full.clone()
+    }
+
+    /// Adds a function; a second one of the same name is wrong, unless it is the same text.
+    pub(super) fn add_function(&mut self, function: Function, is_external: bool) -> Parse<()> {
+        if is_external && self.is_again(&function.name, function.span)? {
+            return Ok(());
+        }
+        self.item(Item::Function(function));
+        Ok(())
+    }
+
+    /// Adds a variable.
+    pub(super) fn add_variable(&mut self, d: Declaration) -> Parse<()> {
+        let is_function = matches!(d.ty.plain(), Type::Function(_));
+        let defines = d.init.is_some() || d.storage == Storage::Automatic;
+        if !is_function && defines && self.is_again(&d.name, d.span)? {
+            return Ok(());
+        }
+        self.item(Item::Variable(d));
+        Ok(())
+    }
+
+    /// Whether a file before has this definition, too.
+    fn is_again(&mut self, name: &str, span: Span) -> Parse<bool> {
+        let unit = self.linker.unit;
+        match self.linker.defined.get(name) {
+            Some((other, place)) if *other != unit => {
+                if *place == span || !self.tokens[self.at.saturating_sub(1)].own {
+                    return Ok(true);
+                }
+                let message = format!("`{name}` is defined in another file, too");
+                Err(Diagnostic::error(span, message)
+                    .help("make one of them `static`, or declare it `extern`"))
+            }
+            Some(_) => Ok(false),
+            None => {
+                self.linker.defined.insert(name.to_owned(), (unit, span));
+                Ok(false)
+            }
+        }
+    }
+}

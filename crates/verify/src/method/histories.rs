@@ -1,0 +1,53 @@
+//! *Histories*: under RC11 the machine searches all runs. Where some thread lags behind without
+//! end, old messages are summarised ([`palisade_machine::Summary`]): that only adds behaviours, so
+//! that a search without violation is a proof, and a violation is one if the exact machine
+//! has it, too.
+
+use palisade_machine::{Options, Summary, explore};
+use palisade_program::{Bound, Unknown, Verdict};
+
+use super::{Record, Session};
+use crate::answer::{Answer, Gap, Proof};
+use crate::portfolio;
+
+impl Session<'_> {
+    pub(super) fn histories(
+        &self,
+        summary: Option<Summary>,
+        states: u64,
+        record: &mut Record,
+    ) -> Answer {
+        let search = Options {
+            summary,
+            buffer: None,
+            threads: self.options.copies(),
+            max_states: Some(states),
+            deadline: self.options.deadline,
+            cancel: self.options.cancel.clone(),
+            shortest: false,
+            ..Options::new(self.options.model)
+        };
+        let found = match explore(self.program, &search) {
+            Ok(found) => found,
+            Err(unsupported) => {
+                return Gap::Unsupported(unsupported.message, unsupported.span).into();
+            }
+        };
+        record.stats.states = found.stats.states as usize;
+        match (found.verdict, found.witness) {
+            (Verdict::Holds, _) => Answer::Proof(Proof::Exhaustive(found.stats.states)),
+            (Verdict::Violated(_), Some(run)) => Answer::Run(run),
+            (Verdict::Unknown(Unknown::Time), _) => Gap::Time.into(),
+            (Verdict::Unknown(Unknown::Memory), _) => Gap::Memory.into(),
+            (Verdict::Unknown(Unknown::Interrupted), _) => Gap::Interrupted.into(),
+            (Verdict::Unknown(Unknown::Bound(bounds)), _) => {
+                let bound = bounds.into_iter().next();
+                Gap::Bound(bound.unwrap_or(Bound::FewStores)).into()
+            }
+            (Verdict::Unknown(_) | Verdict::Violated(_), _) => match found.beside_the_point {
+                Some(violation) => Gap::BesideThePoint(violation).into(),
+                None => portfolio::nothing().into(),
+            },
+        }
+    }
+}
