@@ -10,7 +10,7 @@ use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{CheckArg, ExploreArgs};
+use crate::args::{CheckArg, ExploreArgs, ModelArg};
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
@@ -29,6 +29,9 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     program.deadlock = args.check.contains(&CheckArg::Deadlock);
+    if program.deadlock && args.model == ModelArg::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
     let options = options(args, context);
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
         return Ok(outcome);

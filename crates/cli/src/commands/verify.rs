@@ -17,7 +17,7 @@ use palisade_verify::{
 use serde_json::{Map, Value, json};
 
 use crate::CommandResult;
-use crate::args::{CheckArg, ExtrapolateArg, StrategyArg, SymmetryArg, VerifyArgs};
+use crate::args::{CheckArg, ExtrapolateArg, ModelArg, StrategyArg, SymmetryArg, VerifyArgs};
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
@@ -38,6 +38,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     program.deadlock = args.check.contains(&CheckArg::Deadlock);
+    if program.deadlock && args.model == ModelArg::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
