@@ -6,8 +6,8 @@ mod turns;
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    AssertKind, AtomicKind, Broken, Cell, Edge, EdgeId, Event, LocId, LocalAtom, Model, Origin,
-    Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
+    AssertKind, AtomicKind, Broken, Cell, Edge, EdgeId, Event, LocId, LocalAtom, LocalId, Model,
+    Origin, Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
 };
 
 use crate::action::{Action, ActionKind, BlockStep};
@@ -448,12 +448,17 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     fn locals(&self, t: usize) -> BTreeMap<String, i64> {
         let thread = &self.machine.threads[t];
-        let locals = &self.machine.program.template(self.template(t)).locals;
+        let program = self.machine.program;
+        let template = program.template(self.template(t));
         let slots = &self.state.slots[thread.base as usize..];
-        let users = locals.iter().zip(slots);
+        // What a front end with functions has folded to a constant is written nowhere.
+        let written = template.cfg.written_locals();
+        let folds = !program.names.functions.is_empty();
+        let is_held = |k: usize| !folds || written.binary_search(&LocalId::from(k)).is_ok();
+        let users = template.locals.iter().zip(slots).enumerate();
         users
-            .filter(|(local, _)| local.origin == Origin::User)
-            .map(|(local, &value)| (local.name.clone(), value))
+            .filter(|(k, (local, _))| local.origin == Origin::User && is_held(*k))
+            .map(|(_, (local, &value))| (local.name.clone(), value))
             .collect()
     }
 
@@ -527,9 +532,6 @@ impl<'m, 'p> Recorder<'m, 'p> {
             let pc = self.state.pcs[t];
             if pc == graph.exit {
                 return Standing::Ended;
-            }
-            if !self.trace.steps.iter().any(|s| s.thread == t) {
-                return Standing::AtStart;
             }
             let next = cfg.edges.iter().find(|edge| edge.from.0 == pc);
             next.map_or(Standing::Ended, |edge| Standing::Before(edge.span))

@@ -153,9 +153,10 @@ fn summaries_of_endless_programs_are_sound() {
         };
         let value = rng.between(1, 8);
         let bodies = threads.iter().enumerate().map(|(number, ops)| {
-            let check = match number == t {
-                true => format!("assert(r{i} != {value}); r{i} = 0;\n"),
-                false => String::new(),
+            let check = if number == t {
+                format!("assert(r{i} != {value}); r{i} = 0;\n")
+            } else {
+                String::new()
             };
             format!("while (true) {{\n{}{check}}}\n", body(ops))
         });

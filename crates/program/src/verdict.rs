@@ -333,8 +333,6 @@ pub struct Trace {
 /// Where a thread stands at the end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It has not taken a step.
-    AtStart,
     /// It has ended.
     Ended,
     /// Before what stands here.

@@ -114,7 +114,6 @@ impl View<'_> {
     /// Who stands where at the end, and the values that the violated condition names.
     pub fn ending(&self, trace: &Trace) -> Option<String> {
         let stands = |(name, at): (&String, &Standing)| match at {
-            Standing::AtStart => format!("{name} has not begun"),
             Standing::Ended => format!("{name} has ended"),
             Standing::Before(span) => {
                 let line = self.source.position(span.start).line;

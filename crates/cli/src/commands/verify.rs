@@ -26,12 +26,11 @@ use crate::{context, input, predicates, uninitialised};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
-    let loaded = match &task {
-        Some(task) => task.load(context)?,
-        None => {
-            let predicates = args.predicates.as_deref();
-            predicates::load_for(context, &args.file, predicates, args.model.into())?
-        }
+    let loaded = if let Some(task) = &task {
+        task.load(context)?
+    } else {
+        let predicates = args.predicates.as_deref();
+        predicates::load_for(context, &args.file, predicates, args.model.into())?
     };
     let mut program = match loaded {
         Ok(program) => program,
