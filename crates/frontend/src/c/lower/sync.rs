@@ -17,6 +17,7 @@ use super::expr::unsupported;
 use super::thread::{is, number, number_zero};
 use super::value::Val;
 use crate::c::ast::{Expr, ExprKind};
+use crate::c::types::{Opaque, Type};
 
 /// What `trylock` returns when it fails.
 const EBUSY: i64 = 16;
@@ -145,7 +146,9 @@ impl Code<'_, '_> {
         Ok(number_zero())
     }
 
-    /// As [`Self::operate`], but does nothing and returns `failure` when it is not ready.
+    /// As [`Self::operate`], but does nothing and returns `failure` when it is not ready. This
+    /// is also a wait that may end by time: one that is made happens when it is ready, one that
+    /// ends by time at a moment when it is not.
     fn attempt(
         &mut self,
         at: &Expr,
@@ -155,8 +158,12 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<Val> {
         let place = self.target_of(at)?;
+        let is_mutex = matches!(place.ty().plain(), Type::Opaque(Opaque::Mutex));
         let failed = self.atomically(AtomicKind::Lock, span, |code| {
             let old = code.load(&place, span)?;
+            if is_mutex {
+                code.allow(Use::Lock, &old.e, span);
+            }
             let condition = ready(&old.e);
             let (yes, no) = (code.graph.loc(), code.graph.loc());
             code.branch_on(condition.clone(), yes, no, span);
@@ -271,35 +278,6 @@ impl Code<'_, '_> {
         self.lock_mutex(mutex, span)
     }
 
-    /// A wait that may end by time: either it is made, or it is not ready and `failure`
-    /// is returned.
-    fn timed(
-        &mut self,
-        at: &Expr,
-        failure: i64,
-        ready: impl Fn(&LocalExpr) -> LocalExpr,
-        new: impl FnOnce(&LocalExpr) -> LocalExpr,
-        span: Span,
-    ) -> Lower<Val> {
-        let late = self.luck(span);
-        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
-        self.branch_on(late.clone(), yes, no, span);
-        self.at(no);
-        self.operate(at, AtomicKind::Lock, &ready, new, span)?;
-        self.go(join, span);
-        self.at(yes);
-        let place = self.target_of(at)?;
-        self.atomically(AtomicKind::Lock, span, |code| {
-            let old = code.load(&place, span)?;
-            code.emit(Step::Assume(ready(&old.e).negate()), span);
-            Ok(())
-        })?;
-        self.go(join, span);
-        self.at(join);
-        self.known.clear();
-        Ok(either(late, failure))
-    }
-
     /// A wait for a signal: 0, or `failure` when time is up.
     fn timed_wait(&mut self, mutex: &Expr, failure: i64, span: Span) -> Lower<Val> {
         self.wait(mutex, span)?;
@@ -345,10 +323,10 @@ impl Code<'_, '_> {
             }
             ("mtx_trylock", [at]) => self.try_mutex(at, span)?,
             ("pthread_mutex_timedlock", [at, _]) => {
-                self.timed(at, ETIMEDOUT, free, |_| Ir::Const(1), span)?
+                self.attempt(at, ETIMEDOUT, free, |_| Ir::Const(1), span)?
             }
             ("mtx_timedlock", [at, _]) => {
-                self.timed(at, THRD_TIMEDOUT, free, |_| Ir::Const(1), span)?
+                self.attempt(at, THRD_TIMEDOUT, free, |_| Ir::Const(1), span)?
             }
             ("pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock", [at]) => {
                 self.unlock_mutex(at, span)?
@@ -387,7 +365,7 @@ impl Code<'_, '_> {
                 self.attempt(at, EBUSY, |e| at_least(e, 0), |e| plus(e, 1), span)?
             }
             ("pthread_rwlock_timedrdlock", [at, _]) => {
-                self.timed(at, ETIMEDOUT, |e| at_least(e, 0), |e| plus(e, 1), span)?
+                self.attempt(at, ETIMEDOUT, |e| at_least(e, 0), |e| plus(e, 1), span)?
             }
             ("pthread_rwlock_wrlock", [at]) => {
                 self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(-1), span)?
@@ -396,7 +374,7 @@ impl Code<'_, '_> {
                 self.attempt(at, EBUSY, free, |_| Ir::Const(-1), span)?
             }
             ("pthread_rwlock_timedwrlock", [at, _]) => {
-                self.timed(at, ETIMEDOUT, free, |_| Ir::Const(-1), span)?
+                self.attempt(at, ETIMEDOUT, free, |_| Ir::Const(-1), span)?
             }
             ("pthread_rwlock_unlock", [at]) => {
                 let new = |e: &LocalExpr| {
@@ -435,7 +413,7 @@ impl Code<'_, '_> {
                 self.attempt(at, -1, |e| at_least(e, 1), |e| plus(e, -1), span)?
             }
             ("sem_timedwait", [at, _]) => {
-                self.timed(at, -1, |e| at_least(e, 1), |e| plus(e, -1), span)?
+                self.attempt(at, -1, |e| at_least(e, 1), |e| plus(e, -1), span)?
             }
             ("sem_post", [at]) => {
                 self.operate(at, AtomicKind::Unlock, always, |e| plus(e, 1), span)?

@@ -235,6 +235,9 @@ impl Parser {
             return Ok(None);
         }
         self.attributes.is_packed = false;
+        if specifiers.storage == Storage::Extern || matches!(ty.plain(), Type::Function(_)) {
+            self.check_inner(name, span)?;
+        }
         self.bind(name, Meaning::Variable(ty.clone()));
         let is_own = self.tokens[self.at.saturating_sub(1)].own;
         let full = self.linked(name, specifiers.storage, is_own);
@@ -258,6 +261,9 @@ impl Parser {
         }
         if let Some(init) = &init {
             ty = completed(ty, init);
+        }
+        if specifiers.storage != Storage::Static {
+            self.check_type(&full, &ty, span)?;
         }
         self.bind(name, Meaning::Variable(ty.clone()));
         self.bind(&full, Meaning::Variable(ty.clone()));

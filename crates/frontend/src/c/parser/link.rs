@@ -1,9 +1,10 @@
 //! *Linking*: several files as one program. They are parsed one after another into one tree;
-//! each has scopes of its own. Names with internal linkage (`static`) of all but the first
-//! file get the file's name behind them, `count@b` for `static int count` of `b.c`, so that
-//! they are kept apart. A struct that several files define alike is one.
+//! each has scopes of its own. Names with internal linkage (`static`) get the file's name
+//! behind them, `count@b` for `static int count` of `b.c`, so that they are kept apart. A
+//! struct that several files define alike is one. What has external linkage must have one
+//! type in all files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use palisade_program::Span;
 
@@ -16,9 +17,13 @@ use crate::diagnostic::Diagnostic;
 /// What is known of the files before, and of the one at hand.
 #[derive(Default)]
 pub(super) struct Linker {
-    /// The file at hand: its number, and a short name.
+    /// Whether there are several files.
+    pub(super) several: bool,
+    /// The file at hand: its number, and a short name that no other has.
     unit: usize,
     name: String,
+    /// The short names so far.
+    files: HashSet<String>,
     /// Its names with internal linkage, and what they are called in the program.
     renamed: HashMap<String, String>,
     /// Structs of the files before by their tags,
@@ -27,8 +32,30 @@ pub(super) struct Linker {
     places: HashMap<Span, StructId>,
     /// Structs that the file at hand defines itself.
     first: usize,
-    /// Names with external linkage: the file that defines them, and where.
+    /// Names with external linkage: the file that defines them, and where,
     defined: HashMap<String, (usize, Span)>,
+    /// and the file that first declares them, with their type there.
+    types: HashMap<String, (usize, Type)>,
+}
+
+/// Whether two declarations of one name agree: an array may leave out its length, a function
+/// its parameters.
+fn agree(a: &Type, b: &Type) -> bool {
+    if a.is_atomic() != b.is_atomic() {
+        return false;
+    }
+    match (a.plain(), b.plain()) {
+        (Type::Array(a, m), Type::Array(b, n)) => {
+            agree(a, b) && (m == n || m.is_none() || n.is_none())
+        }
+        (Type::Function(f), Type::Function(g)) => {
+            let mut pairs = f.params.iter().zip(&g.params);
+            let some = !f.params.is_empty() && !g.params.is_empty();
+            let alike = f.params.len() == g.params.len() && pairs.all(|(p, q)| agree(&p.1, &q.1));
+            agree(&f.result, &g.result) && (alike || !some)
+        }
+        (a, b) => a == b,
+    }
 }
 
 impl Parser {
@@ -43,7 +70,11 @@ impl Parser {
         if !self.tokens.is_empty() {
             self.linker.unit += 1;
         }
-        self.linker.name = name;
+        self.linker.name = if self.linker.files.insert(name.clone()) {
+            name
+        } else {
+            format!("{name}.{}", self.linker.unit)
+        };
         self.linker.renamed.clear();
         self.linker.first = self.file.structs.len();
         self.tokens = tokens;
@@ -84,12 +115,45 @@ impl Parser {
     /// What a name of the top level is called in the program.
     pub(super) fn linked(&mut self, name: &str, storage: Storage, is_own: bool) -> String {
         let internal = storage == Storage::Static || self.linker.renamed.contains_key(name);
-        if self.linker.unit == 0 || self.scopes.len() > 1 || !internal || !is_own {
+        if !self.linker.several || self.scopes.len() > 1 || !internal || !is_own {
             return name.to_owned();
         }
         let full = format!("{name}@{}", self.linker.name);
         self.linker.renamed.insert(name.to_owned(), full.clone());
         full
+    }
+
+    /// Refuses a declaration in a block that means a variable or function of the top level,
+    /// where the name means something else around it.
+    pub(super) fn check_inner(&self, name: &str, span: Span) -> Parse<()> {
+        let mut around = self.scopes.iter().skip(1);
+        let shadowed = around.any(|scope| scope.names.contains_key(name));
+        if self.scopes.len() > 1 && (shadowed || self.linker.renamed.contains_key(name)) {
+            let message = format!("unsupported: a declaration of `{name}` in a block");
+            return Err(Diagnostic::error(span, message).help("declare it at the top level"));
+        }
+        Ok(())
+    }
+
+    /// What has external linkage has one type in all files.
+    pub(super) fn check_type(&mut self, name: &str, ty: &Type, span: Span) -> Parse<()> {
+        if !self.linker.several || self.scopes.len() > 1 || name.contains('@') {
+            return Ok(());
+        }
+        let unit = self.linker.unit;
+        match self.linker.types.get(name) {
+            Some((other, known)) if *other != unit && !agree(known, ty) => {
+                let message = format!("`{name}` has another type in another file");
+                Err(Diagnostic::error(span, message).help("declare it alike in all files"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.linker
+                    .types
+                    .insert(name.to_owned(), (unit, ty.clone()));
+                Ok(())
+            }
+        }
     }
 
     /// What a name that is used is called in the program.

@@ -85,6 +85,7 @@ pub(super) fn parse(
         linker: link::Linker::default(),
         errors: Vec::new(),
     };
+    parser.linker.several = units.len() > 1;
     for (name, tokens) in units {
         parser.start(name, tokens);
         while !parser.is_end() && parser.errors.len() < MAX_ERRORS {

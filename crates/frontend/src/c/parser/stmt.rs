@@ -47,6 +47,9 @@ impl Parser {
             let is_own = self.peek().own;
             let full = self.linked(&name, specifiers.storage, is_own);
             let is_external = specifiers.storage != Storage::Static && full == name;
+            if is_external {
+                self.check_type(&full, &ty, span)?;
+            }
             self.bind(&name, Meaning::Variable(ty.clone()));
             self.bind(&full, Meaning::Variable(ty.clone()));
             let signature = signature.clone();
