@@ -95,6 +95,25 @@ pub struct Certificate {
     pub entries: Vec<Entry>,
 }
 
+impl Certificate {
+    /// One that says nothing yet about a program of this fingerprint.
+    pub const fn empty(fingerprint: Fingerprint, kind: Kind, model: Model, threads: u32) -> Self {
+        Self {
+            fingerprint,
+            kind,
+            model,
+            threads,
+            direct: Vec::new(),
+            forgotten: Vec::new(),
+            undisturbed: Vec::new(),
+            beyond: None,
+            explicit: Vec::new(),
+            atoms: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+}
+
 /// What holds at one control.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {

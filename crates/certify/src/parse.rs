@@ -64,19 +64,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
         program,
         names: StateNames::of(program, &instances),
         atom_names: FxHashMap::default(),
-        certificate: Certificate {
-            fingerprint,
-            kind,
-            model,
-            threads,
-            direct: Vec::new(),
-            forgotten: Vec::new(),
-            undisturbed: Vec::new(),
-            beyond: None,
-            explicit: Vec::new(),
-            atoms: Vec::new(),
-            entries: Vec::new(),
-        },
+        certificate: Certificate::empty(fingerprint, kind, model, threads),
         thread_count: instances.len(),
     };
     loop {
@@ -160,7 +148,7 @@ fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {
         "pso" => Model::Pso,
         "rma" => Model::Rma,
         "rc11" => Model::Rc11,
-        _ => return Err(line.error_before("expected `sc`, `tso`, `pso` or `rma`")),
+        _ => return Err(line.error_before("expected `sc`, `tso`, `pso`, `rma` or `rc11`")),
     };
     line.end()?;
     Ok(model)

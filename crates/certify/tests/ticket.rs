@@ -145,19 +145,8 @@ impl Proof {
 }
 
 fn proof(program: &Program, model: Model) -> Certificate {
-    let certificate = Certificate {
-        fingerprint: Fingerprint::of(program, model, 0),
-        kind: Kind::Inductive,
-        model,
-        threads: 0,
-        direct: Vec::new(),
-        forgotten: Vec::new(),
-        undisturbed: Vec::new(),
-        beyond: None,
-        explicit: Vec::new(),
-        atoms: Vec::new(),
-        entries: Vec::new(),
-    };
+    let fingerprint = Fingerprint::of(program, model, 0);
+    let certificate = Certificate::empty(fingerprint, Kind::Inductive, model, 0);
     let mut proof = Proof { certificate };
     let pending: &[Option<u32>] = match model {
         Model::Sc | Model::Rma | Model::Rc11 => &[None],

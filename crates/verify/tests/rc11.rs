@@ -22,23 +22,13 @@ fn read(text: &str) -> Program {
 }
 
 fn accepted(program: &Program, (messages, carried, events): (u32, bool, u32)) -> bool {
-    let certificate = Certificate {
-        fingerprint: Fingerprint::of(program, Model::Rc11, 2),
-        kind: Kind::Histories(Summary {
-            messages,
-            carried,
-            events,
-        }),
-        model: Model::Rc11,
-        threads: 2,
-        direct: Vec::new(),
-        forgotten: Vec::new(),
-        undisturbed: Vec::new(),
-        beyond: None,
-        explicit: Vec::new(),
-        atoms: Vec::new(),
-        entries: Vec::new(),
-    };
+    let kind = Kind::Histories(Summary {
+        messages,
+        carried,
+        events,
+    });
+    let fingerprint = Fingerprint::of(program, Model::Rc11, 2);
+    let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, 2);
     match check(program, &certificate, &palisade_certify::Options::default()) {
         Ok(_) => true,
         Err(refusal) => {

@@ -18,18 +18,10 @@ fn program(text: &str) -> Program {
 
 /// A certificate that claims nothing else.
 fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificate {
+    let fingerprint = Fingerprint::of(program, model, 2);
     Certificate {
-        fingerprint: Fingerprint::of(program, model, 2),
-        kind: Kind::Stops,
-        model,
-        threads: 2,
         direct,
-        forgotten: Vec::new(),
-        undisturbed: Vec::new(),
-        beyond: None,
-        explicit: Vec::new(),
-        atoms: Vec::new(),
-        entries: Vec::new(),
+        ..Certificate::empty(fingerprint, Kind::Stops, model, 2)
     }
 }
 

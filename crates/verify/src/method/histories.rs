@@ -60,25 +60,16 @@ impl Session<'_> {
             },
         }
     }
+
     /// The certificate says what is kept; its check finds the states by itself.
     fn histories_certificate(&self, summary: Summary) -> Certificate {
         let (model, threads) = (self.options.model, self.options.copies());
-        Certificate {
-            fingerprint: Fingerprint::of(self.program, model, threads),
-            kind: Kind::Histories(palisade_certify::Summary {
-                messages: summary.messages,
-                carried: summary.carried,
-                events: summary.events,
-            }),
-            model,
-            threads,
-            direct: Vec::new(),
-            forgotten: Vec::new(),
-            undisturbed: Vec::new(),
-            beyond: None,
-            explicit: Vec::new(),
-            atoms: Vec::new(),
-            entries: Vec::new(),
-        }
+        let kept = palisade_certify::Summary {
+            messages: summary.messages,
+            carried: summary.carried,
+            events: summary.events,
+        };
+        let fingerprint = Fingerprint::of(self.program, model, threads);
+        Certificate::empty(fingerprint, Kind::Histories(kept), model, threads)
     }
 }
