@@ -71,17 +71,17 @@ struct State {
 
 /// What the reference found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Some property or assertion is violated.
-    pub(crate) violated: bool,
+    pub violated: bool,
     /// Length of a shortest run to a violation.
-    pub(crate) length: Option<usize>,
+    pub length: Option<usize>,
     /// Some state is a deadlock.
-    pub(crate) deadlock: bool,
+    pub deadlock: bool,
     /// Memory and locals of all final states.
-    pub(crate) finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
+    pub finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
     /// Number of states; `None` if there are more than the limit.
-    pub(crate) states: Option<usize>,
+    pub states: Option<usize>,
 }
 
 struct Reference<'p> {
@@ -91,7 +91,7 @@ struct Reference<'p> {
 }
 
 /// Explores everything, up to `limit` states, also beyond violations.
-pub(crate) fn explore(program: &Program, model: Model, limit: usize) -> Answer {
+pub fn explore(program: &Program, model: Model, limit: usize) -> Answer {
     let reference = Reference {
         program,
         model,
