@@ -84,6 +84,13 @@ pub struct Answer {
     pub states: Option<usize>,
 }
 
+impl Answer {
+    fn violated_after(&mut self, length: usize) {
+        self.violated = true;
+        self.length = Some(self.length.map_or(length, |l| l.min(length)));
+    }
+}
+
 struct Reference<'p> {
     program: &'p Program,
     model: Model,
@@ -111,15 +118,12 @@ impl Reference<'_> {
             let mut next_level = Vec::new();
             for state in level {
                 if self.is_broken(&state) {
-                    answer.violated = true;
-                    answer.length = answer.length.or(Some(depth));
+                    answer.violated_after(depth);
                 }
                 let (next, failing) = self.successors(&state);
                 if failing {
-                    answer.violated = true;
-                    // The step that fails counts; a state that is broken at the
-                    // next level has the same length.
-                    answer.length = answer.length.or(Some(depth + 1));
+                    // The step that fails counts.
+                    answer.violated_after(depth + 1);
                 }
                 if next.is_empty() && !failing {
                     if self.all_ended(&state) {
