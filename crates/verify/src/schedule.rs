@@ -399,7 +399,8 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
     };
     match row.when {
         When::Always => true,
-        When::AllStatesSeen => progress.record.all_states_seen,
+        When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
+        When::StatesUnseen => progress.record.all_states_seen.is_none(),
         // What buffers bound they bound whatever is explicit; the number of states is
         // another matter.
         When::LessExplicit => match last {

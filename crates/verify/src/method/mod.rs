@@ -49,8 +49,8 @@ pub(crate) struct Record {
     pub(crate) notes: Vec<String>,
     /// The predicates of the last attempt, as text.
     pub(crate) predicates: Vec<String>,
-    /// Whether the machine has seen all states.
-    pub(crate) all_states_seen: bool,
+    /// The size of buffers with which the machine has seen all states.
+    pub(crate) all_states_seen: Option<u32>,
     /// A deadlock that the machine has seen and that does not count.
     pub(crate) deadlock: Option<Box<Violation>>,
 }
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
             }
             Falsified::BesideThePoint(violation) => Gap::BesideThePoint(violation).into(),
             Falsified::All(_, deadlock) => {
-                record.all_states_seen = true;
+                record.all_states_seen = Some(room.0);
                 self.saw_deadlock(deadlock, record);
                 portfolio::nothing().into()
             }
