@@ -2,10 +2,15 @@
 //! location, whatever the others do. Each entry says more (where the others are, which
 //! values go together); this is its projection to one thread's location, so it is implied
 //! by the invariant and need not be inductive by itself.
+//!
+//! A certificate may leave out states in which a thread is in the middle of something that
+//! nobody interferes with ([`Certificate::undisturbed`]): nothing is said of variables that
+//! are written there. States in which a thread waits for ever at a condition over its own
+//! variables are left out as well ([`can_wait_alone`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_program::{LocId, Program, TemplateId};
+use palisade_program::{Cell, Edge, GlobalId, LocId, Program, Step, TemplateId};
 
 use crate::certificate::Certificate;
 use crate::names::StateNames;
@@ -52,6 +57,7 @@ pub fn by_place(program: &Program, certificate: &Certificate) -> Vec<Known> {
     let program = &*subject(program, certificate.kind);
     let instances = program.instances(certificate.threads);
     let names = StateNames::of(program, &instances);
+    let written = written_inside(program, certificate);
     let mut seen: BTreeMap<(TemplateId, LocId), Seen> = BTreeMap::new();
     for entry in &certificate.entries {
         let mut cubes = entry
@@ -67,6 +73,10 @@ pub fn by_place(program: &Program, certificate: &Certificate) -> Vec<Known> {
             };
             let values = certificate.explicit.iter().zip(&entry.control.values);
             let own = values.filter_map(|(variable, value)| {
+                let is_hidden = |cell: &Cell| written.contains(&program.variable_of(*cell).0);
+                if matches!(variable, StateVar::Cell(cell) if is_hidden(cell)) {
+                    return None;
+                }
                 Some((
                     placed(*variable, thread)?,
                     value.map(|v| BTreeSet::from([v])),
@@ -103,7 +113,8 @@ pub fn by_place(program: &Program, certificate: &Certificate) -> Vec<Known> {
                 values: values?,
             })
         });
-        let atoms = seen.literals.iter().filter_map(|(atom, holds)| {
+        let literals = seen.literals.iter().filter(|_| written.is_empty());
+        let atoms = literals.filter_map(|(atom, holds)| {
             let atom = certificate.atoms.get(*atom as usize)?;
             let atom = if *holds { atom.clone() } else { atom.negated() };
             Some(Fact::Atom(atom.display(&names).to_string()))
@@ -142,4 +153,44 @@ fn name(program: &Program, template: TemplateId, variable: StateVar) -> Option<S
         StateVar::Low { .. } | StateVar::Number { .. } => None,
         StateVar::Carried { .. } | StateVar::Element { .. } => None,
     }
+}
+
+/// Variables that are written where a certificate has no states.
+fn written_inside(program: &Program, certificate: &Certificate) -> BTreeSet<GlobalId> {
+    let mut all = BTreeSet::new();
+    for (template, loc) in &certificate.undisturbed {
+        let edges = &program.template(*template).cfg.edges;
+        for edge in edges.iter().filter(|edge| edge.from == *loc) {
+            note_stores(&edge.step, &mut all);
+        }
+    }
+    all
+}
+
+fn note_stores(step: &Step, all: &mut BTreeSet<GlobalId>) {
+    match step {
+        Step::Store { dst, .. } => {
+            all.insert(dst.var);
+        }
+        Step::Atomic(block) => {
+            for edge in &block.body.edges {
+                note_stores(&edge.step, all);
+            }
+        }
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
+        Step::Load { .. } | Step::Fence(_) | Step::Assert { .. } => {}
+        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {}
+    }
+}
+
+/// Whether a thread can wait for ever where it touches only its own variables.
+pub fn can_wait_alone(program: &Program) -> bool {
+    program.templates.iter().any(|template| {
+        let cfg = &template.cfg;
+        let alone = |edge: &Edge| {
+            let others = cfg.edges.iter().filter(|other| other.from == edge.from);
+            matches!(edge.step, Step::Assume(_)) && others.count() == 1
+        };
+        cfg.edges.iter().any(alone)
+    })
 }

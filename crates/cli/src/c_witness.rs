@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use palisade_certify::places::{Fact, by_place};
+use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_certify::{Certificate, StateVar};
 use palisade_frontend::c::DataModel;
 use palisade_program::{
-    AssertKind, Broken, Cell, Model, Program, Span, Step, UNINITIALISED, Verdict, Violation,
+    AssertKind, Broken, Cell, Model, Program, Span, UNINITIALISED, Verdict, Violation,
 };
 use palisade_report::witness::{self, Invariant, Subject};
 
@@ -45,7 +45,7 @@ impl Asked<'_> {
         let (property, violation) = match verdict {
             Verdict::Unknown(_) => return no("there is no verdict"),
             Verdict::Holds => (Some(self.asked_property()), None),
-            Verdict::Violated(violation) => (self.violated_property(violation), Some(violation)),
+            Verdict::Violated(violation) => (violated_property(violation), Some(violation)),
         };
         let Some(property) = property else {
             return no("the violated property has no name in the format");
@@ -66,15 +66,12 @@ impl Asked<'_> {
             },
             time: seconds.map_or(0, |time| time.as_secs()),
         };
-        let text = match violation {
-            Some(violation) => {
-                let (trace, at) = (&violation.trace, violation.span);
-                witness::violation(&subject, source, &program.names, trace, at)
-            }
-            None => {
-                let invariants = self.invariants(proof);
-                witness::correctness(&subject, source, &program.names, &invariants)
-            }
+        let text = if let Some(violation) = violation {
+            let (trace, at) = (&violation.trace, violation.span);
+            witness::violation(&subject, source, &program.names, trace, at)
+        } else {
+            let invariants = self.invariants(proof);
+            witness::correctness(&subject, source, &program.names, &invariants)
         };
         let path = self.path.display();
         fs::write(self.path, text).with_context(|| format!("cannot write {path}"))?;
@@ -93,32 +90,14 @@ impl Asked<'_> {
         }
     }
 
-    fn violated_property(&self, violation: &Violation) -> Option<String> {
-        match &violation.broken {
-            Broken::Deadlock => None,
-            Broken::DataRace | Broken::Property(_) => Some("G ! data-race".to_owned()),
-            Broken::Assert(kind) => match kind {
-                AssertKind::User => Some(call_of("__assert_fail")),
-                AssertKind::ErrorCall(function) => Some(call_of(function)),
-                AssertKind::SignedOverflow => Some("G ! overflow".to_owned()),
-                AssertKind::Index | AssertKind::Domain | AssertKind::Language(_) => None,
-                AssertKind::LockMisuse(_) | AssertKind::Uninitialised { .. } => None,
-                AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,
-                AssertKind::BufferOverflow | AssertKind::Summary(_) => None,
-                AssertKind::ListedValue => None,
-            },
-        }
-    }
-
     /// What the proof shows of the values of global variables, at every loop; without loops,
     /// or if nothing can be said, that is true at the beginning of `main`.
     fn invariants(&self, proof: Option<(&Program, &Certificate)>) -> Vec<Invariant> {
         let source = &self.program.source;
         let known = proof.map(|(program, certificate)| values(program, certificate));
         let facts: Vec<String> = known.into_iter().flatten().collect();
-        let (_, first) = match source.files().next() {
-            Some(file) => file,
-            None => return Vec::new(),
+        let Some((_, first)) = source.files().next() else {
+            return Vec::new();
         };
         let places = loops(&source.text()[first.clone()]).into_iter();
         let places = places.map(|at| at + first.start);
@@ -160,6 +139,24 @@ impl Asked<'_> {
     }
 }
 
+/// What is violated, in the words of SV-COMP.
+fn violated_property(violation: &Violation) -> Option<String> {
+    match &violation.broken {
+        Broken::Deadlock => None,
+        Broken::DataRace | Broken::Property(_) => Some("G ! data-race".to_owned()),
+        Broken::Assert(kind) => match kind {
+            AssertKind::User => Some(call_of("__assert_fail")),
+            AssertKind::ErrorCall(function) => Some(call_of(function)),
+            AssertKind::SignedOverflow => Some("G ! overflow".to_owned()),
+            AssertKind::Index | AssertKind::Domain | AssertKind::Language(_) => None,
+            AssertKind::LockMisuse(_) | AssertKind::Uninitialised { .. } => None,
+            AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,
+            AssertKind::BufferOverflow | AssertKind::Summary(_) => None,
+            AssertKind::ListedValue => None,
+        },
+    }
+}
+
 fn call_of(function: &str) -> String {
     format!("G ! call({function}())")
 }
@@ -170,7 +167,7 @@ fn call_of(function: &str) -> String {
 /// memory only. A thread that is can always go on without changing shared memory, unless it
 /// waits for ever there: such programs get no facts.
 fn values(program: &Program, certificate: &Certificate) -> Vec<String> {
-    if program.templates.iter().any(|t| waits_alone(&t.cfg)) {
+    if can_wait_alone(program) {
         return Vec::new();
     }
     let mut all: BTreeMap<Cell, Option<BTreeSet<i64>>> = BTreeMap::new();
@@ -214,15 +211,6 @@ fn values(program: &Program, certificate: &Certificate) -> Vec<String> {
         })
     });
     facts.collect()
-}
-
-/// Whether a thread can wait where it touches only its own variables.
-fn waits_alone(cfg: &palisade_program::Cfg) -> bool {
-    let alone = |edge: &palisade_program::Edge| {
-        let others = cfg.edges.iter().filter(|other| other.from == edge.from);
-        matches!(edge.step, Step::Assume(_)) && others.count() == 1
-    };
-    cfg.edges.iter().any(alone)
 }
 
 /// A cell as C writes it, if it is an integer that is declared outside of functions.

@@ -150,16 +150,18 @@ fn errors_names_and_verdicts() {
         place["range"]["start"],
         json!({ "line": 3, "character": 17 })
     );
+    let other = json!({ "uri": "untitled:1", "languageId": "pal", "version": 1,
+        "text": "shared   x ;\nthread t { x=1; }\n" });
+    client.tell("textDocument/didOpen", &json!({ "textDocument": other }));
+    client.diagnostics();
     let edits = client.ask(
         "textDocument/formatting",
-        &json!({ "textDocument": { "uri": uri }, "options": {} }),
+        &json!({ "textDocument": { "uri": "untitled:1" }, "options": {} }),
     );
-    assert!(
-        edits[0]["newText"]
-            .as_str()
-            .expect("text")
-            .contains("    x = 1;\n"),
-        "{edits}"
+    assert_eq!(edits[0]["newText"], "shared x;\nthread t { x = 1; }\n");
+    assert_eq!(
+        edits[0]["range"]["end"],
+        json!({ "line": 2, "character": 0 })
     );
     // Under the models that the file speaks of, one after the other.
     client.tell(

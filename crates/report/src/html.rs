@@ -32,7 +32,7 @@ pub struct Page {
     /// The same in short: what holds when a thread is at a place.
     pub places: Vec<Place>,
     /// What else is to be known about them.
-    pub places_note: Option<&'static str>,
+    pub places_note: String,
     /// What threads did one after the other.
     pub timeline: Option<Timeline>,
     /// Further text: a time line.

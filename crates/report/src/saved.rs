@@ -125,7 +125,10 @@ fn read_action(value: &Value) -> Option<Action> {
     let kind = match value["kind"].as_str()? {
         "step" => ActionKind::Step {
             edge: edge()?,
-            choice: optional(&value["choice"])?,
+            choice: match &value["choice"] {
+                Value::Null => None,
+                chosen => Some(chosen.as_i64()?),
+            },
         },
         "block" => ActionKind::Block {
             edge: edge()?,
@@ -163,18 +166,14 @@ fn read_action(value: &Value) -> Option<Action> {
     })
 }
 
-/// A value that may be absent; `None` if it is there and no number.
-fn optional(value: &Value) -> Option<Option<i64>> {
-    match value {
-        Value::Null => Some(None),
-        value => value.as_i64().map(Some),
-    }
-}
-
 fn read_path(value: &Value) -> Option<Vec<BlockStep>> {
     let step = |step: &Value| {
         let edge = EdgeId::from(number(&step[0])?);
-        Some((edge, optional(&step[1])?))
+        let choice = match &step[1] {
+            Value::Null => None,
+            chosen => Some(chosen.as_i64()?),
+        };
+        Some((edge, choice))
     };
     value.as_array()?.iter().map(step).collect()
 }

@@ -14,7 +14,7 @@
 
 use std::fmt::Write;
 
-use palisade_program::{Names, Source, Span, Trace};
+use palisade_program::{Action, Names, Source, Span, Trace};
 use sha2::{Digest, Sha256};
 
 /// What a witness is about.
@@ -72,7 +72,7 @@ pub fn violation(
         }
     };
     for step in trace.steps.iter().filter(|step| !step.by_memory) {
-        let choice = step.action.as_ref().and_then(|action| action.choice());
+        let choice = step.action.as_ref().and_then(Action::choice);
         if let Some(value) = choice.filter(|_| is_input(source.slice(step.span))) {
             let returned = format!("\\result == {value}");
             let constraint = Some((returned, "acsl_expression"));

@@ -31,15 +31,20 @@ pub(super) fn run_all(args: &ExploreArgs, context: &Context) -> CommandResult {
         anyhow::bail!("--witness is for one program under one model");
     }
     let whole = args.finals || args.stats;
-    several::run(&pairs, whole, context, |file, model, context| {
-        let mut args = args.clone();
-        file.clone_into(&mut args.file);
-        args.model = Models::one(model);
-        if !c_task::is_c(file) {
-            args.c.preprocessor.more.clear();
-        }
-        run(&args, context)
-    })
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.c.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
 }
 
 /// Reads what is asked about. What is wrong with it has been printed when this returns an

@@ -41,15 +41,20 @@ pub(super) fn run_all(args: &FenceArgs, context: &Context) -> CommandResult {
         anyhow::bail!("--write is for one model");
     }
     let whole = args.diff;
-    several::run(&pairs, whole, context, |file, model, context| {
-        let mut args = args.clone();
-        file.clone_into(&mut args.file);
-        args.model = Models::one(model);
-        if !c_task::is_c(file) {
-            args.preprocessor.more.clear();
-        }
-        run(&args, context)
-    })
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
 }
 
 /// Reads the program with its places for fences. What is wrong with it has been printed

@@ -316,7 +316,7 @@ fn page(program: &Program, result: &Checked, witness: Option<&Witness>) -> Page 
             events: events.collect(),
         }
     });
-    let failed = result.proof.iter().flat_map(|proof| {
+    let failed = result.proof.iter().filter_map(|proof| {
         let messages = proof.analysis.fixpoint.messages.first();
         messages.map(|message| {
             let picture = draw::svg(&proof.analysis.model.vocabulary, &message.structure);

@@ -4,6 +4,7 @@
 //! formatting is that of `palisade fmt`.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -322,16 +323,9 @@ fn path_of(uri: &str) -> Option<PathBuf> {
     while let Some(&byte) = encoded.get(at) {
         let code = encoded.get(at + 1..at + 3).filter(|_| byte == b'%');
         let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                at += 3;
-            }
-            None => {
-                bytes.push(byte);
-                at += 1;
-            }
-        }
+        let decoded = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(decoded.unwrap_or(byte));
+        at += if decoded.is_some() { 3 } else { 1 };
     }
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
@@ -344,7 +338,8 @@ fn uri_of(path: &Path) -> String {
         if plain(byte) {
             uri.push(char::from(byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            // Writing to a string does not fail.
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

@@ -165,7 +165,7 @@ fn subject(
     let mut model = model;
     let program = match arguments.command {
         Command::Verify(mut args) => {
-            args.file = file.to_owned();
+            file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.c.preprocessor.more);
             let options = verify::options(&args, context);
@@ -173,13 +173,13 @@ fn subject(
             subject.map(|subject| subject.program)
         }
         Command::Explore(mut args) => {
-            args.file = file.to_owned();
+            file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.c.preprocessor.more);
             explore::subject(&args, context)?.map(|(_, program)| program)
         }
         Command::Fence(mut args) => {
-            args.file = file.to_owned();
+            file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.preprocessor.more);
             // A violation of `fence` is one that no fence repairs: it is under SC.

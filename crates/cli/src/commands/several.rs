@@ -43,7 +43,7 @@ pub(super) fn run(
     whole: bool,
     context: &Context,
     one: impl Fn(&Path, Model, &Context) -> CommandResult,
-) -> CommandResult {
+) -> Outcome {
     let width = |pair: &Pair| pair.0.display().to_string().chars().count();
     let width = pairs.iter().map(width).max().unwrap_or_default();
     let mut text = String::new();
@@ -69,10 +69,8 @@ pub(super) fn run(
         });
         all = inner.collected();
         let printed = all.get(before).map_or("", |(text, _)| text.as_str());
-        let first = match printed.lines().next() {
-            Some(line) => line,
-            None => "error: see the messages",
-        };
+        let first = printed.lines().next();
+        let first = first.unwrap_or("error: see the messages");
         let name = file.display().to_string();
         let mut lines = format!("{name:width$}  {:4}  {first}\n", model.to_string());
         if whole {
@@ -89,7 +87,7 @@ pub(super) fn run(
     let hint = hint(context.command, pairs, &outcomes, whole);
     text.push_str(&hint);
     context.print(if context.streams() { &hint } else { &text }, &document);
-    Ok(worst(&outcomes))
+    worst(&outcomes)
 }
 
 /// How to see a violation.

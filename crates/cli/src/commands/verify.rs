@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::Context as _;
 use palisade_certify::Certificate;
-use palisade_certify::places::{Fact, by_place};
+use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
 use palisade_program::{Count, Model, Program, Verdict};
@@ -45,15 +45,20 @@ pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
         anyhow::bail!("--witness is for one program under one model");
     }
     let whole = args.explain || args.stats;
-    several::run(&pairs, whole, context, |file, model, context| {
-        let mut args = args.clone();
-        file.clone_into(&mut args.file);
-        args.model = Models::one(model);
-        if !c_task::is_c(file) {
-            args.c.preprocessor.more.clear();
-        }
-        run(&args, context)
-    })
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.c.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
 }
 
 /// What is asked about.
@@ -526,8 +531,14 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         let text = palisade_certify::print(program, certificate);
         page.invariant = text.lines().map(str::to_owned).collect();
         page.places = places(&report.subject(program), certificate);
-        page.places_note = (!certificate.direct.is_empty())
-            .then_some("Stores that need no buffer count as done at once.");
+        let direct = "Stores that need no buffer count as done at once.";
+        let waiting = "States in which a thread waits for ever at a condition over its own \
+            variables are left out.";
+        let notes = [
+            (!certificate.direct.is_empty()).then_some(direct),
+            can_wait_alone(program).then_some(waiting),
+        ];
+        page.places_note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
     }
     document.page = Some(Box::new(page));
     document.stats = Some(Stats {

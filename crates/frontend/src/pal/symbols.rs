@@ -246,19 +246,16 @@ pub fn definition(source: &Source, offset: u32) -> Option<Symbol> {
         rest[from..].to_owned()
     });
     let named = |symbol: &&Symbol| symbol.name == word;
-    let found = match &owner {
-        Some(owner) => all
-            .iter()
-            .filter(named)
-            .find(|s| s.owner.as_ref() == Some(owner)),
-        None => {
-            let in_scope = |symbol: &&Symbol| {
-                let scope = symbol.scope;
-                scope.is_some_and(|of| of.start <= span.start && span.end <= of.end)
-            };
-            let near = all.iter().filter(named).rfind(in_scope);
-            near.or_else(|| all.iter().filter(named).find(|s| s.scope.is_none()))
-        }
+    let found = if let Some(owner) = &owner {
+        let mut all = all.iter().filter(named);
+        all.find(|symbol| symbol.owner.as_ref() == Some(owner))
+    } else {
+        let in_scope = |symbol: &&Symbol| {
+            let scope = symbol.scope;
+            scope.is_some_and(|of| of.start <= span.start && span.end <= of.end)
+        };
+        let near = all.iter().filter(named).rfind(in_scope);
+        near.or_else(|| all.iter().filter(named).find(|s| s.scope.is_none()))
     };
     found.cloned()
 }
@@ -387,7 +384,7 @@ mod tests {
         assert_eq!(defined("x[self]", 0).0, "x[N] = 0");
         assert_eq!(defined("N] {", 0).1, SymbolKind::Constant);
         assert_eq!(defined("r > 0", 0).2, owned("a"));
-        assert_eq!(defined("r;", 5).2, owned("b"));
+        assert_eq!(defined("r;", 4).2, owned("b"));
         assert_eq!(defined("v + v", 0).2, owned("twice"));
         assert_eq!(defined("twice(r)", 0).1, SymbolKind::Function);
         assert_eq!(
