@@ -29,8 +29,10 @@
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
+//! | `action` | the steps of a run, by name |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
+mod action;
 mod asked;
 pub mod cfg;
 mod deadlock;
@@ -55,6 +57,7 @@ mod uninitialised;
 mod verdict;
 mod wrap;
 
+pub use action::{Action, ActionKind, BlockStep};
 pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,

@@ -223,6 +223,7 @@ impl Schedule<'_> {
             attempts,
             deadlock: record.deadlock,
             notes: record.notes,
+            stuck: record.stuck,
             predicates: record.predicates,
             stats: record.stats,
             ..Decided::at_once(portfolio::nothing()).report

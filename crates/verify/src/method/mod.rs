@@ -30,7 +30,7 @@ use std::sync::Arc;
 use palisade_abstraction::space::Space;
 use palisade_program::{Instance, Program, Violation};
 
-use crate::answer::{Answer, Gap, Proof, Stats, Weak};
+use crate::answer::{Answer, Gap, Proof, Stats, StuckStep, Weak};
 use crate::knowledge::Knowledge;
 use crate::portfolio::{self, Explicit, Method, Search};
 use crate::question::{Options, Promote};
@@ -47,6 +47,8 @@ pub(crate) struct Record {
     pub(crate) stats: Stats,
     /// Remarks of the last attempt.
     pub(crate) notes: Vec<String>,
+    /// The abstract run at which the last search was stuck.
+    pub(crate) stuck: Vec<StuckStep>,
     /// The predicates of the last attempt, as text.
     pub(crate) predicates: Vec<String>,
     /// The size of buffers with which the machine has seen all states.
