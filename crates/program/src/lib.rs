@@ -25,6 +25,7 @@
 //! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | `order` | memory orders of C11 |
+//! | `memory_error` | what may not be done with memory |
 //! | [`named`] | `self` as a local variable |
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
@@ -39,6 +40,7 @@ pub mod gap;
 pub mod heap;
 mod ids;
 pub mod liveness;
+mod memory_error;
 pub mod named;
 mod names;
 mod order;
@@ -66,6 +68,7 @@ pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,
 };
+pub use memory_error::MemoryError;
 pub use names::Names;
 pub use order::{Order, Orders};
 pub use program::{

@@ -193,6 +193,8 @@ pub struct Program {
     pub asked: Asked,
     /// Whether a deadlock is a violation.
     pub deadlock: bool,
+    /// Whether it is a violation that a thread spins for ever ([`crate::Stuck`]).
+    pub progress: bool,
     /// What a verdict takes for granted.
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.

@@ -83,6 +83,8 @@ pub enum Broken {
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
     Deadlock,
+    /// A thread spins for ever and nobody can change that (only when asked for).
+    Progress,
     /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
     /// before the other (RC11).
     DataRace,
@@ -94,6 +96,7 @@ impl Broken {
         match self {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
+            Self::Progress => "progress",
             Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",
@@ -103,6 +106,8 @@ impl Broken {
                 AssertKind::ErrorCall(_) => "error-call",
                 AssertKind::Language(_) => "language",
                 AssertKind::LockMisuse(_) => "lock-misuse",
+                AssertKind::ThreadMisuse(_) => "thread-misuse",
+                AssertKind::Memory(error) => error.name(),
                 AssertKind::Uninitialised { .. } => "uninitialised",
                 AssertKind::Specification(_) => "specification",
                 AssertKind::Unsupported(_) => "unsupported",

@@ -9,8 +9,9 @@ use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
+use super::verify::ask;
 use crate::CommandResult;
-use crate::args::{CheckArg, ExploreArgs, ModelArg};
+use crate::args::ExploreArgs;
 use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::input;
@@ -28,10 +29,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
-    program.deadlock = args.check.contains(&CheckArg::Deadlock);
-    if program.deadlock && args.model == ModelArg::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
+    ask(&mut program, &args.check, args.model)?;
     let options = options(args, context);
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
         return Ok(outcome);
@@ -39,7 +37,7 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
-        options: Some(options_value(&options, program.deadlock)),
+        options: Some(options_value(&options, &program)),
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
@@ -89,21 +87,17 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
 
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
-    let asks = |what: CheckArg| args.check.contains(&what);
     if !c_task::is_c(&args.file) {
         if let Some(second) = args.c.preprocessor.more.first() {
             anyhow::bail!("{}: several files are for C programs", second.display());
         }
-        if asks(CheckArg::Overflow) || asks(CheckArg::Races) {
-            anyhow::bail!("--check overflow and races are for C programs");
+        if args.check.iter().any(|c| c.is_of_c()) {
+            anyhow::bail!("--check overflow, leak and races are for C programs");
         }
         return Ok(None);
     }
     let task = Task::new(&args.file, &args.c)?;
-    let (overflow, races) = (asks(CheckArg::Overflow), asks(CheckArg::Races));
-    Ok(Some(
-        task.checking(overflow, races).under(args.model.into()),
-    ))
+    Ok(Some(task.checking(&args.check).under(args.model.into())))
 }
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {
@@ -126,7 +120,7 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
 }
 
 /// The limits that the result depends on, for the document.
-fn options_value(options: &Options, deadlock: bool) -> Value {
+fn options_value(options: &Options, program: &Program) -> Value {
     let domain = |d: Domain| json!([d.lo, d.hi]);
     json!({
         "buffer": options.buffer,
@@ -134,7 +128,8 @@ fn options_value(options: &Options, deadlock: bool) -> Value {
         "any": domain(options.any),
         "copies": options.threads,
         "max_states": options.max_states,
-        "check_deadlock": deadlock,
+        "check_deadlock": program.deadlock,
+        "check_progress": program.progress,
         "partial_order": options.partial_order,
         "symmetry": options.symmetry,
     })

@@ -36,10 +36,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
-    program.deadlock = args.check.contains(&CheckArg::Deadlock);
-    if program.deadlock && args.model == ModelArg::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
+    ask(&mut program, &args.check, args.model)?;
     let options = options(args, context);
     let declared = program;
     let program = match asked_for(args, &options, &declared) {
@@ -136,8 +133,8 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         if let Some(second) = args.c.preprocessor.more.first() {
             anyhow::bail!("{}: several files are for C programs", second.display());
         }
-        if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
-            anyhow::bail!("--check overflow and races are for C programs");
+        if args.check.iter().any(|c| c.is_of_c()) {
+            anyhow::bail!("--check overflow, leak and races are for C programs");
         }
         return Ok(None);
     }
@@ -145,11 +142,24 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         anyhow::bail!("predicates can only be added to .pal programs");
     }
     let task = Task::new(&args.file, &args.c)?;
-    let overflow = args.check.contains(&CheckArg::Overflow);
-    let races = args.check.contains(&CheckArg::Races);
-    Ok(Some(
-        task.checking(overflow, races).under(args.model.into()),
-    ))
+    Ok(Some(task.checking(&args.check).under(args.model.into())))
+}
+
+/// What `--check` asks of every program.
+pub(super) fn ask(
+    program: &mut Program,
+    checks: &[CheckArg],
+    model: ModelArg,
+) -> anyhow::Result<()> {
+    program.deadlock = checks.contains(&CheckArg::Deadlock);
+    program.progress = checks.contains(&CheckArg::Progress);
+    if program.deadlock && model == ModelArg::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
+    if program.progress && matches!(model, ModelArg::Rc11 | ModelArg::Rma) {
+        anyhow::bail!("--check progress: unsupported under RC11 and RMA; use sc, tso or pso");
+    }
+    Ok(())
 }
 
 fn options(args: &VerifyArgs, context: &Context) -> Options {
@@ -233,6 +243,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
         "check_deadlock": args.check.contains(&CheckArg::Deadlock),
+        "check_progress": args.check.contains(&CheckArg::Progress),
     })
 }
 

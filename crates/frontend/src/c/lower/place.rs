@@ -12,7 +12,8 @@
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, MemoryError, Span, Step,
+    UNINITIALISED,
 };
 
 use super::cases::{Case, cases_of_variable, is, push_cases, times, within};
@@ -323,11 +324,11 @@ impl Code<'_, '_> {
             return;
         }
         let null = is(address, 0);
-        self.demand(null.negate(), "null pointer dereference", span);
+        self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
         // No object is there: the pointer was not initialised, or made from a number.
         let wild = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(FIRST_ADDRESS));
         let some = wild.negate().or(any.clone());
-        self.demand(some, "a pointer to no object is followed", span);
+        self.oblige(some, AssertKind::Memory(MemoryError::Wild), span);
         self.require(any, OTHER_TYPE, span);
     }
 
@@ -408,6 +409,7 @@ impl Code<'_, '_> {
         if let Type::Other(what) = ty {
             return Err(super::layout::unsupported_type(what, span));
         }
+        self.check_live(place, span);
         let cases = self.cases(place, span)?;
         if let [case] = cases.as_slice() {
             let value = self.load_cell(case, want, span);
@@ -502,6 +504,7 @@ impl Code<'_, '_> {
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
         self.check_escape(place, &value, span)?;
+        self.check_live(place, span);
         let cases = self.cases(place, span)?;
         if let [case] = cases.as_slice() {
             let value = self.convert(value, &case.ty, span)?;
