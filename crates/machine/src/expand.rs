@@ -188,7 +188,7 @@ impl Machine<'_> {
     }
 
     /// The thread's own steps.
-    fn expand_thread(
+    pub(crate) fn expand_thread(
         &self,
         state: &State,
         t: usize,

@@ -84,7 +84,9 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         Keep::Live
     };
     let mut machine = Machine::new(program, options, keep)?;
-    if options.partial_order {
+    // What a thread can do alone is asked of all states.
+    let partial_order = options.partial_order && !program.progress;
+    if partial_order {
         mark_safe(&mut machine);
         machine.delays = Delays::of(&machine);
     }
@@ -96,7 +98,7 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         machine: &machine,
         options,
         canonical: canonical.as_ref(),
-        partial_order: options.partial_order,
+        partial_order,
         last_level: None,
     };
     let mut found = task.run();
@@ -211,7 +213,7 @@ impl Evidence<'_, '_> {
     fn violation(&self, run: &Run) -> Option<Violation> {
         self.replayed(run, |recorder| {
             let violation = recorder.violation();
-            violation.or_else(|| recorder.asked_deadlock())
+            violation.or_else(|| recorder.no_progress())
         })
     }
 
@@ -220,7 +222,11 @@ impl Evidence<'_, '_> {
     }
 
     /// Replays a run on a machine that keeps all locals, and looks at its end.
-    fn replayed<T>(&self, run: &Run, look: impl Fn(&Recorder<'_, '_>) -> Option<T>) -> Option<T> {
+    fn replayed<T>(
+        &self,
+        run: &Run,
+        look: impl Fn(&mut Recorder<'_, '_>) -> Option<T>,
+    ) -> Option<T> {
         let mut options = self.task.options.clone();
         options.buffer = None;
         options.saturate = None;
@@ -229,7 +235,7 @@ impl Evidence<'_, '_> {
         for action in &run.actions {
             recorder.act(action).ok()?;
         }
-        look(&recorder)
+        look(&mut recorder)
     }
 
     /// The chosen initial values of a search's `start`, by name.

@@ -329,6 +329,9 @@ pub struct Trace {
     pub initial: BTreeMap<String, i64>,
     /// The steps.
     pub steps: Vec<TraceStep>,
+    /// The first of the steps that are repeated for ever, if the run is a lasso: those from
+    /// there on are one round.
+    pub repeats: Option<usize>,
     /// Where each thread stands at the end.
     pub standing: Vec<Standing>,
     /// The variables of the violated condition with their values.

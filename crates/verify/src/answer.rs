@@ -98,6 +98,8 @@ pub enum Weak {
     Joins,
     /// Views of a few threads cannot show that all of them are never blocked.
     Deadlocks,
+    /// The proof does not show that no thread spins for ever.
+    Progress,
     /// The solver gave up.
     Solver(String),
     /// An integer of the proof left its range.
@@ -132,6 +134,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Progress => f.write_str(
+                "that no thread spins for ever is not shown: it is where all states can be listed",
             ),
             Self::Deadlocks => f.write_str(
                 "that any number of threads never deadlocks is not shown; fix their number",

@@ -51,11 +51,13 @@ impl Code<'_, '_> {
     /// Whether waits are registered, and this thread has a number for it.
     fn registers_waits(&mut self, span: Span) -> bool {
         let asked = self.cx.options.lost_signals;
-        if asked && self.is_any {
-            let what = "whether waits of any number of threads on a condition variable end";
+        // An earlier pass has counted the threads.
+        let numbered = !self.is_any && self.thread < self.cx.waiting_threads();
+        if asked && !numbered {
+            let what = "whether waits of so many threads on a condition variable end";
             self.require(Ir::FALSE, what, span);
         }
-        asked && !self.is_any
+        asked && numbered
     }
 
     /// `pthread_cond_wait`.

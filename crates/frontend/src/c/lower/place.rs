@@ -21,7 +21,7 @@ pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
 use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
 use super::value::Val;
-use crate::c::types::Type;
+use crate::c::types::{Opaque, Type};
 use crate::diagnostic::Diagnostic;
 
 /// A place.
@@ -498,7 +498,8 @@ impl Code<'_, '_> {
 
     /// Whether a variable is a number that never changes.
     fn reads_constant(&self, case: &Case, var: GlobalId) -> bool {
-        case.ty.is_scalar() && self.cx.constant(var).is_some()
+        let is_condition = matches!(case.ty.plain(), Type::Opaque(Opaque::Cond));
+        (case.ty.is_scalar() || is_condition) && self.cx.constant(var).is_some()
     }
 
     /// Writes a scalar, without fences.

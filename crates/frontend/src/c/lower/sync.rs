@@ -111,9 +111,9 @@ impl Code<'_, '_> {
                 let old = code.load(&place, span)?;
                 code.allow(used, &place, &old.e, span)?;
             }
+            more(code)?;
             let value = Val::constant(0, &place.ty().clone());
-            code.store(&place, value, span)?;
-            more(code)
+            code.store(&place, value, span)
         })?;
         self.hold(&place, Hold::Not, span)?;
         Ok(number_zero())
