@@ -294,6 +294,7 @@ impl Task {
         match (&self.property, &violation.broken) {
             (_, Broken::Deadlock) => "no-deadlock",
             (_, Broken::Progress) => "no-endless-spinning",
+            (_, Broken::Unreachable(_)) => "reachable",
             (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
             (_, Broken::Assert(AssertKind::ThreadMisuse(_))) => "no-thread-misuse",
             (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",

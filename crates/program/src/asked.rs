@@ -62,7 +62,7 @@ impl Asked {
                 Self::ErrorCalls | Self::SignedOverflow | Self::Memory | Self::Leaks,
                 Broken::Property(_) | Broken::DataRace,
             ) => false,
-            (_, Broken::Deadlock | Broken::Progress) => true,
+            (_, Broken::Deadlock | Broken::Progress | Broken::Unreachable(_)) => true,
         }
     }
 }
@@ -119,6 +119,7 @@ impl Program {
             | Broken::Property(_)
             | Broken::Deadlock
             | Broken::Progress
+            | Broken::Unreachable(_)
             | Broken::DataRace => Unknown::GaveUp(format!(
                 "another error comes first: {} at line {}",
                 violation.message,

@@ -30,6 +30,7 @@
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
+//! | `vacuity` | what no run gets to |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
 mod asked;
@@ -54,6 +55,7 @@ mod source;
 pub mod symmetry;
 pub mod unbuffered;
 mod uninitialised;
+mod vacuity;
 mod verdict;
 mod wrap;
 
@@ -79,6 +81,7 @@ pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, Threa
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use uninitialised::{Chosen, UNINITIALISED};
+pub use vacuity::Vacuous;
 pub use verdict::{
     Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
     Violation, listed,

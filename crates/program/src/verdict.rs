@@ -85,6 +85,9 @@ pub enum Broken {
     Deadlock,
     /// A thread spins for ever and nobody can change that (only when asked for).
     Progress,
+    /// No run reaches what the `reach` with this index in
+    /// [`Program::reaches`](crate::Program::reaches) says. There is no run to show.
+    Unreachable(usize),
     /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
     /// before the other (RC11).
     DataRace,
@@ -97,6 +100,7 @@ impl Broken {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
             Self::Progress => "progress",
+            Self::Unreachable(_) => "unreachable",
             Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",

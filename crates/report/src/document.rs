@@ -2,7 +2,7 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
-use palisade_program::{Event, Source, Trace, TraceStep, Verdict};
+use palisade_program::{Broken, Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -47,6 +47,8 @@ pub struct Document {
     pub attempts: Option<Vec<Value>>,
     /// The run that violates.
     pub trace: Option<Value>,
+    /// A run to each `reach` of the program: its `condition` and its `trace`.
+    pub reached: Option<Vec<Value>>,
     /// The predicates that `verify` used.
     pub predicates: Option<Vec<String>>,
     /// Results of litmus tests.
@@ -143,9 +145,15 @@ impl Document {
         self.reason = verdict::reason(verdict);
         self.bound = verdict::bound(verdict);
         if let Verdict::Violated(violation) = verdict {
-            self.replayed = Some(true);
             self.property = Some(json!({ "kind": violation.broken.kind() }));
-            self.trace = Some(trace_value(&violation.trace, source));
+            // What no run reaches has none to show.
+            if !matches!(violation.broken, Broken::Unreachable(_)) {
+                self.replayed = Some(true);
+                self.trace = Some(trace_value(&violation.trace, source));
+            }
+            if let (Some(first), Some(property)) = (violation.trace.repeats, &mut self.property) {
+                property["repeats_from_step"] = json!(first);
+            }
         }
         self
     }
@@ -164,7 +172,7 @@ impl Document {
 
 /// The `trace` of a document: one object per step, with all of memory and all
 /// non-empty buffers after it.
-pub(crate) fn trace_value(trace: &Trace, source: &Source) -> Value {
+pub fn trace_value(trace: &Trace, source: &Source) -> Value {
     let steps = trace.steps.iter();
     steps.map(|step| step_value(trace, step, source)).collect()
 }

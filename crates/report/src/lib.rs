@@ -38,6 +38,6 @@ pub mod usage;
 pub mod verdict;
 mod wrap;
 
-pub use document::{Complaint, Document, Stats};
+pub use document::{Complaint, Document, Stats, trace_value};
 pub use style::{Ink, Style};
 pub use verdict::Outcome;

@@ -12,7 +12,7 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Vacuous, Verdict, Violation};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -343,6 +343,10 @@ pub struct Report {
     pub notes: Vec<String>,
     /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
     pub deadlock: Option<Box<Violation>>,
+    /// What no run gets to, where nothing is violated.
+    pub vacuity: Vacuity,
+    /// A run for each `reach` of the program that was reached.
+    pub reached: Vec<Violation>,
     /// Counters.
     pub stats: Stats,
     /// What was tried, in order.
@@ -350,6 +354,15 @@ pub struct Report {
     /// Variables that are read before anything was written to them. Run and certificate
     /// are of the program in which they start with any value ([`Report::subject`]).
     pub chosen: Chosen,
+}
+
+/// What a search of the machine has not reached.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Vacuity {
+    /// What, and where it stands.
+    pub unreached: Vec<(Span, Vacuous)>,
+    /// How many states were searched, if there are more.
+    pub states: Option<u64>,
 }
 
 impl Report {
@@ -363,6 +376,8 @@ impl Report {
             predicates: Vec::new(),
             notes: Vec::new(),
             deadlock: None,
+            vacuity: Vacuity::default(),
+            reached: Vec::new(),
             stats: Stats::default(),
             attempts: Vec::new(),
             chosen: Chosen::new(),

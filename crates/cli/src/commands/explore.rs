@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
-use palisade_program::{Domain, Model, Program, Unknown, Verdict, Violation};
+use palisade_program::{Broken, Domain, Model, Program, Unknown, Verdict, Violation};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::input;
 use crate::progress::Progress;
 use crate::shown::{self, shown_trace, trace_of};
-use crate::uninitialised;
+use crate::{uninitialised, vacuity};
 
 pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -68,6 +68,10 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
         document.notes.push(caveat.to_owned());
     }
     document.warnings = uninitialised::warn(context, &program, &chosen);
+    if result.verdict == Verdict::Holds {
+        let warnings = vacuity::warn(context, &program, &result.vacuous, None);
+        document.warnings.extend(warnings);
+    }
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
         notes.extend(task.race_notes(context));
@@ -145,7 +149,9 @@ fn text(
     finals: Option<&Finals>,
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
-    if let Verdict::Violated(violation) = &result.verdict {
+    if let Verdict::Violated(violation) = &result.verdict
+        && !matches!(violation.broken, Broken::Unreachable(_))
+    {
         text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
     if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
@@ -154,6 +160,12 @@ fn text(
             let _ = writeln!(text, "  help: {remedy}");
         }
     }
+    text.push_str(&vacuity::reached(
+        context,
+        program,
+        &result.reached,
+        args.trace,
+    ));
     if let Some(deadlock) = unasked_deadlock(result) {
         let _ = writeln!(text, "note: {}", shown::deadlock(program, deadlock));
         text.push_str(&shown_trace(context, program, &deadlock.trace, args.trace));
@@ -300,6 +312,7 @@ fn document(
     };
     let page = Page::of_program(program, trace_of(&result.verdict));
     document.page = Some(Box::new(page));
+    document.reached = shown::reached(program, &result.reached);
     if let Some(deadlock) = unasked_deadlock(result) {
         document.notes.push(shown::deadlock(program, deadlock));
     }

@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Count, Program, Unknown, Verdict};
+use palisade_program::{Bound, Broken, Count, Program, Unknown, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
@@ -22,7 +22,7 @@ use crate::c_task::{self, Task};
 use crate::context::Context;
 use crate::progress::{self, Progress};
 use crate::shown::{self, counted, shown_trace, trace_of};
-use crate::{context, input, predicates, uninitialised};
+use crate::{context, input, predicates, uninitialised, vacuity};
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     let task = task(args)?;
@@ -85,7 +85,16 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         text.push_str(&uninitialised::comment(&report.chosen));
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let warnings = uninitialised::warn(context, &program, &report.chosen);
+    let mut warnings = uninitialised::warn(context, &program, &report.chosen);
+    if report.verdict == Verdict::Holds {
+        let found = &report.vacuity;
+        warnings.extend(vacuity::warn(
+            context,
+            &program,
+            &found.unreached,
+            found.states,
+        ));
+    }
     let mut text = text(args, context, &program, &options, &report);
     if let Some(task) = &task {
         text.push_str(&task.verdict_line(&report.verdict));
@@ -281,6 +290,12 @@ fn text(
             text.push_str(" (certified)\n");
         }
         Verdict::Holds => {}
+        Verdict::Violated(violation) if matches!(violation.broken, Broken::Unreachable(_)) => {
+            if report.certified {
+                text.truncate(text.trim_end().len());
+                text.push_str(" (certified)\n");
+            }
+        }
         Verdict::Violated(violation) => {
             text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
@@ -292,6 +307,12 @@ fn text(
             push_predicates(&mut text, report);
         }
     }
+    text.push_str(&vacuity::reached(
+        context,
+        program,
+        &report.reached,
+        args.trace,
+    ));
     let reason = verdict::reason(&report.verdict).unwrap_or_default();
     for note in report.notes.iter().filter(|note| !reason.contains(*note)) {
         let _ = writeln!(text, "note: {note}");
@@ -467,6 +488,7 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         document.certified = Some(report.certified);
     }
     document.notes.clone_from(&report.notes);
+    document.reached = shown::reached(program, &report.reached);
     document.predicates = Some(report.predicates.clone());
     let attempts = report.attempts.iter().map(|attempt| {
         json!({
