@@ -82,6 +82,9 @@ pub enum Assumption {
     LoadsInOrder,
     /// Functions without a body return any value and do nothing else.
     UndefinedFunctions,
+    /// Nobody waits or spins any more when `main` has returned, though it does not wait for
+    /// all threads.
+    MainEnds,
 }
 
 impl fmt::Display for Assumption {
@@ -95,6 +98,10 @@ impl fmt::Display for Assumption {
             }
             Self::Allocation => "assumes that allocation succeeds",
             Self::FreedUnused => "assumes that allocation succeeds; use after free is not checked",
+            Self::MainEnds => {
+                "`main` does not join all threads: when it returns the program is over, also for \
+                 threads that wait or spin"
+            }
             Self::UndefinedFunctions => {
                 "assumes that functions without a body return any value and do nothing else"
             }

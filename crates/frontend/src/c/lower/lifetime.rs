@@ -59,7 +59,7 @@ impl super::Context<'_> {
 
     /// The status of a new allocation.
     pub(super) fn status(&mut self, name: &str, span: Span) -> GlobalId {
-        let status = self.global(format!("{name}.status"), None, span);
+        let status = self.global(format!("{name}.freed"), None, span);
         if self.options.check_leaks {
             self.globals[status.index()].init = vec![Init::Value(NEVER)];
         }

@@ -697,7 +697,10 @@ impl<'a> Context<'a> {
         let undefined = self
             .calls_undefined
             .then_some(Assumption::UndefinedFunctions);
-        let all = [order, math, allocation, loads, undefined];
+        let not_joined = self.joiners.len() + 1 < self.plans.len();
+        let returns = self.options.lost_signals && !self.main_exits && self.mpi.is_none();
+        let ends = (returns && not_joined).then_some(Assumption::MainEnds);
+        let all = [order, math, allocation, loads, undefined, ends];
         all.into_iter().flatten().collect()
     }
 
