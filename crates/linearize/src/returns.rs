@@ -26,13 +26,17 @@ pub(crate) fn never(program: &Program, options: &Options) -> Result<Option<Strin
         threads: options.threads.min(THREADS),
         calls: options.calls.min(CALLS),
         max_states: STATES,
+        // With reductions a call that waits at once does not begin.
+        reduce: false,
         ..options.clone()
     };
     let machine = Machine::new(program, &options, Mode::Any);
     let Some(graph) = Graph::of(&machine)? else {
         return Ok(None);
     };
-    Ok(graph.stuck().map(|state| described(program, &machine, state)))
+    Ok(graph
+        .stuck()
+        .map(|state| described(program, &machine, state)))
 }
 
 /// All states, with the states before each.
@@ -108,7 +112,10 @@ fn described(program: &Program, machine: &Machine<'_>, state: &State) -> String 
     let pending = state.threads.iter().flatten().map(|frame| {
         let method = &program.methods[frame.method];
         let code = machine.code(frame.method);
-        let edge = code.leaving(frame.at).first().map(|e| &method.body.edges[*e]);
+        let edge = code
+            .leaving(frame.at)
+            .first()
+            .map(|e| &method.body.edges[*e]);
         let line = edge.map(|edge| program.source.position(edge.span.start).line);
         match line {
             Some(line) => format!("`{}` (line {line})", method.name),

@@ -532,6 +532,9 @@ fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<
     }
     let encodings = encodings(program, options)?;
     let all = state_by_state(program, base, &encodings, usize::MAX, options);
+    if !options.falsify {
+        return Ok(vec![all]);
+    }
     Ok(vec![
         falsification(base, BUFFER, QUICK, None),
         all,
