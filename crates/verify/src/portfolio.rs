@@ -133,6 +133,11 @@ pub(crate) const NEAR: i64 = 5;
 /// Most values of a declared range that are listed.
 pub(crate) const FEW_VALUES: i64 = 32;
 
+// ---- progress ----
+
+/// States among which a run into endless spinning is looked for where no proof was found.
+const SPINNING: u64 = 2_000_000;
+
 // ---- deadlocks ----
 
 /// Steps on paths through one atomic block at most, and values of one choice in it.
@@ -469,6 +474,9 @@ pub(crate) fn rows(
         return histories(program, base, options);
     }
     let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
+    if program.progress {
+        return progress(program, base, options);
+    }
     if any {
         return parameterised(program, base, options);
     }
@@ -529,6 +537,26 @@ pub(crate) fn rows(
         rows.extend(saturated(base));
     }
     Ok(rows)
+}
+
+/// The rows where nobody may spin for ever: runs are looked for among more and more states, and
+/// a proof lists them all.
+fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
+    if program.has_unbounded_threads() && options.threads.is_none() {
+        return Err(unsupported(
+            "progress of any number of threads (--copies N looks at N copies)",
+        ));
+    }
+    let encodings = encodings(program, options)?;
+    let all = state_by_state(program, base, &encodings, usize::MAX, options);
+    if !options.falsify {
+        return Ok(vec![all]);
+    }
+    Ok(vec![
+        falsification(base, BUFFER, QUICK, None),
+        all,
+        falsification(base, BUFFER, SPINNING, None),
+    ])
 }
 
 /// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.

@@ -178,6 +178,7 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
+        self.check_live(place, span);
         self.atomically(AtomicKind::FetchAdd, span, |code| {
             let old = code.in_block(order, |code| code.load(place, span))?;
             let old = code.saved_register(place, old, span);
@@ -517,6 +518,7 @@ impl Code<'_, '_> {
         let ty = place.ty().clone();
         let old = self.convert(old, &ty, span)?;
         let new = self.convert(new, &ty, span)?;
+        self.check_live(place, span);
         let was = self.atomically(AtomicKind::Cas, span, |code| {
             let was = code.in_block(failing, |code| code.load(place, span))?;
             let was = code.saved_register(place, was, span);

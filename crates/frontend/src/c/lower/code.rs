@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use palisade_program::{
-    AtomicKind, Domain, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Order, Origin, Role,
-    Span, Step,
+    AtomicKind, Domain, GlobalId, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Order, Origin,
+    Role, Span, Step,
 };
 
 use super::Context;
@@ -114,6 +114,10 @@ pub(super) struct Code<'c, 'a> {
     pub(super) untracked: std::collections::HashSet<LocalId>,
     /// Where the thread ends, and the local with its result.
     pub(super) thread_exit: Target,
+    /// The registers that say which locks this thread holds.
+    pub(super) held_locks: BTreeMap<(GlobalId, u32), LocalId>,
+    /// Blocks of the library around the step at hand.
+    pub(super) block_depth: usize,
     pub(super) exit_value: Option<LocalId>,
     /// A local that may receive the next value that is read from memory.
     pub(super) want: Option<LocalId>,
@@ -156,6 +160,8 @@ impl<'c, 'a> Code<'c, 'a> {
             untracked: std::collections::HashSet::new(),
             thread_exit,
             exit_value: None,
+            block_depth: 0,
+            held_locks: BTreeMap::new(),
             want: None,
             order: None,
             is_locked: false,
@@ -204,7 +210,9 @@ impl<'c, 'a> Code<'c, 'a> {
     ) -> Lower<T> {
         self.emit_op(Op::Begin(kind), span);
         let before = std::mem::replace(&mut self.is_locked, kind != AtomicKind::Read);
+        self.block_depth += 1;
         let result = f(self);
+        self.block_depth -= 1;
         self.is_locked = before;
         let result = result?;
         self.emit_op(Op::End, span);
@@ -408,6 +416,7 @@ impl<'c, 'a> Code<'c, 'a> {
             on_stack: true,
             owner: None,
             poisoned: std::cell::Cell::new(false),
+            status: None,
             rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),
         }))
     }

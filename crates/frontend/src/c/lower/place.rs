@@ -12,7 +12,8 @@
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Orders, Span, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, MemoryError, Orders, Span, Step,
+    UNINITIALISED,
 };
 
 use super::cases::{
@@ -23,7 +24,7 @@ use super::code::{Code, Lower};
 use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
 use super::value::Val;
 use crate::c::ast::Binary;
-use crate::c::types::Type;
+use crate::c::types::{Opaque, Type};
 use crate::diagnostic::Diagnostic;
 
 /// A place.
@@ -343,11 +344,11 @@ impl Code<'_, '_> {
             return;
         }
         let null = is(address, 0);
-        self.demand(null.negate(), "null pointer dereference", span);
+        self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
         // No object is there: the pointer was not initialised, or made from a number.
         let wild = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(FIRST_ADDRESS));
         let some = wild.negate().or(any.clone());
-        self.demand(some, "a pointer to no object is followed", span);
+        self.oblige(some, AssertKind::Memory(MemoryError::Wild), span);
         self.require(any, OTHER_TYPE, span);
     }
 
@@ -472,6 +473,7 @@ impl Code<'_, '_> {
         if let Type::Other(what) = ty {
             return Err(super::layout::unsupported_type(what, span));
         }
+        self.check_live(place, span);
         let cases = self.cases(place, Access::Load, span)?;
         if let [case] = cases.as_slice() {
             let value = self.load_cell(case, want, span);
@@ -562,12 +564,14 @@ impl Code<'_, '_> {
 
     /// Whether a variable is a number that never changes.
     fn reads_constant(&self, case: &Case, var: GlobalId) -> bool {
-        case.ty.is_scalar() && self.cx.constant(var).is_some()
+        let is_condition = matches!(case.ty.plain(), Type::Opaque(Opaque::Cond));
+        (case.ty.is_scalar() || is_condition) && self.cx.constant(var).is_some()
     }
 
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
         self.check_escape(place, &value, span)?;
+        self.check_live(place, span);
         let ty = place.ty().plain().clone();
         let cases = self.cases(place, Access::Store, span)?;
         if let [case] = cases.as_slice() {

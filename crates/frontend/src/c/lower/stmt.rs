@@ -308,6 +308,9 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             if matches!(leaf.ty.plain(), Type::Opaque(_)) {
+                if let (Cells::Shared(var), true) = (cells, leaf.is_raw() && self.checks_misuse()) {
+                    self.undefine_object(*var, leaf.count(), span);
+                }
                 continue;
             }
             match cells {
