@@ -111,3 +111,18 @@ fn layouts_that_are_not_known_are_unknown() {
         check_all(&[(text, wanted)]);
     }
 }
+
+/// A pointer passed for a transparent union is the member of its type.
+#[test]
+fn transparent_unions() {
+    let head = "typedef union { char *c; int *i; } __attribute__((__transparent_union__)) any;
+        int x; static int read(any u) { return *u.i; } static void write(any u, int v) { *u.i = v; }\n";
+    for (body, wanted) in [
+        ("write(&x, 3); check(read(&x) == 3);", "holds"),
+        ("write(&x, 3); check(x == 2);", "violated"),
+        ("any u; u.i = &x; write(u, 4); check(x == 4);", "holds"),
+    ] {
+        let text = format!("{head}int main(void) {{ {body} }}\n");
+        check_all(&[(&text, wanted)]);
+    }
+}

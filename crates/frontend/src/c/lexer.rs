@@ -1,9 +1,9 @@
 //! *Tokens* of preprocessed C, each with its span in the user's files.
 //!
 //! The preprocessor's line markers say from which line of which file a line comes.
-//! Its output does not say columns, so a token is looked for in the user's line,
-//! from left to right; what is not found there came out of a macro and gets the
-//! span of the name at hand, which is the macro's. Tokens of files that are not the user's
+//! Its output does not say columns, so the tokens of a line are aligned with those of the user's line
+//! (a longest common subsequence, [`align`]); what is not among them came out of a macro and gets the
+//! span of the name that was passed over, which is the macro's. Tokens of files that are not the user's
 //! (Palisade's headers, the system's) get the span of the last token that is.
 
 use std::collections::HashMap;
@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use palisade_program::{Source, Span};
 
+use super::align::{self, Piece};
 use crate::diagnostic::Diagnostic;
 
 /// Kinds of token.
@@ -41,7 +42,7 @@ pub(super) struct Token {
     pub(super) own: bool,
 }
 
-const PUNCTUATORS: [&str; 48] = [
+pub(super) const PUNCTUATORS: [&str; 48] = [
     "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "*=",
     "/=", "%=", "+=", "-=", "&=", "^=", "|=", "##", "[", "]", "(", ")", "{", "}", ".", "&", "*",
     "+", "-", "~", "!", "/", "%", "<", ">", "^", "|", "?", ":", ";", "=", ",", "#",
@@ -106,12 +107,17 @@ impl Mapper<'_> {
         self.line = number.saturating_sub(1);
     }
 
+    /// The user's line at hand.
+    fn line(&self) -> Option<Range<usize>> {
+        let file = self.file.as_ref()?;
+        let start = *self.starts.get(self.line.checked_sub(1)?)?;
+        let end = self.starts.get(self.line).map_or(file.end, |e| e - 1);
+        Some(start..end.max(start))
+    }
+
     fn line_text(&self) -> &str {
-        let text = self.source.text();
-        let start = self.starts.get(self.line - 1).copied();
-        let end = self.file.as_ref().map_or(0, |file| file.end);
-        let end = self.starts.get(self.line).map_or(end, |e| e - 1);
-        start.and_then(|s| text.get(s..end)).unwrap_or("")
+        let line = self.line().unwrap_or(0..0);
+        self.source.text().get(line).unwrap_or("")
     }
 
     fn new_line(&mut self) {
@@ -154,7 +160,7 @@ impl Mapper<'_> {
 }
 
 /// Where a name starts in a text that holds no token of its own, outside of comments.
-fn passed_word(text: &str) -> Option<usize> {
+pub(super) fn passed_word(text: &str) -> Option<usize> {
     let is_start = |c: char| c.is_alphabetic() || c == '_';
     let mut at = 0;
     while let Some(c) = text.get(at..)?.chars().next() {
@@ -203,6 +209,7 @@ fn word_at(line: &str, from: usize) -> (usize, usize) {
 
 /// The tokens of `text`, located in `source`.
 pub(super) fn lex(text: &str, source: &Source, origin: Origin) -> Result<Vec<Token>, Diagnostic> {
+    let is_marked = matches!(origin, Origin::Markers(_));
     let mapper = Mapper {
         source,
         origin,
@@ -218,9 +225,19 @@ pub(super) fn lex(text: &str, source: &Source, origin: Origin) -> Result<Vec<Tok
         at: 0,
         mapper,
         tokens: Vec::new(),
+        pieces: Vec::new(),
     };
     lexer.run()?;
-    Ok(lexer.tokens)
+    let Lexer {
+        mut tokens, pieces, ..
+    } = lexer;
+    if is_marked {
+        let spans = align::spans(source.text(), &pieces);
+        for (token, span) in tokens.iter_mut().zip(spans) {
+            token.span = span;
+        }
+    }
+    Ok(tokens)
 }
 
 struct Lexer<'a> {
@@ -228,6 +245,8 @@ struct Lexer<'a> {
     at: usize,
     mapper: Mapper<'a>,
     tokens: Vec<Token>,
+    /// Where each token is from.
+    pieces: Vec<Piece<'a>>,
 }
 
 impl Lexer<'_> {
@@ -316,6 +335,11 @@ impl Lexer<'_> {
         let (start, end) = (self.at, self.at + length);
         let text = &self.text[start..end];
         let span = self.mapper.span(start, end, text);
+        self.pieces.push(Piece {
+            text,
+            line: self.mapper.line(),
+            span,
+        });
         self.tokens.push(Token {
             kind,
             span,
@@ -421,7 +445,7 @@ impl Lexer<'_> {
 }
 
 /// Length of what stands before the quote of a string or character constant.
-fn string_prefix(rest: &str) -> Option<usize> {
+pub(super) fn string_prefix(rest: &str) -> Option<usize> {
     ["u8", "L", "u", "U", ""].iter().find_map(|prefix| {
         let behind = rest.strip_prefix(prefix)?;
         behind.starts_with(['"', '\'']).then_some(prefix.len())

@@ -4,7 +4,7 @@
 //! | file | term |
 //! |---|---|
 //! | `preprocess` | `cc -E` against the headers in `headers/`, line markers |
-//! | `lexer` | tokens, located in the user's file |
+//! | `lexer`, `align` | tokens, located in the user's file |
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
@@ -14,6 +14,7 @@
 //! memory accesses is an assumption ([`palisade_program::Assumption`]). Integers have their C widths
 //! unless [`Options::math`] says otherwise.
 
+mod align;
 mod ast;
 mod gaps;
 mod lexer;

@@ -4,7 +4,7 @@ use palisade_program::Span;
 
 use super::decl::{completed, is_asm};
 use super::{Meaning, Parse, Parser};
-use crate::c::ast::{Binary, Expr, ExprKind, Unary};
+use crate::c::ast::{Binary, Designator, Expr, ExprKind, Initializer, Unary};
 use crate::c::lexer::Kind;
 use crate::c::types::{DataModel, Type};
 use crate::diagnostic::Diagnostic;
@@ -222,6 +222,40 @@ impl Parser {
         })
     }
 
+    /// Arguments for parameters that are transparent unions (GNU C): a pointer or number becomes the
+    /// union whose member of that type it is.
+    fn transparent(&self, callee: &Expr, args: Vec<Expr>) -> Vec<Expr> {
+        let ty = self.type_of(callee);
+        let Some(Type::Function(signature)) = ty.as_ref().map(Type::plain) else {
+            return args;
+        };
+        let convert = |(k, arg): (usize, Expr)| {
+            let param = signature.params.get(k).map(|(_, ty)| ty.plain());
+            let (Some(Type::Struct(id)), Some(ty)) = (param, self.type_of(&arg)) else {
+                return arg;
+            };
+            let ty = ty.decayed();
+            let fields = self.file.structs.get(*id).filter(|def| def.is_union);
+            let Some(fields) = fields
+                .and_then(|def| def.fields.as_ref())
+                .filter(|_| ty.is_scalar())
+            else {
+                return arg;
+            };
+            let same = fields.iter().find(|f| *f.ty.plain() == ty);
+            let pointer = || fields.iter().find(|f| f.ty.is_pointer() && ty.is_pointer());
+            let Some(name) = same.or_else(pointer).and_then(|f| f.name.clone()) else {
+                return arg;
+            };
+            let span = arg.span;
+            let member = (vec![Designator::Field(name)], Initializer::Value(arg));
+            let list = Initializer::List(vec![member], span);
+            let kind = ExprKind::Compound(Type::Struct(*id), Box::new(list));
+            Expr { kind, span }
+        };
+        args.into_iter().enumerate().map(convert).collect()
+    }
+
     fn postfix(&mut self, mut e: Expr) -> Parse<Expr> {
         loop {
             let kind = if self.eat("[") {
@@ -240,6 +274,7 @@ impl Parser {
                 if self.is_litmus {
                     self.kernel_call(e.clone(), args)?
                 } else {
+                    let args = self.transparent(&e, args);
                     ExprKind::Call(Box::new(e.clone()), args)
                 }
             } else if self.eat(".") {
