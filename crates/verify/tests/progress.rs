@@ -55,7 +55,7 @@ fn generate(seed: u64) -> String {
             ""
         };
         let _ = writeln!(out, "thread t{thread}{copies} {{ local r = 0;");
-        for _ in 0..1 + rng.below(3) {
+        for _ in 0..=rng.below(3) {
             statement(&mut rng, &mut out);
         }
         out.push_str("}\n");
