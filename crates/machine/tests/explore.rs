@@ -135,6 +135,47 @@ fn deadlocks_are_reported_and_violations_only_when_asked_for() {
 }
 
 #[test]
+fn what_no_run_reaches_is_told() {
+    let text = "shared x = 0; shared l = 1;
+                thread a { lock(l); critical: assert(x == 0); unlock(l); }
+                thread b { assume(x == 1); assert(x == 2); }
+                never a@critical && x == 7;";
+    let told = |text: &str, model| {
+        let found = run(text, model);
+        assert_eq!(word(&found.verdict), "holds", "{text}");
+        let what = found.vacuous.into_iter().map(|(_, what)| what.to_string());
+        what.collect::<BTreeSet<String>>()
+    };
+    let all = [
+        "`a@critical` is never reached",
+        "no run passes this assumption",
+        "this assertion is never reached",
+    ];
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        assert_eq!(told(text, model), all.map(str::to_owned).into());
+        let free = text.replace("l = 1", "l = 0").replace("x == 1", "x == 0");
+        let fine = free.replace("assert(x == 2)", "assert(x == 0)");
+        assert_eq!(told(&fine, model), BTreeSet::new());
+    }
+}
+
+#[test]
+fn what_must_be_reached() {
+    let text = "shared x = 0; thread a { x = 1; end: skip; } reach x == 1; reach x == 2;";
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        let found = run(text, model);
+        let Verdict::Violated(violation) = &found.verdict else {
+            panic!("{:?}", found.verdict);
+        };
+        assert_eq!(violation.broken, Broken::Unreachable(1));
+        assert_eq!(found.reached.len(), 1);
+        let fine = run(&text.replace("x == 2", "a@end"), model);
+        assert_eq!(word(&fine.verdict), "holds");
+        assert_eq!(fine.reached.len(), 2);
+    }
+}
+
+#[test]
 fn atomic_blocks_happen_as_a_whole_or_not_at_all() {
     let text = "shared x = 0; shared y = 0;
                 thread a { atomic { x = 1; assume(y == 1); x = 2; } }

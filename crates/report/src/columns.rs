@@ -124,13 +124,9 @@ impl View<'_> {
             }
         }
         lines.sort_unstable();
-        let what = match lines.as_slice() {
-            [only] => format!("line {only}"),
-            _ => {
-                let words: Vec<String> = lines.iter().map(ToString::to_string).collect();
-                format!("lines {}", words.join(", "))
-            }
-        };
+        let words: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let noun = if words.len() == 1 { "line" } else { "lines" };
+        let what = format!("{noun} {}", words.join(", "));
         Some(format!("{thread} repeats {what} for ever"))
     }
 

@@ -55,7 +55,7 @@ fn generate(seed: u64) -> String {
             ""
         };
         let _ = writeln!(out, "thread t{thread}{copies} {{ local r = 0;");
-        for _ in 0..1 + rng.below(3) {
+        for _ in 0..=rng.below(3) {
             statement(&mut rng, &mut out);
         }
         out.push_str("}\n");
@@ -94,6 +94,7 @@ fn compare(first: u64, few: u64, options: &Options) -> [usize; 3] {
                     .repeats
                     .is_some_and(|from| from < b.trace.steps.len());
                 assert_eq!(lasso, b.broken == Broken::Progress, "{both}");
+                assert!(options.falsify || b.broken == Broken::Deadlock, "{both}");
                 tally[1] += 1;
             }
             (_, Verdict::Unknown(Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_))) => {
@@ -133,9 +134,8 @@ fn proofs_alone() {
             falsify: false,
             ..Options::default()
         };
-        let [holds, violated, _] = compare(1000, 60, &options);
+        let [holds, ..] = compare(1000, 60, &options);
         assert!(holds >= 10, "{model}: {holds}");
-        assert_eq!(violated, 0, "{model}");
     }
 }
 

@@ -60,6 +60,7 @@ pub enum Races {
 
 /// How C programs are read.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
 pub struct Options {
     /// Widths of `long` and pointers.
     pub data_model: DataModel,

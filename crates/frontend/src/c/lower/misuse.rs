@@ -139,7 +139,9 @@ impl Code<'_, '_> {
             }
         }
         if cells.len() > MAX_OWNED {
-            variables.iter().for_each(|var| self.cx.forget_owner(*var));
+            for var in &variables {
+                self.cx.forget_owner(*var);
+            }
         }
         if variables.iter().any(|var| self.cx.has_no_owner(*var)) {
             return Ok(None);
