@@ -65,6 +65,7 @@ fn proofs_agree() {
         "peterson_atomic",
         "latch",
         "tas_lock",
+        "asm_lock",
     ] {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
         let file = folder.join(format!("{name}.c"));
