@@ -282,7 +282,7 @@ impl Stage {
 // ---- RC11 ----
 
 /// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
-const RC11_BUGS: (u32, u64) = (3, 3_000);
+pub(crate) const RC11_BUGS: (u32, u64) = (3, 3_000);
 /// States of one search of all runs.
 const RC11_STATES: u64 = 300_000;
 /// Summaries from coarse to fine: exact messages of each location, whether it is remembered what

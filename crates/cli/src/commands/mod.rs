@@ -11,6 +11,7 @@ mod fmt;
 mod linearize;
 mod litmus;
 mod man;
+mod orders;
 mod reduce;
 mod shape;
 mod show;
