@@ -87,13 +87,16 @@ pub struct Plan<'p> {
     pub program: &'p Program,
     /// The decisions, in the order of the text.
     pub decisions: Vec<Decision>,
-    /// Atomic accesses whose order is not in the text of their own: they keep it.
+    /// Atomic accesses of named variables whose order is not in their own text: they keep it.
     pub fixed: Vec<Span>,
 }
 
 /// An access as it stands in the program.
 struct Access {
     carrier: Carrier,
+    /// Whether the text names its variable: what a call like `pthread_create` does is not the
+    /// user's to choose.
+    is_named: bool,
     own: Strength,
     edges: Vec<(TemplateId, EdgeId)>,
     /// The spans of an atomic block's own load and store.
@@ -140,7 +143,9 @@ impl<'p> Plan<'p> {
         let levels = carrier.levels();
         let own = levels.iter().position(|l| *l == access.own);
         let (Some(texts), Some(own), true) = (texts, own, access.is_uniform) else {
-            self.fixed.push(at);
+            if access.is_named {
+                self.fixed.push(at);
+            }
             return;
         };
         let may = |level: &Strength| start != Start::Own || access.own.is_below(*level);
@@ -313,8 +318,14 @@ fn accesses(program: &Program) -> BTreeMap<Span, Access> {
                 continue;
             };
             let at = (template, EdgeId::from(index));
+            let is_named = variable(&edge.step).is_none_or(|var| {
+                let name = &program.global(var).name;
+                let name = name.rsplit('.').next().unwrap_or(name);
+                program.source.slice(edge.span).contains(name)
+            });
             let found = all.entry(edge.span).or_insert_with(|| Access {
                 carrier,
+                is_named,
                 own,
                 edges: Vec::new(),
                 inner,
@@ -327,6 +338,13 @@ fn accesses(program: &Program) -> BTreeMap<Span, Access> {
         }
     }
     all
+}
+
+/// The variable that an access is about.
+fn variable(step: &Step) -> Option<palisade_program::GlobalId> {
+    let inner = step.block().into_iter().flat_map(|block| &block.body.edges);
+    let mut steps = std::iter::once(step).chain(inner.map(|edge| &edge.step));
+    steps.find_map(|step| Some(step.loaded().or(step.stored())?.var))
 }
 
 type Shape = (Carrier, Strength, Option<(Span, Span)>);
