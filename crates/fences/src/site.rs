@@ -184,21 +184,23 @@ impl Surroundings {
             Step::RemoteAtomic(_) | Step::Flush(_) => false,
         };
         let is_rc11 = model == Model::Rc11;
-        let (first, last): (&Test, &Test) = match is_rc11 {
-            true => (&accesses, &accesses),
-            false => (&is_store, &is_load),
+        let (first, last): (&Test, &Test) = if is_rc11 {
+            (&accesses, &accesses)
+        } else {
+            (&is_store, &is_load)
         };
         let after_store = spread(cfg, Direction::Forward, first, &Step::is_local);
         let before_load = spread(cfg, Direction::Backward, last, &Step::is_local);
-        let (dirty, awaited) = match is_rc11 {
-            true => (
+        let (dirty, awaited) = if is_rc11 {
+            (
                 spread(cfg, Direction::Forward, first, &|_| true),
                 spread(cfg, Direction::Backward, last, &|_| true),
-            ),
-            false => (
+            )
+        } else {
+            (
                 spread(cfg, Direction::Forward, first, &keeps_buffers),
                 vec![true; cfg.loc_count()],
-            ),
+            )
         };
         let matters = cfg
             .edges

@@ -139,12 +139,12 @@ impl Memory {
             let Some(ahead) = ahead else { continue };
             let now = &mind.now;
             let own = mind.events.first().copied();
+            needed.extend(now.fence);
             if ahead.sc_fence {
                 let refuses = |gate: &Gate| !gate.lets_pass(now);
                 let last = self.gates.iter().rposition(refuses);
                 let least = own.max(now.fence).max(now.linked).max(now.last).max(last);
                 needed.extend(least);
-                needed.extend(now.fence);
             }
             for cell in 0..now.spots.len() {
                 let least = own.max(now.fence).max(mind.bound[cell]).max(now.same[cell]);

@@ -130,9 +130,10 @@ pub(crate) fn check(
     if program.deadlock {
         return Err(unsupported("deadlocks under RC11"));
     }
-    let groups = match summary.shifted {
-        true => Groups::infer(program),
-        false => Groups::default(),
+    let groups = if summary.shifted {
+        Groups::infer(program)
+    } else {
+        Groups::default()
     };
     if let Err(shift::IllTyped) = shift::check(program, &groups) {
         return Err(unsupported("counters that are no group"));

@@ -233,21 +233,24 @@ impl Shown<'_, '_> {
         if fences > 0 {
             parts.push(counted(fences, "new fence", "new fences"));
         }
-        let how = match parts.is_empty() {
-            true => "as it is".to_owned(),
-            false => format!("with {}", parts.join(" and ")),
+        let how = if parts.is_empty() {
+            "as it is".to_owned()
+        } else {
+            format!("with {}", parts.join(" and "))
         };
-        let certified = match self.found.is_certified() {
-            true => " (certified)",
-            false => "",
+        let certified = if self.found.is_certified() {
+            " (certified)"
+        } else {
+            ""
         };
         format!("{word} {how}{certified}\n")
     }
 
     fn minimum(&self) -> &'static str {
-        match self.found.outcome.is_minimum {
-            true => "proved",
-            false => "unproved",
+        if self.found.outcome.is_minimum {
+            "proved"
+        } else {
+            "unproved"
         }
     }
 
@@ -272,9 +275,10 @@ impl Shown<'_, '_> {
             Spot::Between(site) => {
                 let place = anchor(source, &site.gap);
                 let statement = source.slice(site.gap.statement);
-                let beside = match statement.contains('\n') {
-                    true => anchored_line(source, &site.gap),
-                    false => statement,
+                let beside = if statement.contains('\n') {
+                    anchored_line(source, &site.gap)
+                } else {
+                    statement
                 };
                 let file = source.file_at(site.gap.statement.start);
                 let side = side_name(site.gap.side);
@@ -291,10 +295,8 @@ impl Shown<'_, '_> {
                     _ => strength.to_string(),
                 };
                 let place = source.place(at.start);
-                match was == strength {
-                    true => format!("{place}: {word} at `{text}`, as it is"),
-                    false => format!("{place}: {word} at `{text}`"),
-                }
+                let same = if was == strength { ", as it is" } else { "" };
+                format!("{place}: {word} at `{text}`{same}")
             }
         }
     }

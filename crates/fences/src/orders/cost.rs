@@ -94,9 +94,10 @@ impl Rule {
 
     /// What each level costs, at this line inside so many loops.
     pub fn costs(&self, carrier: Carrier, levels: &[Strength], line: u32, depth: u32) -> Vec<Cost> {
-        let weight = match self.loops {
-            true => 10_u64.saturating_pow(depth),
-            false => 1,
+        let weight = if self.loops {
+            10_u64.saturating_pow(depth)
+        } else {
+            1
         };
         let cost = |level: &Strength| {
             let failing = level.failing.map_or(0, |o| self.of(Carrier::Load, o, line));

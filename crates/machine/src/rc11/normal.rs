@@ -285,6 +285,7 @@ impl Memory {
             keep(known.own);
             let Some(ahead) = ahead else { continue };
             let (current, sc) = (&known.current, &known.current.sc);
+            keep(sc.fence);
             // The last mark in front of which the next SC fence, or SC store, may not stand.
             let last = |forbids: &dyn Fn(&super::memory::Mark) -> bool| {
                 let found = self.marks.iter().rposition(forbids);
@@ -294,7 +295,6 @@ impl Memory {
                 let forbidden = last(&|mark| mark.forbids_fence(current));
                 let least = known.own.max(sc.fence).max(sc.linked).max(sc.any);
                 keep(least.max(forbidden));
-                keep(sc.fence);
             }
             for (cell, pos) in current.pos.iter().enumerate() {
                 let least = known
