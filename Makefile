@@ -5,8 +5,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # rustup's folder, for shells that have not sourced its env file.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-# How many random programs each long test tries in `make soak`.
-SOAK ?= 20000
+# How many random programs `make soak` compares.
+SOAK ?= 1000000
+# How many random programs each long test tries in `make soak-tests`.
+SOAK_TESTS ?= 20000
 # How many edited texts `make fuzz` tries with each test.
 FUZZ_ROUNDS ?= 5000
 
@@ -52,12 +54,20 @@ test: ## everything CI checks: formatting, clippy, rustdoc, all tests
 	@$(MAKE) --no-print-directory test-all
 
 .PHONY: soak
-soak: setup ## the long random tests, SOAK=20000 programs each
-	PALISADE_SOAK=$(SOAK) cargo test --release --workspace -- --include-ignored
+soak: setup ## SOAK=1000000 random programs, each decided twice; differences are shrunk
+	cargo run --release -p palisade-soak -- --programs $(SOAK)
+
+.PHONY: soak-tests
+soak-tests: setup ## the other random tests, SOAK_TESTS=20000 programs each
+	PALISADE_SOAK=$(SOAK_TESTS) cargo test --release --workspace -- --include-ignored
 
 .PHONY: bench
 bench: setup ## the benchmarks in crates/*/benches
 	cargo bench --workspace
+
+.PHONY: dist
+dist: ## a package to unpack anywhere: binary, libz3, manual page, completions, checksum
+	@scripts/dist
 
 .PHONY: demo
 demo: ## Dekker's algorithm under SC and TSO, without and with fences

@@ -14,10 +14,12 @@
 //! | `idioms` | shapes in which memory models differ |
 //! | `processes` | programs with processes (RMA) |
 //! | [`ordered`] | programs with memory orders (RC11) |
+//! | [`protocols`] | hand-over, handshakes, seqlocks, locks, with faults |
 
 mod idioms;
 pub mod ordered;
 mod processes;
+pub mod protocols;
 mod shape;
 mod threads;
 mod writer;

@@ -22,11 +22,13 @@
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `deadlock` | that some step is possible |
+//! | `progress` | that no thread spins for ever |
 //! | `views` | any number of threads: invariants over some of them |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
 //! | [`check`](mod@check) | the whole check |
 //! | [`refusal`] | why a certificate is not accepted |
+//! | [`places`] | an invariant by place, for people |
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
 mod atom_text;
@@ -45,7 +47,9 @@ mod interference;
 mod judge;
 mod names;
 pub mod parse;
+pub mod places;
 pub mod print;
+mod progress;
 mod property;
 pub mod refusal;
 pub mod remote;

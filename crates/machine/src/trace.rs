@@ -10,15 +10,15 @@ use palisade_program::{
     Origin, Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
 };
 
-use crate::action::{Action, ActionKind, BlockStep};
 use crate::block::Inside;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::{Act, Choice, Machine};
-use crate::options::Bound;
+use crate::options::{Bound, Bounds};
 use crate::remote::{Part, parts};
 use crate::replay::Refused;
 use crate::state::{NO_CELL, Queue, State};
 use crate::step::{Effect, arrive};
+use palisade_program::{Action, ActionKind, BlockStep};
 
 /// A run in progress.
 pub(crate) struct Recorder<'m, 'p> {
@@ -66,6 +66,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let trace = Trace {
             threads: names.map(|t| program.instance_name(t.instance)).collect(),
             initial: memory(machine, &state),
+            locals: chosen_locals(machine, &state),
             ..Trace::default()
         };
         Self {
@@ -119,6 +120,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let locals = self.locals(thread);
         self.trace.steps.push(TraceStep {
             thread,
+            action: Some(action.clone()),
             by_memory,
             span: seen.span,
             text: seen.text,
@@ -556,6 +558,48 @@ impl<'m, 'p> Recorder<'m, 'p> {
         (asked && self.is_stuck()).then(|| self.deadlock())
     }
 
+    /// The deadlock in which the run ends, or what spins there for ever, where that counts.
+    pub(crate) fn no_progress(&mut self) -> Option<Violation> {
+        self.asked_deadlock().or_else(|| self.asked_spinning())
+    }
+
+    /// The threads that spin for ever where the run ends, with one round of the first.
+    fn asked_spinning(&mut self) -> Option<Violation> {
+        if !self.machine.program.progress || self.failed.is_some() {
+            return None;
+        }
+        let machine = self.machine;
+        let mut bounds = Bounds::default();
+        let spinning = machine.spinning(&self.state, &mut Scratch::default(), &mut bounds);
+        let first = *spinning.first()?;
+        let before = self.trace.steps.len();
+        let (round, lead) = machine.round(&self.state, first);
+        for action in &round {
+            self.act(action).ok()?;
+        }
+        self.trace.repeats = Some(before + lead);
+        let names: Vec<&str> = spinning
+            .iter()
+            .map(|&t| self.trace.threads[t].as_str())
+            .collect();
+        let steps = self.trace.steps[before + lead..].iter();
+        let reads = |step: &&palisade_program::TraceStep| !step.events.is_empty();
+        let seen = steps.clone().find(reads).or(steps.clone().next());
+        let (verb, others) = match names.len() {
+            1 => ("spins", "nobody else"),
+            _ => ("spin", "nobody"),
+        };
+        Some(Violation {
+            broken: Broken::Progress,
+            span: seen.map_or_else(Span::default, |step| step.span),
+            message: format!(
+                "no progress: {} {verb} for ever, and {others} can change that",
+                names.join(", ")
+            ),
+            trace: self.whole(),
+        })
+    }
+
     /// The deadlock in which the run ends, as a violation.
     pub(crate) fn deadlock(&self) -> Violation {
         let program = self.machine.program;
@@ -607,4 +651,16 @@ fn memory(machine: &Machine<'_>, state: &State) -> BTreeMap<String, i64> {
     cells
         .map(|(cell, &value)| (machine.program.cell_name(Cell::from(cell)), value))
         .collect()
+}
+
+/// What locals that may start with any value start with.
+fn chosen_locals(machine: &Machine<'_>, state: &State) -> BTreeMap<(usize, LocalId), i64> {
+    let (_, free) = machine.initial_choices();
+    let named = free.iter().filter_map(|(slot, _)| {
+        let thread = machine.threads.iter().rposition(|t| t.base <= *slot)?;
+        let local = (*slot - machine.threads[thread].base) as usize;
+        (*slot as usize >= machine.cells)
+            .then(|| ((thread, LocalId::from(local)), state.slots[*slot as usize]))
+    });
+    named.collect()
 }

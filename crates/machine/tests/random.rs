@@ -1,14 +1,12 @@
-//! Random programs: the machine against the reference, reductions on and off,
-//! any number of workers, violations replayed.
+//! Random programs: reductions on and off, any number of workers. (The machine against a naive
+//! interpreter: `crates/soak`.)
 
 mod common;
 
-use std::collections::BTreeSet;
-
-use common::{models, parse, reference, soak, word};
+use common::{models, parse, soak, word};
 use palisade_arbitrary::{Shape, generate};
 use palisade_machine::{Options, explore};
-use palisade_program::{Model, Origin, Program, Verdict};
+use palisade_program::{Model, Program, Verdict};
 
 /// Shapes in turn, so that every seed has one.
 fn shape(seed: u64) -> Shape {
@@ -41,87 +39,6 @@ fn shape(seed: u64) -> Shape {
         },
         _ => Shape::default(),
     }
-}
-
-/// Final states without the temporaries, which the machine does not keep.
-fn visible(program: &Program, threads: &[Vec<i64>]) -> Vec<Vec<i64>> {
-    let instances = program.instances(2);
-    let of = |(values, instance): (&Vec<i64>, &palisade_program::Instance)| {
-        let locals = &program.template(instance.template).locals;
-        let user = |(value, local): (&i64, &palisade_program::Local)| match local.origin {
-            Origin::User => *value,
-            Origin::Temporary => 0,
-        };
-        values.iter().zip(locals).map(user).collect()
-    };
-    threads.iter().zip(&instances).map(of).collect()
-}
-
-#[test]
-fn machine_and_reference_agree() {
-    let (mut compared, mut violated, mut weak) = (0_u32, 0_u32, 0_u32);
-    for seed in 0..soak(200) {
-        let text = generate(seed, &shape(seed));
-        let program = parse(&text);
-        let mut under_sc = false;
-        for &model in models(&program) {
-            let expected = reference::explore(&program, model, 6_000);
-            if expected.states.is_none() {
-                continue;
-            }
-            compared += 1;
-            let mut options = Options::new(model);
-            options.workers = 1;
-            let found = explore(&program, &options).expect("the model fits");
-            let context = format!("seed {seed} under {model}:\n{text}");
-            let is_violated = matches!(found.verdict, Verdict::Violated(_));
-            assert_eq!(
-                is_violated, expected.violated,
-                "{context}\n{:?}",
-                found.verdict
-            );
-            if let Verdict::Violated(violation) = &found.verdict {
-                violated += 1;
-                let length = expected.length.expect("a violation has a length");
-                assert_eq!(violation.trace.steps.len(), length, "shortest; {context}");
-                weak += u32::from(model != Model::Sc && !under_sc);
-            } else {
-                assert!(found.bounds.is_empty(), "{context}");
-                assert_eq!(found.deadlock.is_some(), expected.deadlock, "{context}");
-            }
-            under_sc |= is_violated && model == Model::Sc;
-            finals_agree(&program, model, &expected, &context);
-        }
-    }
-    println!("{compared} compared, {violated} violated, {weak} only under the weak model");
-    assert!(compared > 100, "most programs are small");
-    let percent = violated * 100 / compared;
-    assert!((30..=70).contains(&percent), "{percent} % are violated");
-    assert!(weak * 10 >= compared, "the models differ often enough");
-}
-
-/// Without properties the machine visits everything: the sets of final states
-/// are equal.
-fn finals_agree(program: &Program, model: Model, expected: &reference::Answer, context: &str) {
-    let mut bare = program.clone();
-    bare.properties.clear();
-    let mut options = Options::new(model);
-    options.collect_finals = true;
-    let found = explore(&bare, &options).expect("the model fits");
-    if matches!(found.verdict, Verdict::Violated(_)) {
-        return; // a failing assertion stops the search
-    }
-    let ours: BTreeSet<_> = found
-        .finals
-        .iter()
-        .map(|f| (f.cells.clone(), visible(program, &f.locals)))
-        .collect();
-    let theirs: BTreeSet<_> = expected
-        .finals
-        .iter()
-        .map(|(cells, locals)| (cells.clone(), visible(program, locals)))
-        .collect();
-    assert_eq!(ours, theirs, "{context}");
 }
 
 /// The program, every third time with deadlocks as violations.

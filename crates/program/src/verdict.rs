@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::action::Action;
 use crate::cfg::{AssertKind, AtomicKind};
 use crate::expr::EvalError;
+use crate::ids::LocalId;
 use crate::order::Orders;
 use crate::source::Span;
 
@@ -83,6 +85,11 @@ pub enum Broken {
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
     Deadlock,
+    /// A thread spins for ever and nobody can change that (only when asked for).
+    Progress,
+    /// No run reaches what the `reach` with this index in
+    /// [`Program::reaches`](crate::Program::reaches) says. There is no run to show.
+    Unreachable(usize),
     /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
     /// before the other (RC11).
     DataRace,
@@ -94,6 +101,8 @@ impl Broken {
         match self {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
+            Self::Progress => "progress",
+            Self::Unreachable(_) => "unreachable",
             Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",
@@ -103,6 +112,8 @@ impl Broken {
                 AssertKind::ErrorCall(_) => "error-call",
                 AssertKind::Language(_) => "language",
                 AssertKind::LockMisuse(_) => "lock-misuse",
+                AssertKind::ThreadMisuse(_) => "thread-misuse",
+                AssertKind::Memory(error) => error.name(),
                 AssertKind::Uninitialised { .. } => "uninitialised",
                 AssertKind::Specification(_) => "specification",
                 AssertKind::Unsupported(_) => "unsupported",
@@ -322,8 +333,13 @@ pub struct Trace {
     pub threads: Vec<String>,
     /// Memory before the first step: every cell.
     pub initial: BTreeMap<String, i64>,
+    /// What locals that may start with any value start with, by thread.
+    pub locals: BTreeMap<(usize, LocalId), i64>,
     /// The steps.
     pub steps: Vec<TraceStep>,
+    /// The first of the steps that are repeated for ever, if the run is a lasso: those from
+    /// there on are one round.
+    pub repeats: Option<usize>,
     /// Where each thread stands at the end.
     pub standing: Vec<Standing>,
     /// The variables of the violated condition with their values.
@@ -371,6 +387,8 @@ pub enum Event {
 pub struct TraceStep {
     /// Column: index into [`Trace::threads`].
     pub thread: usize,
+    /// The step as the concrete machine takes it, if it has.
+    pub action: Option<Action>,
     /// Whether the memory system acts for the thread (a buffered store reaches
     /// memory, a pending remote operation is done) instead of the thread itself.
     pub by_memory: bool,

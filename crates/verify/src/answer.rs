@@ -12,7 +12,7 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Vacuous, Verdict, Violation};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -98,6 +98,8 @@ pub enum Weak {
     Joins,
     /// Views of a few threads cannot show that all of them are never blocked.
     Deadlocks,
+    /// The proof does not show that no thread spins for ever.
+    Progress,
     /// The solver gave up.
     Solver(String),
     /// An integer of the proof left its range.
@@ -132,6 +134,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Progress => f.write_str(
+                "that no thread spins for ever is not shown: it is where all states can be listed",
             ),
             Self::Deadlocks => f.write_str(
                 "that any number of threads never deadlocks is not shown; fix their number",
@@ -321,6 +326,26 @@ pub struct Attempt {
     pub outcome: String,
 }
 
+/// A step of an abstract run that could neither be refuted nor run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StuckStep {
+    /// The thread's name.
+    pub thread: String,
+    /// Where the step stands.
+    pub span: Span,
+}
+
+impl StuckStep {
+    /// Adds the step of a thread unless it stands where the last one does.
+    pub(crate) fn push(all: &mut Vec<Self>, thread: String, span: Span) {
+        let next = Self { thread, span };
+        // Steps that the user did not write have no place.
+        if span.start < span.end && all.last() != Some(&next) {
+            all.push(next);
+        }
+    }
+}
+
 /// The result of a verification.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -336,8 +361,14 @@ pub struct Report {
     pub predicates: Vec<String>,
     /// Where refinement got stuck, and other remarks.
     pub notes: Vec<String>,
+    /// The abstract run at which the last search was stuck.
+    pub stuck: Vec<StuckStep>,
     /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
     pub deadlock: Option<Box<Violation>>,
+    /// What no run gets to, where nothing is violated.
+    pub vacuity: Vacuity,
+    /// A run for each `reach` of the program that was reached.
+    pub reached: Vec<Violation>,
     /// Counters.
     pub stats: Stats,
     /// What was tried, in order.
@@ -345,6 +376,15 @@ pub struct Report {
     /// Variables that are read before anything was written to them. Run and certificate
     /// are of the program in which they start with any value ([`Report::subject`]).
     pub chosen: Chosen,
+}
+
+/// What a search of the machine has not reached.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Vacuity {
+    /// What, and where it stands.
+    pub unreached: Vec<(Span, Vacuous)>,
+    /// How many states were searched, if there are more.
+    pub states: Option<u64>,
 }
 
 impl Report {
@@ -357,7 +397,10 @@ impl Report {
             certificate: None,
             predicates: Vec::new(),
             notes: Vec::new(),
+            stuck: Vec::new(),
             deadlock: None,
+            vacuity: Vacuity::default(),
+            reached: Vec::new(),
             stats: Stats::default(),
             attempts: Vec::new(),
             chosen: Chosen::new(),

@@ -127,8 +127,8 @@ pub(crate) fn check(
     if certificate.model != Model::Rc11 || program.orders != Orders::Kept {
         return Err(unsupported("histories of another model than RC11"));
     }
-    if program.deadlock {
-        return Err(unsupported("deadlocks under RC11"));
+    if program.deadlock || program.progress {
+        return Err(unsupported("deadlocks and progress under RC11"));
     }
     let groups = if summary.shifted {
         Groups::infer(program)

@@ -3,51 +3,35 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use palisade::c;
+use palisade::repair::diff;
 use palisade::repair::orders::{
     Carrier, Decision, End, Plan, Repaired, Rule, Spot, Start, Strength,
 };
-use palisade::repair::{Candidates, Flushes, diff};
 use palisade_fences::plan::{anchor, side_name};
-use palisade_program::{Model, Order, Orders, Program, Verdict};
+use palisade_program::{Model, Order, Program, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
-use super::fence::{anchored_line, c_options, changed_files, options};
+use super::fence::{anchored_line, candidates, changed_files, options};
 use crate::CommandResult;
 use crate::args::{FenceArgs, StartArg};
 use crate::context::{self, Context};
 use crate::progress::Progress;
 use crate::shown::{counted, shown_trace, trace_of};
-use crate::{input, uninitialised};
+use crate::uninitialised;
 
 pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = Model::Rc11;
     let start = start(args)?;
     let rule = rule(args)?;
-    let source = input::read(&args.file)?;
-    let path = if args.file == Path::new("-") {
-        Path::new("<stdin>.pal")
-    } else {
-        &args.file
-    };
-    let c_options = c::Options {
-        orders: Orders::Kept,
-        ..c_options(args)?
-    };
-    let candidates = Candidates::read(path, source.text(), model, Flushes::All, &c_options);
-    let candidates = match candidates {
+    let candidates = match candidates(args, context)? {
         Ok(candidates) => candidates,
-        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+        Err(outcome) => return Ok(outcome),
     };
     let program = &candidates.program;
-    if let Some(outcome) = input::refuse_processes(context, program, model) {
-        return Ok(outcome);
-    }
     let plan = candidates.orders(start, &rule);
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -84,6 +68,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     }
     let document = Document {
         warnings: uninitialised::warn(context, program, &candidates.chosen),
+        uninitialised: candidates.chosen.keys().cloned().collect(),
         ..result.document(heading)
     };
     context.print(&text, &document);

@@ -3,8 +3,6 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
-pub(crate) mod reference;
-
 use palisade_frontend::pal;
 use palisade_machine::{Exploration, Options, explore};
 use palisade_program::{Model, Program, Source, Verdict};

@@ -71,17 +71,24 @@ struct State {
 
 /// What the reference found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Some property or assertion is violated.
-    pub(crate) violated: bool,
+    pub violated: bool,
     /// Length of a shortest run to a violation.
-    pub(crate) length: Option<usize>,
+    pub length: Option<usize>,
     /// Some state is a deadlock.
-    pub(crate) deadlock: bool,
+    pub deadlock: bool,
     /// Memory and locals of all final states.
-    pub(crate) finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
+    pub finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
     /// Number of states; `None` if there are more than the limit.
-    pub(crate) states: Option<usize>,
+    pub states: Option<usize>,
+}
+
+impl Answer {
+    fn violated_after(&mut self, length: usize) {
+        self.violated = true;
+        self.length = Some(self.length.map_or(length, |l| l.min(length)));
+    }
 }
 
 struct Reference<'p> {
@@ -91,7 +98,7 @@ struct Reference<'p> {
 }
 
 /// Explores everything, up to `limit` states, also beyond violations.
-pub(crate) fn explore(program: &Program, model: Model, limit: usize) -> Answer {
+pub fn explore(program: &Program, model: Model, limit: usize) -> Answer {
     let reference = Reference {
         program,
         model,
@@ -111,15 +118,12 @@ impl Reference<'_> {
             let mut next_level = Vec::new();
             for state in level {
                 if self.is_broken(&state) {
-                    answer.violated = true;
-                    answer.length = answer.length.or(Some(depth));
+                    answer.violated_after(depth);
                 }
                 let (next, failing) = self.successors(&state);
                 if failing {
-                    answer.violated = true;
-                    // The step that fails counts; a state that is broken at the
-                    // next level has the same length.
-                    answer.length = answer.length.or(Some(depth + 1));
+                    // The step that fails counts.
+                    answer.violated_after(depth + 1);
                 }
                 if next.is_empty() && !failing {
                     if self.all_ended(&state) {
