@@ -62,6 +62,9 @@ pub struct Summary {
     pub carried: bool,
     /// SC events of each thread.
     pub events: u32,
+    /// Whether states that differ by a shift of counters are one
+    /// ([`palisade_program::shift`]; the check finds the groups and their rules by itself).
+    pub shifted: bool,
 }
 
 /// An inductive invariant; see the module's header for its meaning.

@@ -128,10 +128,15 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
                 _ => return Err(line.error_before("expected `carried` or `bare`")),
             };
             let events = line.number()?;
+            let shifted = matches!(line.peek(), Some(Token::Name(word)) if word == "shifted");
+            if shifted {
+                line.skip();
+            }
             Kind::Histories(Summary {
                 messages,
                 carried,
                 events,
+                shifted,
             })
         }
         _ => return Err(line.error_before("this kind of certificate is not known")),

@@ -75,9 +75,11 @@ fn write_header(
             messages,
             carried,
             events,
+            shifted,
         }) => {
             let carried = if carried { "carried" } else { "bare" };
-            format!("histories {messages} {carried} {events}")
+            let shifted = if shifted { " shifted" } else { "" };
+            format!("histories {messages} {carried} {events}{shifted}")
         }
     };
     writeln!(out, "palisade certificate 1")?;

@@ -152,3 +152,58 @@ fn written_files_verify() {
         );
     }
 }
+
+/// A C file whose orders are relaxed from seq_cst: the patch, and the patched file.
+#[test]
+fn memory_orders_of_c() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("orders");
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("tas.c");
+    let text = "#include <pthread.h>
+#include <stdatomic.h>
+atomic_int held;
+int data;
+void *run(void *p) {
+    for (;;) {
+        while (atomic_exchange(&held, 1))
+            ;
+        data = !data;
+        held = 0;
+    }
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, run, 0);
+    pthread_create(&b, 0, run, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+";
+    fs::write(&file, text).expect("written");
+    let options = ["--model", "rc11", "--start", "seq_cst", "--write", "--json"];
+    let output = palisade("fence", &file, &options);
+    let document = document(&output);
+    assert_eq!(output.status.code(), Some(0), "{document}");
+    assert_eq!(document["certified"], true);
+    assert_eq!(document["minimum"], "proved");
+    let patched = fs::read_to_string(&file).expect("readable");
+    let expected = text
+        .replace(
+            "atomic_exchange(&held, 1)",
+            "atomic_exchange_explicit(&held, 1, memory_order_acquire)",
+        )
+        .replace(
+            "held = 0;\n    }",
+            "atomic_store_explicit(&held, 0, memory_order_release);\n    }",
+        );
+    assert_eq!(patched, expected);
+    // One order weaker, and it is repaired.
+    fs::write(
+        &file,
+        patched.replace("memory_order_release", "memory_order_relaxed"),
+    )
+    .expect("written");
+    let output = palisade("fence", &file, &["--model", "rc11", "--write"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&file).expect("readable"), patched);
+}

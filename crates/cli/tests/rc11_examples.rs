@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use palisade::repair::{Candidates, Flushes, orders};
 use palisade::{Broken, Model, Options, Verdict, c, read_c, verify};
 use palisade_program::Orders;
 
@@ -58,4 +59,28 @@ fn examples_have_their_verdicts() {
         }
     }
     assert!(proved >= 12 && refuted >= 12, "{proved} {refuted}");
+}
+
+/// The orders that are known from the literature come out of a program whose orders were all
+/// chosen anew: these examples have them already.
+#[test]
+fn the_weakest_orders_are_those_of_the_examples() {
+    let kept = c::Options {
+        orders: Orders::Kept,
+        ..c::Options::default()
+    };
+    for name in ["tas", "mp", "once", "refcount", "publish", "rw"] {
+        let file = folder().join(format!("{name}.pal"));
+        let text = fs::read_to_string(&file).expect("readable");
+        let read = Candidates::read(&file, &text, Model::Rc11, Flushes::All, &kept);
+        let candidates = read.unwrap_or_else(|errors| panic!("{errors}"));
+        let plan = candidates.orders(orders::Start::SeqCst, &orders::Rule::default());
+        let mut options = palisade::repair::Options::default();
+        options.verify.model = Model::Rc11;
+        let found = candidates.repair_orders(&plan, &candidates.spelling(), &options);
+        assert_eq!(found.verdict, Verdict::Holds, "{name}");
+        assert!(found.outcome.is_minimum && found.is_certified(), "{name}");
+        assert_eq!(plan.changed(&found.placements[0]).count(), 0, "{name}");
+        assert_eq!(found.patched.text(), text, "{name}");
+    }
 }

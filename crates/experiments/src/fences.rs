@@ -70,7 +70,7 @@ fn experiments(request: &Request) -> Result<Vec<Experiment>, Error> {
 /// The program with a candidate at each place that can matter.
 fn gapped(path: &std::path::Path, source: &Source) -> Result<Gapped, Diagnostics> {
     let all = load_gapped(path, source.text(), &|_| true)?;
-    let kept = useful(&all.program, &all.gaps);
+    let kept = useful(&all.program, &all.gaps, Model::Pso);
     load_gapped(path, source.text(), &|gap| kept.contains(&gap.at))
 }
 

@@ -1,6 +1,7 @@
 //! The *minimum-cost hitting set*: a cheapest placement that satisfies every
-//! clause. A clause asks for at least one of its literals; a literal asks for at
-//! least some level at one decision.
+//! clause. A clause asks for at least one of its literals; a literal asks for one of
+//! some levels at one decision. What levels mean is not known here: fences of a strength,
+//! or memory orders.
 //!
 //! Exact, by branch and bound: an unsatisfied clause with fewest literals is
 //! branched on, each branch making one literal true and the ones before it false,
@@ -11,13 +12,27 @@
 use crate::cost::{Cost, Costs};
 use crate::plan::{Level, Placement};
 
-/// At least this level at this decision.
+/// A set of levels of one decision: bit n stands for the level with the number n.
+pub type Levels = u16;
+
+/// What there is to choose at a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// What each level costs, by its number. Level 0 is that without a fence.
+    pub costs: Vec<Cost>,
+    /// The levels that may be chosen.
+    pub allowed: Levels,
+    /// Fences that every other level than 0 puts into the text.
+    pub fences: usize,
+}
+
+/// One of these levels at this decision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Literal {
     /// The decision.
     pub decision: usize,
-    /// The least level.
-    pub least: Level,
+    /// The levels that make it true.
+    pub levels: Levels,
 }
 
 /// One of the literals must be true. An empty clause cannot be satisfied.
@@ -27,8 +42,9 @@ pub type Clause = Vec<Literal>;
 /// must exceed it.
 pub fn exceeding(placement: &Placement, levels: &[Level]) -> Clause {
     let literal = |(decision, &level): (usize, &Level)| {
-        let least = levels.iter().copied().find(|&l| l > level)?;
-        Some(Literal { decision, least })
+        let above = levels.iter().filter(|&&l| l > level);
+        let levels = above.fold(0, |all, &l| all | 1 << l as u16);
+        (levels != 0).then_some(Literal { decision, levels })
     };
     placement.0.iter().enumerate().filter_map(literal).collect()
 }
@@ -40,109 +56,99 @@ pub fn minimum(
     clauses: &[Clause],
     most: Option<usize>,
 ) -> Option<Placement> {
+    const ALL: [Level; 3] = [Level::None, Level::StoreStore, Level::Full];
+    let allowed = levels.iter().fold(1, |all, &l| all | 1 << l as u16);
+    let choice = |costs: &Costs| Choice {
+        costs: ALL.map(|level| costs.of(level)).to_vec(),
+        allowed,
+        fences: costs.fences,
+    };
+    let choices: Vec<Choice> = costs.iter().map(choice).collect();
+    let chosen = cheapest(&choices, clauses, most)?;
+    Some(Placement(chosen.into_iter().map(|l| ALL[l]).collect()))
+}
+
+/// The number of the level to take at each decision: all clauses are satisfied, with at most
+/// `most` fences, at the least cost.
+pub fn cheapest(choices: &[Choice], clauses: &[Clause], most: Option<usize>) -> Option<Vec<usize>> {
     let mut search = Search {
-        costs,
-        levels,
+        choices,
         clauses,
         most: most.unwrap_or(usize::MAX),
         best: None,
     };
-    let mut node = Node {
-        floor: vec![Level::None; costs.len()],
-        ceiling: vec![Level::Full; costs.len()],
-    };
+    let mut node: Vec<Levels> = choices.iter().map(|c| c.allowed).collect();
     search.branch(&mut node);
-    search.best.map(|(_, placement)| placement)
+    search.best.map(|(_, chosen)| chosen)
 }
 
 struct Search<'a> {
-    costs: &'a [Costs],
-    levels: &'a [Level],
+    choices: &'a [Choice],
     clauses: &'a [Clause],
     most: usize,
-    best: Option<(Cost, Placement)>,
-}
-
-/// What is decided so far: a range of levels for each decision.
-struct Node {
-    floor: Vec<Level>,
-    ceiling: Vec<Level>,
+    best: Option<(Cost, Vec<usize>)>,
 }
 
 impl Search<'_> {
-    /// The cheapest level between two, the lowest of these.
-    fn cheapest(&self, decision: usize, floor: Level, ceiling: Level) -> Level {
-        let between = self.levels.iter().copied();
-        let between = between.filter(|l| (floor..=ceiling).contains(l));
-        let none = (floor == Level::None).then_some(Level::None);
-        let cost = |l: &Level| self.costs[decision].of(*l);
-        none.into_iter()
-            .chain(between)
-            .min_by_key(cost)
-            .unwrap_or(floor)
+    /// The cheapest of some levels, the first of these.
+    fn cheapest(&self, decision: usize, levels: Levels) -> usize {
+        let costs = &self.choices[decision].costs;
+        let all = (0..costs.len()).filter(|l| levels & (1 << l) != 0);
+        all.min_by_key(|&l| costs[l]).unwrap_or(0)
     }
 
-    fn leaf(&self, node: &Node) -> Placement {
-        let ranges = node.floor.iter().zip(&node.ceiling).enumerate();
-        Placement(
-            ranges
-                .map(|(d, (&floor, &ceiling))| self.cheapest(d, floor, ceiling))
-                .collect(),
-        )
+    fn leaf(&self, node: &[Levels]) -> Vec<usize> {
+        let decisions = node.iter().enumerate();
+        decisions.map(|(d, &l)| self.cheapest(d, l)).collect()
     }
 
-    fn cost(&self, placement: &Placement) -> Cost {
-        let levels = self.costs.iter().zip(&placement.0);
-        levels.fold(Cost::default(), |sum, (c, &l)| sum + c.of(l))
+    fn cost(&self, chosen: &[usize]) -> Cost {
+        let levels = self.choices.iter().zip(chosen);
+        levels.fold(Cost::default(), |sum, (c, &l)| sum + c.costs[l])
     }
 
-    fn branch(&mut self, node: &mut Node) {
-        let placement = self.leaf(node);
-        let fences: usize = self
-            .costs
-            .iter()
-            .zip(&node.floor)
-            .filter(|(_, floor)| **floor > Level::None)
-            .map(|(costs, _)| costs.fences)
-            .sum();
+    /// `node` says which levels each decision may still have.
+    fn branch(&mut self, node: &mut Vec<Levels>) {
+        let chosen = self.leaf(node);
+        let placed = self.choices.iter().zip(&*node);
+        let placed = placed.filter(|(_, levels)| **levels & 1 == 0);
+        let fences: usize = placed.map(|(choice, _)| choice.fences).sum();
         let Some(open) = self.open_literals(node) else {
             return;
         };
-        if fences > self.most || !self.may_improve(node, self.cost(&placement), &open) {
+        if fences > self.most || !self.may_improve(node, self.cost(&chosen), &open) {
             return;
         }
         let Some(literals) = open.into_iter().min_by_key(Vec::len) else {
-            self.best = Some((self.cost(&placement), placement));
+            self.best = Some((self.cost(&chosen), chosen));
             return;
         };
-        let mut lowered = Vec::new();
-        for Literal { decision, least } in literals {
-            let floor = std::mem::replace(&mut node.floor[decision], least);
+        let before = node.clone();
+        for Literal { decision, levels } in literals {
+            let own = node[decision];
+            if own & levels == 0 {
+                continue;
+            }
+            node[decision] = own & levels;
             self.branch(node);
-            node.floor[decision] = floor;
             // The other branches do without this literal.
-            let below = self.levels.iter().copied().rfind(|&l| l < least);
-            let below = below.unwrap_or(Level::None);
-            if below < floor {
+            node[decision] = own & !levels;
+            if node[decision] == 0 {
                 break;
             }
-            lowered.push((decision, node.ceiling[decision]));
-            node.ceiling[decision] = below;
         }
-        for (decision, ceiling) in lowered.into_iter().rev() {
-            node.ceiling[decision] = ceiling;
-        }
+        node.clone_from(&before);
     }
 
     /// For each unsatisfied clause the literals that can still be made true; nothing
     /// if some clause has none.
-    fn open_literals(&self, node: &Node) -> Option<Vec<Clause>> {
+    fn open_literals(&self, node: &[Levels]) -> Option<Vec<Clause>> {
         let mut open = Vec::new();
         for clause in self.clauses {
-            if clause.iter().any(|l| node.floor[l.decision] >= l.least) {
+            if clause.iter().any(|l| node[l.decision] & !l.levels == 0) {
                 continue;
             }
-            let can = |l: &&Literal| node.ceiling[l.decision] >= l.least;
+            let can = |l: &&Literal| node[l.decision] & l.levels != 0;
             let literals: Clause = clause.iter().filter(can).copied().collect();
             if literals.is_empty() {
                 return None;
@@ -152,12 +158,12 @@ impl Search<'_> {
         Some(open)
     }
 
-    fn may_improve(&self, node: &Node, so_far: Cost, open: &[Clause]) -> bool {
+    fn may_improve(&self, node: &[Levels], so_far: Cost, open: &[Clause]) -> bool {
         let Some((best, _)) = &self.best else {
             return true;
         };
         let mut bound = signed(so_far);
-        let mut used = vec![false; self.costs.len()];
+        let mut used = vec![false; self.choices.len()];
         for clause in open {
             if clause.iter().any(|l| used[l.decision]) {
                 continue;
@@ -174,11 +180,11 @@ impl Search<'_> {
 
     /// What making a literal true adds to the cost. The second number may go down:
     /// a full fence takes the place of a store-store fence.
-    fn extra(&self, node: &Node, literal: Literal) -> (i128, i128) {
-        let (d, ceiling) = (literal.decision, node.ceiling[literal.decision]);
-        let costs = &self.costs[d];
-        let with = signed(costs.of(self.cheapest(d, literal.least, ceiling)));
-        let without = signed(costs.of(self.cheapest(d, node.floor[d], ceiling)));
+    fn extra(&self, node: &[Levels], literal: Literal) -> (i128, i128) {
+        let (d, own) = (literal.decision, node[literal.decision]);
+        let costs = &self.choices[d].costs;
+        let with = signed(costs[self.cheapest(d, own & literal.levels)]);
+        let without = signed(costs[self.cheapest(d, own)]);
         (with.0 - without.0, with.1 - without.1)
     }
 }
@@ -204,8 +210,14 @@ mod tests {
         }
     }
 
+    fn at_least(decision: usize, least: Level, levels: &[Level]) -> Literal {
+        let above = levels.iter().filter(|&&l| l >= least);
+        let levels = above.fold(0, |all, &l| all | 1 << l as u16);
+        Literal { decision, levels }
+    }
+
     fn satisfies(placement: &Placement, clauses: &[Clause]) -> bool {
-        let is_true = |l: &Literal| placement.0[l.decision] >= l.least;
+        let is_true = |l: &Literal| l.levels & (1 << placement.0[l.decision] as u16) != 0;
         clauses.iter().all(|c| c.iter().any(is_true))
     }
 
@@ -254,9 +266,10 @@ mod tests {
             let clauses: Vec<Clause> = (0..numbers.below(6))
                 .map(|_| {
                     (0..=numbers.below(3))
-                        .map(|_| Literal {
-                            decision: numbers.below(decisions as u64) as usize,
-                            least: levels[numbers.below(levels.len() as u64) as usize],
+                        .map(|_| {
+                            let decision = numbers.below(decisions as u64) as usize;
+                            let least = levels[numbers.below(levels.len() as u64) as usize];
+                            at_least(decision, least, levels)
                         })
                         .collect()
                 })
@@ -283,8 +296,11 @@ mod tests {
     fn exceeding_excludes_what_lies_below() {
         let placement = Placement(vec![Level::Full, Level::StoreStore, Level::None]);
         let clause = exceeding(&placement, &[Level::StoreStore, Level::Full]);
-        let literal = |decision, least| Literal { decision, least };
-        let expected = vec![literal(1, Level::Full), literal(2, Level::StoreStore)];
+        let levels = [Level::StoreStore, Level::Full];
+        let expected = vec![
+            at_least(1, Level::Full, &levels),
+            at_least(2, Level::StoreStore, &levels),
+        ];
         assert_eq!(clause, expected);
     }
 }

@@ -22,11 +22,13 @@
 //! | [`removal`] | [Baumann et al., VMCAI 2018]'s own way, for flushes |
 //! | [`mod@repair`] | synthesis, patch and final proof: the verdict |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
+//! | [`orders`] | memory orders and fences of C11, under RC11 |
 
 pub mod clause;
 pub mod cost;
 pub mod diff;
 pub mod hitting_set;
+pub mod orders;
 pub mod paper;
 pub mod patch;
 pub mod plan;

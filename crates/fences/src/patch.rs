@@ -9,8 +9,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use palisade_program::{FlushWords, Gap, Head, Side, Source, Span};
+use palisade_program::{FlushWords, Gap, Head, Order, Side, Source, Span};
 
+use crate::orders::plan::Edits;
 use crate::plan::Level;
 
 /// How fences are written in a language.
@@ -71,6 +72,14 @@ impl Spelling {
         }
     }
 
+    /// A fence of C11 with this order.
+    fn ordered(&self, order: Order) -> String {
+        match self.header {
+            Some(_) => format!("atomic_thread_fence(memory_order_{order});"),
+            None => format!("fence({order});"),
+        }
+    }
+
     fn of(&self, level: Level) -> &str {
         match level {
             Level::Full => &self.full,
@@ -91,21 +100,45 @@ struct Edit {
 /// The files with fences at these gaps.
 pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) -> Source {
     let mut edits = Vec::new();
-    let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
+    let mut placed = Vec::new();
     for (gap, level) in fences {
         let flush = gap.flush.map(|words| flush_text(source, &words));
-        let text = flush.as_deref().unwrap_or_else(|| spelling.of(*level));
+        let text = flush.unwrap_or_else(|| spelling.of(*level).to_owned());
         match (gap.side, level) {
             // A flush of the user's own: it stays, or it goes.
-            (Side::At, Level::Full) if flush.is_some() => continue,
-            (Side::At, Level::None) if flush.is_some() => {
+            (Side::At, Level::Full) if gap.flush.is_some() => {}
+            (Side::At, Level::None) if gap.flush.is_some() => {
                 edits.push(removal(source, gap.statement));
-                continue;
             }
-            (_, Level::None) => continue,
-            (_, Level::StoreStore | Level::Full) => {}
+            (_, Level::None) => {}
+            (_, Level::StoreStore | Level::Full) => placed.push((*gap, text)),
         }
-        let separator = spelling.separator;
+    }
+    edits.extend(insertions(source, &placed, spelling.separator));
+    let fences: Vec<Gap> = placed.into_iter().map(|(gap, _)| gap).collect();
+    applied(source, edits, &fences, spelling)
+}
+
+/// The files with other orders, without some statements, and with fences of C11.
+pub fn rewritten(source: &Source, edits: &Edits, spelling: &Spelling) -> Source {
+    let fence = |(gap, order): &(Gap, Order)| (*gap, spelling.ordered(*order));
+    let fences: Vec<(Gap, String)> = edits.fences.iter().map(fence).collect();
+    let mut all: Vec<Edit> = edits.removals.iter().map(|&s| removal(source, s)).collect();
+    all.extend(edits.changes.iter().map(|(span, text)| Edit {
+        span: *span,
+        rank: 0,
+        text: text.clone(),
+    }));
+    all.extend(insertions(source, &fences, spelling.separator));
+    let gaps: Vec<Gap> = edits.fences.iter().map(|(gap, _)| *gap).collect();
+    applied(source, all, &gaps, spelling)
+}
+
+/// The changes that put statements into gaps.
+fn insertions(source: &Source, placed: &[(Gap, String)], separator: &str) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut lonely: BTreeMap<Span, (String, String)> = BTreeMap::new();
+    for (gap, text) in placed {
         if let Some(head) = &gap.head {
             edits.extend(loop_head(source, gap.statement, head, text));
         } else if gap.lonely {
@@ -121,14 +154,17 @@ pub fn patched(source: &Source, fences: &[(Gap, Level)], spelling: &Spelling) ->
     for (statement, (before, after)) in lonely {
         edits.extend(braces(statement, &before, &after));
     }
+    edits
+}
+
+/// The files after these changes; `fences` are where statements were put in.
+fn applied(source: &Source, mut edits: Vec<Edit>, fences: &[Gap], spelling: &Spelling) -> Source {
     edits.sort_by_key(|e| (e.span.start, e.rank));
     let mut files = Vec::new();
     for (name, range) in source.files() {
         let has =
             |span: Span| range.start <= span.start as usize && (span.end as usize) <= range.end;
-        let is_fence = |(gap, level): &(Gap, Level)| {
-            gap.flush.is_none() && *level != Level::None && has(gap.statement)
-        };
+        let is_fence = |gap: &Gap| gap.flush.is_none() && has(gap.statement);
         let text = apply(
             source.text(),
             range.clone(),

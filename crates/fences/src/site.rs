@@ -15,13 +15,16 @@
 //!
 //! Places that the user marked are all kept.
 //!
+//! Under RC11 any fence beside an access may matter that has accesses before and behind it.
+//!
 //! Under RMA a site is a place for a *flush*: after a remote operation, or where the user
 //! wrote one ([`flush_target`]).
 
 use std::collections::BTreeSet;
 
 use palisade_program::{
-    Cfg, EdgeId, FenceKind, FlushTarget, Gap, LocId, Place, Program, Side, Span, Step, TemplateId,
+    Cfg, EdgeId, FenceKind, FlushTarget, Gap, LocId, Model, Order, Place, Program, Side, Span,
+    Step, TemplateId,
 };
 
 /// A place for a fence.
@@ -105,12 +108,12 @@ fn remote_place(step: &Step) -> Option<&Place> {
     }
 }
 
-/// The gaps that can matter, by their spans.
-pub fn useful(program: &Program, gaps: &[Gap]) -> BTreeSet<Span> {
+/// The gaps that can matter under `model`, by their spans.
+pub fn useful(program: &Program, gaps: &[Gap], model: Model) -> BTreeSet<Span> {
     let surroundings: Vec<Surroundings> = program
         .templates
         .iter()
-        .map(|t| Surroundings::of(&t.cfg))
+        .map(|t| Surroundings::of(&t.cfg, model))
         .collect();
     let mut kept: Vec<Site> = sites(program, gaps);
     kept.retain(|site| {
@@ -167,7 +170,7 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn of(cfg: &Cfg) -> Self {
+    fn of(cfg: &Cfg, model: Model) -> Self {
         let mut incoming = vec![Vec::new(); cfg.loc_count()];
         for (index, edge) in cfg.edges.iter().enumerate() {
             incoming[edge.to.index()].push(EdgeId::from(index));
@@ -180,15 +183,32 @@ impl Surroundings {
             Step::Put { .. } | Step::Get { .. } => false,
             Step::RemoteAtomic(_) | Step::Flush(_) => false,
         };
-        let after_store = spread(cfg, Direction::Forward, &is_store, &Step::is_local);
-        let before_load = spread(cfg, Direction::Backward, &is_load, &Step::is_local);
-        let dirty = spread(cfg, Direction::Forward, &is_store, &keeps_buffers);
+        let is_rc11 = model == Model::Rc11;
+        let (first, last): (&Test, &Test) = if is_rc11 {
+            (&accesses, &accesses)
+        } else {
+            (&is_store, &is_load)
+        };
+        let after_store = spread(cfg, Direction::Forward, first, &Step::is_local);
+        let before_load = spread(cfg, Direction::Backward, last, &Step::is_local);
+        let (dirty, awaited) = if is_rc11 {
+            (
+                spread(cfg, Direction::Forward, first, &|_| true),
+                spread(cfg, Direction::Backward, last, &|_| true),
+            )
+        } else {
+            (
+                spread(cfg, Direction::Forward, first, &keeps_buffers),
+                vec![true; cfg.loc_count()],
+            )
+        };
         let matters = cfg
             .edges
             .iter()
             .map(|edge| {
                 is_candidate(&edge.step)
                     && dirty[edge.from.index()]
+                    && awaited[edge.to.index()]
                     && (after_store[edge.from.index()] || before_load[edge.to.index()])
             })
             .collect();
@@ -253,6 +273,29 @@ impl Surroundings {
     }
 }
 
+type Test = dyn Fn(&Step) -> bool;
+
+/// Whether a step reads or writes shared memory.
+fn accesses(step: &Step) -> bool {
+    step.loaded().or(step.stored()).is_some() || matches!(step, Step::Atomic(_))
+}
+
+/// Under RC11: whether an acquire fence at a site has an atomic read before it, and a release
+/// fence an atomic store behind it.
+pub(crate) fn fence_effects(program: &Program, site: &Site) -> (bool, bool) {
+    let is_atomic = |place: Option<&Place>| place.is_some_and(|p| p.order != Order::Plain);
+    let reads = |s: &Step| is_atomic(s.loaded()) || matches!(s, Step::Atomic(_));
+    let writes = |s: &Step| is_atomic(s.stored()) || matches!(s, Step::Atomic(_));
+    let (mut before, mut behind) = (false, false);
+    for (template, edge) in &site.edges {
+        let cfg = &program.template(*template).cfg;
+        let edge = cfg.edge(*edge);
+        before |= spread(cfg, Direction::Forward, &reads, &|_| true)[edge.from.index()];
+        behind |= spread(cfg, Direction::Backward, &writes, &|_| true)[edge.to.index()];
+    }
+    (before, behind)
+}
+
 fn is_store(step: &Step) -> bool {
     matches!(step, Step::Store { .. })
 }
@@ -311,7 +354,7 @@ fn spread(
 
 /// For each location the number of loops around it: strongly connected parts,
 /// taken apart by removing the edges back to where each was entered.
-fn loop_depths(cfg: &Cfg) -> Vec<u32> {
+pub(crate) fn loop_depths(cfg: &Cfg) -> Vec<u32> {
     let mut depth = vec![0; cfg.loc_count()];
     let mut edges: Vec<(usize, usize)> = cfg
         .edges

@@ -84,7 +84,7 @@ pub fn load_gapped_with(
 ) -> Result<Gapped, Diagnostics> {
     let source = Source::new(path.display().to_string(), text);
     match path.extension().and_then(|e| e.to_str()) {
-        Some("pal") => pal::parse_gapped(source, wanted),
+        Some("pal") => pal::parse_gapped_ordered(source, options.orders, wanted),
         Some("rmm") => rmm::parse_gapped(source, wanted),
         Some("c") => c::parse_gapped(path, &source, options, wanted),
         Some(_) | None => Err(unsupported(

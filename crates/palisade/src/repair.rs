@@ -18,6 +18,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub use palisade_fences::orders;
 pub use palisade_fences::{
     End, Language, Level, Options, Placement, Plan, Repaired, Rule, Search, Site, Spelling, diff,
     nouns,
@@ -72,7 +73,7 @@ impl Candidates {
             (Model::Rma, Flushes::Own) => load(&|g| g.flush.is_some() && g.side == Side::At)?,
             (Model::Sc | Model::Tso | Model::Pso | Model::Rc11, _) => {
                 let all = load(&|_| true)?;
-                let kept = useful(&all.program, &all.gaps);
+                let kept = useful(&all.program, &all.gaps, model);
                 load(&|gap| kept.contains(&gap.at))?
             }
         };
@@ -96,6 +97,38 @@ impl Candidates {
         Plan::new(program, self.model, sites(program, &self.gapped.gaps), rule)
     }
 
+    /// What is to be decided under RC11: the order of each access, and fences.
+    pub fn orders(&self, start: orders::Start, rule: &orders::Rule) -> orders::Plan<'_> {
+        let program = &self.gapped.program;
+        let words = match self.path.extension().and_then(|e| e.to_str()) {
+            Some("c" | "i") => orders::Words::C,
+            Some(_) | None => orders::Words::Pal,
+        };
+        let sites = sites(program, &self.gapped.gaps);
+        orders::Plan::new(program, words, start, sites, rule)
+    }
+
+    /// Finds the cheapest orders and fences of the plan, patches the text, and proves the result.
+    pub fn repair_orders(
+        &self,
+        plan: &orders::Plan<'_>,
+        spelling: &Spelling,
+        options: &Options,
+    ) -> orders::Repaired {
+        let read = |source: &Source| self.reread(source);
+        orders::repair(plan, &self.program.source, spelling, &read, options)
+    }
+
+    fn reread(&self, source: &Source) -> Option<Program> {
+        let parsed = match self.path.extension().and_then(|e| e.to_str()) {
+            Some("c") => c::parse(&self.path, source, &self.options),
+            Some(_) | None => {
+                palisade_frontend::load_with(&self.path, source.text(), &self.options)
+            }
+        };
+        parsed.map(|parsed| parsed.program).ok()
+    }
+
     /// How fences are written in the program's language.
     pub fn spelling(&self) -> Spelling {
         match self.path.extension().and_then(|e| e.to_str()) {
@@ -107,15 +140,7 @@ impl Candidates {
 
     /// Finds the cheapest fences of the plan, patches the text, and proves the result.
     pub fn repair(&self, plan: &Plan<'_>, spelling: Spelling, options: &Options) -> Repaired {
-        let read = |source: &Source| {
-            let parsed = match self.path.extension().and_then(|e| e.to_str()) {
-                Some("c") => c::parse(&self.path, source, &self.options),
-                Some(_) | None => {
-                    palisade_frontend::load_with(&self.path, source.text(), &self.options)
-                }
-            };
-            parsed.map(|parsed| parsed.program).ok()
-        };
+        let read = |source: &Source| self.reread(source);
         let language = Language {
             spelling,
             read: &read,

@@ -53,6 +53,7 @@ pub mod projection;
 pub mod property;
 pub mod random;
 pub mod remote;
+pub mod shift;
 mod source;
 pub mod symmetry;
 pub mod unbuffered;

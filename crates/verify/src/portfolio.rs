@@ -22,6 +22,7 @@
 use palisade_abstraction::finite::{Finite, Values};
 use palisade_machine::Summary;
 use palisade_memory::{need, rma};
+use palisade_program::shift::Groups;
 use palisade_program::{Cell, Model, Program, Span};
 
 use crate::answer::{Gap, Weak};
@@ -289,7 +290,7 @@ impl Stage {
 // ---- RC11 ----
 
 /// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
-const RC11_BUGS: (u32, u64) = (3, 3_000);
+pub(crate) const RC11_BUGS: (u32, u64) = (3, 3_000);
 /// States of one search of all runs.
 const RC11_STATES: u64 = 300_000;
 /// Summaries from coarse to fine: exact messages of each location, whether it is remembered what
@@ -572,11 +573,13 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
     }
     let states = RC11_STATES;
     let row = |summary| Row::new(base, Method::Histories { summary, states });
+    let shifted = !Groups::infer(program).0.is_empty();
     rows.extend(LADDER.into_iter().map(|(messages, carried, events)| {
         row(Some(Summary {
             messages,
             carried,
             events,
+            shifted,
         }))
     }));
     Ok(rows)
@@ -906,14 +909,19 @@ impl Method {
             Self::Histories { summary, states } => match summary {
                 None => format!("search all runs: {states} states, exact histories"),
                 Some(summary) => format!(
-                    "search all runs: {states} states, {} exact messages{}, {} SC events",
+                    "search all runs: {states} states, {} exact messages{}, {} SC events{}",
                     summary.messages,
                     if summary.carried {
                         " and what old ones carry"
                     } else {
                         ""
                     },
-                    summary.events
+                    summary.events,
+                    if summary.shifted {
+                        ", counters shifted"
+                    } else {
+                        ""
+                    }
                 ),
             },
             Self::Cegar(search) => format!(

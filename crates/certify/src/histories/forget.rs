@@ -4,7 +4,7 @@
 //! - More than K messages of a cell: the oldest becomes an old one. Spots at it or in front of it
 //!   now say which values may be read from there on; what it carries is met with what the others
 //!   of its value carry.
-//! - A thread keeps marks of its last J SC events, of its SC fence, and of the last gate
+//! - A thread, also one that has ended, keeps marks of its last J SC events, of its SC fence, and of the last gate
 //!   that its next SC fence or SC store must follow. Who knew another gate knows the one before it, and
 //!   the gap has the left floor and the right ceiling.
 //! - What all threads know ([`base`](Memory::settle)) joins every view: whoever reads a message knows it
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::ahead::Ahead;
-use super::memory::{Ceiling, Memory};
+use super::memory::{Ceiling, Gate, Memory};
 use super::view::{Fact, Spot, View};
 use crate::certificate::Summary;
 
@@ -54,10 +54,10 @@ impl Memory {
         };
         // What it carries, its own spot being among the old ones too.
         let mut own = message.view.flat();
-        older(&mut own.spots[cell], None);
+        own.at(cell, &mut |spot| older(spot, None));
         let own = carried.then(|| Rc::new(own));
         // Inside what old messages carry facts carry nothing.
-        self.inside(&mut |view| older(&mut view.spots[cell], None));
+        self.inside(&mut |view| view.at(cell, &mut |spot| older(spot, None)));
         self.outside(cell, &mut |spot| older(spot, own.as_ref()));
         self.ceilings(cell, |i, itself| match i {
             0 => Ceiling::Nothing,
@@ -67,49 +67,46 @@ impl Memory {
 
     /// The views that old messages carry.
     fn inside(&mut self, f: &mut dyn FnMut(&mut View)) {
-        let mut within = |spots: &mut [Spot]| {
-            for spot in spots {
-                if let Spot::Old(past) = spot
-                    && past.values().any(|fact| fact.carries.is_some())
-                {
-                    let facts = Rc::make_mut(past).values_mut();
-                    let views = facts.filter_map(|fact| fact.carries.as_mut());
-                    views.for_each(|view| f(Rc::make_mut(view)));
-                }
+        let mut within = |spot: &mut Spot| {
+            if let Spot::Old(past) = spot
+                && past.values().any(|fact| fact.carries.is_some())
+            {
+                let facts = Rc::make_mut(past).values_mut();
+                let views = facts.filter_map(|fact| fact.carries.as_mut());
+                views.for_each(|view| f(Rc::make_mut(view)));
             }
         };
         for mind in &mut self.minds {
-            within(&mut mind.now.spots);
-            within(&mut mind.offered.spots);
-            let released = mind.released.iter_mut();
-            released.for_each(|view| within(&mut view.spots));
+            mind.now.all_spots().for_each(&mut within);
+            mind.offered.all_spots().for_each(&mut within);
+            let released = mind.released.iter_mut().flat_map(View::all_spots);
+            released.for_each(&mut within);
         }
         let messages = self.cells.iter_mut().flatten();
-        messages.for_each(|message| within(&mut message.view.spots));
-        for gate in &mut self.gates {
-            within(&mut gate.before);
-            within(&mut gate.floor);
-        }
+        let spots = messages.flat_map(|message| message.view.all_spots());
+        spots.for_each(&mut within);
+        let floors = self.gates.iter_mut().flat_map(Gate::floors);
+        floors.flatten().for_each(&mut within);
     }
 
     /// The spots of a cell that are not inside what old messages carry.
     fn outside(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
         for mind in &mut self.minds {
-            f(&mut mind.now.spots[cell]);
-            f(&mut mind.offered.spots[cell]);
+            mind.now.at(cell, f);
+            mind.offered.at(cell, f);
             let released = mind.released.iter_mut();
-            released.for_each(|view| f(&mut view.spots[cell]));
+            released.for_each(|view| view.at(cell, f));
         }
         let messages = self.cells.iter_mut().flatten();
-        messages.for_each(|message| f(&mut message.view.spots[cell]));
-        for gate in &mut self.gates {
-            f(&mut gate.before[cell]);
-            f(&mut gate.floor[cell]);
+        messages.for_each(|message| message.view.at(cell, f));
+        for floor in self.gates.iter_mut().flat_map(Gate::floors) {
+            f(&mut floor[cell]);
         }
     }
 
     fn drop_unused(&mut self, ahead: &[Option<&Ahead>]) {
         let nothing = View::nothing(self.cells.len());
+        let is_over = !ahead.iter().flatten().any(|ahead| ahead.is_sc());
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
             let acquires = ahead.is_some_and(|a| a.acquire_fence);
             if !acquires {
@@ -121,8 +118,10 @@ impl Memory {
                 }
             }
             if !ahead.is_some_and(Ahead::is_sc) {
-                mind.events.clear();
                 mind.bound.fill(None);
+            }
+            if is_over {
+                mind.events.clear();
             }
             if ahead.is_none() {
                 mind.now = nothing.clone();
@@ -140,29 +139,25 @@ impl Memory {
             let Some(ahead) = ahead else { continue };
             let now = &mind.now;
             let own = mind.events.first().copied();
+            needed.extend(now.fence);
             if ahead.sc_fence {
-                let refuses = |gate: &super::memory::Gate| {
-                    now.spots.iter().zip(&gate.ceiling).any(|(spot, c)| {
-                        matches!((spot, c), (Spot::Kept(_), Ceiling::Nothing))
-                            || matches!((spot, c), (Spot::Kept(i), Ceiling::Before(k, itself))
-                                if i > k || (i == k && !itself))
-                    })
-                };
+                let refuses = |gate: &Gate| !gate.lets_pass(now);
                 let last = self.gates.iter().rposition(refuses);
                 let least = own.max(now.fence).max(now.linked).max(now.last).max(last);
                 needed.extend(least);
-                needed.extend(now.fence);
             }
             for cell in 0..now.spots.len() {
                 let least = own.max(now.fence).max(mind.bound[cell]).max(now.same[cell]);
                 if ahead.sc_store.contains(&cell) {
-                    let refuses = |gate: &super::memory::Gate| {
-                        let spot = &now.spots[cell];
-                        matches!(
-                            (spot, gate.ceiling[cell]),
-                            (Spot::Kept(_), Ceiling::Nothing)
-                        ) || matches!((spot, gate.ceiling[cell]),
-                                (Spot::Kept(i), Ceiling::Before(k, _)) if *i >= k)
+                    // The oldest place that its message may have.
+                    let messages = &self.cells[cell];
+                    let place = match &now.spots[cell] {
+                        Spot::Kept(i) => (*i..messages.len()).find(|i| messages[*i].free),
+                        Spot::Old(_) | Spot::Nowhere => None,
+                    };
+                    let refuses = |gate: &Gate| {
+                        let ceiling = gate.store_ceiling(cell);
+                        place.is_some_and(|i| !ceiling.admits(i + 1))
                     };
                     let last = self.gates.iter().rposition(refuses);
                     needed.extend(least.max(last));
@@ -198,6 +193,8 @@ impl Memory {
             let met = spots.reduce(|a, b| a.meet(&b));
             base.spots[cell] = met.unwrap_or(Spot::Kept(messages.len() - 1));
         }
+        // Of stores each view has its own account.
+        base.stores.clear();
         // Deeds that no other thread can still race with are as good as seen.
         if let Some(missed) = &mut base.missed {
             missed.retain(|(cell, thread, _)| {
@@ -219,17 +216,22 @@ impl Memory {
             message.view = message.view.join(base);
         }
         for gate in &mut self.gates {
-            for (cell, spot) in base.spots.iter().enumerate() {
-                gate.before[cell] = gate.before[cell].join(spot);
-                gate.floor[cell] = gate.floor[cell].join(spot);
+            for floor in gate.floors() {
+                for (own, spot) in floor.iter_mut().zip(&base.spots) {
+                    *own = own.join(spot);
+                }
             }
         }
         let flat = base.flat();
         self.inside(&mut |view| *view = view.join(&flat));
         for (cell, spot) in base.spots.iter().enumerate() {
-            let Spot::Kept(first @ 1..) = *spot else {
+            let Spot::Kept(first) = *spot else {
                 continue;
             };
+            self.pass_stores(cell, first);
+            if first == 0 {
+                continue;
+            }
             self.cells[cell].drain(..first);
             self.spots(cell, &mut |spot| {
                 if let Spot::Kept(i) = spot {
@@ -244,6 +246,24 @@ impl Memory {
                 }
             });
         }
+    }
+
+    /// All threads have passed the stores up to the kept message `first`, so that these bound no
+    /// access. A fence behind which such a store has happened still follows the gates that the store
+    /// may not be in front of: that is remembered as the last of these gates.
+    fn pass_stores(&mut self, cell: usize, first: usize) {
+        let ceilings: Vec<Ceiling> = self.gates.iter().map(|gate| gate.ceiling[cell]).collect();
+        self.views(&mut |view| match view.stores.get(&cell) {
+            Some(Spot::Kept(i)) if *i <= first => {
+                let last = ceilings.iter().rposition(|ceiling| !ceiling.allows(*i));
+                view.last = view.last.max(last);
+                view.stores.remove(&cell);
+            }
+            Some(Spot::Old(_) | Spot::Nowhere) => {
+                view.stores.remove(&cell);
+            }
+            Some(Spot::Kept(_)) | None => {}
+        });
     }
 
     /// In front of the last SC event of every thread that may have another one, gates are only of

@@ -4,10 +4,17 @@
 //!
 //! An event of the SC order is a [`Gate`]. What the events up to it ask of later ones is its
 //! `floor` (without itself: `before`), what those from it on ask of earlier ones its `ceiling`.
+//!
+//! Two SC fences are ordered by all that happens between them and by what was read on the way
+//! (psc-F); an SC fence and an SC access only by stores that happen before the fence, and by accesses that happen
+//! behind it (psc-base). So `before`, `floor` and `behind` are what counts for an access behind a fence, and for a
+//! fence by what its thread has seen; `access_floor` and `ceiling` are what counts for an SC
+//! access, and for a fence by the stores that happen before it. An SC store minds all of them.
 
 use std::rc::Rc;
 
 use palisade_program::Order;
+use palisade_program::shift::FAR;
 
 use super::view::{Deed, Fact, Mark, Spot, View};
 
@@ -33,7 +40,7 @@ pub(super) enum Ceiling {
 
 impl Ceiling {
     /// Whether the message `i` is allowed.
-    fn allows(self, i: usize) -> bool {
+    pub(super) fn allows(self, i: usize) -> bool {
         match self {
             Self::Nothing => false,
             Self::Before(k, itself) => i < k || (itself && i == k),
@@ -42,7 +49,7 @@ impl Ceiling {
     }
 
     /// Whether a new message at `i` is allowed.
-    fn admits(self, i: usize) -> bool {
+    pub(super) fn admits(self, i: usize) -> bool {
         match self {
             Self::Nothing => false,
             Self::Before(k, _) => i <= k,
@@ -57,6 +64,34 @@ pub(super) struct Gate {
     pub(super) before: Vec<Spot>,
     pub(super) floor: Vec<Spot>,
     pub(super) ceiling: Vec<Ceiling>,
+    /// The floor of SC accesses.
+    pub(super) access_floor: Vec<Spot>,
+    /// The ceiling set by accesses behind SC fences.
+    pub(super) behind: Vec<Ceiling>,
+}
+
+impl Gate {
+    /// All floors.
+    pub(super) fn floors(&mut self) -> [&mut Vec<Spot>; 3] {
+        [&mut self.before, &mut self.floor, &mut self.access_floor]
+    }
+
+    /// Whether an SC fence with this view may stand in front of it.
+    pub(super) fn lets_pass(&self, view: &View) -> bool {
+        let below = |spot: &Spot, ceiling: &Ceiling| match spot {
+            Spot::Kept(i) => ceiling.allows(*i),
+            Spot::Old(_) | Spot::Nowhere => true,
+        };
+        let mut seen = view.spots.iter().zip(&self.behind);
+        let mut stores = view.stores.iter();
+        seen.all(|(spot, ceiling)| below(spot, ceiling))
+            && stores.all(|(cell, spot)| below(spot, &self.ceiling[*cell]))
+    }
+
+    /// The newest place for an SC store in front of it.
+    pub(super) fn store_ceiling(&self, cell: usize) -> Ceiling {
+        self.ceiling[cell].min(self.behind[cell])
+    }
 }
 
 /// What a thread knows.
@@ -80,6 +115,8 @@ pub(super) struct Memory {
     pub(super) cells: Vec<Vec<Message>>,
     pub(super) gates: Vec<Gate>,
     pub(super) minds: Vec<Mind>,
+    /// The cells where it is known which stores happen before.
+    pub(super) tracked: Rc<Vec<bool>>,
 }
 
 /// A message to read.
@@ -116,7 +153,7 @@ pub(super) const fn conflict(a: u8, b: u8) -> bool {
 }
 
 impl Memory {
-    pub(super) fn new(values: &[i64], threads: usize) -> Self {
+    pub(super) fn new(values: &[i64], threads: usize, tracked: Rc<Vec<bool>>) -> Self {
         let cells = values.len();
         let first = View {
             spots: vec![Spot::Kept(0); cells],
@@ -140,26 +177,25 @@ impl Memory {
             cells: values.iter().map(|v| vec![message(v)]).collect(),
             gates: Vec::new(),
             minds: vec![mind; threads],
+            tracked,
         }
     }
 
     /// Every view, those that old messages carry too.
     pub(super) fn views(&mut self, f: &mut dyn FnMut(&mut View)) {
-        let carried = |spots: &mut [Spot], f: &mut dyn FnMut(&mut View)| {
-            for spot in spots {
-                if let Spot::Old(past) = spot
-                    && past.values().any(|fact| fact.carries.is_some())
-                {
-                    for fact in Rc::make_mut(past).values_mut() {
-                        if let Some(view) = &mut fact.carries {
-                            f(Rc::make_mut(view));
-                        }
+        let carried = |spot: &mut Spot, f: &mut dyn FnMut(&mut View)| {
+            if let Spot::Old(past) = spot
+                && past.values().any(|fact| fact.carries.is_some())
+            {
+                for fact in Rc::make_mut(past).values_mut() {
+                    if let Some(view) = &mut fact.carries {
+                        f(Rc::make_mut(view));
                     }
                 }
             }
         };
         let whole = |view: &mut View, f: &mut dyn FnMut(&mut View)| {
-            carried(&mut view.spots, f);
+            view.all_spots().for_each(|spot| carried(spot, f));
             f(view);
         };
         for mind in &mut self.minds {
@@ -170,18 +206,16 @@ impl Memory {
         for message in self.cells.iter_mut().flatten() {
             whole(&mut message.view, f);
         }
-        for gate in &mut self.gates {
-            carried(&mut gate.before, f);
-            carried(&mut gate.floor, f);
+        for floor in self.gates.iter_mut().flat_map(Gate::floors).flatten() {
+            carried(floor, f);
         }
     }
 
     /// Every spot in the history of a cell.
     pub(super) fn spots(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
-        self.views(&mut |view| f(&mut view.spots[cell]));
-        for gate in &mut self.gates {
-            f(&mut gate.before[cell]);
-            f(&mut gate.floor[cell]);
+        self.views(&mut |view| view.at(cell, f));
+        for floor in self.gates.iter_mut().flat_map(Gate::floors) {
+            f(&mut floor[cell]);
         }
     }
 
@@ -206,10 +240,44 @@ impl Memory {
 
     pub(super) fn ceilings(&mut self, cell: usize, f: impl Fn(usize, bool) -> Ceiling) {
         for gate in &mut self.gates {
-            if let Ceiling::Before(i, itself) = gate.ceiling[cell] {
-                gate.ceiling[cell] = f(i, itself);
+            for ceiling in [&mut gate.ceiling[cell], &mut gate.behind[cell]] {
+                if let Ceiling::Before(i, itself) = *ceiling {
+                    *ceiling = f(i, itself);
+                }
             }
         }
+    }
+
+    /// Takes `by` from every value of a cell.
+    pub(super) fn shift(&mut self, cell: usize, by: i64) {
+        for message in &mut self.cells[cell] {
+            message.value -= by;
+        }
+        self.spots(cell, &mut |spot| {
+            if let Spot::Old(past) = spot {
+                let place = |value: i64| if value == FAR { FAR } else { value - by };
+                let moved = past
+                    .iter()
+                    .map(|(value, fact)| (place(*value), fact.clone()));
+                *past = Rc::new(moved.collect());
+            }
+        });
+    }
+
+    /// Old values of a cell that are below `least` are not told apart.
+    pub(super) fn blur(&mut self, cell: usize, least: i64) {
+        self.spots(cell, &mut |spot| {
+            if let Spot::Old(past) = spot
+                && past.keys().any(|value| *value < least && *value != FAR)
+            {
+                let mut fewer = super::view::Past::new();
+                for (value, fact) in &**past {
+                    let value = if *value < least { FAR } else { *value };
+                    Fact::add(&mut fewer, value, fact.free, fact.carries.as_ref());
+                }
+                *past = Rc::new(fewer);
+            }
+        });
     }
 
     fn insert_gate(&mut self, at: usize) {
@@ -221,17 +289,26 @@ impl Memory {
             }
         });
         let cells = self.cells.len();
-        let before = match at {
-            0 => vec![Spot::Nowhere; cells],
-            _ => self.gates[at - 1].floor.clone(),
+        let nowhere = vec![Spot::Nowhere; cells];
+        let (before, access_floor) = match at {
+            0 => (nowhere.clone(), nowhere),
+            _ => {
+                let left = &self.gates[at - 1];
+                (left.floor.clone(), left.access_floor.clone())
+            }
         };
-        let right = self.gates.get(at);
-        let ceiling = right.map_or(vec![Ceiling::Open; cells], |gate| gate.ceiling.clone());
+        let open = vec![Ceiling::Open; cells];
+        let (ceiling, behind) = match self.gates.get(at) {
+            Some(right) => (right.ceiling.clone(), right.behind.clone()),
+            None => (open.clone(), open),
+        };
         let floor = before.clone();
         let gate = Gate {
             before,
             floor,
             ceiling,
+            access_floor,
+            behind,
         };
         self.gates.insert(at, gate);
     }
@@ -248,7 +325,15 @@ impl Memory {
         });
     }
 
-    /// The event of a gate has this position: later ones must not be older.
+    /// The event of a gate has stored here, or knows of this store: later SC accesses must not be
+    /// older.
+    fn raise_accesses(&mut self, at: usize, cell: usize, spot: &Spot) {
+        for gate in &mut self.gates[at..] {
+            gate.access_floor[cell] = gate.access_floor[cell].join(spot);
+        }
+    }
+
+    /// The event of a gate has this position: what comes behind later fences must not be older.
     fn raise(&mut self, at: usize, cell: usize, spot: &Spot) {
         for (i, gate) in self.gates.iter_mut().enumerate().skip(at) {
             gate.floor[cell] = gate.floor[cell].join(spot);
@@ -262,6 +347,13 @@ impl Memory {
     fn lower(&mut self, at: usize, cell: usize, ceiling: Ceiling) {
         for gate in &mut self.gates[..=at] {
             gate.ceiling[cell] = gate.ceiling[cell].min(ceiling);
+        }
+    }
+
+    /// The same for an access behind the fence of a gate.
+    fn lower_behind(&mut self, at: usize, cell: usize, ceiling: Ceiling) {
+        for gate in &mut self.gates[..=at] {
+            gate.behind[cell] = gate.behind[cell].min(ceiling);
         }
     }
 
@@ -303,13 +395,8 @@ impl Memory {
         let least = own.max(now.fence).max(now.linked).max(now.last);
         let first = least.map_or(0, |mark| mark + 1);
         let fits = |at: &usize| {
-            self.gates.get(*at).is_none_or(|right| {
-                let both = now.spots.iter().zip(&right.ceiling);
-                both.into_iter().all(|(spot, ceiling)| match spot {
-                    Spot::Kept(i) => ceiling.allows(*i),
-                    Spot::Old(_) | Spot::Nowhere => true,
-                })
-            })
+            let right = self.gates.get(*at);
+            right.is_none_or(|right| right.lets_pass(&now))
         };
         (first..=self.gates.len())
             .filter(fits)
@@ -318,6 +405,9 @@ impl Memory {
                 next.insert_gate(at);
                 for (cell, spot) in now.spots.iter().enumerate() {
                     next.raise(at, cell, spot);
+                }
+                for (cell, spot) in &now.stores {
+                    next.raise_accesses(at, *cell, spot);
                 }
                 let mind = &mut next.minds[thread];
                 mind.events.insert(0, at);
@@ -473,7 +563,7 @@ impl Memory {
         let cell = access.cell;
         let floor = match at {
             0 => Spot::Nowhere,
-            _ => self.gates[at - 1].floor[cell].clone(),
+            _ => self.gates[at - 1].access_floor[cell].clone(),
         };
         start.above(access, &floor, false)?;
         match place {
@@ -481,7 +571,7 @@ impl Memory {
             Place::Kept(i) => {
                 let newer = !matches!(floor, Spot::Kept(least) if least >= i);
                 let right = self.gates.get(at);
-                let below = right.is_none_or(|gate| gate.ceiling[cell].admits(i));
+                let below = right.is_none_or(|gate| gate.store_ceiling(cell).admits(i));
                 (newer && below).then_some(())?;
             }
             Place::Behind(value) => {
@@ -563,8 +653,12 @@ impl Memory {
                 }
             }
         }
+        if !matches!(place, Place::None) && self.tracked[cell] {
+            let now = &mut next.minds[thread].now;
+            now.stores.insert(cell, now.spots[cell].clone());
+        }
         if let Some(fence) = start.now.fence {
-            next.lower(fence, cell, ceiling);
+            next.lower_behind(fence, cell, ceiling);
         }
         if racy[cell] {
             let deed = Self::deed(access);
@@ -592,6 +686,7 @@ impl Memory {
         if !matches!(place, Place::None) {
             let spot = self.minds[access.thread].now.spots[cell].clone();
             self.raise(at, cell, &spot);
+            self.raise_accesses(at, cell, &spot);
         }
         self.lower(at, cell, ceiling);
         let mind = &mut self.minds[access.thread];

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `view` | spots in histories, views |
 //! | `memory` | messages, gates of the SC order, what threads know; accesses and fences |
+//! | `shift` | the rules for counters that are shifted together |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
 //!
 //! Threads move from stop to stop ([`crate::stops`]): between them are steps over locals only,
@@ -20,13 +21,16 @@
 mod ahead;
 mod forget;
 mod memory;
+mod shift;
 mod view;
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use palisade_logic::Term;
 use palisade_program::liveness::Liveness;
 use palisade_program::property::{PropAtom, PropertyKind};
+use palisade_program::shift::{FAR, Groups};
 use palisade_program::{
     AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model,
     Order, Orders, Place, Program, PropExpr, Span, Step,
@@ -48,6 +52,50 @@ use memory::{Access, Memory};
 const MOST_STATES: usize = 3_000_000;
 /// More values of one choice than this are not tried.
 const MOST_VALUES: i128 = 256;
+
+/// Whether every way through a block has a store.
+fn stores_always(body: &Cfg) -> bool {
+    let mut reached = vec![body.entry];
+    let mut next = 0;
+    while let Some(&at) = reached.get(next) {
+        next += 1;
+        let idle = body.outgoing(at).filter(|(_, e)| e.step.stored().is_none());
+        for (_, edge) in idle {
+            if !reached.contains(&edge.to) {
+                reached.push(edge.to);
+            }
+        }
+    }
+    !reached.contains(&body.exit)
+}
+
+/// The cells with SC accesses, if there are SC fences: there it matters which stores happen
+/// before a fence, and which are only known by loads.
+fn tracked(program: &Program) -> Vec<bool> {
+    let mut cells = vec![false; program.cell_count()];
+    let mut fenced = false;
+    for edge in program.templates.iter().flat_map(|t| &t.cfg.edges) {
+        let block = edge.step.block();
+        let default = block.map_or(Order::Plain, |block| block_order(block.kind));
+        let inner = block.into_iter().flat_map(|block| &block.body.edges);
+        for step in std::iter::once(edge).chain(inner).map(|edge| &edge.step) {
+            if let Step::Fence(kind) = step {
+                fenced |= fence_order(*kind) == Some(Order::SeqCst);
+            }
+            let place = step.loaded().or(step.stored());
+            let seq_cst = place.filter(|p| match p.order {
+                Order::Plain => default == Order::SeqCst,
+                order => order == Order::SeqCst,
+            });
+            if let Some(place) = seq_cst {
+                let first = program.cell(place.var, 0).index();
+                let count = program.global(place.var).cell_count();
+                cells[first..first + count].fill(true);
+            }
+        }
+    }
+    cells.iter().map(|sc| *sc && fenced).collect()
+}
 
 /// The order of an access in an atomic block where none is written.
 const fn block_order(kind: AtomicKind) -> Order {
@@ -79,15 +127,18 @@ pub(crate) fn check(
     if certificate.model != Model::Rc11 || program.orders != Orders::Kept {
         return Err(unsupported("histories of another model than RC11"));
     }
-    if program.mixed_seq_cst().is_some() {
-        return Err(unsupported(
-            "seq_cst fences beside seq_cst and weaker accesses",
-        ));
-    }
     if program.deadlock || program.progress {
         return Err(unsupported("deadlocks and progress under RC11"));
     }
-    let judge = Judge::new(program, certificate, summary);
+    let groups = if summary.shifted {
+        Groups::infer(program)
+    } else {
+        Groups::default()
+    };
+    if let Err(shift::IllTyped) = shift::check(program, &groups) {
+        return Err(unsupported("counters that are no group"));
+    }
+    let judge = Judge::new(program, certificate, summary, groups);
     judge.all(options)
 }
 
@@ -101,10 +152,19 @@ struct Judge<'p> {
     live: Vec<Liveness>,
     /// Cells with plain accesses.
     racy: Vec<bool>,
+    /// Cells with SC accesses, in a program with SC fences.
+    tracked: Rc<Vec<bool>>,
+    /// Counters that are shifted together.
+    groups: Groups,
 }
 
 impl<'p> Judge<'p> {
-    fn new(program: &'p Program, certificate: &Certificate, summary: Summary) -> Self {
+    fn new(
+        program: &'p Program,
+        certificate: &Certificate,
+        summary: Summary,
+        groups: Groups,
+    ) -> Self {
         let instances = program.instances(certificate.threads);
         let templates = || instances.iter().map(|i| i.template);
         let mut racy = vec![false; program.cell_count()];
@@ -127,6 +187,8 @@ impl<'p> Judge<'p> {
             ahead: templates().map(|t| ahead(program, t)).collect(),
             live: templates().map(|t| Liveness::of(program, t)).collect(),
             racy,
+            tracked: Rc::new(tracked(program)),
+            groups,
             instances,
         }
     }
@@ -204,7 +266,7 @@ impl<'p> Judge<'p> {
                 let state = State {
                     at: at.clone(),
                     locals: locals.clone(),
-                    memory: Memory::new(values, self.instances.len()),
+                    memory: Memory::new(values, self.instances.len(), self.tracked.clone()),
                 };
                 all.push(self.settled(state));
             }
@@ -227,7 +289,35 @@ impl<'p> Judge<'p> {
         };
         let ahead: Vec<Option<&Ahead>> = (0..state.at.len()).map(ahead).collect();
         state.memory.settle(self.summary, &ahead);
+        self.shift(&mut state);
         state
+    }
+
+    /// Moves each group of counters so that the newest value of its first cell is from 0 to the
+    /// modulus - 1.
+    fn shift(&self, state: &mut State) {
+        for group in &self.groups.0 {
+            let first = self.program.cell(group.globals[0], 0).index();
+            let newest = state.memory.cells[first].last();
+            let newest = newest.map_or(0, |message| message.value);
+            let by = newest - newest.rem_euclid(group.modulus);
+            for &var in &group.globals {
+                let cells = 0..self.program.global(var).cell_count() as u32;
+                for cell in cells.map(|i| self.program.cell(var, i).index()) {
+                    state.memory.shift(cell, by);
+                    state.memory.blur(cell, -group.window());
+                }
+            }
+            for (thread, instance) in self.instances.iter().enumerate() {
+                let at = state.at[thread];
+                let own = group.locals.iter();
+                let own = own.filter(|(template, _)| *template == instance.template);
+                // Dead locals are 0.
+                for (_, local) in own.filter(|(_, l)| self.live[thread].is_live(at, *l)) {
+                    state.locals[thread][local.index()] -= by;
+                }
+            }
+        }
     }
 
     fn value(
@@ -288,6 +378,30 @@ impl<'p> Judge<'p> {
         Ok(done)
     }
 
+    /// The messages that a thread may read, in this atomic block or outside. Of values far
+    /// behind too little is known: nobody may read them. A block that always stores cannot if no such
+    /// message is left for a read-modify-write.
+    fn sources(
+        &self,
+        memory: &Memory,
+        thread: usize,
+        cell: usize,
+        block: Option<&Cfg>,
+        span: Span,
+    ) -> Result<Vec<(memory::Source, i64)>, Trouble> {
+        let mut all = memory.sources(thread, cell);
+        if self.groups.0.is_empty() {
+            return Ok(all);
+        }
+        if let Some(far) = memory.minds[thread].now.spots[cell].old(FAR) {
+            if far.free || !block.is_some_and(stores_always) {
+                return Err(unsupported("a counter that is read far behind", span));
+            }
+            all.retain(|(_, value)| *value != FAR);
+        }
+        Ok(all)
+    }
+
     /// Every way in which a step may happen.
     fn step(
         &self,
@@ -304,7 +418,7 @@ impl<'p> Judge<'p> {
         match &edge.step {
             Step::Load { dst, src } => {
                 let cell = self.cell(state, thread, src, span)?;
-                for (source, value) in state.memory.sources(thread, cell) {
+                for (source, value) in self.sources(&state.memory, thread, cell, None, span)? {
                     let access = Access {
                         thread,
                         cell,
@@ -460,7 +574,9 @@ impl<'p> Judge<'p> {
                         if way.event.is_some() {
                             return Err(unsupported("a second load in an atomic block", span));
                         }
-                        for (source, value) in way.state.memory.sources(thread, cell) {
+                        for (source, value) in
+                            self.sources(&way.state.memory, thread, cell, Some(body), span)?
+                        {
                             let mut next = way.clone();
                             next.state.locals[thread][dst.index()] = value;
                             next.reads = Some(cell);

@@ -131,6 +131,9 @@ pub(super) type Missed = Option<BTreeSet<Deed>>;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct View {
     pub(super) spots: Vec<Spot>,
+    /// Where the newest store stands that happens before, for cells where fences and SC accesses
+    /// meet; nothing is said of other cells, nor of what all threads have passed.
+    pub(super) stores: BTreeMap<usize, Spot>,
     /// The last SC fence that happened before.
     pub(super) fence: Mark,
     /// The last SC access to each cell that happened before.
@@ -147,6 +150,7 @@ impl View {
     pub(super) fn nothing(cells: usize) -> Self {
         Self {
             spots: vec![Spot::Nowhere; cells],
+            stores: BTreeMap::new(),
             fence: None,
             same: vec![None; cells],
             linked: None,
@@ -156,8 +160,14 @@ impl View {
     }
 
     pub(super) fn join(&self, other: &Self) -> Self {
+        let mut stores = self.stores.clone();
+        for (cell, spot) in &other.stores {
+            let own = stores.entry(*cell).or_insert(Spot::Nowhere);
+            *own = own.join(spot);
+        }
         Self {
             spots: pairwise(&self.spots, &other.spots, Spot::join),
+            stores,
             fence: self.fence.max(other.fence),
             same: pairwise(&self.same, &other.same, |a, b| *a.max(b)),
             linked: self.linked.max(other.linked),
@@ -170,8 +180,11 @@ impl View {
     }
 
     pub(super) fn meet(&self, other: &Self) -> Self {
+        let both = self.stores.iter();
+        let both = both.filter_map(|(c, spot)| Some((*c, spot.meet(other.stores.get(c)?))));
         Self {
             spots: pairwise(&self.spots, &other.spots, Spot::meet),
+            stores: both.collect(),
             fence: self.fence.min(other.fence),
             same: pairwise(&self.same, &other.same, |a, b| *a.min(b)),
             linked: self.linked.min(other.linked),
@@ -186,8 +199,20 @@ impl View {
     pub(super) fn flat(&self) -> Self {
         Self {
             spots: self.spots.iter().map(Spot::flat).collect(),
+            stores: self.stores.iter().map(|(c, s)| (*c, s.flat())).collect(),
             ..self.clone()
         }
+    }
+
+    /// Every spot in it of a cell.
+    pub(super) fn at(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
+        f(&mut self.spots[cell]);
+        self.stores.get_mut(&cell).into_iter().for_each(f);
+    }
+
+    /// Every spot in it.
+    pub(super) fn all_spots(&mut self) -> impl Iterator<Item = &mut Spot> {
+        self.spots.iter_mut().chain(self.stores.values_mut())
     }
 
     /// Every mark in it.

@@ -13,7 +13,8 @@ use crate::buffers::BuffersArg;
 pub(crate) struct FenceArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
-    /// The memory model: tso or pso for fences, rma for flushes; several as tso,pso, or all
+    /// The memory model: tso or pso for fences, rc11 for memory orders, rma for flushes;
+    /// several as tso,pso, or all
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Models,
     /// Print the fences as a unified diff of the source
@@ -32,7 +33,8 @@ pub(crate) struct FenceArgs {
     #[arg(long, help_heading = "Method")]
     pub(crate) all: bool,
     /// What fences cost: `count` (fewest full fences, then fewest store-store fences),
-    /// `loops` (ten times as much for each loop around the fence), or a file of costs
+    /// `loops` (ten times as much for each loop around the fence), or a file of costs;
+    /// rc11: `count` is 1 for acquire and release, 2 for `acq_rel`, 4 for `seq_cst`, and more for fences
     #[arg(
         long,
         value_name = "RULE",
@@ -46,9 +48,9 @@ pub(crate) struct FenceArgs {
     /// How placements are found
     #[arg(long, value_enum, default_value_t = SearchArg::Exact, help_heading = "Method")]
     pub(crate) search: SearchArg,
-    /// Flushes to choose from (RMA)
-    #[arg(long, value_enum, default_value_t = StartArg::All, help_heading = "Method")]
-    pub(crate) start: StartArg,
+    /// Flushes to choose from (RMA), or orders (RC11) [default: all for rma, own for rc11]
+    #[arg(long, value_enum, help_heading = "Method")]
+    pub(crate) start: Option<StartArg>,
     /// Store buffers in proofs, as for `verify`
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
@@ -86,11 +88,17 @@ pub(crate) enum SearchArg {
     Paper,
 }
 
-/// Which flushes `fence --model rma` chooses from.
+/// Which flushes `fence --model rma` chooses from, or which orders `fence --model rc11`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum StartArg {
-    /// One after every remote operation; those that the program has stay
+    /// RMA: one after every remote operation; those that the program has stay
     All,
-    /// Those that the program has; what is not needed is taken out
+    /// RMA: those that the program has; what is not needed is taken out. RC11: orders become
+    /// stronger only, fences are added
     Own,
+    /// RC11: any orders, and any fences
+    Relaxed,
+    /// RC11: any orders, and of the program's own fences those that are needed
+    #[value(name = "seq_cst")]
+    SeqCst,
 }

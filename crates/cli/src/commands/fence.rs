@@ -13,7 +13,7 @@ use palisade::repair::{
 };
 use palisade_fences::cost::Table;
 use palisade_fences::plan::{anchor, side_name};
-use palisade_program::{Gap, Model, Program, Side, Source, Verdict};
+use palisade_program::{Gap, Model, Orders, Program, Side, Source, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
@@ -71,18 +71,19 @@ pub(super) fn candidates(
         &args.file
     };
     let flushes = match args.start {
-        StartArg::All => Flushes::All,
-        StartArg::Own => Flushes::Own,
+        None | Some(StartArg::All) => Flushes::All,
+        Some(StartArg::Own) => Flushes::Own,
+        Some(StartArg::Relaxed | StartArg::SeqCst) if model == Model::Rc11 => Flushes::All,
+        Some(StartArg::Relaxed | StartArg::SeqCst) => {
+            bail!("--start relaxed, --start seq_cst: these are for --model rc11")
+        }
     };
-    if let (Some(second), false) = (args.preprocessor.more.first(), c_task::is_c(&args.file)) {
-        bail!("{}: several files are for C programs", second.display());
-    }
-    let (preprocessor, units) = units(&args.file, &args.preprocessor.more, &args.preprocessor)?;
     let c_options = c::Options {
-        ranks: args.ranks,
-        preprocessor,
-        units,
-        ..c::Options::default()
+        orders: match model {
+            Model::Rc11 => Orders::Kept,
+            Model::Sc | Model::Tso | Model::Pso | Model::Rma => Orders::Mapped,
+        },
+        ..c_options(args)?
     };
     let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
     let candidates = match candidates {
@@ -103,6 +104,9 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = model(args)?;
     if args.write && args.file == Path::new("-") {
         bail!("--write needs a file: standard input cannot be written to; use --diff");
+    }
+    if model == Model::Rc11 {
+        return super::orders::run(args, context);
     }
     let rule = rule(args)?;
     let candidates = match candidates(args, context)? {
@@ -159,16 +163,35 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     Ok(Outcome::from(&result.found.verdict))
 }
 
+/// How C is read.
+fn c_options(args: &FenceArgs) -> Result<c::Options> {
+    if let (Some(second), false) = (args.preprocessor.more.first(), c_task::is_c(&args.file)) {
+        bail!("{}: several files are for C programs", second.display());
+    }
+    let (preprocessor, units) = units(&args.file, &args.preprocessor.more, &args.preprocessor)?;
+    Ok(c::Options {
+        ranks: args.ranks,
+        preprocessor,
+        units,
+        ..c::Options::default()
+    })
+}
+
 fn model(args: &FenceArgs) -> Result<Model> {
     match args.model.only() {
-        Model::Rc11 => {
-            bail!("--model rc11: unsupported: fences of C11 are not placed; use tso, pso or rma")
+        Model::Sc => {
+            bail!("--model sc: under SC no fence has an effect; use tso, pso, rc11 or rma")
         }
-        Model::Sc => bail!("--model sc: under SC no fence has an effect; use tso, pso or rma"),
         Model::Rma if args.fence_text.is_some() => {
             bail!("--fence-text: flushes are written in the language's own way")
         }
-        model @ (Model::Tso | Model::Pso | Model::Rma) => Ok(model),
+        Model::Rc11 if args.fence_text.is_some() => {
+            bail!("--fence-text: fences of C11 are written in the language's own way")
+        }
+        Model::Rc11 if args.search == SearchArg::Paper => {
+            bail!("--search paper: there is no paper's way to memory orders; leave it out")
+        }
+        model @ (Model::Tso | Model::Pso | Model::Rma | Model::Rc11) => Ok(model),
     }
 }
 
@@ -188,7 +211,7 @@ fn rule(args: &FenceArgs) -> Result<Rule> {
     })
 }
 
-fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
+pub(super) fn options(args: &FenceArgs, context: &Context, model: Model) -> Options {
     let defaults = Options::default();
     Options {
         verify: palisade_verify::Options {
@@ -228,8 +251,10 @@ fn options_value(args: &FenceArgs) -> Value {
             SearchArg::Paper => "paper",
         },
         "start": match args.start {
-            StartArg::All => "all",
-            StartArg::Own => "own",
+            None | Some(StartArg::All) => "all",
+            Some(StartArg::Own) => "own",
+            Some(StartArg::Relaxed) => "relaxed",
+            Some(StartArg::SeqCst) => "seq_cst",
         },
         "cost": args.cost,
         "all": args.all,
@@ -453,7 +478,7 @@ impl Shown<'_, '_> {
 }
 
 /// The line beside a fence after a statement of several lines.
-fn anchored_line<'s>(source: &'s Source, gap: &Gap) -> &'s str {
+pub(super) fn anchored_line<'s>(source: &'s Source, gap: &Gap) -> &'s str {
     let statement = gap.statement;
     let offset = match (gap.head, gap.side) {
         (Some(head), _) => head.condition.start,
@@ -464,7 +489,7 @@ fn anchored_line<'s>(source: &'s Source, gap: &Gap) -> &'s str {
 }
 
 /// The files that differ: their names, and their texts before and after.
-fn changed_files<'s>(
+pub(super) fn changed_files<'s>(
     old: &'s Source,
     new: &'s Source,
 ) -> impl Iterator<Item = (&'s str, &'s str, &'s str)> {

@@ -12,6 +12,7 @@ mod linearize;
 mod litmus;
 mod lsp;
 mod man;
+mod orders;
 mod reduce;
 mod replay;
 mod several;

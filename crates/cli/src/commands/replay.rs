@@ -182,6 +182,9 @@ fn subject(
             file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.preprocessor.more);
+            if model == Model::Rc11 {
+                bail!("runs of `fence` under rc11 cannot be replayed; `verify` the program instead")
+            }
             // A violation of `fence` is one that no fence repairs: it is under SC.
             model = Model::Sc;
             let candidates = fence::candidates(&args, context)?;

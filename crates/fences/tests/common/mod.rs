@@ -20,7 +20,7 @@ pub(crate) fn gapped(text: &str) -> Gapped {
             .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
     };
     let all = read(&|_| true);
-    let kept = useful(&all.program, &all.gaps);
+    let kept = useful(&all.program, &all.gaps, Model::Pso);
     read(&|gap| kept.contains(&gap.at))
 }
 

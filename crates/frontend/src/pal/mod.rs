@@ -67,9 +67,18 @@ pub fn parse_ordered(source: Source, orders: Orders) -> Result<Parsed, Diagnosti
 /// Reads a `.pal` program and puts a `fence?` into each of its gaps that `wanted`
 /// accepts. A program that has a `fence?` already keeps those and gets no others.
 pub fn parse_gapped(source: Source, wanted: &dyn Fn(&Gap) -> bool) -> Result<Gapped, Diagnostics> {
+    parse_gapped_ordered(source, Orders::Mapped, wanted)
+}
+
+/// As [`parse_gapped`], with memory orders mapped or kept.
+pub fn parse_gapped_ordered(
+    source: Source,
+    orders: Orders,
+    wanted: &dyn Fn(&Gap) -> bool,
+) -> Result<Gapped, Diagnostics> {
     let mut gaps = Vec::new();
     let mut fill = |file: &mut ast::File| gaps = gaps::fill(file, wanted);
-    let parsed = parse_changed(source, Orders::Mapped, &mut fill)?;
+    let parsed = parse_changed(source, orders, &mut fill)?;
     Ok(Gapped {
         program: parsed.program,
         gaps,

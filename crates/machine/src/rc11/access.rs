@@ -122,10 +122,8 @@ impl Memory {
         let least = self.threads[t].own.max(sc.fence).max(sc.linked).max(sc.any);
         let mut all = Vec::new();
         for at in (least + 1) as usize..=self.marks.len() {
-            if self.marks.get(at).is_some_and(|right| {
-                let mut both = current.pos.iter().zip(&right.ceiling);
-                both.any(|(pos, ceiling)| matches!(pos, Pos::Kept(i) if 2 * *i as i16 >= *ceiling))
-            }) {
+            let right = self.marks.get(at);
+            if right.is_some_and(|right| right.forbids_fence(&current)) {
                 continue;
             }
             let mut after = self.clone();
@@ -133,7 +131,10 @@ impl Memory {
             after.threads[t].pending = pending;
             after.insert_mark(at);
             for (cell, pos) in current.pos.iter().enumerate() {
-                after.raise(at, cell, pos);
+                after.raise_fence(at, cell, pos);
+            }
+            for (cell, pos) in &current.stores {
+                after.raise_sc(at, *cell as usize, pos);
             }
             let known = &mut after.threads[t];
             let mark = at as i16;
@@ -207,18 +208,9 @@ impl Memory {
             Ok(mark) => self.marks[mark].before[cell].clone(),
             Err(_) => Pos::Bottom,
         };
-        if let Some(read) = read {
-            match read.kept {
-                Some(i) => at_least(i, &floor)?,
-                None => {
-                    may_stay(&mut current.pos[cell], &floor, read.value, is_update)?;
-                    if let Some(flat) = floor.carried(read.value) {
-                        let more = flat.view();
-                        carried.join(&more);
-                        takes(&mut current, &mut acquirable, &more);
-                    }
-                }
-            }
+        if let Some(more) = above(&event, &mut current.pos[cell], &floor)? {
+            carried.join(&more);
+            takes(&mut current, &mut acquirable, &more);
         }
         let mut linked = self.threads[t].linked.clone();
         let own = linked[cell];
@@ -256,11 +248,19 @@ impl super::memory::Known {
     }
 }
 
-/// Whether the message `i` is not older than a floor.
-fn at_least(i: usize, floor: &Pos) -> Option<()> {
-    match floor {
-        Pos::Kept(least) if *least as usize > i => None,
-        Pos::Kept(_) | Pos::Old(_) | Pos::Bottom => Some(()),
+/// `None` if the event reads a message older than a floor. The floor may tell what an old
+/// message carries; the position of the reader is behind the floor then.
+fn above(event: &Event, pos: &mut Pos, floor: &Pos) -> Option<Option<View>> {
+    let Some(read) = event.read else {
+        return Some(None);
+    };
+    match (read.kept, floor) {
+        (Some(i), Pos::Kept(least)) => (*least as usize <= i).then_some(None),
+        (Some(_), Pos::Old(_) | Pos::Bottom) => Some(None),
+        (None, _) => {
+            may_stay(pos, floor, read.value, event.write.is_some())?;
+            Some(floor.carried(read.value).map(super::view::Flat::view))
+        }
     }
 }
 
@@ -360,25 +360,14 @@ impl Prepared {
         let mut carried = self.carried.clone();
         if let Some(at) = at {
             let floor = match at.checked_sub(1) {
-                Some(left) => memory.marks[left].through[cell].clone(),
+                Some(left) => memory.marks[left].floor_sc(cell).clone(),
                 None => Pos::Bottom,
             };
-            let ceiling = memory
-                .marks
-                .get(at)
-                .map_or(OPEN, |right| right.ceiling[cell]);
-            if let Some(read) = read {
-                match read.kept {
-                    Some(i) => at_least(i, &floor)?,
-                    None => {
-                        may_stay(&mut current.pos[cell], &floor, read.value, is_update)?;
-                        if let Some(flat) = floor.carried(read.value) {
-                            let more = flat.view();
-                            current.join(&more);
-                            carried.join(&more);
-                        }
-                    }
-                }
+            let right = memory.marks.get(at);
+            let ceiling = right.map_or(OPEN, |right| right.ceiling_of_store(cell));
+            if let Some(more) = above(&self.event, &mut current.pos[cell], &floor)? {
+                current.join(&more);
+                carried.join(&more);
             }
             match place {
                 Place::Nowhere => {}
@@ -431,10 +420,14 @@ impl Prepared {
             }
         };
         if let Some(position) = &position {
-            after.threads[t].current.pos[cell] = position.clone();
+            let current = &mut after.threads[t].current;
+            current.pos[cell] = position.clone();
+            if memory.mixed {
+                current.set_store(cell, position.clone());
+            }
         }
         if let Ok(fence) = usize::try_from(self.fence) {
-            after.limit(fence, cell, ceiling);
+            after.limit_fence(fence, cell, ceiling);
         }
         if let Some(at) = at {
             after.insert_mark(at);

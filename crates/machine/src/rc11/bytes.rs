@@ -41,6 +41,15 @@ impl Bytes for u64 {
     }
 }
 
+impl Bytes for u32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        put(out, u64::from(*self));
+    }
+    fn read(from: &mut Reader<'_>) -> Self {
+        from.get() as Self
+    }
+}
+
 impl Bytes for bool {
     fn write(&self, out: &mut Vec<u8>) {
         put(out, u64::from(*self));
@@ -160,12 +169,12 @@ impl Bytes for Option<(i16, u32)> {
 }
 
 fields!(ScView: fence, same, linked, any);
-fields!(Flat: pos, sc, unseen);
-fields!(View: pos, sc, unseen);
+fields!(Flat: pos, stores, sc, unseen);
+fields!(View: pos, stores, sc, unseen);
 fields!(Message: value, attached, view);
-fields!(Mark: before, through, ceiling);
+fields!(Mark: before, through, ceiling, before_sc, through_sc, after_fence);
 fields!(Known: current, acquirable, released, pending, own, earlier, linked);
-fields!(Memory: history, marks, threads);
+fields!(Memory: history, marks, threads, mixed);
 
 impl Memory {
     pub(crate) fn pack(&self, out: &mut Vec<u8>) {

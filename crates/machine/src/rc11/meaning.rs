@@ -39,13 +39,6 @@ pub(crate) fn check(program: &Program) -> Result<(), Unsupported> {
             "memory orders of this program have become fences: it has no meaning under rc11";
         return refused(message, span, "read it with memory orders kept");
     }
-    if let Some(span) = program.mixed_seq_cst() {
-        return refused(
-            "unsupported under rc11: seq_cst fences, and a variable with seq_cst and weaker accesses",
-            span,
-            "make all accesses of the variable seq_cst, or none, or leave out the seq_cst fences",
-        );
-    }
     for template in &program.templates {
         for edge in &template.cfg.edges {
             step(&edge.step, edge.span)?;

@@ -7,8 +7,18 @@
 //! and `ceiling` the oldest position that an event from g on allows to what precedes it.
 //! So the gap between two marks has `through` of the left one as its floor and
 //! `ceiling` of the right one as its ceiling.
+//!
+//! Fences ask less of SC accesses than of what comes behind other fences. A fence f and an
+//! access a behind another fence are related through all that f's thread has read
+//! (`hb; eco; hb` in psc-F); f and an SC access a only through stores that happen before f
+//! (`scb; hb?` in psc-base) [Lahav et al., PLDI 2017, s. 3.2]. Where a program can tell the two
+//! apart ([`palisade_program::Program::mixed_seq_cst`]) there are two floors and two ceilings:
+//! `before`, `through` and `after_fence` for the former, `before_sc`, `through_sc` and `ceiling`
+//! for the latter.
 
 use std::sync::Arc;
+
+use palisade_program::shift::FAR;
 
 use super::view::{Flat, FlatPos, NONE, Old, Pos, ScView, View, add};
 
@@ -35,6 +45,57 @@ pub(crate) struct Mark {
     /// Twice the index of a message that must be newer, plus one where that message itself
     /// is allowed; [`OPEN`] or [`LOWEST`].
     pub(crate) ceiling: Vec<i16>,
+    /// The floors for SC accesses, and the ceiling that accesses behind fences set; empty where
+    /// these are the ones above.
+    pub(crate) before_sc: Vec<Pos>,
+    pub(crate) through_sc: Vec<Pos>,
+    pub(crate) after_fence: Vec<i16>,
+}
+
+impl Mark {
+    /// All positions at a location.
+    fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut Pos)) {
+        f(&mut self.before[cell]);
+        f(&mut self.through[cell]);
+        if let (Some(before), Some(through)) =
+            (self.before_sc.get_mut(cell), self.through_sc.get_mut(cell))
+        {
+            f(before);
+            f(through);
+        }
+    }
+
+    /// All ceilings at a location.
+    pub(crate) fn ceilings(&mut self, cell: usize) -> impl Iterator<Item = &mut i16> {
+        let behind = self.after_fence.get_mut(cell);
+        std::iter::once(&mut self.ceiling[cell]).chain(behind)
+    }
+
+    /// The floor of an SC access behind it.
+    pub(crate) fn floor_sc(&self, cell: usize) -> &Pos {
+        self.through_sc.get(cell).unwrap_or(&self.through[cell])
+    }
+
+    /// The ceiling of an SC store in front of it.
+    pub(crate) fn ceiling_of_store(&self, cell: usize) -> i16 {
+        let behind = self.after_fence.get(cell).copied().unwrap_or(OPEN);
+        self.ceiling[cell].min(behind)
+    }
+
+    /// Whether an SC fence of this view may not stand in front of it.
+    pub(crate) fn forbids_fence(&self, view: &View) -> bool {
+        let is_above =
+            |pos: &Pos, ceiling: i16| matches!(pos, Pos::Kept(i) if 2 * *i as i16 >= ceiling);
+        let all = if self.after_fence.is_empty() {
+            &self.ceiling
+        } else {
+            &self.after_fence
+        };
+        let mut known = view.pos.iter().zip(all);
+        let mut stores = view.stores.iter();
+        known.any(|(pos, ceiling)| is_above(pos, *ceiling))
+            || stores.any(|(cell, pos)| is_above(pos, self.ceiling[*cell as usize]))
+    }
 }
 
 /// What a thread knows.
@@ -63,11 +124,13 @@ pub(crate) struct Memory {
     pub(crate) history: Vec<Vec<Message>>,
     pub(crate) marks: Vec<Mark>,
     pub(crate) threads: Vec<Known>,
+    /// Whether stores that happen before are told from what was read.
+    pub(crate) mixed: bool,
 }
 
 impl Memory {
     /// The start: one message for each location, which everyone knows.
-    pub(crate) fn new(values: &[i64], threads: usize, words: usize) -> Self {
+    pub(crate) fn new(values: &[i64], threads: usize, words: usize, mixed: bool) -> Self {
         let cells = values.len();
         let bottom = View::bottom(cells, words);
         let mut start = bottom.clone();
@@ -91,6 +154,7 @@ impl Memory {
             history: values.iter().map(|v| vec![message(v)]).collect(),
             marks: Vec::new(),
             threads: vec![known; threads],
+            mixed,
         }
     }
 
@@ -114,10 +178,9 @@ impl Memory {
 
     /// All positions at a location that are not inside what old messages carry.
     pub(crate) fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut Pos)) {
-        self.views(&mut |view| f(&mut view.pos[cell]));
+        self.views(&mut |view| view.positions(cell, f));
         for mark in &mut self.marks {
-            f(&mut mark.before[cell]);
-            f(&mut mark.through[cell]);
+            mark.positions(cell, f);
         }
     }
 
@@ -168,15 +231,16 @@ impl Memory {
                 moved(i);
             }
         });
-        self.carried(&mut |flat| {
-            if let FlatPos::Kept(i) = &mut flat.pos[cell] {
+        self.flat_positions(cell, &mut |pos| {
+            if let FlatPos::Kept(i) = pos {
                 moved(i);
             }
         });
         for mark in &mut self.marks {
-            let ceiling = &mut mark.ceiling[cell];
-            if *ceiling != OPEN && *ceiling >= 2 * at as i16 {
-                *ceiling += 2;
+            for ceiling in mark.ceilings(cell) {
+                if *ceiling != OPEN && *ceiling >= 2 * at as i16 {
+                    *ceiling += 2;
+                }
             }
         }
     }
@@ -191,8 +255,8 @@ impl Memory {
                 Arc::make_mut(old).add(value, true, None);
             }
         });
-        self.carried(&mut |flat| {
-            if let FlatPos::Old(values) = &mut flat.pos[cell]
+        self.flat_positions(cell, &mut |pos| {
+            if let FlatPos::Old(values) = pos
                 && values.contains(&(anchor, true))
             {
                 add(values, value, true);
@@ -212,8 +276,8 @@ impl Memory {
         };
         // Its own position in what it carries is itself.
         let mut flat = message.view.flat();
-        down(&mut flat.pos[cell]);
-        self.carried(&mut |flat| down(&mut flat.pos[cell]));
+        flat.positions(cell, &mut |pos| down(pos));
+        self.flat_positions(cell, &mut |pos| down(pos));
         let known = carries.then_some(&flat);
         self.positions(cell, &mut |pos| match pos {
             Pos::Bottom => {}
@@ -225,9 +289,52 @@ impl Memory {
             }
             Pos::Kept(i) => *i -= 1,
         });
-        for mark in &mut self.marks {
-            lower(&mut mark.ceiling[cell], 1);
+        for ceiling in self.marks.iter_mut().flat_map(|m| m.ceilings(cell)) {
+            lower(ceiling, 1);
         }
+    }
+
+    /// All positions at a location inside what old messages carry.
+    fn flat_positions(&mut self, cell: usize, f: &mut impl FnMut(&mut FlatPos)) {
+        self.carried(&mut |flat| flat.positions(cell, f));
+    }
+
+    /// What is known of stores to a location up to the message `first`, which everyone knows,
+    /// bounds no access any more. A fence must still follow the SC accesses that are older:
+    /// that becomes a place in the SC order.
+    pub(crate) fn pass_stores(&mut self, cell: usize, first: u32) {
+        let ceilings: Vec<i16> = self.marks.iter().map(|m| m.ceiling[cell]).collect();
+        let last = |pos: Option<u32>| -> i16 {
+            let forbids = |c: &i16| pos.is_some_and(|i| 2 * i as i16 >= *c);
+            let found = ceilings.iter().rposition(forbids);
+            found.map_or(NONE, |mark| mark as i16)
+        };
+        self.views(&mut |view| {
+            let ScView { any, .. } = &mut view.sc;
+            view.stores.retain(|(at, pos)| {
+                let passed = match pos {
+                    _ if *at as usize != cell => return true,
+                    Pos::Kept(i) if *i > first => return true,
+                    Pos::Kept(i) => Some(*i),
+                    Pos::Old(_) | Pos::Bottom => None,
+                };
+                *any = (*any).max(last(passed));
+                false
+            });
+        });
+        self.carried(&mut |flat| {
+            let ScView { any, .. } = &mut flat.sc;
+            flat.stores.retain(|(at, pos)| {
+                let passed = match pos {
+                    _ if *at as usize != cell => return true,
+                    FlatPos::Kept(i) if *i > first => return true,
+                    FlatPos::Kept(i) => Some(*i),
+                    FlatPos::Old(_) | FlatPos::Bottom => None,
+                };
+                *any = (*any).max(last(passed));
+                false
+            });
+        });
     }
 
     /// The oldest `count` messages of a location are forgotten: everyone has passed them.
@@ -238,19 +345,74 @@ impl Memory {
                 *i -= count;
             }
         });
-        self.carried(&mut |flat| {
-            if let FlatPos::Kept(i) = &mut flat.pos[cell] {
+        self.flat_positions(cell, &mut |pos| {
+            if let FlatPos::Kept(i) = pos {
                 *i -= count;
             }
         });
-        for mark in &mut self.marks {
-            let ceiling = &mut mark.ceiling[cell];
+        for ceiling in self.marks.iter_mut().flat_map(|m| m.ceilings(cell)) {
             // Nothing is older than the first message now.
             if *ceiling == 2 * count as i16 {
                 *ceiling = LOWEST;
             }
             lower(ceiling, count as i16);
         }
+    }
+
+    /// Takes `by` from every value of a location: it belongs to a group of counters
+    /// ([`palisade_program::shift`]).
+    pub(crate) fn shift(&mut self, cell: usize, by: i64) {
+        for message in &mut self.history[cell] {
+            message.value -= by;
+        }
+        let moved = |value: &mut i64| {
+            if *value != FAR {
+                *value -= by;
+            }
+        };
+        self.positions(cell, &mut |pos| {
+            if let Pos::Old(old) = pos {
+                let old = Arc::make_mut(old);
+                old.values.iter_mut().for_each(|e| moved(&mut e.0));
+                old.carried.iter_mut().for_each(|e| moved(&mut e.0));
+            }
+        });
+        self.flat_positions(cell, &mut |pos| {
+            if let FlatPos::Old(values) = pos {
+                values.iter_mut().for_each(|e| moved(&mut e.0));
+            }
+        });
+    }
+
+    /// Old values of a location below `least` are one: [`FAR`].
+    pub(crate) fn blur(&mut self, cell: usize, least: i64) {
+        let blurred = |value: i64| if value < least { FAR } else { value };
+        let is_clear = |values: &[(i64, bool)]| {
+            let mut low = values.iter().filter(|e| e.0 < least);
+            low.all(|e| e.0 == FAR)
+        };
+        self.positions(cell, &mut |pos| {
+            if let Pos::Old(old) = pos
+                && !is_clear(&old.values)
+            {
+                let mut fewer = Old::default();
+                for &(value, free) in &old.values {
+                    fewer.add(blurred(value), free, old.carried(value));
+                }
+                *pos = Pos::Old(Arc::new(fewer));
+            }
+        });
+        self.flat_positions(cell, &mut |pos| {
+            if let FlatPos::Old(values) = pos
+                && !is_clear(values)
+            {
+                let mut fewer = Vec::new();
+                for &(value, free) in &*values {
+                    add(&mut fewer, blurred(value), free);
+                }
+                *values = fewer;
+            }
+        });
     }
 
     /// A new mark at `at`, which asks nothing yet.
@@ -261,24 +423,37 @@ impl Memory {
             }
         });
         let cells = self.history.len();
-        let before = match at.checked_sub(1) {
-            Some(left) => self.marks[left].through.clone(),
-            None => vec![Pos::Bottom; cells],
+        let second = if self.mixed { cells } else { 0 };
+        let (before, before_sc) = match at.checked_sub(1) {
+            Some(left) => {
+                let left = &self.marks[left];
+                (left.through.clone(), left.through_sc.clone())
+            }
+            None => (vec![Pos::Bottom; cells], vec![Pos::Bottom; second]),
         };
-        let ceiling = match self.marks.get(at) {
-            Some(right) => right.ceiling.clone(),
-            None => vec![OPEN; cells],
+        let (ceiling, after_fence) = match self.marks.get(at) {
+            Some(right) => (right.ceiling.clone(), right.after_fence.clone()),
+            None => (vec![OPEN; cells], vec![OPEN; second]),
         };
         let mark = Mark {
             through: before.clone(),
             before,
             ceiling,
+            through_sc: before_sc.clone(),
+            before_sc,
+            after_fence,
         };
         self.marks.insert(at, mark);
     }
 
-    /// Mark `at` bounds what follows it from below.
+    /// The SC store at mark `at` bounds what follows it from below.
     pub(crate) fn raise(&mut self, at: usize, cell: usize, pos: &Pos) {
+        self.raise_fence(at, cell, pos);
+        self.raise_sc(at, cell, pos);
+    }
+
+    /// Mark `at` bounds from below what follows a fence behind it.
+    pub(crate) fn raise_fence(&mut self, at: usize, cell: usize, pos: &Pos) {
         let own = &mut self.marks[at].through[cell];
         *own = own.join(pos);
         for mark in &mut self.marks[at + 1..] {
@@ -287,10 +462,35 @@ impl Memory {
         }
     }
 
-    /// Mark `at` bounds what precedes it from above.
+    /// Mark `at` bounds from below the SC accesses behind it.
+    pub(crate) fn raise_sc(&mut self, at: usize, cell: usize, pos: &Pos) {
+        if !self.mixed {
+            return;
+        }
+        let own = &mut self.marks[at].through_sc[cell];
+        *own = own.join(pos);
+        for mark in &mut self.marks[at + 1..] {
+            mark.before_sc[cell] = mark.before_sc[cell].join(pos);
+            mark.through_sc[cell] = mark.through_sc[cell].join(pos);
+        }
+    }
+
+    /// The SC access at mark `at` bounds what precedes it from above.
     pub(crate) fn limit(&mut self, at: usize, cell: usize, ceiling: i16) {
         for mark in &mut self.marks[..=at] {
             let own = &mut mark.ceiling[cell];
+            *own = (*own).min(ceiling);
+        }
+    }
+
+    /// An access behind the fence at mark `at` bounds what precedes that from above.
+    pub(crate) fn limit_fence(&mut self, at: usize, cell: usize, ceiling: i16) {
+        if !self.mixed {
+            self.limit(at, cell, ceiling);
+            return;
+        }
+        for mark in &mut self.marks[..=at] {
+            let own = &mut mark.after_fence[cell];
             *own = (*own).min(ceiling);
         }
     }

@@ -34,6 +34,7 @@ pub use normal::Summary;
 pub(crate) use turn::{Turn, TurnEnd, Turns};
 
 use palisade_program::Order;
+use palisade_program::shift::{Group, Groups};
 
 use crate::machine::{Act, Machine, Spot};
 use crate::options::Options;
@@ -48,6 +49,8 @@ pub(crate) struct Rc11 {
     /// What lies ahead of each thread at each location.
     ahead: Vec<Vec<Ahead>>,
     summary: Option<Summary>,
+    shifts: Vec<Shift>,
+    mixed: bool,
     /// Most messages of a location.
     most: usize,
 }
@@ -71,9 +74,50 @@ impl Rc11 {
             races: Races::new(&plain, machine.threads.len()),
             ahead: ahead.collect(),
             summary: options.summary,
+            shifts: match options.summary {
+                Some(summary) if summary.shifted => shifts(machine),
+                Some(_) | None => Vec::new(),
+            },
+            mixed: machine.program.mixed_seq_cst().is_some(),
             most: options.buffer.unwrap_or(usize::MAX),
         }
     }
+}
+
+/// A group of counters ([`palisade_program::shift`]).
+struct Shift {
+    cells: Vec<usize>,
+    /// Slots of locals, for each thread.
+    slots: Vec<Vec<u32>>,
+    modulus: i64,
+    window: i64,
+}
+
+fn shifts(machine: &Machine<'_>) -> Vec<Shift> {
+    let program = machine.program;
+    let groups = Groups::infer(program).0;
+    let shift = |group: Group| Shift {
+        cells: group
+            .globals
+            .iter()
+            .flat_map(|&var| {
+                let count = program.global(var).cell_count() as u32;
+                (0..count).map(move |i| program.cell(var, i).index())
+            })
+            .collect(),
+        slots: machine
+            .threads
+            .iter()
+            .map(|thread| {
+                let own = group.locals.iter();
+                let own = own.filter(|(template, _)| *template == thread.instance.template);
+                own.map(|(_, local)| thread.base + local.0).collect()
+            })
+            .collect(),
+        modulus: group.modulus,
+        window: group.window(),
+    };
+    groups.into_iter().map(shift).collect()
 }
 
 /// The place and order of a load or store.
@@ -101,7 +145,8 @@ impl Machine<'_> {
     pub(crate) fn start_memory(&self, state: &mut State) {
         if let Some(rc11) = &self.rc11 {
             let values = &state.slots[..self.cells];
-            let memory = Memory::new(values, self.threads.len(), rc11.races.words());
+            let words = rc11.races.words();
+            let memory = Memory::new(values, self.threads.len(), words, rc11.mixed);
             state.memory = Some(Box::new(memory));
             self.settle(state);
         }
@@ -120,6 +165,22 @@ impl Machine<'_> {
             .map(|((thread, &pc), ahead)| (pc != thread.graph.exit).then(|| &ahead[pc as usize]))
             .collect();
         memory.normalise(&ahead, &rc11.races, rc11.summary);
+        for shift in &rc11.shifts {
+            let newest = memory.newest(shift.cells[0]);
+            let by = newest - newest.rem_euclid(shift.modulus);
+            for &cell in &shift.cells {
+                memory.shift(cell, by);
+                memory.blur(cell, -shift.window);
+            }
+            let threads = self.threads.iter().zip(&state.pcs).zip(&shift.slots);
+            for ((thread, &pc), slots) in threads {
+                // What is dead is 0.
+                let live = &thread.live[pc as usize];
+                for slot in slots.iter().filter(|slot| live.contains(slot)) {
+                    state.slots[*slot as usize] -= by;
+                }
+            }
+        }
         for (cell, slot) in state.slots[..self.cells].iter_mut().enumerate() {
             *slot = memory.newest(cell);
         }

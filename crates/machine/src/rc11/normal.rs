@@ -28,6 +28,8 @@ pub struct Summary {
     pub carried: bool,
     /// SC events of each thread.
     pub events: u32,
+    /// Whether groups of counters are shifted ([`palisade_program::shift`]).
+    pub shifted: bool,
 }
 
 /// What lies ahead of each thread.
@@ -49,7 +51,10 @@ impl Memory {
                 }
             }
         }
-        self.drop_unused(ahead);
+        // A summary forgets what other threads' marks ask: those of threads that have no more SC
+        // events are kept as well.
+        let keeps = summary.is_some() && ahead.iter().flatten().any(|a| a.sc);
+        self.drop_unused(ahead, keeps);
         match summary {
             Some(summary) => self.thin_marks(ahead, summary),
             None => self.threads.iter_mut().for_each(|t| t.earlier.clear()),
@@ -63,7 +68,7 @@ impl Memory {
     }
 
     /// What only later steps of another kind would use.
-    fn drop_unused(&mut self, ahead: &Futures<'_>) {
+    fn drop_unused(&mut self, ahead: &Futures<'_>, keeps: bool) {
         let (cells, words) = (self.history.len(), self.words());
         let bottom = View::bottom(cells, words);
         for (known, ahead) in self.threads.iter_mut().zip(ahead) {
@@ -72,9 +77,11 @@ impl Memory {
                 known.acquirable = bottom.clone();
                 known.released.fill(bottom.clone());
                 known.pending = None;
-                known.own = NONE;
-                known.earlier.clear();
                 known.linked.fill(NONE);
+                if !keeps {
+                    known.own = NONE;
+                    known.earlier.clear();
+                }
                 continue;
             };
             if !ahead.acquire_fence {
@@ -86,9 +93,11 @@ impl Memory {
                 }
             }
             if !ahead.sc {
-                known.own = NONE;
-                known.earlier.clear();
                 known.linked.fill(NONE);
+                if !keeps {
+                    known.own = NONE;
+                    known.earlier.clear();
+                }
             }
         }
     }
@@ -116,6 +125,8 @@ impl Memory {
                 users.fold(pos.clone(), |all, pos| all.meet(pos))
             });
         }
+        // Each keeps its own account of stores.
+        base.stores.clear();
         let relevant = races.relevant(|t, cell| ahead[t].is_some_and(|a| a.access[cell]));
         for (word, relevant) in base.unseen.0.iter_mut().zip(relevant) {
             *word &= relevant;
@@ -127,18 +138,25 @@ impl Memory {
     fn rise_to(&mut self, base: &View) {
         self.views(&mut |view| view.join(base));
         for mark in &mut self.marks {
-            for (cell, pos) in base.pos.iter().enumerate() {
-                mark.before[cell] = mark.before[cell].join(pos);
-                mark.through[cell] = mark.through[cell].join(pos);
+            let floors = [
+                &mut mark.before,
+                &mut mark.through,
+                &mut mark.before_sc,
+                &mut mark.through_sc,
+            ];
+            for (floor, base) in floors.into_iter().flat_map(|f| f.iter_mut().zip(&base.pos)) {
+                *floor = floor.join(base);
             }
         }
         // Last, since positions that join bring what they know of old messages.
         let flat = base.flat();
         self.carried(&mut |known| *known = known.join(&flat));
         for (cell, pos) in base.pos.iter().enumerate() {
-            if let Pos::Kept(first) = pos
-                && *first > 0
-            {
+            let Pos::Kept(first) = pos else { continue };
+            if self.mixed {
+                self.pass_stores(cell, *first);
+            }
+            if *first > 0 {
                 self.forget(cell, *first);
             }
         }
@@ -168,6 +186,9 @@ impl Memory {
                 known.pending = None;
             }
             known.earlier.retain(|e| *e >= least);
+            if known.own < least {
+                known.own = NONE;
+            }
         }
         self.sc_views(&mut |sc| {
             sc.linked = sc.linked.max(least);
@@ -217,9 +238,12 @@ impl Memory {
         let last = used.iter().filter(|u| **u).count();
         for mark in self.marks.iter_mut().take(last + 1) {
             mark.ceiling.fill(OPEN);
+            mark.after_fence.fill(OPEN);
         }
         for mark in self.marks.iter_mut().take(last) {
             mark.through.clone_from(&mark.before);
+            mark.before_sc.fill(Pos::Bottom);
+            mark.through_sc.fill(Pos::Bottom);
         }
     }
 
@@ -261,19 +285,16 @@ impl Memory {
             keep(known.own);
             let Some(ahead) = ahead else { continue };
             let (current, sc) = (&known.current, &known.current.sc);
+            keep(sc.fence);
             // The last mark in front of which the next SC fence, or SC store, may not stand.
             let last = |forbids: &dyn Fn(&super::memory::Mark) -> bool| {
                 let found = self.marks.iter().rposition(forbids);
                 found.map_or(NONE, |mark| mark as i16)
             };
             if ahead.sc_fence {
-                let forbidden = last(&|mark| {
-                    let mut both = current.pos.iter().zip(&mark.ceiling);
-                    both.any(|(pos, &c)| matches!(pos, Pos::Kept(i) if 2 * *i as i16 >= c))
-                });
+                let forbidden = last(&|mark| mark.forbids_fence(current));
                 let least = known.own.max(sc.fence).max(sc.linked).max(sc.any);
                 keep(least.max(forbidden));
-                keep(sc.fence);
             }
             for (cell, pos) in current.pos.iter().enumerate() {
                 let least = known
@@ -282,10 +303,18 @@ impl Memory {
                     .max(known.linked[cell])
                     .max(sc.same[cell]);
                 if ahead.sc_store[cell] {
+                    // Its oldest place: not between a message and its update.
+                    let history = &self.history[cell];
+                    let place = match pos {
+                        Pos::Kept(i) => {
+                            let free = (*i as usize..history.len()).find(|&i| !history[i].attached);
+                            free.map(|i| i as i16 + 1)
+                        }
+                        Pos::Old(_) | Pos::Bottom => None,
+                    };
                     let forbidden = last(&|mark| {
-                        let c = mark.ceiling[cell];
-                        c != OPEN
-                            && matches!(pos, Pos::Kept(i) if c <= LOWEST || *i as i16 >= c >> 1)
+                        let c = mark.ceiling_of_store(cell);
+                        c != OPEN && place.is_some_and(|at| c <= LOWEST || at > c >> 1)
                     });
                     keep(least.max(forbidden));
                 }

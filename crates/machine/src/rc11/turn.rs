@@ -6,6 +6,7 @@
 //! the load's order; without a load it is a store.
 
 use palisade_program::Order;
+use palisade_program::shift::FAR;
 
 use crate::block::{BlockEnd, BlockScratch};
 use crate::machine::{Act, Graph, Machine};
@@ -93,6 +94,21 @@ impl Machine<'_> {
     }
 }
 
+/// Whether no way through a block is without a store.
+fn always_stores(graph: &Graph) -> bool {
+    let mut seen = vec![false; graph.loc_count()];
+    let mut work = vec![graph.entry];
+    while let Some(at) = work.pop() {
+        if std::mem::replace(&mut seen[at as usize], true) {
+            continue;
+        }
+        let arcs = graph.from(at).map(|arc| &graph.arcs[arc]);
+        let onward = arcs.filter(|arc| !matches!(arc.act, Act::Store { .. }));
+        work.extend(onward.map(|arc| arc.to));
+    }
+    !seen[graph.exit as usize]
+}
+
 struct Taking<'a, 'p> {
     machine: &'a Machine<'p>,
     state: &'a State,
@@ -160,6 +176,20 @@ impl Taking<'_, '_> {
         Ok(())
     }
 
+    /// The messages that may be read, by a step that `updates` or one that may not. A value
+    /// far behind is not known well enough.
+    fn readable(&self, cell: usize, updates: bool) -> Result<Vec<Readable>, Bound> {
+        let mut all = self.memory.readable(self.t, cell);
+        if all.iter().any(|read| read.value == FAR) {
+            let pos = &self.memory.threads[self.t].current.pos[cell];
+            if !updates || pos.may_read_old(FAR, true) {
+                return Err(Bound::History);
+            }
+            all.retain(|read| read.value != FAR);
+        }
+        Ok(all)
+    }
+
     /// Whether this is the first of the messages that could be read.
     fn is_first(&self, read: Option<(usize, Readable)>) -> bool {
         read.is_none_or(|(cell, read)| self.memory.readable(self.t, cell).first() == Some(&read))
@@ -187,7 +217,7 @@ impl Taking<'_, '_> {
     fn load(&mut self, dst: u32, src: crate::machine::Spot, order: Order) -> Result<(), Bound> {
         let mut slots = self.state.slots.clone();
         let cell = self.machine.cell_of(src, &slots)? as usize;
-        for read in self.memory.readable(self.t, cell) {
+        for read in self.readable(cell, false)? {
             slots[dst as usize] = read.value;
             let event = Event {
                 thread: self.t,
@@ -238,8 +268,9 @@ impl Taking<'_, '_> {
             return self.run(graph, block, None, true, scratch);
         }
         let mut first = true;
+        let updates = always_stores(graph);
         for cell in cells.into_iter().map(|cell| cell as usize) {
-            for read in self.memory.readable(self.t, cell) {
+            for read in self.readable(cell, updates)? {
                 self.run(graph, block, Some((cell, read)), first, scratch)?;
                 first = false;
             }

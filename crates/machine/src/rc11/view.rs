@@ -104,6 +104,17 @@ impl FlatPos {
 }
 
 impl FlatPos {
+    fn pos(&self) -> Pos {
+        match self {
+            Self::Bottom => Pos::Bottom,
+            Self::Kept(i) => Pos::Kept(*i),
+            Self::Old(values) => Pos::Old(Arc::new(Old {
+                values: values.clone(),
+                carried: Vec::new(),
+            })),
+        }
+    }
+
     /// Whether a position among `values` learns something from this one.
     pub(crate) fn teaches(&self, values: &Values) -> bool {
         match self {
@@ -140,10 +151,38 @@ pub(crate) fn add(values: &mut Values, value: i64, free: bool) {
     }
 }
 
+/// Positions of some locations, by location; elsewhere nothing is known. Sorted.
+pub(crate) type Partial<P> = Vec<(u32, P)>;
+
+/// What either side knows, or what both know.
+fn merged<P: Clone>(
+    a: &Partial<P>,
+    b: &Partial<P>,
+    f: impl Fn(&P, &P) -> P,
+    either: bool,
+) -> Partial<P> {
+    let mut all: Partial<P> = Vec::new();
+    for (cell, own) in a {
+        let other = b.iter().find(|e| e.0 == *cell);
+        match other {
+            Some((_, other)) => all.push((*cell, f(own, other))),
+            None if either => all.push((*cell, own.clone())),
+            None => {}
+        }
+    }
+    if either {
+        let more = b.iter().filter(|e| a.iter().all(|own| own.0 != e.0));
+        all.extend(more.cloned());
+        all.sort_by_key(|e| e.0);
+    }
+    all
+}
+
 /// A view whose positions are flat: what an old message carries at least.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Flat {
     pub(crate) pos: Vec<FlatPos>,
+    pub(crate) stores: Partial<FlatPos>,
     pub(crate) sc: ScView,
     pub(crate) unseen: Unseen,
 }
@@ -154,6 +193,7 @@ impl Flat {
         for (a, b) in joined.pos.iter_mut().zip(&other.pos) {
             *a = a.join(b);
         }
+        joined.stores = merged(&self.stores, &other.stores, FlatPos::join, true);
         joined.sc.each(&other.sc, i16::max);
         joined.unseen.join(&other.unseen);
         joined
@@ -164,23 +204,25 @@ impl Flat {
         for (a, b) in met.pos.iter_mut().zip(&other.pos) {
             *a = a.meet(b);
         }
+        met.stores = merged(&self.stores, &other.stores, FlatPos::meet, false);
         met.sc.each(&other.sc, i16::min);
         met.unseen.meet(&other.unseen);
         met
     }
 
+    /// Its positions at a location.
+    pub(crate) fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut FlatPos)) {
+        f(&mut self.pos[cell]);
+        let stores = self.stores.iter_mut().find(|e| e.0 as usize == cell);
+        stores.into_iter().for_each(|e| f(&mut e.1));
+    }
+
     /// The same as a view.
     pub(crate) fn view(&self) -> View {
-        let pos = self.pos.iter().map(|p| match p {
-            FlatPos::Bottom => Pos::Bottom,
-            FlatPos::Kept(i) => Pos::Kept(*i),
-            FlatPos::Old(values) => Pos::Old(Arc::new(Old {
-                values: values.clone(),
-                carried: Vec::new(),
-            })),
-        });
+        let stores = self.stores.iter().map(|(cell, p)| (*cell, p.pos()));
         View {
-            pos: pos.collect(),
+            pos: self.pos.iter().map(FlatPos::pos).collect(),
+            stores: stores.collect(),
             sc: self.sc.clone(),
             unseen: self.unseen.clone(),
         }
@@ -304,6 +346,10 @@ impl Pos {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct View {
     pub(crate) pos: Vec<Pos>,
+    /// The newest store to a location that happens before, where that is newer than what all
+    /// threads know. Kept in programs only where it may differ from `pos` in effect
+    /// ([`palisade_program::Program::mixed_seq_cst`]).
+    pub(crate) stores: Partial<Pos>,
     pub(crate) sc: ScView,
     pub(crate) unseen: Unseen,
 }
@@ -313,6 +359,7 @@ impl View {
     pub(crate) fn bottom(cells: usize, words: usize) -> Self {
         Self {
             pos: vec![Pos::Bottom; cells],
+            stores: Vec::new(),
             sc: ScView {
                 fence: NONE,
                 same: vec![NONE; cells],
@@ -329,6 +376,9 @@ impl View {
                 *a = a.join(b);
             }
         }
+        if self.stores != other.stores {
+            self.stores = merged(&self.stores, &other.stores, Pos::join, true);
+        }
         self.sc.each(&other.sc, i16::max);
         self.unseen.join(&other.unseen);
     }
@@ -339,13 +389,31 @@ impl View {
                 *a = a.meet(b);
             }
         }
+        if self.stores != other.stores {
+            self.stores = merged(&self.stores, &other.stores, Pos::meet, false);
+        }
         self.sc.each(&other.sc, i16::min);
         self.unseen.meet(&other.unseen);
+    }
+
+    /// Its positions at a location.
+    pub(crate) fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut Pos)) {
+        f(&mut self.pos[cell]);
+        let stores = self.stores.iter_mut().find(|e| e.0 as usize == cell);
+        stores.into_iter().for_each(|e| f(&mut e.1));
+    }
+
+    /// The newest store to `cell` that happens before is this one.
+    pub(crate) fn set_store(&mut self, cell: usize, pos: Pos) {
+        self.stores.retain(|e| e.0 as usize != cell);
+        let at = self.stores.partition_point(|e| (e.0 as usize) < cell);
+        self.stores.insert(at, (cell as u32, pos));
     }
 
     pub(crate) fn flat(&self) -> Flat {
         Flat {
             pos: self.pos.iter().map(Pos::flat).collect(),
+            stores: self.stores.iter().map(|(c, p)| (*c, p.flat())).collect(),
             sc: self.sc.clone(),
             unseen: self.unseen.clone(),
         }

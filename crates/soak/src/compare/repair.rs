@@ -87,7 +87,7 @@ fn gapped(text: &str) -> Option<Gapped> {
         pal::parse_gapped(Source::new("random.pal", text), wanted).ok()
     };
     let all = read(&|_| true)?;
-    let kept = useful(&all.program, &all.gaps);
+    let kept = useful(&all.program, &all.gaps, Model::Pso);
     read(&|gap| kept.contains(&gap.at))
 }
 

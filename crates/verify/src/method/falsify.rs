@@ -19,7 +19,7 @@ use palisade_machine::{Options, Start, Witness, explore, random_schedules, repla
 use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats};
-use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, SHORT};
+use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT};
 
 /// A run into a violation.
 #[derive(Clone, Debug)]
@@ -84,7 +84,11 @@ pub fn falsify(
     states: u64,
     limits: &crate::Options,
 ) -> Option<Bug> {
-    match search(program, model, (BUFFER, states), limits) {
+    let buffer = match model {
+        Model::Rc11 => RC11_BUGS.0,
+        Model::Sc | Model::Tso | Model::Pso | Model::Rma => BUFFER,
+    };
+    match search(program, model, (buffer, states), limits) {
         Falsified::Bug(bug) => Some(bug),
         Falsified::BesideThePoint(_) | Falsified::All(..) | Falsified::Nothing(_) => None,
     }

@@ -68,6 +68,7 @@ impl Session<'_> {
             messages: summary.messages,
             carried: summary.carried,
             events: summary.events,
+            shifted: summary.shifted,
         };
         let fingerprint = Fingerprint::of(self.program, model, threads);
         Certificate::empty(fingerprint, Kind::Histories(kept), model, threads)
