@@ -65,6 +65,10 @@ soak-tests: setup ## the other random tests, SOAK_TESTS=20000 programs each
 bench: setup ## the benchmarks in crates/*/benches
 	cargo bench --workspace
 
+.PHONY: dist
+dist: ## a package to unpack anywhere: binary, libz3, manual page, completions, checksum
+	@scripts/dist
+
 .PHONY: demo
 demo: ## Dekker's algorithm under SC and TSO, without and with fences
 	-./palisade explore examples/dekker.pal --model sc

@@ -28,6 +28,7 @@
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
 //! | [`check`](mod@check) | the whole check |
 //! | [`refusal`] | why a certificate is not accepted |
+//! | [`places`] | an invariant by place, for people |
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
 mod atom_text;
@@ -46,6 +47,7 @@ mod interference;
 mod judge;
 mod names;
 pub mod parse;
+pub mod places;
 pub mod print;
 mod progress;
 mod property;

@@ -5,6 +5,9 @@ mod bench;
 mod boolean;
 mod fence;
 mod linearize;
+mod lsp;
+mod models;
+mod replay;
 mod shape;
 mod test;
 mod values;
@@ -20,6 +23,9 @@ pub(crate) use self::bench::{BenchArgs, SuiteArg};
 pub(crate) use self::boolean::{AbstractArgs, CheckArgs, EmitArg, TableStrategy};
 pub(crate) use self::fence::{FenceArgs, SearchArg, StartArg};
 pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};
+pub(crate) use self::lsp::LspArgs;
+pub(crate) use self::models::Models;
+pub(crate) use self::replay::ReplayArgs;
 pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};
@@ -85,6 +91,9 @@ pub(crate) enum Command {
     /// Check a certificate that `verify` has written
     #[command(after_help = EXIT_CODES)]
     Certify(CertifyArgs),
+    /// Run a trace that was saved with --json again, step by step
+    #[command(after_help = EXIT_CODES)]
+    Replay(ReplayArgs),
     /// Print a program that behaves under SC as the given one under a relaxed model
     Reduce(ReduceArgs),
     /// Analyse a heap program: 3-valued logic, TVLA's languages
@@ -109,6 +118,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Run a suite of experiments beside the published figures
     Bench(BenchArgs),
+    /// A language server for .pal files: errors, hover, definitions, verdicts on saving
+    Lsp(LspArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page (roff): palisade man | man -l -
@@ -123,6 +134,7 @@ impl Command {
             Self::Verify(_) => "verify",
             Self::Fence(_) => "fence",
             Self::Certify(_) => "certify",
+            Self::Replay(_) => "replay",
             Self::Reduce(_) => "reduce",
             Self::Shape(_) => "shape",
             Self::Linearize(_) => "linearize",
@@ -133,6 +145,7 @@ impl Command {
             Self::Abstract(_) => "abstract",
             Self::Check(_) => "check",
             Self::Bench(_) => "bench",
+            Self::Lsp(_) => "lsp",
             Self::Completions(_) => "completions",
             Self::Man => "man",
         }
@@ -145,6 +158,7 @@ impl Command {
             Self::Verify(args) => args.common.clone(),
             Self::Fence(args) => args.common.clone(),
             Self::Certify(args) => args.common.clone(),
+            Self::Replay(args) => args.common.clone(),
             Self::Reduce(args) => args.common.clone(),
             Self::Shape(args) => args.common.clone(),
             Self::Linearize(args) => args.common.clone(),
@@ -155,7 +169,7 @@ impl Command {
             Self::Abstract(args) => args.common.clone(),
             Self::Check(args) => args.common.clone(),
             Self::Bench(args) => args.common.clone(),
-            Self::Completions(_) | Self::Man => CommonArgs::default(),
+            Self::Lsp(_) | Self::Completions(_) | Self::Man => CommonArgs::default(),
         }
     }
 }
@@ -184,7 +198,7 @@ pub(crate) struct CommonArgs {
         help_heading = "Output"
     )]
     pub(crate) color: ColorArg,
-    /// End as `unknown` after this time: 10, 10s, 500ms, 2m, 1h
+    /// End as `unknown` after this time: 10, 10s, 500ms, 2m, 1h [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
     /// End as `unknown` when the process holds this much memory: 500M, 2G
@@ -251,6 +265,10 @@ pub(crate) struct ShowArgs {
     /// Draw the threads' control flow instead
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) cfg: Option<GraphFormat>,
+    /// Mark the steps of this run in the picture: what `verify`, `explore` or `fence` have
+    /// printed with --json
+    #[arg(long, value_name = "TRACE", requires = "cfg")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -221,6 +221,12 @@ impl Task {
         })
     }
 
+    /// The files of the program.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        let more = self.units.iter().map(|unit| unit.file.as_path());
+        std::iter::once(self.file.as_path()).chain(more).collect()
+    }
+
     /// How the front end is to read the program.
     pub(crate) fn options(&self) -> c::Options {
         c::Options {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use palisade_program::Unknown;
 use palisade_report::{Document, Outcome, Stats, Style, usage};
@@ -35,11 +36,18 @@ pub(crate) struct Context {
     pub(crate) coloured_errors: bool,
     /// Time, memory, Ctrl-C.
     pub(crate) limits: Limits,
+    /// The words of the command line behind the command.
+    arguments: Vec<String>,
+    /// Where results go when the command has several runs.
+    several: Option<Collected>,
 }
+
+/// The results of a command with several runs, so far.
+type Collected = Arc<Mutex<Vec<(String, Document)>>>;
 
 impl Context {
     /// The context of `command` with the options given.
-    pub(crate) fn new(command: &'static str, args: &CommonArgs) -> Self {
+    pub(crate) fn new(command: &'static str, args: &CommonArgs, arguments: Vec<String>) -> Self {
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let coloured = |is_terminal: bool| match args.color {
             ColorArg::Auto => is_terminal && !no_colour,
@@ -65,13 +73,85 @@ impl Context {
                 .unwrap_or(DEFAULT_WIDTH),
             coloured_errors: coloured(io::stderr().is_terminal()),
             limits: Limits::watch(args.timeout, args.memory),
+            arguments,
+            several: None,
         }
+    }
+
+    /// A context for the next of several runs: results are collected, and limits are for
+    /// each run.
+    pub(crate) fn next_run(&self) -> Self {
+        Self {
+            limits: self.limits.renewed(),
+            several: Some(self.several.clone().unwrap_or_default()),
+            html: None,
+            ..self.clone()
+        }
+    }
+
+    /// What the runs have printed so far.
+    pub(crate) fn collected(&self) -> Vec<(String, Document)> {
+        let several = self.several.iter();
+        several.flat_map(|list| locked(list).clone()).collect()
+    }
+
+    /// Whether lines may be printed before the last result is there.
+    pub(crate) fn streams(&self) -> bool {
+        !self.json && self.output.is_none()
+    }
+
+    /// Prints a line of the result.
+    pub(crate) fn print_line(&self, line: &str) {
+        if self.streams() {
+            print(line);
+        }
+    }
+
+    /// The command line once more, with this value of an option.
+    pub(crate) fn again(&self, option: &str, value: &str) -> String {
+        format!("{} {option} {value}", self.line_without(option, true))
+    }
+
+    /// The command line once more, without this switch.
+    pub(crate) fn without(&self, switch: &str) -> String {
+        self.line_without(switch, false)
+    }
+
+    fn line_without(&self, option: &str, has_value: bool) -> String {
+        let mut words = vec!["palisade".to_owned(), self.command.to_owned()];
+        let mut given = self.arguments.iter();
+        while let Some(word) = given.next() {
+            // Where the result goes is left out.
+            let is = |name: &str| word == name;
+            if is(option) && !has_value {
+                continue;
+            }
+            if is(option) || ["-o", "--output", "--html"].iter().any(|name| is(name)) {
+                given.next();
+            } else if !word.starts_with(&format!("{option}=")) && !is("--json") && !is("-q") {
+                words.push(word.clone());
+            }
+        }
+        words.join(" ")
+    }
+
+    /// The value that an option was given on the command line.
+    pub(crate) fn option(&self, long: &str, short: &str) -> Option<&str> {
+        let is = |word: &String| word == long || word == short;
+        let at = self.arguments.iter().position(is)?;
+        self.arguments.get(at + 1).map(String::as_str)
+    }
+
+    /// The time limit of a run, in seconds.
+    pub(crate) fn timeout(&self) -> Option<f64> {
+        self.limits.timeout.map(|time| time.as_secs_f64())
     }
 
     /// A document for this command with what it cost so far.
     pub(crate) fn document(&self) -> Document {
         Document {
             stats: Some(stats()),
+            arguments: Some(self.arguments.clone()),
             ..Document::new(self.command)
         }
     }
@@ -79,8 +159,22 @@ impl Context {
     /// Lets the watch print `unknown` for `document` if an engine hangs.
     pub(crate) fn prepare_last_words(&self, document: Document) {
         let json = self.json;
+        let earlier = self.several.clone();
         self.limits.set_last_words(move |why| {
-            print(&last_words(document, &why, json));
+            let last = with_last_words(document, &why);
+            let all = match earlier {
+                Some(earlier) => {
+                    let earlier = locked(&earlier).clone();
+                    let runs = earlier.iter().map(|(_, run)| run).chain([&last]);
+                    Document::of_runs(runs)
+                }
+                None => last,
+            };
+            if json {
+                print(&all.to_json());
+            } else {
+                print(&format!("unknown: {why}\n"));
+            }
             std::process::exit(i32::from(Outcome::Unknown.exit_code()));
         });
     }
@@ -88,9 +182,17 @@ impl Context {
     /// Prints the result: the document if JSON was asked for, else the text.
     pub(crate) fn print(&self, text: &str, document: &Document) {
         self.limits.finish();
+        if let Some(several) = &self.several {
+            locked(several).push((text.to_owned(), document.clone()));
+            return;
+        }
         if let Some(path) = &self.html {
             let mut page = document.page.as_deref().cloned().unwrap_or_default();
-            if page.is_bare() && document.tests.is_none() && document.rows.is_none() {
+            if page.is_bare()
+                && document.tests.is_none()
+                && document.rows.is_none()
+                && document.runs.is_none()
+            {
                 page.text = Some(text.to_owned());
             }
             check_written(fs::write(path, page.render(document)));
@@ -106,15 +208,15 @@ impl Context {
     }
 }
 
-fn last_words(mut document: Document, why: &Unknown, json: bool) -> String {
-    let reason = why.to_string();
-    if !json {
-        return format!("unknown: {reason}\n");
-    }
+fn with_last_words(mut document: Document, why: &Unknown) -> Document {
     document.verdict = Some("unknown");
-    document.reason = Some(reason);
+    document.reason = Some(why.to_string());
     document.stats = Some(stats());
-    document.to_json()
+    document
+}
+
+fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What the process has cost so far.

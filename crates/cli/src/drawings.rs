@@ -30,7 +30,7 @@ pub(crate) fn write(analysis: &Analysis, format: DrawingFormat, folder: &Path) -
 }
 
 /// What stands together: a title and its structures.
-fn groups(analysis: &Analysis) -> Vec<(String, &[Structure])> {
+pub(crate) fn groups(analysis: &Analysis) -> Vec<(String, &[Structure])> {
     let fixpoint = &analysis.fixpoint;
     let locations = analysis.model.locations.iter().zip(&fixpoint.locations);
     let at_locations = locations.map(|(label, at)| (label.clone(), at.set.structures()));

@@ -61,6 +61,21 @@ impl Kind {
     }
 }
 
+/// Whether a file's program has processes with remote memory: of a C program, whether it
+/// includes MPI's header.
+pub(crate) fn has_processes(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    match Kind::of(path) {
+        Some(Kind::C) => text.lines().any(|line| {
+            let line = line.trim_start();
+            line.starts_with('#') && line.contains("<mpi.h>")
+        }),
+        Some(Kind::Program) => palisade_frontend::load(path, &text)
+            .is_ok_and(|parsed| parsed.program.templates.iter().any(|t| t.is_process)),
+        Some(Kind::DataStructure | Kind::Litmus | Kind::Shape | Kind::Boolean) | None => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,12 +36,16 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<Instant>,
     /// How much memory the process may hold.
     pub(crate) memory: Option<u64>,
+    /// How long a run may take.
+    pub(crate) timeout: Option<Duration>,
     shared: Arc<Shared>,
+    /// How often the user wants to stop: one for the process.
+    signals: Arc<AtomicU32>,
 }
 
 struct Shared {
     reason: AtomicU8,
-    signals: AtomicU32,
+    finished: AtomicBool,
     last_words: Mutex<Option<LastWords>>,
 }
 
@@ -49,23 +53,35 @@ impl Limits {
     /// Starts watching.
     pub(crate) fn watch(timeout: Option<Duration>, memory: Option<u64>) -> Self {
         let memory = memory.or_else(|| usage::machine_bytes().map(|bytes| bytes / 4 * 3));
+        let signals = Arc::new(AtomicU32::new(0));
+        let on_signal = Arc::clone(&signals);
+        // Without a handler Ctrl-C ends the process as usual: worse, but no
+        // reason to refuse to run.
+        let _ = ctrlc::set_handler(move || {
+            on_signal.fetch_add(1, Ordering::SeqCst);
+        });
+        Self::start(timeout, memory, signals)
+    }
+
+    /// The same limits for the next run of the process.
+    pub(crate) fn renewed(&self) -> Self {
+        Self::start(self.timeout, self.memory, Arc::clone(&self.signals))
+    }
+
+    fn start(timeout: Option<Duration>, memory: Option<u64>, signals: Arc<AtomicU32>) -> Self {
         let limits = Self {
             cancel: Arc::new(AtomicBool::new(false)),
             // A time too far away to be told is no limit.
             deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             memory,
+            timeout,
             shared: Arc::new(Shared {
                 reason: AtomicU8::new(RUNNING),
-                signals: AtomicU32::new(0),
+                finished: AtomicBool::new(false),
                 last_words: Mutex::new(None),
             }),
+            signals,
         };
-        let on_signal = Arc::clone(&limits.shared);
-        // Without a handler Ctrl-C ends the process as usual: worse, but no
-        // reason to refuse to run.
-        let _ = ctrlc::set_handler(move || {
-            on_signal.signals.fetch_add(1, Ordering::SeqCst);
-        });
         let watched = limits.clone();
         thread::spawn(move || watched.keep_watch());
         limits
@@ -80,6 +96,7 @@ impl Limits {
     /// The run is over and will print its own result: the watch keeps silent.
     pub(crate) fn finish(&self) {
         self.last_words().take();
+        self.shared.finished.store(true, Ordering::SeqCst);
     }
 
     /// Why the run was stopped, if it was.
@@ -90,6 +107,11 @@ impl Limits {
             INTERRUPTED => Some(Unknown::Interrupted),
             _ => None,
         }
+    }
+
+    /// Whether the user has stopped the process.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.signals.load(Ordering::SeqCst) > 0
     }
 
     /// An engine that was cancelled cannot know by whom: puts in the reason.
@@ -107,6 +129,9 @@ impl Limits {
 
     fn keep_watch(&self) {
         let tripped = loop {
+            if self.shared.finished.load(Ordering::SeqCst) {
+                return;
+            }
             if let Some(reason) = self.trip() {
                 break reason;
             }
@@ -125,7 +150,7 @@ impl Limits {
 
     /// The limit that is exceeded now.
     fn trip(&self) -> Option<u8> {
-        if self.shared.signals.load(Ordering::SeqCst) > 0 {
+        if self.signals.load(Ordering::SeqCst) > 0 {
             return Some(INTERRUPTED);
         }
         if self.deadline.is_some_and(|at| Instant::now() >= at) {
@@ -146,6 +171,6 @@ impl Limits {
         let grows = self
             .memory
             .is_some_and(|limit| usage::resident_bytes() > limit / 8 * 9);
-        since.elapsed() > PATIENCE || self.shared.signals.load(Ordering::SeqCst) > 1 || grows
+        since.elapsed() > PATIENCE || self.signals.load(Ordering::SeqCst) > 1 || grows
     }
 }

@@ -5,6 +5,7 @@
 mod args;
 mod buffers;
 mod c_task;
+mod c_witness;
 mod commands;
 mod context;
 mod drawings;
@@ -13,6 +14,7 @@ mod input;
 mod kind;
 mod limits;
 mod models;
+mod next;
 mod predicates;
 mod progress;
 mod shown;
@@ -37,8 +39,15 @@ use crate::kind::Kind;
 const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse_from(with_command(std::env::args_os().map(as_option)));
-    let context = Context::new(arguments.command.name(), &arguments.command.common());
+    let words = with_command(std::env::args_os().map(as_option));
+    let behind = words.iter().skip(2).map(|w| w.to_string_lossy().into());
+    let behind: Vec<String> = behind.collect();
+    let arguments = Arguments::parse_from(words);
+    let context = Context::new(
+        arguments.command.name(),
+        &arguments.command.common(),
+        behind,
+    );
     let inner = context.clone();
     let outcome = guarded(&context, move || commands::run(arguments.command, &inner));
     ExitCode::from(outcome.exit_code())
@@ -114,7 +123,7 @@ mod tests {
     #[test]
     fn a_panic_is_no_verdict() {
         let arguments = Arguments::parse_from(["palisade", "verify", "nothing.pal"]);
-        let context = Context::new("verify", &arguments.command.common());
+        let context = Context::new("verify", &arguments.command.common(), Vec::new());
         let panics = || -> CommandResult { panic!("a defect, made for a test") };
         assert_eq!(guarded(&context, panics), Outcome::Unknown);
         let in_thread = || -> CommandResult {

@@ -2,6 +2,7 @@
 //! error is a terminal and the run takes longer than a moment.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -18,6 +19,25 @@ static DETAIL: Mutex<String> = Mutex::new(String::new());
 /// that there is one for the process.
 pub(crate) fn detail(text: String) {
     *DETAIL.lock().unwrap_or_else(PoisonError::into_inner) = text;
+}
+
+/// States that a search has stored.
+static STATES: AtomicU64 = AtomicU64::new(0);
+
+/// Says how many states a search has stored.
+pub(crate) fn states(number: u64) {
+    STATES.store(number, Ordering::Relaxed);
+}
+
+/// The states with their rate, if a search counts them.
+fn states_so_far(since: Instant) -> String {
+    match STATES.load(Ordering::Relaxed) {
+        0 => String::new(),
+        states => {
+            let rate = states as f64 / since.elapsed().as_secs_f64().max(0.001);
+            format!("{states} states, {rate:.0}/s, ")
+        }
+    }
 }
 
 fn detail_so_far() -> String {
@@ -45,6 +65,7 @@ impl Progress {
                 thread: None,
             };
         }
+        STATES.store(0, Ordering::Relaxed);
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let start = Instant::now();
@@ -52,7 +73,7 @@ impl Progress {
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let seconds = start.elapsed().as_secs();
                 let megabytes = usage::resident_bytes() >> 20;
-                let detail = detail_so_far();
+                let detail = states_so_far(start) + &detail_so_far();
                 show(&format!("{what}: {detail}{seconds} s, {megabytes} MB"));
                 is_shown = true;
             }

@@ -76,3 +76,76 @@ fn a_proof_and_a_patch_are_shown() {
         assert!(dom.contains("class=\"plus\""), "{dom}");
     }
 }
+
+/// A page about examples of the repository.
+fn example(folder: &Path, args: &str) -> String {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = folder.join("page.html");
+    let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(args.split_whitespace())
+        .arg("--html")
+        .arg(&path)
+        .current_dir(repository)
+        .output()
+        .expect("palisade runs");
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1 | 3)), "{args}: {output:?}");
+    fs::read_to_string(path).expect("a page")
+}
+
+/// Every kind of result has a page of its own: what the data hold, and what the browser makes
+/// of them.
+#[test]
+fn pages_of_every_kind() {
+    for (args, data, built) in [
+        (
+            "linearize examples/linear/treiber_store.pal",
+            "\"kind\":\"return\"",
+            "class=\"box call\"",
+        ),
+        (
+            "shape examples/shape/create_bug.tvp examples/shape/list.tvs",
+            "The run: step 1",
+            "<polygon|<rect",
+        ),
+        (
+            "verify examples/mp_fenced.pal -m pso",
+            "\"places\":[{",
+            "What holds where",
+        ),
+        (
+            "verify examples/mp.pal -m all",
+            "\"runs\":[{",
+            "<td class=\"violated\">",
+        ),
+        (
+            "verify examples/dekker.pal -m tso",
+            "Control flow with the run",
+            "arrow store taken",
+        ),
+        (
+            "explore examples/ticket_unbounded.pal --max-states 100",
+            "\"next\":{",
+            "What to try",
+        ),
+        (
+            "test examples/mp.pal",
+            "\"tests\":[{",
+            "<td class=\"passed\">",
+        ),
+        (
+            "bench fences --only dekker",
+            "\"rows\":[{",
+            "<table class=\"rows\">",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = example(folder.path(), args);
+        assert!(text.contains(data), "{args}: no {data} in\n{text}");
+        let Some(dom) = shown(folder.path()) else {
+            return;
+        };
+        let found = built.split('|').any(|part| dom.contains(part));
+        assert!(found, "{args}: no {built} in\n{dom}");
+    }
+}

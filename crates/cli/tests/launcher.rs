@@ -173,3 +173,42 @@ fn a_failed_build_is_bad_usage_and_tried_again() {
     let again = checkout.call(&root.join("palisade"), &root, false);
     assert_eq!(again.status.code(), Some(3));
 }
+
+/// Where cargo is missing, a binary that is there is used as it is; without one the launcher
+/// says what to install.
+#[test]
+fn a_binary_is_used_where_cargo_is_missing() {
+    let checkout = Checkout::new();
+    let root = checkout.root();
+    let call = || {
+        Command::new(root.join("palisade"))
+            .arg("here")
+            .current_dir(&root)
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", checkout.folder.path())
+            .env_remove("CARGO_HOME")
+            .output()
+            .expect("the launcher starts")
+    };
+    if Path::new("/usr/bin/cargo").exists() || Path::new("/bin/cargo").exists() {
+        return;
+    }
+    let none = call();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        text(&none.stderr).contains("install Rust"),
+        "{}",
+        text(&none.stderr)
+    );
+    let binary = root.join("target/release/palisade");
+    fs::create_dir_all(root.join("target/release")).expect("create a folder");
+    fs::write(&binary, "#!/bin/sh\necho \"it is $1\"\n").expect("write a binary");
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("executable");
+    let some = call();
+    assert_eq!(text(&some.stdout), "it is here\n");
+    assert!(
+        text(&some.stderr).contains("cargo is missing"),
+        "{}",
+        text(&some.stderr)
+    );
+}

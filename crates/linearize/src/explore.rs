@@ -171,6 +171,11 @@ fn search(machine: &Machine<'_>) -> Result<Search, Failure> {
         expanded += 1;
         patience -= u64::from(also.is_some());
         if expanded.is_multiple_of(64)
+            && let Some(progress) = machine.options.progress
+        {
+            progress(store.origins.len() as u64);
+        }
+        if expanded.is_multiple_of(64)
             && let Some(stop) = stopped(machine.options)
         {
             found = also.take().map(Found::Wrong).or(Some(Found::Stopped(stop)));

@@ -44,6 +44,8 @@ pub struct Options {
     pub deadline: Option<Instant>,
     /// Raised from outside to end the search.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Told how many states are stored.
+    pub progress: Option<fn(u64)>,
 }
 
 impl Default for Options {
@@ -60,6 +62,7 @@ impl Default for Options {
             max_states: 2_000_000,
             deadline: None,
             cancel: None,
+            progress: None,
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use palisade_program::EdgeId;
+use palisade_program::{BlockStep, EdgeId};
 
 use crate::machine::{Act, Graph, Machine};
 use crate::options::Bound;
@@ -17,10 +17,6 @@ use crate::state::{Queue, State};
 
 /// Most places with values inside one block run.
 const MOST_PLACES: usize = 20_000;
-
-/// A step of a run inside an atomic block: the edge of the block's body, and the
-/// value chosen if it is a `*`.
-pub type BlockStep = (EdgeId, Option<i64>);
 
 /// What a run of a block ends in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,7 @@
 
 use palisade_program::{Cell, EdgeId, Model};
 
-use crate::action::{Action, ActionKind};
-use crate::block::{BlockEnd, BlockScratch, BlockStep};
+use crate::block::{BlockEnd, BlockScratch};
 use crate::delay::Late;
 use crate::machine::{Act, Machine};
 use crate::options::{Bound, Bounds};
@@ -14,6 +13,8 @@ use crate::rc11::{TurnEnd, Turns};
 use crate::remote::{Part, parts};
 use crate::state::{NO_CELL, State};
 use crate::step::{Effect, arrive};
+use palisade_program::BlockStep;
+use palisade_program::{Action, ActionKind};
 
 /// A step that was taken, cheaply; [`Move::action`] makes it an [`Action`].
 #[derive(Clone, Copy, Debug)]

@@ -18,9 +18,8 @@
 //! | `store`, `search` | visited states, breadth-first search |
 //! | `shortest` | the trace of a violation |
 //! | `random_schedule` | random schedules |
-//! | `action`, `mod@replay`, `trace` | runs by name, and as evidence |
+//! | `mod@replay`, `trace` | runs by name, and as evidence |
 
-mod action;
 mod block;
 mod canonical;
 mod code;
@@ -44,9 +43,9 @@ mod step;
 mod store;
 mod trace;
 
-pub use action::{Action, ActionKind, BlockStep};
 pub use explore::{explore, explore_choosing};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
+pub use palisade_program::{Action, ActionKind, BlockStep};
 pub use random_schedule::{Random, random_schedules};
 pub use rc11::Summary;
 pub use replay::{

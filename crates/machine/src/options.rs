@@ -66,6 +66,8 @@ pub struct Options {
     pub collect_finals: bool,
     /// Worker threads; 0 for one per core. No result depends on it.
     pub workers: usize,
+    /// Told how many states are stored.
+    pub progress: Option<fn(u64)>,
 }
 
 impl Options {
@@ -90,6 +92,7 @@ impl Options {
             shortest: true,
             collect_finals: false,
             workers: 0,
+            progress: None,
         }
     }
 }

@@ -15,9 +15,8 @@
 
 use std::collections::HashSet;
 
-use palisade_program::{LocId, Stuck};
+use palisade_program::{Action, LocId, Stuck};
 
-use crate::action::Action;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::Machine;
 use crate::options::{Bound, Bounds};

@@ -14,13 +14,13 @@
 use palisade_program::Program;
 use palisade_program::random::Rng;
 
-use crate::action::Action;
 use crate::delay::Delays;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::Machine;
 use crate::partial_order::mark_safe;
 use crate::replay::{Start, Witness, first_state, machine_for, replay};
 use crate::state::State;
+use palisade_program::Action;
 
 /// Steps of one schedule at most: loops may go on for ever.
 const MOST_STEPS: usize = 1_500;

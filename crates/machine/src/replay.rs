@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use palisade_program::{Cell, EdgeId, LocalId, Model, Program, Trace, Violation};
 
-use crate::action::{Action, ActionKind, BlockStep};
 use crate::expand::{Move, MoveKind, Scratch, Sink};
 use crate::machine::{Keep, Machine};
 use crate::options::{Bound, Bounds, Options, Unsupported};
 use crate::state::State;
 use crate::trace::Recorder;
+use palisade_program::{Action, ActionKind, BlockStep};
 
 /// How a run starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -380,6 +380,9 @@ impl Task<'_, '_> {
 
     fn limit(&self, store: &Store) -> Option<End> {
         let options = self.options;
+        if let Some(progress) = options.progress {
+            progress(store.len());
+        }
         if let Some(end) = self.stopped() {
             Some(end)
         } else if options.max_states.is_some_and(|most| store.len() > most) {

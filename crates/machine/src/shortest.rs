@@ -15,12 +15,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::action::Action;
 use crate::canonical;
 use crate::expand::{Move, Scratch, Sink};
 use crate::search::{Found, Target, Task};
 use crate::state::State;
 use crate::store::{Part, StateId};
+use palisade_program::Action;
 
 /// Searches with more states do not look for all shortest runs, only for the
 /// one by which the violation was found.

@@ -10,7 +10,6 @@ use palisade_program::{
     Origin, Span, Standing, Step, Stuck, Trace, TraceStep, Violation,
 };
 
-use crate::action::{Action, ActionKind, BlockStep};
 use crate::block::Inside;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::{Act, Choice, Machine};
@@ -19,6 +18,7 @@ use crate::remote::{Part, parts};
 use crate::replay::Refused;
 use crate::state::{NO_CELL, Queue, State};
 use crate::step::{Effect, arrive};
+use palisade_program::{Action, ActionKind, BlockStep};
 
 /// A run in progress.
 pub(crate) struct Recorder<'m, 'p> {
@@ -66,6 +66,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let trace = Trace {
             threads: names.map(|t| program.instance_name(t.instance)).collect(),
             initial: memory(machine, &state),
+            locals: chosen_locals(machine, &state),
             ..Trace::default()
         };
         Self {
@@ -119,6 +120,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let locals = self.locals(thread);
         self.trace.steps.push(TraceStep {
             thread,
+            action: Some(action.clone()),
             by_memory,
             span: seen.span,
             text: seen.text,
@@ -649,4 +651,16 @@ fn memory(machine: &Machine<'_>, state: &State) -> BTreeMap<String, i64> {
     cells
         .map(|(cell, &value)| (machine.program.cell_name(Cell::from(cell)), value))
         .collect()
+}
+
+/// What locals that may start with any value start with.
+fn chosen_locals(machine: &Machine<'_>, state: &State) -> BTreeMap<(usize, LocalId), i64> {
+    let (_, free) = machine.initial_choices();
+    let named = free.iter().filter_map(|(slot, _)| {
+        let thread = machine.threads.iter().rposition(|t| t.base <= *slot)?;
+        let local = (*slot - machine.threads[thread].base) as usize;
+        (*slot as usize >= machine.cells)
+            .then(|| ((thread, LocalId::from(local)), state.slots[*slot as usize]))
+    });
+    named.collect()
 }

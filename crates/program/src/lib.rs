@@ -30,9 +30,11 @@
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
+//! | `action` | the steps of a run, by name |
 //! | `vacuity` | what no run gets to |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
+mod action;
 mod asked;
 pub mod cfg;
 mod deadlock;
@@ -59,6 +61,7 @@ mod vacuity;
 mod verdict;
 mod wrap;
 
+pub use action::{Action, ActionKind, BlockStep};
 pub use asked::{Asked, Assumption};
 pub use cfg::{
     AssertKind, Atomic, AtomicKind, Cfg, CfgBuilder, Edge, FenceKind, FlushTarget, Place, Step,

@@ -308,6 +308,20 @@ impl Program {
             .collect()
     }
 
+    /// How many copies of templates with `[*]` make threads of these names.
+    pub fn copies_named(&self, names: &[String]) -> Option<u32> {
+        let named = |copies: u32| {
+            let instances = self.instances(copies);
+            instances.len() == names.len()
+                && instances
+                    .iter()
+                    .zip(names)
+                    .all(|(i, name)| self.instance_name(*i) == *name)
+        };
+        // No run has fewer threads than copies.
+        (1..=names.len().max(1) as u32).find(|copies| named(*copies))
+    }
+
     /// The threads that run: the copies of each template in order. Templates with
     /// `[*]` get `any` copies.
     pub fn instances(&self, any: u32) -> Vec<Instance> {

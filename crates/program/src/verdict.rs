@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::action::Action;
 use crate::cfg::{AssertKind, AtomicKind};
 use crate::expr::EvalError;
+use crate::ids::LocalId;
 use crate::order::Orders;
 use crate::source::Span;
 
@@ -331,6 +333,8 @@ pub struct Trace {
     pub threads: Vec<String>,
     /// Memory before the first step: every cell.
     pub initial: BTreeMap<String, i64>,
+    /// What locals that may start with any value start with, by thread.
+    pub locals: BTreeMap<(usize, LocalId), i64>,
     /// The steps.
     pub steps: Vec<TraceStep>,
     /// The first of the steps that are repeated for ever, if the run is a lasso: those from
@@ -383,6 +387,8 @@ pub enum Event {
 pub struct TraceStep {
     /// Column: index into [`Trace::threads`].
     pub thread: usize,
+    /// The step as the concrete machine takes it, if it has.
+    pub action: Option<Action>,
     /// Whether the memory system acts for the thread (a buffered store reaches
     /// memory, a pending remote operation is done) instead of the thread itself.
     pub by_memory: bool,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::html::Page;
-use crate::verdict;
+use crate::{saved, verdict};
 
 /// The version of the keys below.
 pub(crate) const SCHEMA: u32 = 1;
@@ -19,6 +19,8 @@ pub struct Document {
     pub schema: u32,
     /// The subcommand.
     pub command: String,
+    /// The words behind it.
+    pub arguments: Option<Vec<String>>,
     /// The input file as given; left out when there are several.
     pub input: Option<String>,
     /// The memory model.
@@ -31,10 +33,12 @@ pub struct Document {
     pub replayed: Option<bool>,
     /// Why: what is violated, or what ran out.
     pub reason: Option<String>,
-    /// The violated property: its `kind`.
+    /// The violated property: its `kind`, and where it stands.
     pub property: Option<Value>,
     /// The bound that was touched, for `unknown`.
     pub bound: Option<String>,
+    /// `unknown`: what to try, and the abstract run at which it is stuck.
+    pub next: Option<Value>,
     /// The fences of a repair, one entry per thread.
     pub fences: Option<Vec<Value>>,
     /// Whether the repair is known to be a cheapest one: `proved` or `unproved`.
@@ -45,8 +49,16 @@ pub struct Document {
     pub alternatives: Option<Vec<Value>>,
     /// `verify`: what was tried, in order.
     pub attempts: Option<Vec<Value>>,
+    /// How the run starts: memory, and locals that may start with any value.
+    pub start: Option<Value>,
     /// The run that violates.
     pub trace: Option<Value>,
+    /// Variables that are read before anything was written to them, so that they start with
+    /// any value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uninitialised: Vec<String>,
+    /// Several files or models: a document for each pair.
+    pub runs: Option<Vec<Value>>,
     /// A run to each `reach` of the program: its `condition` and its `trace`.
     pub reached: Option<Vec<Value>>,
     /// The predicates that `verify` used.
@@ -145,28 +157,53 @@ impl Document {
         self.reason = verdict::reason(verdict);
         self.bound = verdict::bound(verdict);
         if let Verdict::Violated(violation) = verdict {
-            self.property = Some(json!({ "kind": violation.broken.kind() }));
+            let place = source.position(violation.span.start);
+            let mut property = json!({
+                "kind": violation.broken.kind(),
+                "file": source.file_at(violation.span.start),
+                "line": place.line,
+                "column": place.column,
+            });
+            if let Some(first) = violation.trace.repeats {
+                property["repeats_from_step"] = json!(first);
+            }
+            self.property = Some(property);
             // What no run reaches has none to show.
             if !matches!(violation.broken, Broken::Unreachable(_)) {
                 self.replayed = Some(true);
+                self.start = Some(saved::start_value(&violation.trace));
                 self.trace = Some(trace_value(&violation.trace, source));
-            }
-            if let (Some(first), Some(property)) = (violation.trace.repeats, &mut self.property) {
-                property["repeats_from_step"] = json!(first);
             }
         }
         self
     }
 
+    /// One document of several runs: what they share, and each of them.
+    pub fn of_runs<'d>(runs: impl Iterator<Item = &'d Self> + Clone) -> Self {
+        let first = runs.clone().next();
+        Self {
+            schema: SCHEMA,
+            command: first.map_or_else(String::new, |run| run.command.clone()),
+            arguments: first.and_then(|run| run.arguments.clone()),
+            runs: Some(runs.map(Self::value).collect()),
+            ..Self::default()
+        }
+    }
+
     /// The document as indented JSON, ended by a line break.
     pub fn to_json(&self) -> String {
+        format!("{:#}\n", self.value())
+    }
+
+    fn value(&self) -> Value {
         // A tree of strings, numbers and lists always has a JSON form.
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        for complaint in value["diagnostics"].as_array_mut().into_iter().flatten() {
-            without_absent(complaint);
+        for list in ["diagnostics", "warnings"] {
+            let complaints = value.get_mut(list).and_then(Value::as_array_mut);
+            complaints.into_iter().flatten().for_each(without_absent);
         }
         without_absent(&mut value);
-        format!("{value:#}\n")
+        value
     }
 }
 
@@ -179,7 +216,7 @@ pub fn trace_value(trace: &Trace, source: &Source) -> Value {
 
 fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
     let place = source.position(step.span.start);
-    json!({
+    let mut value = json!({
         "thread": trace.threads.get(step.thread).map_or("?", String::as_str),
         "file": source.file_at(step.span.start),
         "line": place.line,
@@ -190,7 +227,11 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
         "memory": step.memory,
         "locals": step.locals,
         "buffers": step.buffers,
-    })
+    });
+    if let Some(action) = &step.action {
+        value["action"] = saved::action_value(action);
+    }
+    value
 }
 
 fn event_value(event: &Event) -> Value {

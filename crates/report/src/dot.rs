@@ -25,15 +25,23 @@ fn push_cluster(text: &mut String, index: usize, graph: &Graph) {
             NodeKind::Exit => "shape=doublecircle",
             NodeKind::Inner => "shape=circle",
         };
+        let look = if node.is_labelled {
+            format!("{look}, fillcolor=\"#fff3bf\", style=filled")
+        } else {
+            look.to_owned()
+        };
         let label = quoted(&node.label);
         let _ = writeln!(text, "    n{index}_{number} [{look}, label={label}];");
     }
     for arrow in &graph.arrows {
         let label = quoted(&arrow.label);
         let (from, to) = (arrow.from, arrow.to);
+        let colour = arrow.kind.colour();
+        let width = if arrow.is_taken { ", penwidth=3" } else { "" };
         let _ = writeln!(
             text,
-            "    n{index}_{from} -> n{index}_{to} [label={label}];"
+            "    n{index}_{from} -> n{index}_{to} \
+             [label={label}, color=\"{colour}\", fontcolor=\"{colour}\"{width}];"
         );
     }
     text.push_str("  }\n");

@@ -10,6 +10,7 @@ use crate::columns::{Detail, View};
 use crate::document::Document;
 use crate::execution::Execution;
 use crate::style::Style;
+use crate::{graph, svg};
 
 const FRAME: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
@@ -28,9 +29,51 @@ pub struct Page {
     pub drawings: Vec<(String, String)>,
     /// The invariant that was proved, a part a line.
     pub invariant: Vec<String>,
+    /// The same in short: what holds when a thread is at a place.
+    pub places: Vec<Place>,
+    /// What else is to be known about them.
+    pub places_note: String,
+    /// What threads did one after the other.
+    pub timeline: Option<Timeline>,
     /// Further text: a time line.
     pub text: Option<String>,
 }
+
+/// What holds when a thread is at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The thread.
+    pub thread: String,
+    /// Where: a line of the program.
+    pub line: u32,
+    /// What holds.
+    pub facts: Vec<String>,
+}
+
+/// What threads did one after the other: calls, steps, returns.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Timeline {
+    /// Names of the threads.
+    pub threads: Vec<String>,
+    /// What happened.
+    pub events: Vec<TimelineEvent>,
+}
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TimelineEvent {
+    /// The thread, from 0.
+    pub thread: usize,
+    /// `call`, `step` or `return`.
+    pub kind: &'static str,
+    /// In words.
+    pub text: String,
+    /// The line.
+    pub line: u32,
+}
+
+/// Arrows of the largest control-flow graphs that pages show.
+const MOST_ARROWS: usize = 150;
 
 impl Page {
     /// A page about a text.
@@ -43,8 +86,14 @@ impl Page {
 
     /// A page about a program and, if there is one, a run of it.
     pub fn of_program(program: &Program, trace: Option<&Trace>) -> Self {
+        let arrows: usize = program.templates.iter().map(|t| t.cfg.edges.len()).sum();
+        let flow = trace.filter(|_| arrows <= MOST_ARROWS).map(|trace| {
+            let picture = svg::render(&graph::with_run(program, trace));
+            ("Control flow with the run".to_owned(), picture)
+        });
         Self {
             run: trace.map(|trace| run(trace, &program.source, &program.names)),
+            drawings: flow.into_iter().collect(),
             ..Self::of_source(&program.source)
         }
     }
@@ -52,6 +101,7 @@ impl Page {
     /// Whether it says no more than the document does.
     pub fn is_bare(&self) -> bool {
         let nothing = self.run.is_none() && self.patch.is_none() && self.text.is_none();
+        let nothing = nothing && self.timeline.is_none() && self.drawings.is_empty();
         nothing && self.invariant.is_empty()
     }
 
@@ -68,7 +118,20 @@ impl Page {
             // The run below says the same.
             keys.remove("trace");
         }
+        let places = self.places.iter().map(
+            |place| json!({ "thread": place.thread, "line": place.line, "facts": place.facts }),
+        );
+        let timeline = self.timeline.as_ref().map(|timeline| {
+            let event = |e: &TimelineEvent| {
+                json!({ "thread": e.thread, "kind": e.kind, "text": e.text, "line": e.line })
+            };
+            let events: Vec<Value> = timeline.events.iter().map(event).collect();
+            json!({ "threads": timeline.threads, "events": events })
+        });
         let data = json!({
+            "places": places.collect::<Vec<_>>(),
+            "places_note": self.places_note,
+            "timeline": timeline,
             "document": heading,
             "source": source,
             "run": self.run,

@@ -391,6 +391,7 @@ mod tests {
                 .map(|n| Node {
                     label: n.to_string(),
                     kind: NodeKind::Inner,
+                    is_labelled: false,
                 })
                 .collect(),
             arrows: arrows
@@ -399,6 +400,8 @@ mod tests {
                     from,
                     to,
                     label: "step".into(),
+                    kind: crate::graph::ArrowKind::Local,
+                    is_taken: false,
                 })
                 .collect(),
         }

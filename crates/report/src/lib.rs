@@ -7,6 +7,8 @@
 //! | `style` | colours, or none |
 //! | [`verdict`] | verdicts in words, outcomes and their exit codes |
 //! | `document` | the JSON document, schema 1 |
+//! | [`saved`] | a run in the document, and back |
+//! | [`witness`] | verdicts about C programs for validators |
 //! | [`columns`] | a trace in the terminal, one column per thread |
 //! | [`usage`] | processor time and memory of this process |
 //! | `wrap` | breaking text to a width |
@@ -31,11 +33,13 @@ pub mod html;
 mod layout;
 pub mod listing;
 pub mod litmus;
+pub mod saved;
 mod style;
 pub mod suite;
 pub mod svg;
 pub mod usage;
 pub mod verdict;
+pub mod witness;
 mod wrap;
 
 pub use document::{Complaint, Document, Stats, trace_value};

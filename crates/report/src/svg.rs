@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::graph::{Graph, NodeKind};
+use crate::graph::{Arrow, ArrowKind, Graph, NodeKind};
 use crate::layout::{Layout, Metrics, PlacedArrow, Point, layout};
 use crate::wrap::width;
 
@@ -49,36 +49,55 @@ pub fn render(graphs: &[Graph]) -> String {
     text
 }
 
+/// The picture's beginning. It may stand in a page, so its styles are for itself only.
 fn head(width: f64, height: f64) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\">\n\
+    let mut text = format!(
+        "<svg class=\"cfg\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n\
          <style>\n\
-         text {{ font: 12px monospace; text-anchor: middle; fill: #222 }}\n\
-         .title {{ font-weight: bold; font-size: 14px }}\n\
-         .node {{ fill: #f4f4f0; stroke: #444 }}\n\
-         .entry {{ stroke-width: 2.5 }}\n\
-         .exit {{ fill: #ddd }}\n\
-         .arrow {{ fill: none; stroke: #777 }}\n\
-         .back {{ fill: #fff; stroke: none }}\n\
-         </style>\n\
-         <defs><marker id=\"head\" viewBox=\"0 0 10 10\" refX=\"10\" refY=\"5\" markerWidth=\"7\" \
-         markerHeight=\"7\" orient=\"auto-start-reverse\"><path d=\"M0 0L10 5L0 10z\" \
-         fill=\"#777\"/></marker></defs>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-    )
+         .cfg text {{ font: 12px monospace; text-anchor: middle; fill: #222 }}\n\
+         .cfg .title {{ font-weight: bold; font-size: 14px }}\n\
+         .cfg .node {{ fill: #f4f4f0; stroke: #444 }}\n\
+         .cfg .labelled {{ fill: #fff3bf }}\n\
+         .cfg .entry {{ stroke-width: 2.5 }}\n\
+         .cfg .exit {{ fill: #ddd }}\n\
+         .cfg .arrow {{ fill: none }}\n\
+         .cfg .taken {{ stroke-width: 3 }}\n\
+         .cfg .back {{ fill: #fff; stroke: none }}\n"
+    );
+    for kind in ArrowKind::ALL {
+        let (name, colour) = (kind.name(), kind.colour());
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            ".cfg .arrow.{name} {{ stroke: {colour} }} .cfg text.{name} {{ fill: {colour} }}"
+        );
+    }
+    text.push_str("</style>\n<defs>");
+    for kind in ArrowKind::ALL {
+        let (name, colour) = (kind.name(), kind.colour());
+        let _ = write!(
+            text,
+            "<marker id=\"head-{name}\" viewBox=\"0 0 10 10\" refX=\"10\" refY=\"5\" \
+             markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
+             orient=\"auto-start-reverse\"><path d=\"M0 0L10 5L0 10z\" fill=\"{colour}\"/></marker>"
+        );
+    }
+    text.push_str("</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    text
 }
 
 fn push_graph(text: &mut String, graph: &Graph, placed: &Layout) {
-    for arrow in &placed.arrows {
-        let path = path(&arrow.points);
+    for (arrow, place) in graph.arrows.iter().zip(&placed.arrows) {
+        let (path, kind) = (path(&place.points), arrow.kind.name());
+        let taken = if arrow.is_taken { " taken" } else { "" };
         let _ = writeln!(
             text,
-            "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"{path}\"/>"
+            "<path class=\"arrow {kind}{taken}\" marker-end=\"url(#head-{kind})\" d=\"{path}\"/>"
         );
     }
     for (arrow, place) in graph.arrows.iter().zip(&placed.arrows) {
-        push_label(text, &arrow.label, place);
+        push_label(text, arrow, place);
     }
     for (node, &(x, y)) in graph.nodes.iter().zip(&placed.nodes) {
         let class = match node.kind {
@@ -86,10 +105,11 @@ fn push_graph(text: &mut String, graph: &Graph, placed: &Layout) {
             NodeKind::Exit => "node exit",
             NodeKind::Inner => "node",
         };
+        let labelled = if node.is_labelled { " labelled" } else { "" };
         let w = node_width(&node.label);
         let _ = writeln!(
             text,
-            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"{:.1}\" \
+            "<rect class=\"{class}{labelled}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"{:.1}\" \
              rx=\"{NODE_RADIUS}\"/><text x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
             x - w / 2.0,
             y - NODE_RADIUS,
@@ -105,13 +125,14 @@ fn node_width(label: &str) -> f64 {
 }
 
 /// An arrow's text on a white ground, which interrupts the line behind it.
-fn push_label(text: &mut String, label: &str, place: &PlacedArrow) {
+fn push_label(text: &mut String, arrow: &Arrow, place: &PlacedArrow) {
     let (x, y) = place.label;
+    let (label, kind) = (arrow.label.as_str(), arrow.kind.name());
     let w = width(label) as f64 * METRICS.char_width + 4.0;
     let _ = writeln!(
         text,
         "<rect class=\"back\" x=\"{:.1}\" y=\"{:.1}\" width=\"{w:.1}\" height=\"16\"/>\
-         <text x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+         <text class=\"{kind}\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
         x - w / 2.0,
         y - 8.0,
         y + 4.0,

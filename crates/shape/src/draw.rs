@@ -242,7 +242,7 @@ fn places(p: &Picture) -> (Vec<Place>, f64, f64) {
             };
             y += 2.0 * h + 96.0;
         }
-        bottom = bottom.max(y);
+        bottom = bottom.max(y - 60.0);
         x += 2.0 * wide + 110.0;
     }
     (out, x, bottom.max(80.0))
@@ -285,7 +285,7 @@ fn outline(place: Place, thread: bool, grow: f64, dashed: bool) -> String {
     }
 }
 
-fn arrow(a: &Arrow, places: &[Place], rank: usize) -> String {
+fn arrow(picture: &Picture, a: &Arrow, places: &[Place], rank: usize) -> String {
     let (p, q) = (places[a.from], places[a.to]);
     let dash = if a.definite {
         ""
@@ -293,7 +293,8 @@ fn arrow(a: &Arrow, places: &[Place], rank: usize) -> String {
         " stroke-dasharray=\"2 3\""
     };
     let (path, lx, ly) = if a.from == a.to {
-        let top = p.y - p.h - 3.0;
+        let grow = if picture.summary[a.from] { 3.0 } else { 0.0 };
+        let top = p.y - p.h - grow;
         let lift = 30.0 + 12.0 * rank as f64;
         (
             format!(
@@ -311,18 +312,26 @@ fn arrow(a: &Arrow, places: &[Place], rank: usize) -> String {
     } else {
         let (dx, dy) = (q.x - p.x, q.y - p.y);
         let length = dx.hypot(dy).max(1.0);
-        let border = |c: Place, sx: f64, sy: f64| {
-            // Where the line from the centre meets the outline, a little outside.
-            let scale = f64::min(
-                (c.w + 16.0) / sx.abs().max(0.01),
-                (c.h + 6.0) / sy.abs().max(0.01),
-            );
+        let border = |u: usize, sx: f64, sy: f64| {
+            // Where the line from the centre meets the outline.
+            let c = places[u];
+            let grow = if picture.summary[u] { 3.0 } else { 0.0 };
+            let (w, h) = (c.w + grow, c.h + grow);
+            let (ax, ay) = (sx.abs(), sy.abs());
+            let across = if picture.threads[u] {
+                // The slanted sides of the hexagon.
+                let corner = h.min(14.0 + grow);
+                (w + corner) / (ax + corner * ay / h).max(0.01)
+            } else {
+                w / ax.max(0.01)
+            };
+            let scale = across.min(h / ay.max(0.01));
             (c.x + sx * scale, c.y + sy * scale)
         };
-        let bend = 14.0 + 16.0 * rank as f64;
+        let bend = 14.0 + 34.0 * rank as f64;
         let (nx, ny) = (-dy / length * bend, dx / length * bend);
-        let (sx, sy) = border(p, dx / length, dy / length);
-        let (ex, ey) = border(q, -dx / length, -dy / length);
+        let (sx, sy) = border(a.from, dx / length, dy / length);
+        let (ex, ey) = border(a.to, -dx / length, -dy / length);
         let (mx, my) = (f64::midpoint(sx, ex) + nx, f64::midpoint(sy, ey) + ny);
         (
             format!("M{sx:.1},{sy:.1} Q{mx:.1},{my:.1} {ex:.1},{ey:.1}"),
@@ -374,7 +383,7 @@ pub fn svg(voc: &Vocabulary, s: &Structure) -> String {
         let pair = (a.from.min(a.to), a.from.max(a.to));
         let same = |b: &Arrow| (b.from.min(b.to), b.from.max(b.to)) == pair && b.from == a.from;
         let rank = p.arrows[..i].iter().filter(|b| same(b)).count();
-        out.push_str(&arrow(a, &places, rank));
+        out.push_str(&arrow(&p, a, &places, rank));
     }
     out.push_str("</svg>\n");
     out

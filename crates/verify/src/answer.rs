@@ -326,6 +326,26 @@ pub struct Attempt {
     pub outcome: String,
 }
 
+/// A step of an abstract run that could neither be refuted nor run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StuckStep {
+    /// The thread's name.
+    pub thread: String,
+    /// Where the step stands.
+    pub span: Span,
+}
+
+impl StuckStep {
+    /// Adds the step of a thread unless it stands where the last one does.
+    pub(crate) fn push(all: &mut Vec<Self>, thread: String, span: Span) {
+        let next = Self { thread, span };
+        // Steps that the user did not write have no place.
+        if span.start < span.end && all.last() != Some(&next) {
+            all.push(next);
+        }
+    }
+}
+
 /// The result of a verification.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -341,6 +361,8 @@ pub struct Report {
     pub predicates: Vec<String>,
     /// Where refinement got stuck, and other remarks.
     pub notes: Vec<String>,
+    /// The abstract run at which the last search was stuck.
+    pub stuck: Vec<StuckStep>,
     /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
     pub deadlock: Option<Box<Violation>>,
     /// What no run gets to, where nothing is violated.
@@ -375,6 +397,7 @@ impl Report {
             certificate: None,
             predicates: Vec::new(),
             notes: Vec::new(),
+            stuck: Vec::new(),
             deadlock: None,
             vacuity: Vacuity::default(),
             reached: Vec::new(),

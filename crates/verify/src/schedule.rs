@@ -248,6 +248,7 @@ impl Schedule<'_> {
             deadlock: record.deadlock,
             vacuity: record.vacuity,
             notes: record.notes,
+            stuck: record.stuck,
             predicates: record.predicates,
             stats: record.stats,
             ..Decided::at_once(portfolio::nothing()).report
@@ -425,7 +426,8 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
     };
     match row.when {
         When::Always => true,
-        When::AllStatesSeen => progress.record.all_states_seen,
+        When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
+        When::StatesUnseen => progress.record.all_states_seen.is_none(),
         // What buffers bound they bound whatever is explicit; the number of states is
         // another matter.
         When::LessExplicit => match last {

@@ -35,6 +35,7 @@ pub(crate) struct AbstractArgs {
     #[arg(long)]
     pub(crate) expand: bool,
     /// Copies of each thread declared with [*], each a thread of its own
+    /// [default: templates are kept]
     #[arg(long, value_name = "N")]
     pub(crate) copies: Option<u32>,
     #[command(flatten)]
@@ -63,10 +64,10 @@ pub(crate) struct CheckArgs {
     /// The Boolean program (.bp); `-` reads standard input
     pub(crate) file: PathBuf,
     /// Copies of each thread that runs in any number, or `any` for a proof for all
-    /// numbers
+    /// numbers [default: 1 where the program fixes it]
     #[arg(long, value_name = "N|any", value_parser = threads)]
     pub(crate) threads: Option<Threads>,
-    /// States to store at most
+    /// States to store at most [default: no limit]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_states: Option<usize>,
     #[command(flatten)]

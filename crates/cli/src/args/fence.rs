@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, ModelArg, PreprocessorArgs, SetsArg, TraceArg};
+use super::{CommonArgs, Models, PreprocessorArgs, SetsArg, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade fence`.
@@ -13,9 +13,9 @@ use crate::buffers::BuffersArg;
 pub(crate) struct FenceArgs {
     /// The program (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
-    /// The memory model: tso or pso for fences, rma for flushes
-    #[arg(short, long, value_enum, ignore_case = true)]
-    pub(crate) model: ModelArg,
+    /// The memory model: tso or pso for fences, rma for flushes; several as tso,pso, or all
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Models,
     /// Print the fences as a unified diff of the source
     #[arg(long, help_heading = "Output")]
     pub(crate) diff: bool,
@@ -40,7 +40,7 @@ pub(crate) struct FenceArgs {
         help_heading = "Method"
     )]
     pub(crate) cost: String,
-    /// Fences in the text at most
+    /// Fences in the text at most [default: no limit]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_fences: Option<usize>,
     /// How placements are found
@@ -61,10 +61,10 @@ pub(crate) struct FenceArgs {
     /// States that the search for bugs looks at before a proof is tried [default: 30000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) hunt_states: Option<u64>,
-    /// Copies of each thread declared with [*]
+    /// Copies of each thread declared with [*] [default: any number]
     #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
-    /// Ranks of an MPI program
+    /// Ranks of an MPI program; such a program needs it
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,
     #[command(flatten)]

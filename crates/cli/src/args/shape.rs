@@ -48,10 +48,10 @@ pub(crate) struct ShapeArgs {
     /// Print what the analysis cost
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
-    /// Structures to store at most
+    /// Structures to store at most [default: no limit]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_structures: Option<usize>,
-    /// Messages to give at most
+    /// Messages to give at most [default: no limit]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_messages: Option<usize>,
     /// Small concrete worlds to look at to confirm that the result holds, and (forty times as

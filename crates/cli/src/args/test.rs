@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use palisade_program::Model;
 
-use super::{CommonArgs, FlagArgs};
+use super::{CommonArgs, FlagArgs, Models};
 
 /// `palisade test`.
 #[derive(Clone, Debug, Args)]
@@ -46,40 +45,16 @@ pub(crate) enum ModelsArg {
     /// Those that a file speaks of.
     Expected,
     /// These.
-    Named(Vec<Model>),
-}
-
-impl ModelsArg {
-    /// The models, if they were named.
-    pub(crate) fn named(&self) -> Option<&[Model]> {
-        match self {
-            Self::Expected => None,
-            Self::Named(models) => Some(models),
-        }
-    }
+    Named(Models),
 }
 
 impl FromStr for ModelsArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.to_lowercase().as_str() {
-            "expected" => Ok(Self::Expected),
-            // Remote memory is of programs that have processes only, and under RC11 plain accesses
-            // race.
-            "all" => {
-                let own = |model: &Model| !matches!(model, Model::Rma | Model::Rc11);
-                let all = Model::ALL.into_iter().filter(own);
-                Ok(Self::Named(all.collect()))
-            }
-            names => {
-                let model = |name: &str| {
-                    let found = Model::ALL.into_iter().find(|m| m.to_string() == name);
-                    found.ok_or_else(|| format!("`{name}` is no memory model"))
-                };
-                let models: Result<Vec<Model>, String> = names.split(',').map(model).collect();
-                Ok(Self::Named(models?))
-            }
+        if text.eq_ignore_ascii_case("expected") {
+            return Ok(Self::Expected);
         }
+        text.parse().map(Self::Named)
     }
 }

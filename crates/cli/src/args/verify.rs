@@ -8,7 +8,7 @@ use palisade_program::Domain;
 use palisade_verify::Threads;
 
 use super::values::{parse_range, threads};
-use super::{CommonArgs, ModelArg, TraceArg};
+use super::{CommonArgs, ModelArg, Models, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade explore`.
@@ -17,9 +17,10 @@ use crate::buffers::BuffersArg;
 pub(crate) struct ExploreArgs {
     /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
-    /// The memory model
-    #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
-    pub(crate) model: ModelArg,
+    /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
+    /// program has a meaning under, without rc11, as all
+    #[arg(short, long, value_name = "MODEL", default_value = "sc")]
+    pub(crate) model: Models,
     /// What else counts as a violation
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) check: Vec<CheckArg>,
@@ -30,16 +31,23 @@ pub(crate) struct ExploreArgs {
     #[arg(short = 'v', long, help_heading = "Output")]
     pub(crate) stats: bool,
     /// Stores that each buffer may hold; a run that needs more makes the verdict unknown
+    /// [default: 16]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) buffer: Option<usize>,
     /// States to store at most
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_states: Option<u64>,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000_000,
+        help_heading = "Limits"
+    )]
+    pub(crate) max_states: u64,
     /// Values that variables may take, such as -8..8; also what `*` chooses from
+    /// [default: all that fit 64 bits; `*` chooses from -4..4]
     #[arg(long, value_name = "LO..HI", value_parser = parse_range, allow_hyphen_values = true)]
     #[arg(help_heading = "Limits")]
     pub(crate) range: Option<Domain>,
-    /// Copies of each thread declared with [*]
+    /// Copies of each thread declared with [*] [default: 2]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
     /// Search without partial-order reduction
@@ -66,13 +74,16 @@ pub(crate) struct CArgs {
     /// What is asked of a C program: an SV-COMP property file (.prp)
     #[arg(long, value_name = "FILE", help_heading = "C programs")]
     pub(crate) property: Option<PathBuf>,
+    /// Write a witness of the verdict here: YAML, format 2 of SV-COMP, under SC
+    #[arg(long, value_name = "FILE", help_heading = "C programs")]
+    pub(crate) witness: Option<PathBuf>,
     /// Integers of C programs
     #[arg(long, value_enum, default_value_t = IntsArg::C, help_heading = "C programs")]
     pub(crate) ints: IntsArg,
     /// Widths of `long` and pointers [default: lp64, or what a task file says]
     #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
     pub(crate) data_model: Option<DataModelArg>,
-    /// Ranks of an MPI program
+    /// Ranks of an MPI program; such a program needs it
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,
     #[command(flatten)]
@@ -87,7 +98,7 @@ pub(crate) struct PreprocessorArgs {
     /// The folder of a `compile_commands.json`: it says the flags of each file
     #[arg(long, value_name = "FOLDER", help_heading = "C programs")]
     pub(crate) compile_commands: Option<PathBuf>,
-    /// Further C files of the program
+    /// Further C files of the program; for other languages, further programs
     #[arg(value_name = "FILE")]
     pub(crate) more: Vec<PathBuf>,
 }
@@ -179,9 +190,10 @@ impl From<DataModelArg> for palisade_frontend::c::DataModel {
 pub(crate) struct VerifyArgs {
     /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
-    /// The memory model
-    #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
-    pub(crate) model: ModelArg,
+    /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
+    /// program has a meaning under, without rc11, as all
+    #[arg(short, long, value_name = "MODEL", default_value = "sc")]
+    pub(crate) model: Models,
     /// What else counts as a violation
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) check: Vec<CheckArg>,
@@ -247,7 +259,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
     pub(crate) sets: SetsArg,
     /// How many copies of each thread declared with [n] or [*] run: a number, or `any`
-    /// for a proof for every number
+    /// for a proof for every number [default: as declared]
     #[arg(long, value_name = "N|any", value_parser = threads, help_heading = "Method")]
     #[arg(conflicts_with = "copies")]
     pub(crate) threads: Option<Threads>,
@@ -256,13 +268,13 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_enum, value_name = "WHETHER", default_value_t = SymmetryArg::On)]
     #[arg(help_heading = "Method")]
     pub(crate) symmetry: SymmetryArg,
-    /// Copies of each thread declared with [*], in place of any number
+    /// Copies of each thread declared with [*], in place of any number [default: any number]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
-    /// Abstract states of one search at most
+    /// Abstract states of one search at most [default: 4000000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_states: Option<usize>,
-    /// Rounds of refinement at most
+    /// Rounds of refinement at most [default: 200]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]

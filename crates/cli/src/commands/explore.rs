@@ -3,37 +3,79 @@
 use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_machine::{Bound, Exploration, Options, explore, explore_choosing};
-use palisade_program::{Broken, Domain, Model, Program, Unknown, Verdict, Violation};
+use palisade_machine::{Exploration, Options, explore, explore_choosing};
+use palisade_program::{Broken, Domain, Model, Program, Verdict, Violation};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
+use super::several;
 use super::verify::ask;
 use crate::CommandResult;
-use crate::args::ExploreArgs;
+use crate::args::{ExploreArgs, Models};
 use crate::c_task::{self, Task};
+use crate::c_witness;
 use crate::context::Context;
 use crate::input;
-use crate::progress::Progress;
+use crate::next::{Next, Situation};
+use crate::progress::{self, Progress};
 use crate::shown::{self, shown_trace, trace_of};
 use crate::{uninitialised, vacuity};
 
-pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
+/// Every file under every model.
+pub(super) fn run_all(args: &ExploreArgs, context: &Context) -> CommandResult {
+    let more = &args.c.preprocessor.more;
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[]) else {
+        return run(args, context);
+    };
+    if args.c.witness.is_some() {
+        anyhow::bail!("--witness is for one program under one model");
+    }
+    let whole = args.finals || args.stats;
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.c.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
+}
+
+/// Reads what is asked about. What is wrong with it has been printed when this returns an
+/// outcome.
+pub(super) fn subject(
+    args: &ExploreArgs,
+    context: &Context,
+) -> anyhow::Result<Result<(Option<Task>, Program), Outcome>> {
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => input::load_for(context, &args.file, args.model.into())?,
+        None => input::load_for(context, &args.file, args.model.only())?,
     };
     let mut program = match loaded {
         Ok(program) => program,
+        Err(outcome) => return Ok(Err(outcome)),
+    };
+    ask(&mut program, &args.check, args.model.only())?;
+    if let Some(outcome) = input::refuse_processes(context, &program, args.model.only()) {
+        return Ok(Err(outcome));
+    }
+    Ok(Ok((task, program)))
+}
+
+fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
+    let (task, program) = match subject(args, context)? {
+        Ok(subject) => subject,
         Err(outcome) => return Ok(outcome),
     };
-    ask(&mut program, &args.check, args.model)?;
     let options = options(args, context);
-    if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
-        return Ok(outcome);
-    }
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
@@ -60,20 +102,50 @@ pub(super) fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let finals = args
         .finals
         .then(|| Finals::collect(&program, &options, &result));
-    let mut text = text(args, context, &program, &options, &result, finals.as_ref());
-    let mut document = document(heading, &program, &result, finals.as_ref());
+    let situation = Situation {
+        program: &program,
+        has_c_integers: false,
+        takes_predicates: false,
+        unrestricted: None,
+        timeout: context.timeout(),
+    };
+    let limits = (options.buffer, options.max_states);
+    let bounds = result.bounds.iter();
+    let next = Next::of_search(&result.verdict, bounds, limits, &situation, context);
+    let finals_shown = finals.as_ref();
+    let mut text = text(
+        args,
+        context,
+        &program,
+        &options,
+        &result,
+        finals_shown,
+        &next,
+    );
+    let mut document = document(heading, &program, &result, finals_shown);
+    document.next = next.value(&program);
     if let Some(caveat) = options.model.caveat() {
         // Writing to a string does not fail.
         let _ = writeln!(text, "note: {caveat}");
         document.notes.push(caveat.to_owned());
     }
     document.warnings = uninitialised::warn(context, &program, &chosen);
+    document.uninitialised = chosen.into_keys().collect();
     if result.verdict == Verdict::Holds {
         let warnings = vacuity::warn(context, &program, &result.vacuous, None);
         document.warnings.extend(warnings);
     }
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
+        if let Some(path) = &args.c.witness {
+            let asked = c_witness::Asked {
+                path,
+                task,
+                program: &program,
+                model: options.model,
+            };
+            notes.extend(asked.write(&result.verdict, None)?);
+        }
         notes.extend(task.race_notes(context));
         for note in notes {
             // Writing to a string does not fail.
@@ -101,17 +173,18 @@ fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
         return Ok(None);
     }
     let task = Task::new(&args.file, &args.c)?;
-    Ok(Some(task.checking(&args.check).under(args.model.into())))
+    Ok(Some(task.checking(&args.check).under(args.model.only())))
 }
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {
-    let defaults = Options::new(args.model.into());
+    let defaults = Options::new(args.model.only());
     Options {
         buffer: args.buffer.or(defaults.buffer),
         range: args.range,
         any: args.range.unwrap_or(defaults.any),
         threads: args.copies.unwrap_or(defaults.threads),
-        max_states: args.max_states,
+        max_states: Some(args.max_states),
+        progress: Some(progress::states),
         max_memory: context.limits.memory,
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),
@@ -147,6 +220,7 @@ fn text(
     options: &Options,
     result: &Exploration,
     finals: Option<&Finals>,
+    next: &Next,
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
     if let Verdict::Violated(violation) = &result.verdict
@@ -154,12 +228,7 @@ fn text(
     {
         text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
-    if matches!(result.verdict, Verdict::Unknown(Unknown::Bound(_))) {
-        for remedy in result.bounds.iter().filter_map(remedy) {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "  help: {remedy}");
-        }
-    }
+    text.push_str(&next.text(program));
     text.push_str(&vacuity::reached(
         context,
         program,
@@ -187,19 +256,6 @@ fn text(
         text.push_str(&shown_stats(result));
     }
     text
-}
-
-/// What to do about a touched bound.
-const fn remedy(bound: Bound) -> Option<&'static str> {
-    match bound {
-        Bound::Buffer => Some("--buffer N lets buffers hold more; a loop that stores fills any"),
-        Bound::History => Some("--buffer N remembers more stores; `verify` summarises old ones"),
-        Bound::Range => Some("--range LO..HI admits more values"),
-        Bound::Choice => Some("--range LO..HI tries more values, a declared range all of them"),
-        Bound::Threads => Some("--copies N tries more threads; no number proves all"),
-        Bound::States => Some("--max-states N stores more"),
-        Bound::Overflow | Bound::Undefined | Bound::Index | Bound::Block | Bound::StateSize => None,
-    }
 }
 
 /// A deadlock that is only worth a note.

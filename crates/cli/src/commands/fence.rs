@@ -18,20 +18,52 @@ use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
+use super::several;
 use crate::CommandResult;
-use crate::args::{FenceArgs, SearchArg, StartArg};
+use crate::args::{FenceArgs, Models, SearchArg, StartArg};
 use crate::context::{self, Context};
+use crate::next::Next;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace, trace_of};
 use crate::units::units;
 use crate::{c_task, input, uninitialised};
 
-pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
-    let model = model(args)?;
-    if args.write && args.file == Path::new("-") {
-        bail!("--write needs a file: standard input cannot be written to; use --diff");
+/// Every file under every model.
+pub(super) fn run_all(args: &FenceArgs, context: &Context) -> CommandResult {
+    let more = &args.preprocessor.more;
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[Model::Sc]) else {
+        return run(args, context);
+    };
+    if args.certificate.is_some() {
+        anyhow::bail!("--certificate is for one program under one model");
     }
-    let rule = rule(args)?;
+    if args.write && pairs.iter().any(|(_, model)| *model != pairs[0].1) {
+        anyhow::bail!("--write is for one model");
+    }
+    let whole = args.diff;
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
+}
+
+/// Reads the program with its places for fences. What is wrong with it has been printed
+/// when this returns an outcome.
+pub(super) fn candidates(
+    args: &FenceArgs,
+    context: &Context,
+) -> Result<Result<Candidates, Outcome>> {
+    let model = model(args)?;
     let source = input::read(&args.file)?;
     let path = if args.file == Path::new("-") {
         Path::new("<stdin>.pal")
@@ -55,15 +87,29 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
     let candidates = match candidates {
         Ok(candidates) => candidates,
-        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+        Err(diagnostics) => return Ok(Err(input::refuse(context, &diagnostics))),
     };
     let program = &candidates.program;
     if let Some(outcome) = input::refuse_processes(context, program, model) {
-        return Ok(outcome);
+        return Ok(Err(outcome));
     }
     if model == Model::Rma && !program.is_rma() {
         bail!("--model rma: the program has no processes and nothing to flush; use tso or pso");
     }
+    Ok(Ok(candidates))
+}
+
+fn run(args: &FenceArgs, context: &Context) -> CommandResult {
+    let model = model(args)?;
+    if args.write && args.file == Path::new("-") {
+        bail!("--write needs a file: standard input cannot be written to; use --diff");
+    }
+    let rule = rule(args)?;
+    let candidates = match candidates(args, context)? {
+        Ok(candidates) => candidates,
+        Err(outcome) => return Ok(outcome),
+    };
+    let program = &candidates.program;
     args.buffers.check(program, model)?;
     let plan = candidates.plan(&rule);
     let heading = Document {
@@ -92,7 +138,11 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         found,
     };
     result.write_files(args)?;
+    let next = Next::of_limits(&result.found.verdict, program, context);
     let mut text = result.text(args, context);
+    if let Some(end) = text.find('\n') {
+        text.insert_str(end + 1, &next.text(program));
+    }
     if !args.diff {
         for assumption in &program.assumptions {
             // Writing to a string does not fail.
@@ -101,6 +151,8 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     }
     let document = Document {
         warnings: uninitialised::warn(context, program, &candidates.chosen),
+        uninitialised: candidates.chosen.keys().cloned().collect(),
+        next: next.value(program),
         ..result.document(heading)
     };
     context.print(&text, &document);
@@ -108,7 +160,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
 }
 
 fn model(args: &FenceArgs) -> Result<Model> {
-    match args.model.into() {
+    match args.model.only() {
         Model::Rc11 => {
             bail!("--model rc11: unsupported: fences of C11 are not placed; use tso, pso or rma")
         }

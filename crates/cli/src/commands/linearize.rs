@@ -9,10 +9,11 @@ use anyhow::Context as _;
 use palisade_frontend::heap;
 use palisade_linearize::check::{Checked, Question, Verdict, check, lockstep, proof};
 use palisade_linearize::prove::{self, Interleaving, Proof, Soft};
-use palisade_linearize::witness::Kind;
+use palisade_linearize::witness::{Happening, Kind};
 use palisade_linearize::{Options, Reclaim, Witness, timeline};
 use palisade_program::Source;
 use palisade_program::heap::{Program, print};
+use palisade_report::html::{Page, Timeline, TimelineEvent};
 use palisade_report::{Document, Ink, Outcome, Stats, listing};
 use palisade_shape::draw;
 use serde_json::{Value, json};
@@ -60,7 +61,10 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("searching histories");
     let question = Question {
-        bounds: options.clone(),
+        bounds: palisade_linearize::Options {
+            progress: Some(progress::states),
+            ..options.clone()
+        },
         proof: (!args.no_proof).then(|| proof_options(args, context)),
         stopped: &|| context.limits.stopped(),
         progress: Some(|at| {
@@ -282,6 +286,7 @@ fn document(heading: Document, program: &Program, result: &Checked) -> Document 
         reason: Some(result.reason.clone()),
         bound: result.bound.clone(),
         trace: witness.map(|witness| trace_value(witness, &program.source)),
+        page: Some(Box::new(page(program, result, witness.map(|w| &**w)))),
         notes: result.notes.clone(),
         stats: Some(Stats {
             states: Some(result.states),
@@ -292,15 +297,46 @@ fn document(heading: Document, program: &Program, result: &Checked) -> Document 
     }
 }
 
+/// The page: the time line of a violation, or the structure at which the proof fails.
+fn page(program: &Program, result: &Checked, witness: Option<&Witness>) -> Page {
+    let timeline = witness.map(|witness| {
+        let events = witness.happenings.iter().map(|happening| {
+            let (kind, text) = event_words(happening);
+            TimelineEvent {
+                thread: happening.thread,
+                kind,
+                text,
+                line: program.source.position(happening.span.start).line,
+            }
+        });
+        let count = witness.happenings.iter().map(|h| h.thread + 1).max();
+        let names = (1..=count.unwrap_or(0)).map(|n| format!("thread {n}"));
+        Timeline {
+            threads: names.collect(),
+            events: events.collect(),
+        }
+    });
+    let failed = result.proof.iter().filter_map(|proof| {
+        let messages = proof.analysis.fixpoint.messages.first();
+        messages.map(|message| {
+            let picture = draw::svg(&proof.analysis.model.vocabulary, &message.structure);
+            ("Where the proof fails".to_owned(), picture)
+        })
+    });
+    let mut page = Page::of_source(&program.source);
+    page.timeline = timeline;
+    page.drawings = failed.collect();
+    page
+}
+
 /// The run: one object per call, step and return.
 fn trace_value(witness: &Witness, source: &Source) -> Value {
     let events = witness.happenings.iter().map(|happening| {
         let place = source.position(happening.span.start);
-        let (event, step) = match &happening.kind {
-            Kind::Call(text) => ("call", text.clone()),
-            Kind::Step(text) => ("step", text.clone()),
-            Kind::Return(None) => ("return", "return".to_owned()),
-            Kind::Return(Some(value)) => ("return", format!("return {value}")),
+        let (event, words) = event_words(happening);
+        let step = match event {
+            "return" => format!("return {words}").trim_end().to_owned(),
+            _ => words,
         };
         json!({
             "thread": format!("thread {}", happening.thread + 1),
@@ -311,4 +347,13 @@ fn trace_value(witness: &Witness, source: &Source) -> Value {
         })
     });
     events.collect()
+}
+
+/// What happens, and the call, the step or the result.
+fn event_words(happening: &Happening) -> (&'static str, String) {
+    match &happening.kind {
+        Kind::Call(text) => ("call", text.clone()),
+        Kind::Step(text) => ("step", text.clone()),
+        Kind::Return(value) => ("return", value.clone().unwrap_or_default()),
+    }
 }

@@ -10,8 +10,11 @@ mod fence;
 mod fmt;
 mod linearize;
 mod litmus;
+mod lsp;
 mod man;
 mod reduce;
+mod replay;
+mod several;
 mod shape;
 mod show;
 mod svcomp;
@@ -25,10 +28,11 @@ use crate::context::Context;
 /// Runs a command.
 pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
     match command {
-        Command::Explore(args) => explore::run(&args, context),
-        Command::Verify(args) => verify::run(&args, context),
-        Command::Fence(args) => fence::run(&args, context),
+        Command::Explore(args) => explore::run_all(&args, context),
+        Command::Verify(args) => verify::run_all(&args, context),
+        Command::Fence(args) => fence::run_all(&args, context),
         Command::Certify(args) => certify::run(&args, context),
+        Command::Replay(args) => replay::run(&args, context),
         Command::Reduce(args) => reduce::run(&args, context),
         Command::Shape(args) => shape::run(&args, context),
         Command::Linearize(args) => linearize::run(&args, context),
@@ -39,6 +43,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Abstract(args) => abstract_::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Bench(args) => bench::run(&args, context),
+        Command::Lsp(args) => lsp::run(&args),
         Command::Completions(args) => Ok(completions::run(&args, context)),
         Command::Man => man::run(context),
     }

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::{Source, Unknown};
+use palisade_report::html::Page;
 use palisade_report::{Document, Outcome, Stats};
 use palisade_shape::analysis::{Analysis, Input, Options, analyse};
+use palisade_shape::draw;
 use palisade_shape::engine::{Given, Limits, Stop};
 use palisade_shape::explore::{Bounds, Objection, Run};
 use palisade_shape::join::Join;
@@ -75,6 +77,7 @@ pub(super) fn run(args: &ShapeArgs, context: &Context) -> CommandResult {
     }
     let document = Document {
         options: Some(options_value(&options)),
+        page: Some(Box::new(page(&program, &analysis))),
         ..document(heading, &analysis, &notes)
     };
     context.print(&text(args, &analysis, &notes), &document);
@@ -295,6 +298,41 @@ fn document(heading: Document, analysis: &Analysis, notes: &[String]) -> Documen
         }
     }
     document
+}
+
+/// Structures that a page shows at most.
+const MOST_DRAWINGS: usize = 60;
+
+/// The page: the run of a violation state by state, what caused messages, and the structures
+/// at each location.
+fn page(program: &Source, analysis: &Analysis) -> Page {
+    let vocabulary = &analysis.model.vocabulary;
+    let mut drawings = Vec::new();
+    if let Verdict::Violated(run) = &analysis.verdict {
+        let start = draw::svg(vocabulary, &run.start.structure(vocabulary));
+        drawings.push(("The run: at the start".to_owned(), start));
+        for (number, step) in run.steps.iter().enumerate() {
+            let action = &analysis.model.actions[analysis.model.edges[step.edge].action];
+            let title = action.title.trim().replace('\n', " ");
+            let world = draw::svg(vocabulary, &step.world.structure(vocabulary));
+            drawings.push((format!("The run: step {}, {title}", number + 1), world));
+        }
+    }
+    for (title, structures) in drawings::groups(analysis) {
+        let many = structures.len();
+        for (number, structure) in structures.iter().enumerate() {
+            let title = if title.starts_with("message-") {
+                title.replace('-', " ")
+            } else {
+                format!("Location {title}, structure {} of {many}", number + 1)
+            };
+            drawings.push((title, draw::svg(vocabulary, structure)));
+        }
+    }
+    drawings.truncate(MOST_DRAWINGS);
+    let mut page = Page::of_source(program);
+    page.drawings = drawings;
+    page
 }
 
 /// What the document's fixed keys do not cover.

@@ -140,6 +140,7 @@ fn task(
     start: Instant,
 ) -> Result<(Option<bool>, Verdict)> {
     let options = CArgs {
+        witness: None,
         ranks: None,
         preprocessor: crate::args::PreprocessorArgs::default(),
         property: None,

@@ -19,7 +19,7 @@ use crate::CommandResult;
 use crate::args::{ModelsArg, TestArgs};
 use crate::context::Context;
 use crate::expect::{Expectations, Expected};
-use crate::kind::Kind;
+use crate::kind::{Kind, has_processes};
 use crate::progress::{self, Progress};
 
 /// One run.
@@ -131,15 +131,19 @@ fn jobs_of(file: &Path, models: &ModelsArg) -> Result<Vec<Job>> {
     })?;
     let expectations = Expectations::of_file(file)?;
     let own = expectations.by_model.iter().map(|(model, _)| *model);
-    let models: Vec<Option<Model>> = match (kind, models.named()) {
+    let models: Vec<Option<Model>> = match (kind, models) {
         (Kind::DataStructure | Kind::Shape | Kind::Boolean, _) => vec![None],
-        (Kind::Program | Kind::C | Kind::Litmus, Some(models)) => {
-            models.iter().copied().map(Some).collect()
-        }
-        (Kind::Program | Kind::C | Kind::Litmus, None) if expectations.by_model.is_empty() => {
+        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Named(models)) => models
+            .of(has_processes(file))
+            .into_iter()
+            .map(Some)
+            .collect(),
+        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Expected)
+            if expectations.by_model.is_empty() =>
+        {
             vec![Some(Model::Sc)]
         }
-        (Kind::Program | Kind::C | Kind::Litmus, None) => own.map(Some).collect(),
+        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Expected) => own.map(Some).collect(),
     };
     let job = |model: Option<Model>| Job {
         file: file.to_owned(),

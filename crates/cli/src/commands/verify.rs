@@ -1,14 +1,17 @@
 //! `palisade verify`: proves or refutes the properties by predicate abstraction,
 //! also where integers and loops are unbounded.
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 use std::fs;
 
 use anyhow::Context as _;
+use palisade_certify::Certificate;
+use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Bound, Broken, Count, Program, Unknown, Verdict};
-use palisade_report::html::Page;
+use palisade_program::{Broken, Count, Model, Program, Verdict};
+use palisade_report::html::{Page, Place};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
     Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
@@ -16,43 +19,105 @@ use palisade_verify::{
 };
 use serde_json::{Map, Value, json};
 
+use super::several;
 use crate::CommandResult;
-use crate::args::{CheckArg, ExtrapolateArg, ModelArg, StrategyArg, SymmetryArg, VerifyArgs};
+use crate::args::{
+    CheckArg, ExtrapolateArg, IntsArg, Models, StrategyArg, SymmetryArg, VerifyArgs,
+};
 use crate::c_task::{self, Task};
+use crate::c_witness;
 use crate::context::Context;
+use crate::next::{Next, Situation};
 use crate::progress::{self, Progress};
 use crate::shown::{self, counted, shown_trace, trace_of};
 use crate::{context, input, predicates, uninitialised, vacuity};
 
-pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
+/// Every file under every model.
+pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
+    let more = &args.c.preprocessor.more;
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[]) else {
+        return run(args, context);
+    };
+    if args.certificate.is_some() {
+        anyhow::bail!("--certificate is for one program under one model");
+    }
+    if args.c.witness.is_some() {
+        anyhow::bail!("--witness is for one program under one model");
+    }
+    let whole = args.explain || args.stats;
+    Ok(several::run(
+        &pairs,
+        whole,
+        context,
+        |file, model, context| {
+            let mut args = args.clone();
+            file.clone_into(&mut args.file);
+            args.model = Models::one(model);
+            if !c_task::is_c(file) {
+                args.c.preprocessor.more.clear();
+            }
+            run(&args, context)
+        },
+    ))
+}
+
+/// What is asked about.
+pub(super) struct Subject {
+    task: Option<Task>,
+    /// The program as it is declared.
+    declared: Program,
+    /// The program with the number of threads that is asked for.
+    pub(super) program: Program,
+}
+
+/// Reads what is asked about. What is wrong with it has been printed when this returns an
+/// outcome.
+pub(super) fn subject(
+    args: &VerifyArgs,
+    options: &Options,
+    context: &Context,
+) -> anyhow::Result<Result<Subject, Outcome>> {
     let task = task(args)?;
     let loaded = if let Some(task) = &task {
         task.load(context)?
     } else {
         let predicates = args.predicates.as_deref();
-        predicates::load_for(context, &args.file, predicates, args.model.into())?
+        predicates::load_for(context, &args.file, predicates, args.model.only())?
     };
-    let mut program = match loaded {
+    let mut declared = match loaded {
         Ok(program) => program,
-        Err(outcome) => return Ok(outcome),
+        Err(outcome) => return Ok(Err(outcome)),
     };
-    ask(&mut program, &args.check, args.model)?;
-    let options = options(args, context);
-    let declared = program;
-    let program = match asked_for(args, &options, &declared) {
+    ask(&mut declared, &args.check, args.model.only())?;
+    let program = match asked_for(args, options, &declared) {
         Ok(program) => program,
         Err((problem, help)) => {
             let source = declared.source.clone();
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
-            return Ok(input::refuse(
-                context,
-                &Diagnostics::new(source, vec![item]),
-            ));
+            let refused = input::refuse(context, &Diagnostics::new(source, vec![item]));
+            return Ok(Err(refused));
         }
     };
     if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
-        return Ok(outcome);
+        return Ok(Err(outcome));
     }
+    Ok(Ok(Subject {
+        task,
+        declared,
+        program,
+    }))
+}
+
+fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
+    let options = options(args, context);
+    let Subject {
+        task,
+        declared,
+        program,
+    } = match subject(args, &options, context)? {
+        Ok(subject) => subject,
+        Err(outcome) => return Ok(outcome),
+    };
     args.buffers.check(&program, options.model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -80,6 +145,17 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
     report
         .notes
         .extend(options.model.caveat().map(str::to_owned));
+    if let (Some(path), Some(task)) = (&args.c.witness, &task) {
+        let subject = report.subject(&program);
+        let proof = report.certificate.as_ref().map(|c| (&*subject, c));
+        let asked = c_witness::Asked {
+            path,
+            task,
+            program: &program,
+            model: options.model,
+        };
+        report.notes.extend(asked.write(&report.verdict, proof)?);
+    }
     if let (Some(path), Some(certificate)) = (&args.certificate, &report.certificate) {
         let mut text = palisade_certify::print(&report.subject(&program), certificate);
         text.push_str(&uninitialised::comment(&report.chosen));
@@ -95,11 +171,29 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
             found.states,
         ));
     }
-    let mut text = text(args, context, &program, &options, &report);
+    let situation = Situation {
+        program: &program,
+        has_c_integers: task.is_some() && args.c.ints == IntsArg::C,
+        takes_predicates: task.is_none(),
+        unrestricted: match args.max_rounds {
+            _ if args.no_refine => Some(context.without("--no-refine")),
+            Some(rounds) => Some(context.again("--max-rounds", &(10 * rounds).to_string())),
+            None => None,
+        },
+        timeout: context.timeout(),
+    };
+    let stuck = report.stuck.iter();
+    let next = Next::of_proof(&report.verdict, &situation, context)
+        .stuck_at(stuck.map(|step| (step.thread.clone(), step.span)));
+    let mut text = text(args, context, &program, &options, &report, &next);
     if let Some(task) = &task {
         text.push_str(&task.verdict_line(&report.verdict));
     }
     let document = Document {
+        uninitialised: report.chosen.keys().cloned().collect(),
+        next: matches!(report.verdict, Verdict::Unknown(_))
+            .then(|| next.value(&program))
+            .flatten(),
         warnings,
         ..document(heading, &program, &report)
     };
@@ -151,30 +245,26 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         anyhow::bail!("predicates can only be added to .pal programs");
     }
     let task = Task::new(&args.file, &args.c)?;
-    Ok(Some(task.checking(&args.check).under(args.model.into())))
+    Ok(Some(task.checking(&args.check).under(args.model.only())))
 }
 
 /// What `--check` asks of every program.
-pub(super) fn ask(
-    program: &mut Program,
-    checks: &[CheckArg],
-    model: ModelArg,
-) -> anyhow::Result<()> {
+pub(super) fn ask(program: &mut Program, checks: &[CheckArg], model: Model) -> anyhow::Result<()> {
     program.deadlock = checks.contains(&CheckArg::Deadlock);
     program.progress = checks.contains(&CheckArg::Progress);
-    if program.deadlock && model == ModelArg::Rc11 {
+    if program.deadlock && model == Model::Rc11 {
         anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
     }
-    if program.progress && matches!(model, ModelArg::Rc11 | ModelArg::Rma) {
+    if program.progress && matches!(model, Model::Rc11 | Model::Rma) {
         anyhow::bail!("--check progress: unsupported under RC11 and RMA; use sc, tso or pso");
     }
     Ok(())
 }
 
-fn options(args: &VerifyArgs, context: &Context) -> Options {
+pub(super) fn options(args: &VerifyArgs, context: &Context) -> Options {
     let defaults = Options::default();
     Options {
-        model: args.model.into(),
+        model: args.model.only(),
         threads: args.copies,
         symmetry: args.symmetry == SymmetryArg::On,
         strategy: match args.strategy {
@@ -282,6 +372,7 @@ fn text(
     program: &Program,
     options: &Options,
     report: &Report,
+    next: &Next,
 ) -> String {
     let mut text = verdict::line(&report.verdict, &program.source, context.style);
     match &report.verdict {
@@ -299,11 +390,8 @@ fn text(
         Verdict::Violated(violation) => {
             text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
-        Verdict::Unknown(why) => {
-            for remedy in remedies(why) {
-                // Writing to a string does not fail.
-                let _ = writeln!(text, "  help: {remedy}");
-            }
+        Verdict::Unknown(_) => {
+            text.push_str(&next.text(program));
             push_predicates(&mut text, report);
         }
     }
@@ -333,38 +421,6 @@ fn text(
         push_stats(&mut text, report);
     }
     text
-}
-
-/// What to do about what ran out.
-fn remedies(why: &Unknown) -> Vec<&'static str> {
-    match why {
-        Unknown::Bound(bounds) => bounds.iter().filter_map(remedy).collect(),
-        Unknown::GaveUp(_) => {
-            vec!["a `predicate ...;` in the program, or --predicates FILE, may say what is missing"]
-        }
-        Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {
-            vec!["this is a defect of palisade; please report it with the input"]
-        }
-        Unknown::Time | Unknown::Memory | Unknown::Interrupted => Vec::new(),
-        Unknown::Unsupported(..) | Unknown::Uninitialised(..) => Vec::new(),
-    }
-}
-
-/// What to do about a touched bound.
-const fn remedy(bound: &Bound) -> Option<&'static str> {
-    match bound {
-        Bound::BufferOverflow => {
-            Some("--buffers bounded:K with more cells, or abstract:K for any number of stores")
-        }
-        Bound::ExactCells(_) => {
-            Some("--buffers abstract:K with more exact cells, or --keep oldest")
-        }
-        Bound::Copies(_) => Some("--copies N tries more threads; no number proves all"),
-        Bound::AbstractStates(_) => Some("--max-states N stores more"),
-        Bound::Search(_) | Bound::BooleanStates(_) | Bound::FewStores => None,
-        Bound::FewOperations | Bound::Summary(_) | Bound::ValueSets => None,
-        Bound::Histories(_) => Some("fewer threads, values or seq_cst events may do"),
-    }
 }
 
 /// What was learned before the method gave up.
@@ -503,6 +559,15 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
     if let (Verdict::Holds, Some(certificate)) = (&report.verdict, &report.certificate) {
         let text = palisade_certify::print(program, certificate);
         page.invariant = text.lines().map(str::to_owned).collect();
+        page.places = places(&report.subject(program), certificate);
+        let direct = "Stores that need no buffer count as done at once.";
+        let waiting = "States in which a thread waits for ever at a condition over its own \
+            variables are left out.";
+        let notes = [
+            (!certificate.direct.is_empty()).then_some(direct),
+            can_wait_alone(program).then_some(waiting),
+        ];
+        page.places_note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");
     }
     document.page = Some(Box::new(page));
     document.stats = Some(Stats {
@@ -514,4 +579,49 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         ..context::stats()
     });
     document
+}
+
+/// Values of a variable that are listed; more are a range.
+const LISTED: usize = 6;
+
+/// What the proof shows at each line of each thread, for pages.
+fn places(program: &Program, certificate: &Certificate) -> Vec<Place> {
+    let mut all: Vec<Place> = Vec::new();
+    for known in by_place(program, certificate) {
+        let template = program.template(known.template);
+        let next = template.cfg.edges.iter().find(|e| e.from == known.loc);
+        let Some(span) = next.map(|edge| edge.span).filter(|s| s.start < s.end) else {
+            continue;
+        };
+        let facts = known.facts.iter().filter_map(|fact| match fact {
+            Fact::Values { name, .. } if program.names.is_made_up(name) => None,
+            Fact::Values { name, values, .. } => Some(words(program, name, values)),
+            Fact::Atom(text) => Some(text.clone()),
+        });
+        all.push(Place {
+            thread: template.name.clone(),
+            line: program.source.position(span.start).line,
+            facts: facts.collect(),
+        });
+    }
+    all.retain(|place| !place.facts.is_empty());
+    all.sort_by(|a, b| (&a.thread, a.line).cmp(&(&b.thread, b.line)));
+    all.dedup();
+    all
+}
+
+/// `x = 0`, `x is 0, 1 or 4`, `x in 0..9`
+fn words(program: &Program, name: &str, values: &BTreeSet<i64>) -> String {
+    let shown: Vec<String> = values
+        .iter()
+        .map(|v| program.names.value(name, *v))
+        .collect();
+    match &shown[..] {
+        [] => format!("{name} has no value"),
+        [one] => format!("{name} = {one}"),
+        [most @ .., last] if shown.len() <= LISTED => {
+            format!("{name} is {} or {last}", most.join(", "))
+        }
+        [first, .., last] => format!("{name} in {first}..{last}"),
+    }
 }

@@ -11,6 +11,7 @@
 //! | `predicates` | predicates from another file |
 //! | `print` | text, from any Program |
 //! | `suggest` | did you mean |
+//! | `symbols` | what is declared where, for editors |
 
 pub(crate) mod ast;
 mod format;
@@ -21,11 +22,13 @@ pub(crate) mod parser;
 mod predicates;
 mod print;
 pub(crate) mod suggest;
+mod symbols;
 pub(crate) mod token;
 
 pub use format::format;
 pub use predicates::with_predicates;
 pub use print::print;
+pub use symbols::{Symbol, SymbolKind, builtins, definition, explain, reserved, symbols, word_at};
 
 use palisade_program::{Gap, Orders, Program, Source};
 

@@ -7,11 +7,12 @@
 
 use palisade_program::Order;
 
-use crate::block::{BlockEnd, BlockScratch, BlockStep};
+use crate::block::{BlockEnd, BlockScratch};
 use crate::machine::{Act, Graph, Machine};
 use crate::options::{Bound, Bounds};
 use crate::state::State;
 use crate::step::arrive;
+use palisade_program::BlockStep;
 
 use super::access::{Event, Outcome, Readable};
 use super::memory::Memory;

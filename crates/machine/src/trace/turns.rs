@@ -6,9 +6,10 @@ use std::fmt::Write;
 use palisade_program::{Broken, Cell, Edge, EdgeId, Event, Step};
 
 use super::{Failed, Recorder, Seen};
-use crate::block::{BlockScratch, BlockStep};
+use crate::block::BlockScratch;
 use crate::rc11::{Turn, TurnEnd};
 use crate::replay::Refused;
+use palisade_program::BlockStep;
 
 impl Recorder<'_, '_> {
     /// Does one turn.

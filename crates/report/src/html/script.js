@@ -47,10 +47,126 @@ function patch() {
 }
 
 function proof() {
+  if (data.places.length) {
+    const rows = data.places.map((place) => {
+      const code = data.source ? (data.source.lines[place.line - 1] || "").trim() : "";
+      return el("tr", "", el("td", "", place.thread), el("td", "number", String(place.line)), el("td", "code", code),
+        el("td", "code", ...place.facts.flatMap((fact, i) => (i ? [document.createElement("br"), fact] : [fact]))));
+    });
+    const head = el("tr", "", ...["thread", "line", "before", "what holds there"].map((title) => el("th", "", title)));
+    section("What holds where", el("p", "faint",
+      "Whenever a thread is before this line, whatever the others do. The invariant below says more: which values go together." +
+      (data.places_note ? " " + data.places_note : "")),
+      el("div", "scroll", el("table", "rows", head, ...rows)));
+  }
   const lines = data.invariant.map((line) => el("div", "", line));
+  const whole = el("details", "panel", el("summary", "", "The invariant, " + lines.length + " lines"), el("pre", "", ...lines));
+  whole.open = lines.length <= 40;
   section("What was proved", el("p", "faint",
     "Every reachable state satisfies what follows; the separate checker has confirmed that no step leaves it."),
-    el("pre", "panel", ...lines));
+    whole);
+}
+
+// Calls as bars over time, one lane for each thread; steps as ticks on them.
+function timeline() {
+  const { threads, events } = data.timeline;
+  const ns = "http://www.w3.org/2000/svg";
+  const svgEl = (tag, attributes, text) => {
+    const made = document.createElementNS(ns, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+    if (text) made.textContent = text;
+    return made;
+  };
+  const bars = [];
+  const open = [];
+  events.forEach((event, i) => {
+    if (event.kind === "call") {
+      open[event.thread] = { thread: event.thread, from: i, to: events.length, text: event.text, result: null };
+      bars.push(open[event.thread]);
+    } else if (event.kind === "return" && open[event.thread]) {
+      open[event.thread].to = i;
+      open[event.thread].result = event.text;
+      open[event.thread] = null;
+    }
+  });
+  const words = (bar) => bar.text + (bar.result === null ? " ..." : bar.result ? " = " + bar.result : "");
+  // Wide enough for the longest text over the shortest bar.
+  const unit = Math.max(18, ...bars.map((bar) => (words(bar).length * 8 + 16) / Math.max(1, bar.to - bar.from)));
+  const left = 24 + Math.max(...threads.map((name) => name.length)) * 8, lane = 64;
+  const width = left + unit * (events.length + 1) + 20, height = 20 + lane * threads.length;
+  let at = events.length - 1;
+  const picture = el("div", "scroll panel");
+  const list = el("ol", "steps code");
+  const now = el("div", "now code");
+  now.setAttribute("aria-live", "polite");
+  const source = el("div", "source code panel");
+  const button = (text, title, act) => {
+    const made = el("button", "", text);
+    made.type = "button";
+    made.title = title;
+    made.addEventListener("click", act);
+    return made;
+  };
+  section("Time line", el("div", "bar",
+    button("◀", "one step back (left arrow)", () => go(at - 1)),
+    button("▶", "one step on (right arrow)", () => go(at + 1))), now, picture);
+  section("Steps", el("div", "threads", el("div", "panel", list), source));
+  function go(k) { at = Math.max(0, Math.min(k, events.length - 1)); show(); }
+  function show() {
+    const event = events[at];
+    const svg = svgEl("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "time line" });
+    threads.forEach((name, t) => {
+      const y = 20 + t * lane + lane / 2;
+      svg.append(svgEl("text", { x: 8, y: y + 4 }, name));
+      svg.append(svgEl("line", { x1: left, x2: width - 10, y1: y, y2: y, style: "stroke: var(--line)" }));
+    });
+    const x = (i) => left + unit * (i + 0.5);
+    for (const bar of bars) {
+      const y = 20 + bar.thread * lane + lane / 2;
+      const later = bar.from > at;
+      const group = svgEl("g", { class: later ? "later" : "" });
+      group.append(svgEl("rect", { x: x(bar.from), y: y - 7, width: Math.max(6, x(bar.to) - x(bar.from)), height: 14, rx: 4, class: "box call" }));
+      group.append(svgEl("text", { x: x(bar.from), y: y - 13 }, words(bar)));
+      svg.append(group);
+    }
+    events.forEach((one, i) => {
+      const y = 20 + one.thread * lane + lane / 2;
+      if (one.kind === "step") svg.append(svgEl("circle", { cx: x(i), cy: y, r: 3.5, class: i > at ? "later" : "", style: "fill: var(--ink)" }));
+    });
+    svg.append(svgEl("line", { x1: x(at), x2: x(at), y1: 4, y2: height - 4, style: "stroke: var(--co); stroke-width: 2" }));
+    picture.replaceChildren(svg);
+    picture.scrollLeft = x(at) - picture.clientWidth * 0.7;
+    now.textContent = threads[event.thread] + ", line " + event.line + ": " + (event.kind === "return" ? "returns " : "") + event.text;
+    list.replaceChildren(...events.map((one, i) => {
+      const text = one.kind === "call" ? "calls " + one.text : one.kind === "return" ? "returns " + one.text : one.text;
+      const item = el("li", i === at ? "here" : "", el("span", "who", threads[one.thread]), el("span", "what", one.line + ": " + text));
+      item.tabIndex = 0;
+      item.addEventListener("click", () => go(i));
+      item.addEventListener("keydown", (e) => { if (e.key === "Enter") go(i); });
+      return item;
+    }));
+    const here = list.querySelector(".here");
+    if (here) list.scrollTop = here.offsetTop - list.offsetTop - list.clientHeight / 2;
+    const lines = data.source ? data.source.lines : [];
+    const from = Math.max(0, event.line - 6), to = Math.min(lines.length, event.line + 5);
+    source.replaceChildren(...lines.slice(from, to).map((text, k) =>
+      el("div", from + k + 1 === event.line ? "at" : "", el("span", "number", String(from + k + 1)), text || " ")));
+  }
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const keys = { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => go(at + 1), p: () => go(at - 1),
+      Home: () => go(0), End: () => go(events.length - 1) };
+    if (keys[e.key]) { keys[e.key](); e.preventDefault(); }
+  });
+  show();
+}
+
+// What to do about `unknown`.
+function next() {
+  const { try: tries, stuck } = data.document.next;
+  const made = section("What to try", el("ul", "code", ...(tries || []).map((one) => el("li", "", one))));
+  if (stuck && stuck.length) made.append(el("p", "faint", "Stuck at this abstract run; the program may not have it:"),
+    el("ol", "steps code panel", ...stuck.map((step) => el("li", "", el("span", "who", step.thread), el("span", "what", step.line + ": " + step.step)))));
 }
 
 function table(rows) {
@@ -265,11 +381,15 @@ function run() {
 }
 
 heading();
+if (data.document.next) next();
 if (data.run) run();
+if (data.timeline && data.timeline.events.length) timeline();
 if (data.patch) patch();
-if (data.invariant.length) proof();
+if (data.invariant.length || data.places.length) proof();
 if (data.text) section("In words", el("pre", "panel", data.text));
-const rows = data.document.tests || data.document.rows;
+const runs = (data.document.runs || []).map(({ input, model, verdict, certified, reason }) =>
+  ({ file: input, model, verdict, certified: certified ? "certified" : "", reason }));
+const rows = data.document.tests || data.document.rows || runs;
 if (rows && rows.length) table(rows);
 for (const drawing of data.drawings) {
   // Drawings are made by palisade itself, never taken from the input.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use palisade_abstraction::space::Space;
 use palisade_program::{Instance, Program, Violation};
 
-use crate::answer::{Answer, Gap, Proof, Stats, Vacuity, Weak};
+use crate::answer::{Answer, Gap, Proof, Stats, StuckStep, Vacuity, Weak};
 use crate::knowledge::Knowledge;
 use crate::portfolio::{self, Explicit, Method, Search};
 use crate::question::{Options, Promote};
@@ -47,10 +47,12 @@ pub(crate) struct Record {
     pub(crate) stats: Stats,
     /// Remarks of the last attempt.
     pub(crate) notes: Vec<String>,
+    /// The abstract run at which the last search was stuck.
+    pub(crate) stuck: Vec<StuckStep>,
     /// The predicates of the last attempt, as text.
     pub(crate) predicates: Vec<String>,
-    /// Whether the machine has seen all states.
-    pub(crate) all_states_seen: bool,
+    /// The size of buffers with which the machine has seen all states.
+    pub(crate) all_states_seen: Option<u32>,
     /// A deadlock that the machine has seen and that does not count.
     pub(crate) deadlock: Option<Box<Violation>>,
     /// What the machine has not reached.
@@ -186,7 +188,7 @@ impl<'a> Session<'a> {
             }
             Falsified::BesideThePoint(violation) => Gap::BesideThePoint(violation).into(),
             Falsified::All(seen) => {
-                record.all_states_seen = true;
+                record.all_states_seen = Some(room.0);
                 record.saw(&seen, true);
                 self.saw_deadlock(seen.deadlock, record);
                 portfolio::nothing().into()

@@ -113,8 +113,12 @@ impl Session<'_> {
             predicates,
             stats,
             notes,
+            stuck,
             ..
         } = engine;
+        if !stuck.is_empty() {
+            record.stuck = stuck;
+        }
         record.add(stats);
         let deadlock = self.falsifier.as_ref().and_then(|f| f.deadlock());
         self.saw_deadlock(deadlock, record);

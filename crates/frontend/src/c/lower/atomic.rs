@@ -22,12 +22,21 @@ enum Change {
     Nand,
 }
 
+/// Whether an expression is `&x`, perhaps cast.
+fn is_address(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Unary(Unary::Address, _) => true,
+        ExprKind::Cast(_, a) => is_address(a),
+        _ => false,
+    }
+}
+
 impl Code<'_, '_> {
     /// The place that a pointer argument points to; `&x` is `x` itself.
     pub(super) fn target_of(&mut self, e: &Expr) -> Lower<Place> {
         match &e.kind {
             ExprKind::Unary(Unary::Address, a) => self.place(a),
-            ExprKind::Cast(ty, a) => {
+            ExprKind::Cast(ty, a) if is_address(a) => {
                 let place = self.target_of(a)?;
                 let to = ty.pointee().cloned().unwrap_or(Type::Void);
                 let same = matches!((to.plain(), place.ty().plain()),

@@ -123,6 +123,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) want: Option<LocalId>,
     /// The order of the access at hand, if it is that of an atomic operation.
     pub(super) order: Option<Order>,
+    /// Whether this is within a read-modify-write, which no buffer delays.
+    pub(super) is_locked: bool,
     /// The expression that is evaluated, and which of its parts are already.
     pub(super) arranged: super::order::Arranged,
     /// What functions do, and which they call.
@@ -162,6 +164,7 @@ impl<'c, 'a> Code<'c, 'a> {
             held_locks: BTreeMap::new(),
             want: None,
             order: None,
+            is_locked: false,
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
         }
@@ -206,9 +209,11 @@ impl<'c, 'a> Code<'c, 'a> {
         f: impl FnOnce(&mut Self) -> Lower<T>,
     ) -> Lower<T> {
         self.emit_op(Op::Begin(kind), span);
+        let before = std::mem::replace(&mut self.is_locked, kind != AtomicKind::Read);
         self.block_depth += 1;
         let result = f(self);
         self.block_depth -= 1;
+        self.is_locked = before;
         let result = result?;
         self.emit_op(Op::End, span);
         Ok(result)

@@ -43,7 +43,7 @@ use self::copies::along_copies;
 use self::refine::{Infeasible, comparisons, generalise};
 use self::simulate::{Run, Simulated, simulate};
 use self::transitions::sharpen;
-use crate::answer::{Gap, Progress, Stats, Weak};
+use crate::answer::{Gap, Progress, Stats, StuckStep, Weak};
 use crate::method::falsify::{Falsifier, Heard};
 use crate::portfolio::MAX_DEPTH;
 use crate::question::{Options, Strategy};
@@ -108,6 +108,8 @@ pub struct Engine<'a> {
     pub stats: Stats,
     /// Remarks.
     pub notes: Vec<String>,
+    /// The last abstract counterexample.
+    pub stuck: Vec<StuckStep>,
     /// Asked before refinement.
     pub advisor: Option<Advisor<'a>>,
     /// Looks for a bug without abstraction once the searches have become large. Where a
@@ -139,6 +141,7 @@ impl<'a> Engine<'a> {
             predicates,
             stats: Stats::default(),
             notes: Vec::new(),
+            stuck: Vec::new(),
             advisor: None,
             falsifier: None,
             cubes: BTreeSet::new(),
@@ -439,8 +442,19 @@ impl<'a> Engine<'a> {
             self.notes = vec!["stuck in the initial state".to_owned()];
             return;
         };
-        let branch = commands.branch(*last);
         let program = self.space.program;
+        self.stuck.clear();
+        for branch in &path.branches {
+            let branch = commands.branch(*branch);
+            let instance = self.space.threads[branch.thread];
+            let span = program
+                .template(instance.template)
+                .cfg
+                .edge(branch.edge)
+                .span;
+            StuckStep::push(&mut self.stuck, program.instance_name(instance), span);
+        }
+        let branch = commands.branch(*last);
         let template = program.template(self.space.threads[branch.thread].template);
         let span: Span = template.cfg.edge(branch.edge).span;
         let at = program.source.position(span.start);

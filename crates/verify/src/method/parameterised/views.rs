@@ -19,7 +19,7 @@ use palisade_program::{Count, TemplateId};
 use super::blame;
 use super::template_predicates::TemplatePredicates;
 use super::{Record, Session, Task};
-use crate::answer::{Gap, Progress, Proof, Stats, Weak};
+use crate::answer::{Gap, Progress, Proof, Stats, StuckStep, Weak};
 use crate::method::cegar::limits;
 use crate::portfolio::{Cases, MOST_VIEW_PREDICATES, Sharpness, VIEW_WORK};
 use crate::reduction::model::Reached;
@@ -109,6 +109,7 @@ impl Session<'_> {
         match outcome? {
             Outcome::Failed(failure) => {
                 self.parameterised.stuck = stuck(&failure, seen, &layers);
+                record.stuck = abstract_run(&failure, &layers);
                 Ok(Seen::Failed(lacked(&failure, pool, &layers)))
             }
             Outcome::Safe(nodes) => {
@@ -205,6 +206,24 @@ fn stuck(failure: &Failure, seen: u32, layers: &[Layer<'_>]) -> String {
         space.program.source.position(at).line,
         template.name
     )
+}
+
+/// The steps of a search over views that is no proof.
+fn abstract_run(failure: &Failure, layers: &[Layer<'_>]) -> Vec<StuckStep> {
+    let mut all = Vec::new();
+    for (extension, branch) in &failure.steps {
+        let commands = &layers[extension.map_or(0, |number| number + 1)].commands;
+        let branch = commands.branch(*branch);
+        let space = commands.space();
+        let instance = space.threads[branch.thread];
+        let template = space.program.template(instance.template);
+        let name = match extension {
+            Some(_) => format!("another {}", template.name),
+            None => space.program.instance_name(instance),
+        };
+        StuckStep::push(&mut all, name, template.cfg.edge(branch.edge).span);
+    }
+    all
 }
 
 /// The predicates of templates that a failed search over views has lacked.

@@ -1,15 +1,17 @@
-//! *Actions*: the steps of a run in terms of the program, as a user of
-//! [`replay`](crate::replay) names them.
+//! *Actions*: the steps of a run in terms of the program. The concrete machine takes them
+//! one by one, so that a run that was written down can be run again.
 
-use palisade_program::{Cell, EdgeId};
+use crate::ids::{Cell, EdgeId};
 
-pub use crate::block::BlockStep;
+/// A step of a run inside an atomic block: the edge of the block's body, and the
+/// value chosen if it is a `*`.
+pub type BlockStep = (EdgeId, Option<i64>);
 
 /// One step of a run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Action {
     /// The thread that steps, or for which memory steps: an index into
-    /// [`Program::instances`](palisade_program::Program::instances).
+    /// [`Program::instances`](crate::Program::instances).
     pub thread: usize,
     /// What happens.
     pub kind: ActionKind,
@@ -74,4 +76,17 @@ pub enum ActionKind {
         /// The value.
         value: i64,
     },
+}
+
+impl Action {
+    /// The value of a `*` that the step chooses.
+    pub const fn choice(&self) -> Option<i64> {
+        match &self.kind {
+            ActionKind::Step { choice, .. } => *choice,
+            ActionKind::Block { .. } | ActionKind::Ordered { .. } => None,
+            ActionKind::Update { .. } | ActionKind::NetworkRead { .. } => None,
+            ActionKind::AtomicRead { .. } | ActionKind::AtomicApply { .. } => None,
+            ActionKind::NetworkWrite { .. } => None,
+        }
+    }
 }
