@@ -158,6 +158,8 @@ fn several_files_and_models() {
     // Programs with processes have other models; C files are linked.
     let (_, text, _) = palisade(&["explore", "examples/mpi/dekker.c", "-n", "2", "-m", "all"]);
     assert!(text.contains("  rma   violated"), "{text}");
+    let hint = "the run: palisade explore examples/mpi/dekker.c -n 2 --model rma\n";
+    assert!(text.ends_with(hint), "{text}");
     let (code, _, errors) = palisade(&["verify", both[0], both[1], "--certificate", "c"]);
     assert_eq!(code, Some(2), "{errors}");
 }
