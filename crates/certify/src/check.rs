@@ -14,6 +14,7 @@ use crate::fingerprint::Fingerprint;
 use crate::histories;
 use crate::interference;
 use crate::judge::Judge;
+use crate::progress;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
 use crate::unbuffered::confirmed;
@@ -98,6 +99,7 @@ pub fn check(
         return Err(Refusal::whole(reason));
     }
     deadlock::admissible(program, certificate).map_err(Refusal::whole)?;
+    progress::admissible(program, certificate).map_err(Refusal::whole)?;
     let program = &*subject(program, certificate.kind);
     let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
     interference::admissible(program, certificate).map_err(Refusal::whole)?;

@@ -50,8 +50,12 @@ impl Fingerprint {
         hash.list(&program.globals, Hash::global);
         hash.list(&program.templates, Hash::template);
         hash.list(&program.properties, Hash::property);
-        if program.deadlock {
-            hash.tag(1);
+        if program.deadlock || program.progress {
+            hash.tag(match (program.deadlock, program.progress) {
+                (_, false) => 1,
+                (false, true) => 2,
+                (true, true) => 3,
+            });
             hash.list(&program.templates, |h, t| {
                 let life = &t.life;
                 h.tag(u8::from(life.is_started));

@@ -22,6 +22,7 @@
 //! | `steps` | steps under a memory model, run symbolically |
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `deadlock` | that some step is possible |
+//! | `progress` | that no thread spins for ever |
 //! | `views` | any number of threads: invariants over some of them |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
@@ -48,6 +49,7 @@ mod names;
 pub mod parse;
 pub mod places;
 pub mod print;
+mod progress;
 mod property;
 pub mod refusal;
 pub mod remote;

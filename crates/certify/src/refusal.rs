@@ -47,6 +47,9 @@ pub enum Reason {
     /// A state of the invariant may be a deadlock.
     #[error("there may be a deadlock")]
     Deadlock,
+    /// From a state of the invariant a thread may spin for ever.
+    #[error("a thread may spin for ever")]
+    Progress,
     /// The solver gave no answer, or a limit was reached.
     #[error("undecided: {0}")]
     Undecided(#[from] palisade_logic::limits::Reason),

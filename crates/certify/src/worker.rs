@@ -117,7 +117,8 @@ impl<'a> Worker<'a> {
             self.memory_steps(control, &source, thread)?;
         }
         self.properties(control, &source)?;
-        self.deadlock(control, &source)
+        self.deadlock(control, &source)?;
+        self.progress(control)
     }
 
     /// The cubes of an entry as literals, with the values of those explicit
@@ -548,7 +549,8 @@ impl<'a> Worker<'a> {
 }
 
 /// The explicit values after an effect.
-fn after(values: &[Option<i64>], effect: &CompiledEffect) -> Vec<After> {
+/// The explicit values after an effect.
+pub(crate) fn after(values: &[Option<i64>], effect: &CompiledEffect) -> Vec<After> {
     let known = |value: i64| After::Known(i128::from(value));
     let kept = values
         .iter()

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use palisade::races;
 use palisade_frontend::c::{self, DataModel, Races};
-use palisade_program::{Asked, AssertKind, Broken, Model, Orders, Program, Verdict, Violation};
+use palisade_program::{
+    Asked, AssertKind, Broken, MemoryError, Model, Orders, Program, Verdict, Violation,
+};
 use palisade_report::Outcome;
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::args::{CArgs, IntsArg};
+use crate::args::{CArgs, CheckArg, IntsArg};
 use crate::context::Context;
 use crate::input;
 use crate::units::units;
@@ -28,6 +30,11 @@ pub(crate) enum Property {
     NoOverflow,
     /// No data race: `no-data-race`.
     NoRace,
+    /// Pointers are followed and memory is freed as C allows, and nothing is lost:
+    /// `valid-memsafety`.
+    ValidMemory,
+    /// All that is allocated is freed in the end: `valid-memcleanup`.
+    Cleanup,
 }
 
 impl Property {
@@ -37,6 +44,8 @@ impl Property {
             Self::All | Self::Unreachable(_) => "unreach-call",
             Self::NoOverflow => "no-overflow",
             Self::NoRace => "no-data-race",
+            Self::ValidMemory => "valid-memsafety",
+            Self::Cleanup => "valid-memcleanup",
         }
     }
 }
@@ -52,6 +61,8 @@ pub(crate) struct Task {
     math: bool,
     check_overflow: bool,
     check_races: bool,
+    check_leaks: bool,
+    check_waits: bool,
     ranks: Option<u32>,
     orders: Orders,
     preprocessor: c::Preprocessor,
@@ -79,6 +90,8 @@ impl Task {
                 math: false,
                 check_overflow: false,
                 check_races: false,
+                check_leaks: false,
+                check_waits: false,
                 ranks: None,
                 orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
@@ -102,9 +115,15 @@ impl Task {
     }
 
     /// With further checks.
-    pub(crate) fn checking(mut self, overflow: bool, races: bool) -> Self {
-        self.check_overflow |= overflow;
-        self.check_races |= races;
+    pub(crate) fn checking(mut self, checks: &[CheckArg]) -> Self {
+        for check in checks {
+            match check {
+                CheckArg::Overflow => self.check_overflow = true,
+                CheckArg::Races => self.check_races = true,
+                CheckArg::Leak => self.check_leaks = true,
+                CheckArg::Deadlock | CheckArg::Progress => self.check_waits = true,
+            }
+        }
         self
     }
 
@@ -136,6 +155,8 @@ impl Task {
             math: false,
             check_overflow: false,
             check_races: false,
+            check_leaks: false,
+            check_waits: false,
             ranks: None,
             orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
@@ -145,7 +166,13 @@ impl Task {
             return Ok(task);
         }
         // A task may ask several questions; the first of this list is answered.
-        for stem in ["unreach-call", "no-overflow", "no-data-race"] {
+        for stem in [
+            "unreach-call",
+            "no-overflow",
+            "no-data-race",
+            "valid-memsafety",
+            "valid-memcleanup",
+        ] {
             let asked = yaml.properties.iter().find(|(file, _)| {
                 let file = Path::new(file).file_stem();
                 file.is_some_and(|f| f == stem)
@@ -157,13 +184,16 @@ impl Task {
                 "unreach-call" => read_property(&folder.join(file))
                     .unwrap_or_else(|_| Property::Unreachable("reach_error".to_owned())),
                 "no-overflow" => Property::NoOverflow,
-                _ => Property::NoRace,
+                "no-data-race" => Property::NoRace,
+                "valid-memsafety" => Property::ValidMemory,
+                _ => Property::Cleanup,
             };
             task.expected = *expected;
             return Ok(task);
         }
         bail!(
-            "{name}: unsupported: none of its properties is known (unreach-call, no-overflow, no-data-race)"
+            "{name}: unsupported: none of its properties is known (unreach-call, no-overflow, \
+             no-data-race, valid-memsafety, valid-memcleanup)"
         )
     }
 
@@ -210,6 +240,9 @@ impl Task {
                 }
                 Orders::Mapped | Orders::Kept => Races::Ignore,
             },
+            check_leaks: self.check_leaks
+                || matches!(self.property, Property::ValidMemory | Property::Cleanup),
+            lost_signals: self.check_waits,
             ranks: self.ranks,
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),
@@ -219,12 +252,15 @@ impl Task {
                 Property::Unreachable(_) => Asked::ErrorCalls,
                 Property::NoOverflow => Asked::SignedOverflow,
                 Property::NoRace => Asked::Properties,
+                Property::ValidMemory => Asked::Memory,
+                Property::Cleanup => Asked::Leaks,
             },
             error_function: match &self.property {
                 Property::All => None,
                 Property::Unreachable(function) => Some(function.clone()),
                 // No call is a violation; a failing assertion ends the program.
                 Property::NoOverflow | Property::NoRace => Some(String::new()),
+                Property::ValidMemory | Property::Cleanup => Some(String::new()),
             },
         }
     }
@@ -263,7 +299,21 @@ impl Task {
     fn broken_name(&self, violation: &Violation) -> &'static str {
         match (&self.property, &violation.broken) {
             (_, Broken::Deadlock) => "no-deadlock",
+            (_, Broken::Progress) => "no-endless-spinning",
+            (_, Broken::Unreachable(_)) => "reachable",
             (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
+            (_, Broken::Assert(AssertKind::ThreadMisuse(_))) => "no-thread-misuse",
+            (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",
+            (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
+                match error {
+                    MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => {
+                        "valid-deref"
+                    }
+                    MemoryError::DoubleFree | MemoryError::InvalidFree => "valid-free",
+                    MemoryError::Leak => "valid-memcleanup",
+                }
+            }
+            (Property::ValidMemory, Broken::Assert(AssertKind::Index)) => "valid-deref",
             (Property::All, Broken::Property(_)) | (_, Broken::DataRace) => "no-data-race",
             (Property::All, Broken::Assert(AssertKind::SignedOverflow)) => "no-overflow",
             _ => self.property.name(),
@@ -316,7 +366,19 @@ fn read_property(path: &Path) -> Result<Property> {
     if words.contains("G!data-race") {
         return Ok(Property::NoRace);
     }
-    bail!("{name}: unsupported property; known are G ! call(f()), G ! overflow and G ! data-race")
+    if words.contains("Gvalid-memcleanup") {
+        return Ok(Property::Cleanup);
+    }
+    if ["Gvalid-free", "Gvalid-deref", "Gvalid-memtrack"]
+        .iter()
+        .any(|part| words.contains(part))
+    {
+        return Ok(Property::ValidMemory);
+    }
+    bail!(
+        "{name}: unsupported property; known are G ! call(f()), G ! overflow, G ! data-race, \
+         G valid-free with G valid-deref and G valid-memtrack, and G valid-memcleanup"
+    )
 }
 
 /// What is read of a task file.

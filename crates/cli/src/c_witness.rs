@@ -11,7 +11,7 @@ use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_certify::{Certificate, StateVar};
 use palisade_frontend::c::DataModel;
 use palisade_program::{
-    AssertKind, Broken, Cell, Model, Program, Span, UNINITIALISED, Verdict, Violation,
+    AssertKind, Broken, Cell, MemoryError, Model, Program, Span, UNINITIALISED, Verdict, Violation,
 };
 use palisade_report::witness::{self, Invariant, Subject};
 
@@ -83,6 +83,8 @@ impl Asked<'_> {
             Property::Unreachable(function) => call_of(function),
             Property::NoOverflow => "G ! overflow".to_owned(),
             Property::NoRace => "G ! data-race".to_owned(),
+            Property::ValidMemory => "G valid-free".to_owned(),
+            Property::Cleanup => "G valid-memcleanup".to_owned(),
             Property::All if self.program.source.text().contains("reach_error") => {
                 call_of("reach_error")
             }
@@ -142,18 +144,29 @@ impl Asked<'_> {
 /// What is violated, in the words of SV-COMP.
 fn violated_property(violation: &Violation) -> Option<String> {
     match &violation.broken {
-        Broken::Deadlock => None,
+        Broken::Deadlock | Broken::Progress | Broken::Unreachable(_) => None,
         Broken::DataRace | Broken::Property(_) => Some("G ! data-race".to_owned()),
         Broken::Assert(kind) => match kind {
             AssertKind::User => Some(call_of("__assert_fail")),
             AssertKind::ErrorCall(function) => Some(call_of(function)),
             AssertKind::SignedOverflow => Some("G ! overflow".to_owned()),
             AssertKind::Index | AssertKind::Domain | AssertKind::Language(_) => None,
-            AssertKind::LockMisuse(_) | AssertKind::Uninitialised { .. } => None,
+            AssertKind::LockMisuse(_) | AssertKind::ThreadMisuse(_) => None,
+            AssertKind::Uninitialised { .. } => None,
+            AssertKind::Memory(error) => Some(memory_property(*error).to_owned()),
             AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,
             AssertKind::BufferOverflow | AssertKind::Summary(_) => None,
             AssertKind::ListedValue => None,
         },
+    }
+}
+
+/// Which part of `valid-memsafety` an error violates.
+const fn memory_property(error: MemoryError) -> &'static str {
+    match error {
+        MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => "G valid-deref",
+        MemoryError::DoubleFree | MemoryError::InvalidFree => "G valid-free",
+        MemoryError::Leak => "G valid-memtrack",
     }
 }
 

@@ -20,6 +20,7 @@ mod progress;
 mod shown;
 mod uninitialised;
 mod units;
+mod vacuity;
 
 use std::ffi::OsString;
 use std::path::Path;

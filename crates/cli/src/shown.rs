@@ -3,8 +3,12 @@
 use palisade_program::{Program, Trace, Verdict, Violation};
 use palisade_report::columns::{self, Detail, View};
 
+use palisade_report::trace_value;
+use serde_json::{Value, json};
+
 use crate::args::TraceArg;
 use crate::context::Context;
+use crate::vacuity::condition;
 
 /// A trace with its number of steps and context switches.
 pub(crate) fn shown_trace(
@@ -41,6 +45,15 @@ pub(crate) fn deadlock(program: &Program, deadlock: &Violation) -> String {
     format!(
         "the program can deadlock at line {line}: {message} (--check deadlock makes this a violation)"
     )
+}
+
+/// The runs to what must be reached, for the document.
+pub(crate) fn reached(program: &Program, runs: &[Violation]) -> Option<Vec<Value>> {
+    let all = runs.iter().map(|run| {
+        let trace = trace_value(&run.trace, &program.source);
+        json!({ "condition": condition(program, run), "trace": trace })
+    });
+    (!runs.is_empty()).then(|| all.collect())
 }
 
 /// The run that violates, if one does.

@@ -237,7 +237,8 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::Direct(_)
         | Reason::Disturbed(_)
         | Reason::Property(_)
-        | Reason::Deadlock => true,
+        | Reason::Deadlock
+        | Reason::Progress => true,
         Reason::Fingerprint
         | Reason::Malformed(_)
         | Reason::Unsupported(_)

@@ -62,7 +62,10 @@ fn from_members_to_structs_and_back() {
         ("int a[4] = { 1, 2, 3, 4 }; int *p = a, s = 0; for (; p < a + 4; p++) s += *p; check(s == 10);".to_owned(), "holds"),
         ("int a[4] = { 1, 2, 3, 4 }; void *p = a; p += 8; check(*(int *)p == 3);".to_owned(), "holds"),
         ("int a[4] = { 1, 2, 3, 4 }; void *p = a; p += 6; check(*(int *)p == 3);".to_owned(), other),
-        ("long a[2]; int *p = (int *)a; a[0] = a[1] = 0; check(*p == 0);".to_owned(), other),
+        ("long a[2]; int *p = (int *)a; a[0] = a[1] = 0; check(*p == 0);".to_owned(), "holds"),
+        ("long a[2]; int *p = (int *)a; a[0] = 1l << 33; check(p[1] == 2 && p[0] == 0);".to_owned(), "holds"),
+        ("long a[2]; int *p = (int *)a; a[0] = 1l << 33; check(p[0] == 2);".to_owned(), "violated"),
+        ("int a[2]; long *p = (long *)a; a[0] = a[1] = 0; check(*p == 0);".to_owned(), other),
     ] {
         let text = format!("{head}int main(void) {{ {body} }}\n");
         check_all(&[(&text, wanted)]);

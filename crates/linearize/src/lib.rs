@@ -11,6 +11,7 @@
 //! | [`options`] | bounds and memory management |
 //! | `value`, `state` | memory, nodes, states |
 //! | `code`, `step` | bodies prepared for running; what one step does |
+//! | `returns` | calls that can never return |
 //! | `spec` | states of the specification |
 //! | `track` | all ways in which calls can have taken effect so far |
 //! | [`machine`] | moves of threads |
@@ -32,6 +33,7 @@ pub mod machine;
 pub mod options;
 pub mod points;
 pub mod prove;
+mod returns;
 mod spec;
 pub mod stages;
 mod state;

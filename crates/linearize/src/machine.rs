@@ -212,6 +212,11 @@ impl<'a> Machine<'a> {
 
     // ---- moves
 
+    /// The code of a method.
+    pub(crate) fn code(&self, method: usize) -> &Code<'a> {
+        &self.codes[method]
+    }
+
     /// All moves from a state, by thread.
     pub(crate) fn moves(&self, state: &State) -> Result<Vec<Move>, BrokenSpec> {
         let mut moves = Vec::new();

@@ -189,7 +189,7 @@ impl Machine<'_> {
     }
 
     /// The thread's own steps.
-    fn expand_thread(
+    pub(crate) fn expand_thread(
         &self,
         state: &State,
         t: usize,

@@ -2,7 +2,9 @@
 //! violation search again without partial order for a shortest run, which is then
 //! replayed.
 
-use palisade_program::{Cell, Chosen, LocalId, Model, Program, Unknown, Verdict, Violation};
+use palisade_program::{
+    Cell, Chosen, LocalId, Model, Program, Span, Unknown, Vacuous, Verdict, Violation,
+};
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
@@ -37,7 +39,7 @@ const SUMMARISED: usize = 50_000;
 pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
     let mut first = search(program, options)?;
     let Verdict::Violated(violation) = &first.verdict else {
-        return Ok(first);
+        return with_reaches(program, options, first);
     };
     if program.asked.includes_broken(&violation.broken) {
         return Ok(first);
@@ -54,6 +56,28 @@ pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsu
     first.beside_the_point = Some(violation);
     first.witness = None;
     Ok(first)
+}
+
+/// Looks for a run to each `reach`, where nothing is violated. One that no run reaches is
+/// violated, if all runs were seen.
+fn with_reaches(
+    program: &Program,
+    options: &Options,
+    mut found: Exploration,
+) -> Result<Exploration, Unsupported> {
+    for number in 0..program.reaches.len() {
+        let second = search(&program.reaching(number), options)?;
+        match second.verdict {
+            Verdict::Violated(run) => found.reached.push(*run),
+            Verdict::Holds => {
+                let violation = Box::new(program.unreachable(number));
+                found.verdict = Verdict::Violated(violation);
+                return Ok(found);
+            }
+            Verdict::Unknown(why) => found.verdict = Verdict::Unknown(why),
+        }
+    }
+    Ok(found)
 }
 
 /// As [`explore`]; variables that are read before anything was written to them, which are
@@ -84,7 +108,9 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         Keep::Live
     };
     let mut machine = Machine::new(program, options, keep)?;
-    if options.partial_order {
+    // What a thread can do alone is asked of all states.
+    let partial_order = options.partial_order && !program.progress;
+    if partial_order {
         mark_safe(&mut machine);
         machine.delays = Delays::of(&machine);
     }
@@ -96,7 +122,7 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         machine: &machine,
         options,
         canonical: canonical.as_ref(),
-        partial_order: options.partial_order,
+        partial_order,
         last_level: None,
     };
     let mut found = task.run();
@@ -121,7 +147,13 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         End::Time => Verdict::Unknown(Unknown::Time),
         End::Cancelled => Verdict::Unknown(Unknown::Interrupted),
     };
+    let vacuous = match &verdict {
+        Verdict::Violated(_) => Vec::new(),
+        Verdict::Holds | Verdict::Unknown(_) => vacuous(&task, &found),
+    };
     Ok(Exploration {
+        vacuous,
+        reached: Vec::new(),
         verdict,
         witness,
         beside_the_point: None,
@@ -130,6 +162,30 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         bounds: found.bounds,
         stats: found.stats,
     })
+}
+
+/// What no thread got to in the states that were seen.
+fn vacuous(task: &Task<'_, '_>, found: &Found) -> Vec<(Span, Vacuous)> {
+    let machine = task.machine;
+    let program = machine.program;
+    if !program.may_be_vacuous() {
+        return Vec::new();
+    }
+    let locs = program
+        .templates
+        .iter()
+        .map(|t| vec![false; t.cfg.loc_count()]);
+    let mut reached: Vec<Vec<bool>> = locs.collect();
+    let mut state = State::default();
+    for part in found.levels.iter().flatten() {
+        found.store.shards[part.shard].for_each(*part, |_, bytes| {
+            machine.unpack(bytes, &mut state);
+            for (thread, pc) in machine.threads.iter().zip(&state.pcs) {
+                reached[thread.instance.template.index()][*pc as usize] = true;
+            }
+        });
+    }
+    program.vacuous(&|template, loc| reached[template.index()][loc.index()])
 }
 
 fn bound(bounds: Bounds) -> Unknown {
@@ -211,7 +267,7 @@ impl Evidence<'_, '_> {
     fn violation(&self, run: &Run) -> Option<Violation> {
         self.replayed(run, |recorder| {
             let violation = recorder.violation();
-            violation.or_else(|| recorder.asked_deadlock())
+            violation.or_else(|| recorder.no_progress())
         })
     }
 
@@ -220,7 +276,11 @@ impl Evidence<'_, '_> {
     }
 
     /// Replays a run on a machine that keeps all locals, and looks at its end.
-    fn replayed<T>(&self, run: &Run, look: impl Fn(&Recorder<'_, '_>) -> Option<T>) -> Option<T> {
+    fn replayed<T>(
+        &self,
+        run: &Run,
+        look: impl Fn(&mut Recorder<'_, '_>) -> Option<T>,
+    ) -> Option<T> {
         let mut options = self.task.options.clone();
         options.buffer = None;
         options.saturate = None;
@@ -229,7 +289,7 @@ impl Evidence<'_, '_> {
         for action in &run.actions {
             recorder.act(action).ok()?;
         }
-        look(&recorder)
+        look(&mut recorder)
     }
 
     /// The chosen initial values of a search's `start`, by name.

@@ -30,6 +30,7 @@ mod machine;
 mod options;
 mod pack;
 mod partial_order;
+mod progress;
 mod property;
 mod random_schedule;
 mod rc11;

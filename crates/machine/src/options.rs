@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 pub use palisade_program::SearchBound as Bound;
-use palisade_program::{Domain, Model, Span, Verdict, Violation};
+use palisade_program::{Domain, Model, Span, Vacuous, Verdict, Violation};
 
 use crate::replay::Witness;
 
@@ -181,6 +181,10 @@ pub struct Exploration {
     /// A run into a deadlock, if one is reachable and no violation ended the
     /// search before.
     pub deadlock: Option<Box<Violation>>,
+    /// What no run got to, where nothing is violated.
+    pub vacuous: Vec<(Span, Vacuous)>,
+    /// A run for each `reach`, where nothing is violated.
+    pub reached: Vec<Violation>,
     /// The bounds that were touched.
     pub bounds: Bounds,
     /// Figures.

@@ -246,7 +246,7 @@ fn record(
         done = step + 1;
     }
     let stuck = !recorder.has_failed() && recorder.is_stuck();
-    let violation = violation.or_else(|| recorder.asked_deadlock());
+    let violation = violation.or_else(|| recorder.no_progress());
     Ok(Replayed {
         trace: recorder.trace,
         violation: violation.map(Box::new),
@@ -355,6 +355,15 @@ fn guide(
         let outcome = machine.expand(&state, false, &mut scratch, &mut guide);
         let stuck = outcome.steps == 0 && guide.nodes[guide.current].done == steps.len();
         if machine.program.deadlock && stuck && machine.is_deadlock(&state) {
+            return Ok(guide.path(guide.current, None));
+        }
+        let whole = guide.nodes[guide.current].done == steps.len() && machine.program.progress;
+        let mut bounds = Bounds::default();
+        if whole
+            && !machine
+                .spinning(&state, &mut scratch, &mut bounds)
+                .is_empty()
+        {
             return Ok(guide.path(guide.current, None));
         }
         if let Some(action) = guide.failing.take() {

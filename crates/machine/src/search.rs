@@ -39,7 +39,8 @@ const MOST_TARGETS: usize = 1000;
 pub(crate) enum Target {
     /// A step from this state fails an assertion.
     Fails(StateId),
-    /// This state breaks a property, or is a deadlock that counts.
+    /// This state breaks a property, or is one from which there is no progress, where that
+    /// counts.
     State(StateId),
 }
 
@@ -480,6 +481,13 @@ impl Task<'_, '_> {
         let scratch = &mut worker.scratch;
         let outcome = machine.expand(state, self.partial_order, scratch, &mut receive);
         self.note(outcome, id, state, outbox);
+        let spins = machine.program.progress
+            && !machine
+                .spinning(state, scratch, &mut outbox.bounds)
+                .is_empty();
+        if spins {
+            outbox.broken.push(id);
+        }
     }
 
     fn note(&self, outcome: Outcome, id: StateId, state: &State, outbox: &mut Outbox) {

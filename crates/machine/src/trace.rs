@@ -13,7 +13,7 @@ use palisade_program::{
 use crate::block::Inside;
 use crate::expand::{Move, Scratch, Sink};
 use crate::machine::{Act, Choice, Machine};
-use crate::options::Bound;
+use crate::options::{Bound, Bounds};
 use crate::remote::{Part, parts};
 use crate::replay::Refused;
 use crate::state::{NO_CELL, Queue, State};
@@ -556,6 +556,48 @@ impl<'m, 'p> Recorder<'m, 'p> {
     pub(crate) fn asked_deadlock(&self) -> Option<Violation> {
         let asked = self.machine.program.deadlock && self.failed.is_none();
         (asked && self.is_stuck()).then(|| self.deadlock())
+    }
+
+    /// The deadlock in which the run ends, or what spins there for ever, where that counts.
+    pub(crate) fn no_progress(&mut self) -> Option<Violation> {
+        self.asked_deadlock().or_else(|| self.asked_spinning())
+    }
+
+    /// The threads that spin for ever where the run ends, with one round of the first.
+    fn asked_spinning(&mut self) -> Option<Violation> {
+        if !self.machine.program.progress || self.failed.is_some() {
+            return None;
+        }
+        let machine = self.machine;
+        let mut bounds = Bounds::default();
+        let spinning = machine.spinning(&self.state, &mut Scratch::default(), &mut bounds);
+        let first = *spinning.first()?;
+        let before = self.trace.steps.len();
+        let (round, lead) = machine.round(&self.state, first);
+        for action in &round {
+            self.act(action).ok()?;
+        }
+        self.trace.repeats = Some(before + lead);
+        let names: Vec<&str> = spinning
+            .iter()
+            .map(|&t| self.trace.threads[t].as_str())
+            .collect();
+        let steps = self.trace.steps[before + lead..].iter();
+        let reads = |step: &&palisade_program::TraceStep| !step.events.is_empty();
+        let seen = steps.clone().find(reads).or(steps.clone().next());
+        let (verb, others) = match names.len() {
+            1 => ("spins", "nobody else"),
+            _ => ("spin", "nobody"),
+        };
+        Some(Violation {
+            broken: Broken::Progress,
+            span: seen.map_or_else(Span::default, |step| step.span),
+            message: format!(
+                "no progress: {} {verb} for ever, and {others} can change that",
+                names.join(", ")
+            ),
+            trace: self.whole(),
+        })
     }
 
     /// The deadlock in which the run ends, as a violation.

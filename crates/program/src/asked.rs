@@ -10,6 +10,7 @@
 use std::fmt;
 
 use crate::cfg::{AssertKind, Cfg, Step};
+use crate::memory_error::MemoryError;
 use crate::program::Program;
 use crate::verdict::{Broken, Unknown, Verdict, Violation};
 
@@ -25,6 +26,10 @@ pub enum Asked {
     SignedOverflow,
     /// `never` and `finally`, which are data races in C programs.
     Properties,
+    /// Memory is used as C allows ([`AssertKind::Memory`], [`AssertKind::Index`]).
+    Memory,
+    /// Memory that is still allocated when the program ends.
+    Leaks,
 }
 
 impl Asked {
@@ -38,7 +43,14 @@ impl Asked {
             Self::ErrorCalls => matches!(kind, AssertKind::ErrorCall(_)),
             Self::SignedOverflow => matches!(kind, AssertKind::SignedOverflow),
             Self::Properties => false,
+            Self::Memory => matches!(kind, AssertKind::Memory(_) | AssertKind::Index),
+            Self::Leaks => matches!(kind, AssertKind::Memory(MemoryError::Leak)),
         }
+    }
+
+    /// Whether memory errors that only C knows of are looked for.
+    pub const fn checks_memory(self) -> bool {
+        matches!(self, Self::All | Self::Memory | Self::Leaks)
     }
 
     /// Whether what a run violates counts.
@@ -46,10 +58,11 @@ impl Asked {
         match (self, broken) {
             (_, Broken::Assert(kind)) => self.includes(kind),
             (Self::All | Self::Properties, Broken::Property(_) | Broken::DataRace) => true,
-            (Self::ErrorCalls | Self::SignedOverflow, Broken::Property(_) | Broken::DataRace) => {
-                false
-            }
-            (_, Broken::Deadlock) => true,
+            (
+                Self::ErrorCalls | Self::SignedOverflow | Self::Memory | Self::Leaks,
+                Broken::Property(_) | Broken::DataRace,
+            ) => false,
+            (_, Broken::Deadlock | Broken::Progress | Broken::Unreachable(_)) => true,
         }
     }
 }
@@ -61,12 +74,17 @@ pub enum Assumption {
     AccessOrder,
     /// Integers are mathematical, not those of the source language.
     MathematicalIntegers,
-    /// `malloc` and its kin never fail, and nothing is used after it was freed.
+    /// `malloc` and its kin never fail.
     Allocation,
+    /// The same, and nothing is used after it was freed.
+    FreedUnused,
     /// Relaxed and acquire loads are not reordered, as on x86.
     LoadsInOrder,
     /// Functions without a body return any value and do nothing else.
     UndefinedFunctions,
+    /// Nobody waits or spins any more when `main` has returned, though it does not wait for
+    /// all threads.
+    MainEnds,
 }
 
 impl fmt::Display for Assumption {
@@ -78,7 +96,12 @@ impl fmt::Display for Assumption {
                 "relaxed and acquire loads keep their order on x86; for ARM, POWER and RISC-V use \
                  --model rc11"
             }
-            Self::Allocation => "assumes that allocation succeeds; use after free is not checked",
+            Self::Allocation => "assumes that allocation succeeds",
+            Self::FreedUnused => "assumes that allocation succeeds; use after free is not checked",
+            Self::MainEnds => {
+                "`main` does not join all threads: when it returns the program is over, also for \
+                 threads that wait or spin"
+            }
             Self::UndefinedFunctions => {
                 "assumes that functions without a body return any value and do nothing else"
             }
@@ -99,13 +122,16 @@ impl Program {
             Broken::Assert(AssertKind::Uninitialised { variable, .. }) => {
                 Unknown::Uninitialised(variable.clone(), violation.span)
             }
-            Broken::Assert(_) | Broken::Property(_) | Broken::Deadlock | Broken::DataRace => {
-                Unknown::GaveUp(format!(
-                    "another error comes first: {} at line {}",
-                    violation.message,
-                    self.source.position(violation.span.start).line
-                ))
-            }
+            Broken::Assert(_)
+            | Broken::Property(_)
+            | Broken::Deadlock
+            | Broken::Progress
+            | Broken::Unreachable(_)
+            | Broken::DataRace => Unknown::GaveUp(format!(
+                "another error comes first: {} at line {}",
+                violation.message,
+                self.source.position(violation.span.start).line
+            )),
         })
     }
 

@@ -15,6 +15,7 @@
 
 use crate::expr::Expr;
 use crate::ids::{Cell, EdgeId, GlobalId, LocId, LocalId, TemplateId};
+use crate::memory_error::MemoryError;
 use crate::order::Order;
 use crate::program::{Domain, LocalAtom, LocalExpr};
 use crate::remote::RemoteAtomic;
@@ -81,8 +82,13 @@ pub enum AssertKind {
     ErrorCall(String),
     /// Another rule of the source language: what is said when it is broken.
     Language(String),
-    /// A lock is not used against its rules (C): what is said when it is.
+    /// A lock, or another object of the thread library, is not used against its rules (C): what
+    /// is said when it is.
     LockMisuse(String),
+    /// A thread is not awaited against the rules (C): what is said when it is.
+    ThreadMisuse(String),
+    /// Memory is used as C allows.
+    Memory(MemoryError),
     /// The run does not reach what the front end cannot model. A run that fails it
     /// violates nothing; where one exists, the verdict is unknown.
     Unsupported(String),
@@ -114,9 +120,11 @@ impl AssertKind {
             Self::Domain => format!("value outside its declared range: {cond}"),
             Self::SignedOverflow => "signed overflow".to_owned(),
             Self::ErrorCall(function) => format!("{function} is called"),
-            Self::Language(words) | Self::LockMisuse(words) | Self::Specification(words) => {
+            Self::Language(words) | Self::LockMisuse(words) | Self::ThreadMisuse(words) => {
                 words.clone()
             }
+            Self::Specification(words) => words.clone(),
+            Self::Memory(error) => error.to_string(),
             Self::Unsupported(what) => format!("unsupported: {what}"),
             Self::Uninitialised { variable, .. } => {
                 format!("`{variable}` is read before anything was written to it")

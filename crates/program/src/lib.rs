@@ -25,11 +25,13 @@
 //! | `program` | variables, templates, the whole program |
 //! | [`liveness`] | which locals matter at a location |
 //! | `order` | memory orders of C11 |
+//! | `memory_error` | what may not be done with memory |
 //! | [`named`] | `self` as a local variable |
 //! | `names` | what people call things, for reports |
 //! | [`symmetry`] | which copies of a template are interchangeable |
 //! | [`mod@print`] | steps and properties as text |
 //! | `action` | the steps of a run, by name |
+//! | `vacuity` | what no run gets to |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
 mod action;
@@ -41,6 +43,7 @@ pub mod gap;
 pub mod heap;
 mod ids;
 pub mod liveness;
+mod memory_error;
 pub mod named;
 mod names;
 mod order;
@@ -54,6 +57,7 @@ mod source;
 pub mod symmetry;
 pub mod unbuffered;
 mod uninitialised;
+mod vacuity;
 mod verdict;
 mod wrap;
 
@@ -69,6 +73,7 @@ pub use ids::{
     Cell, EdgeId, FieldId, GlobalId, LocId, LocalId, MethodId, SharedId, StructId, TemplateId,
     ThreadVarId,
 };
+pub use memory_error::MemoryError;
 pub use names::Names;
 pub use order::{Order, Orders};
 pub use program::{
@@ -79,6 +84,7 @@ pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, Threa
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
 pub use uninitialised::{Chosen, UNINITIALISED};
+pub use vacuity::Vacuous;
 pub use verdict::{
     Bound, Broken, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
     Violation, listed,

@@ -9,6 +9,7 @@ use crate::names::Names;
 use crate::order::Orders;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
+use crate::verdict::{Broken, Trace, Violation};
 
 /// What an expression in a step may read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -189,10 +190,14 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// `never` and `finally`.
     pub properties: Vec<Property>,
+    /// `reach`: each is a `never` that some run must violate.
+    pub reaches: Vec<Property>,
     /// Which properties are asked about.
     pub asked: Asked,
     /// Whether a deadlock is a violation.
     pub deadlock: bool,
+    /// Whether it is a violation that a thread spins for ever ([`crate::Stuck`]).
+    pub progress: bool,
     /// What a verdict takes for granted.
     pub assumptions: Vec<Assumption>,
     /// The user's predicates.
@@ -204,6 +209,32 @@ pub struct Program {
 }
 
 impl Program {
+    /// The question whether some run reaches what the `reach` with this number says: a run
+    /// that does violates it.
+    #[must_use]
+    pub fn reaching(&self, number: usize) -> Self {
+        Self {
+            properties: vec![self.reaches[number].clone()],
+            reaches: Vec::new(),
+            deadlock: false,
+            progress: false,
+            ..self.clone()
+        }
+    }
+
+    /// What is said when the answer is that none does.
+    pub fn unreachable(&self, number: usize) -> Violation {
+        let property = &self.reaches[number];
+        let cond = self.show_property(property);
+        let cond = cond.strip_prefix("never ").unwrap_or(&cond);
+        Violation {
+            broken: Broken::Unreachable(number),
+            span: property.span,
+            message: format!("no run reaches {cond}"),
+            trace: Trace::default(),
+        }
+    }
+
     /// The shared variable `id`.
     pub fn global(&self, id: GlobalId) -> &Global {
         &self.globals[id.index()]

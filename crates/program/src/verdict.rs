@@ -85,6 +85,11 @@ pub enum Broken {
     Property(usize),
     /// No thread can move although not all have ended (only when asked for).
     Deadlock,
+    /// A thread spins for ever and nobody can change that (only when asked for).
+    Progress,
+    /// No run reaches what the `reach` with this index in
+    /// [`Program::reaches`](crate::Program::reaches) says. There is no run to show.
+    Unreachable(usize),
     /// Two accesses of a variable, one of them plain, one of them a store, of which none happens
     /// before the other (RC11).
     DataRace,
@@ -96,6 +101,8 @@ impl Broken {
         match self {
             Self::Property(_) => "property",
             Self::Deadlock => "deadlock",
+            Self::Progress => "progress",
+            Self::Unreachable(_) => "unreachable",
             Self::DataRace => "data-race",
             Self::Assert(kind) => match kind {
                 AssertKind::User => "assertion",
@@ -105,6 +112,8 @@ impl Broken {
                 AssertKind::ErrorCall(_) => "error-call",
                 AssertKind::Language(_) => "language",
                 AssertKind::LockMisuse(_) => "lock-misuse",
+                AssertKind::ThreadMisuse(_) => "thread-misuse",
+                AssertKind::Memory(error) => error.name(),
                 AssertKind::Uninitialised { .. } => "uninitialised",
                 AssertKind::Specification(_) => "specification",
                 AssertKind::Unsupported(_) => "unsupported",
@@ -328,6 +337,9 @@ pub struct Trace {
     pub locals: BTreeMap<(usize, LocalId), i64>,
     /// The steps.
     pub steps: Vec<TraceStep>,
+    /// The first of the steps that are repeated for ever, if the run is a lasso: those from
+    /// there on are one round.
+    pub repeats: Option<usize>,
     /// Where each thread stands at the end.
     pub standing: Vec<Standing>,
     /// The variables of the violated condition with their values.

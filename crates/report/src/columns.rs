@@ -111,6 +111,29 @@ impl View<'_> {
         text
     }
 
+    /// Which steps of a lasso are repeated for ever.
+    fn repeated(&self, trace: &Trace) -> Option<String> {
+        let round = trace.steps.get(trace.repeats?..)?;
+        let first = round.first()?;
+        let thread = trace.threads.get(first.thread)?;
+        let mut lines = Vec::new();
+        for step in round {
+            let line = self.source.position(step.span.start).line;
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.sort_unstable();
+        let what = match lines.as_slice() {
+            [only] => format!("line {only}"),
+            _ => {
+                let words: Vec<String> = lines.iter().map(ToString::to_string).collect();
+                format!("lines {}", words.join(", "))
+            }
+        };
+        Some(format!("{thread} repeats {what} for ever"))
+    }
+
     /// Who stands where at the end, and the values that the violated condition names.
     pub fn ending(&self, trace: &Trace) -> Option<String> {
         let stands = |(name, at): (&String, &Standing)| match at {
@@ -127,6 +150,9 @@ impl View<'_> {
         let all = all.collect::<Vec<_>>().join(", ");
         let values = trace.because.iter();
         let values: Vec<String> = values.map(|(name, v)| format!("{name} is {v}")).collect();
+        if let (Some(repeated), false) = (self.repeated(trace), all.is_empty()) {
+            return Some(format!("{repeated}; {all}"));
+        }
         match (all.is_empty(), values.is_empty()) {
             (true, _) => None,
             (false, true) => Some(format!("at the end {all}")),

@@ -2,7 +2,7 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
-use palisade_program::{Event, Source, Trace, TraceStep, Verdict};
+use palisade_program::{Broken, Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -59,6 +59,8 @@ pub struct Document {
     pub uninitialised: Vec<String>,
     /// Several files or models: a document for each pair.
     pub runs: Option<Vec<Value>>,
+    /// A run to each `reach` of the program: its `condition` and its `trace`.
+    pub reached: Option<Vec<Value>>,
     /// The predicates that `verify` used.
     pub predicates: Option<Vec<String>>,
     /// Results of litmus tests.
@@ -155,16 +157,23 @@ impl Document {
         self.reason = verdict::reason(verdict);
         self.bound = verdict::bound(verdict);
         if let Verdict::Violated(violation) = verdict {
-            self.replayed = Some(true);
             let place = source.position(violation.span.start);
-            self.property = Some(json!({
+            let mut property = json!({
                 "kind": violation.broken.kind(),
                 "file": source.file_at(violation.span.start),
                 "line": place.line,
                 "column": place.column,
-            }));
-            self.start = Some(saved::start_value(&violation.trace));
-            self.trace = Some(trace_value(&violation.trace, source));
+            });
+            if let Some(first) = violation.trace.repeats {
+                property["repeats_from_step"] = json!(first);
+            }
+            self.property = Some(property);
+            // What no run reaches has none to show.
+            if !matches!(violation.broken, Broken::Unreachable(_)) {
+                self.replayed = Some(true);
+                self.start = Some(saved::start_value(&violation.trace));
+                self.trace = Some(trace_value(&violation.trace, source));
+            }
         }
         self
     }

@@ -12,7 +12,7 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Verdict, Violation};
+use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Vacuous, Verdict, Violation};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -98,6 +98,8 @@ pub enum Weak {
     Joins,
     /// Views of a few threads cannot show that all of them are never blocked.
     Deadlocks,
+    /// The proof does not show that no thread spins for ever.
+    Progress,
     /// The solver gave up.
     Solver(String),
     /// An integer of the proof left its range.
@@ -132,6 +134,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Progress => f.write_str(
+                "that no thread spins for ever is not shown: it is where all states can be listed",
             ),
             Self::Deadlocks => f.write_str(
                 "that any number of threads never deadlocks is not shown; fix their number",
@@ -360,6 +365,10 @@ pub struct Report {
     pub stuck: Vec<StuckStep>,
     /// A deadlock that was seen, where nothing is violated and deadlocks do not count.
     pub deadlock: Option<Box<Violation>>,
+    /// What no run gets to, where nothing is violated.
+    pub vacuity: Vacuity,
+    /// A run for each `reach` of the program that was reached.
+    pub reached: Vec<Violation>,
     /// Counters.
     pub stats: Stats,
     /// What was tried, in order.
@@ -367,6 +376,15 @@ pub struct Report {
     /// Variables that are read before anything was written to them. Run and certificate
     /// are of the program in which they start with any value ([`Report::subject`]).
     pub chosen: Chosen,
+}
+
+/// What a search of the machine has not reached.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Vacuity {
+    /// What, and where it stands.
+    pub unreached: Vec<(Span, Vacuous)>,
+    /// How many states were searched, if there are more.
+    pub states: Option<u64>,
 }
 
 impl Report {
@@ -381,6 +399,8 @@ impl Report {
             notes: Vec::new(),
             stuck: Vec::new(),
             deadlock: None,
+            vacuity: Vacuity::default(),
+            reached: Vec::new(),
             stats: Stats::default(),
             attempts: Vec::new(),
             chosen: Chosen::new(),

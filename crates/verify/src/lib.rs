@@ -24,7 +24,7 @@ pub mod question;
 pub mod reduction;
 pub mod schedule;
 
-pub use answer::{Answer, Attempt, Gap, Progress, Report, Stats, StuckStep, Weak};
+pub use answer::{Answer, Attempt, Gap, Progress, Report, Stats, StuckStep, Vacuity, Weak};
 pub use knowledge::Knowledge;
 pub use method::falsify::{Bug, falsify};
 pub use method::parameterised::refusal;

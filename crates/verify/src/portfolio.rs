@@ -34,6 +34,8 @@ use crate::reduction::{Layer, Stack};
 
 /// Most stores in one buffer of the machine: the bugs of small programs need few.
 pub const BUFFER: u32 = 4;
+/// The same of later searches, for programs that store much before a fence.
+const WIDE_BUFFERS: [u32; 2] = [8, 16];
 /// States of the first falsification.
 pub const QUICK: u64 = 20_000;
 /// States of a search whose bugs are worth a second one, for a shortest run.
@@ -130,6 +132,11 @@ pub(crate) const MOST_LISTED: usize = 7;
 pub(crate) const NEAR: i64 = 5;
 /// Most values of a declared range that are listed.
 pub(crate) const FEW_VALUES: i64 = 32;
+
+// ---- progress ----
+
+/// States among which a run into endless spinning is looked for where no proof was found.
+const SPINNING: u64 = 2_000_000;
 
 // ---- deadlocks ----
 
@@ -375,8 +382,10 @@ pub enum Explicit {
 pub enum When {
     /// Always.
     Always,
-    /// If the machine has seen all states.
-    AllStatesSeen,
+    /// If the machine has seen all states, with buffers of this size.
+    AllStatesSeen(u32),
+    /// If it has not.
+    StatesUnseen,
     /// If the row before has failed for another reason than what its encoding bounds, and
     /// not all the same variables are explicit.
     LessExplicit,
@@ -465,6 +474,9 @@ pub(crate) fn rows(
         return histories(program, base, options);
     }
     let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
+    if program.progress {
+        return progress(program, base, options);
+    }
     if any {
         return parameterised(program, base, options);
     }
@@ -503,15 +515,48 @@ pub(crate) fn rows(
             rounds: 0,
             states: options.max_states,
         };
+        let seen = When::AllStatesSeen(BUFFER);
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
-        rows.push(Row::new(base, Method::Cegar(brief)).when(When::AllStatesSeen));
-        rows.push(all.when(When::AllStatesSeen));
+        rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
+        rows.push(all.when(seen));
+        let is_buffered = matches!(options.model, Model::Tso | Model::Pso);
+        for wide in WIDE_BUFFERS {
+            if !is_buffered || encodings.len() == 1 {
+                break;
+            }
+            let falsify = falsification(base, wide, QUICK, None);
+            rows.push(falsify.when(When::StatesUnseen));
+            let encoding = Encoding::Bounded(vec![wide; program.cell_count()]);
+            let states = options.max_states.min(STATE_BY_STATE);
+            let all = Row::new(base, Method::StateByState { encoding, states });
+            rows.push(all.when(When::AllStatesSeen(wide)));
+        }
     }
     rows.extend(searches(base, &encodings, options));
     if options.goal == Goal::Repair && options.model == Model::Rma {
         rows.extend(saturated(base));
     }
     Ok(rows)
+}
+
+/// The rows where nobody may spin for ever: runs are looked for among more and more states, and
+/// a proof lists them all.
+fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
+    if program.has_unbounded_threads() && options.threads.is_none() {
+        return Err(unsupported(
+            "progress of any number of threads (--copies N looks at N copies)",
+        ));
+    }
+    let encodings = encodings(program, options)?;
+    let all = state_by_state(program, base, &encodings, usize::MAX, options);
+    if !options.falsify {
+        return Ok(vec![all]);
+    }
+    Ok(vec![
+        falsification(base, BUFFER, QUICK, None),
+        all,
+        falsification(base, BUFFER, SPINNING, None),
+    ])
 }
 
 /// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.

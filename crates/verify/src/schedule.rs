@@ -20,7 +20,7 @@ use palisade_program::{
     AssertKind, Bound, Broken, Chosen, Model, Program, Unknown, Verdict, Violation,
 };
 
-use crate::answer::{Answer, Attempt, Gap, Proof, Report, Weak};
+use crate::answer::{Answer, Attempt, Gap, Proof, Report, Vacuity, Weak};
 use crate::evidence;
 use crate::knowledge::Knowledge;
 use crate::method::falsify::falsify;
@@ -51,7 +51,31 @@ pub fn verify_with(program: &Program, options: &Options, knowledge: &Knowledge) 
         report.attempts.splice(0..0, attempts);
     }
     report.chosen = chosen;
+    if report.verdict == Verdict::Holds {
+        reach(program, options, &mut report);
+    }
     report
+}
+
+/// Looks for a run to each `reach` of a program that violates nothing else. That no run gets
+/// there is proved like a `never`.
+fn reach(program: &Program, options: &Options, report: &mut Report) {
+    let subject = report.subject(program).into_owned();
+    for number in 0..subject.reaches.len() {
+        let second = decide(&subject.reaching(number), options, &Knowledge::default());
+        report.attempts.extend(second.attempts);
+        match second.verdict {
+            Verdict::Violated(run) => report.reached.push(*run),
+            Verdict::Holds => {
+                let violation = Box::new(subject.unreachable(number));
+                report.verdict = Verdict::Violated(violation);
+                report.certified = second.certified;
+                report.certificate = None;
+                return;
+            }
+            Verdict::Unknown(why) => report.verdict = Verdict::Unknown(why),
+        }
+    }
 }
 
 fn decide(program: &Program, options: &Options, knowledge: &Knowledge) -> Report {
@@ -222,6 +246,7 @@ impl Schedule<'_> {
         let mut report = Report {
             attempts,
             deadlock: record.deadlock,
+            vacuity: record.vacuity,
             notes: record.notes,
             stuck: record.stuck,
             predicates: record.predicates,
@@ -235,6 +260,7 @@ impl Schedule<'_> {
             Ok(Confirmed::Run(violation, witness)) => {
                 report.verdict = Verdict::Violated(violation);
                 report.deadlock = None;
+                report.vacuity = Vacuity::default();
                 report.witness = Some(witness);
                 None
             }
@@ -400,7 +426,8 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
     };
     match row.when {
         When::Always => true,
-        When::AllStatesSeen => progress.record.all_states_seen,
+        When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
+        When::StatesUnseen => progress.record.all_states_seen.is_none(),
         // What buffers bound they bound whatever is explicit; the number of states is
         // another matter.
         When::LessExplicit => match last {

@@ -84,8 +84,8 @@ pub(crate) fn check(
             "seq_cst fences beside seq_cst and weaker accesses",
         ));
     }
-    if program.deadlock {
-        return Err(unsupported("deadlocks under RC11"));
+    if program.deadlock || program.progress {
+        return Err(unsupported("deadlocks and progress under RC11"));
     }
     let judge = Judge::new(program, certificate, summary);
     judge.all(options)

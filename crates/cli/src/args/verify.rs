@@ -399,6 +399,20 @@ pub(crate) enum CheckArg {
     Deadlock,
     /// Signed overflow in C programs
     Overflow,
+    /// A thread spins for ever, and nobody can change what it waits for
+    Progress,
+    /// Memory of a C program that is not freed when it ends
+    Leak,
     /// Data races on plain variables of C programs
     Races,
+}
+
+impl CheckArg {
+    /// Whether it is for C programs only.
+    pub(crate) const fn is_of_c(self) -> bool {
+        match self {
+            Self::Deadlock | Self::Progress => false,
+            Self::Overflow | Self::Leak | Self::Races => true,
+        }
+    }
 }

@@ -34,14 +34,17 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         Ok(certificate) => certificate,
         Err(error) => return Ok(refuse(context, text.name(), &error)),
     };
-    // A proof that there is no deadlock, too, says so by what it is for.
-    let asking = Program {
-        deadlock: true,
+    // A proof that there is no deadlock, or that there is progress, says so by what it is for.
+    let asking = [(true, false), (false, true), (true, true)].map(|(deadlock, progress)| Program {
+        deadlock,
+        progress,
         ..program.clone()
+    });
+    let is_for = |asking: &Program| {
+        let own = Fingerprint::of(asking, certificate.model, certificate.threads);
+        own == certificate.fingerprint
     };
-    let fingerprint = Fingerprint::of(&asking, certificate.model, certificate.threads);
-    let excludes_deadlocks = fingerprint == certificate.fingerprint;
-    let program = if excludes_deadlocks { asking } else { program };
+    let program = asking.into_iter().find(is_for).unwrap_or(program);
     let heading = heading(context, program.source.name(), &certificate);
     context.prepare_last_words(heading.clone());
     let options = Options {
@@ -68,10 +71,11 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         }
         Ok(checked) => {
             let figures = figures(&certificate, checked);
-            let more = if excludes_deadlocks {
-                ", no deadlock"
-            } else {
-                ""
+            let more = match (program.deadlock, program.progress) {
+                (false, false) => "",
+                (true, false) => ", no deadlock",
+                (false, true) => ", no endless spinning",
+                (true, true) => ", no deadlock, no endless spinning",
             };
             (
                 Verdict::Holds,

@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_machine::{Exploration, Options, explore, explore_choosing};
-use palisade_program::{Domain, Model, Program, Verdict, Violation};
+use palisade_program::{Broken, Domain, Model, Program, Verdict, Violation};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
 use serde_json::{Value, json};
 
 use super::several;
+use super::verify::ask;
 use crate::CommandResult;
-use crate::args::{CheckArg, ExploreArgs, Models};
+use crate::args::{ExploreArgs, Models};
 use crate::c_task::{self, Task};
 use crate::c_witness;
 use crate::context::Context;
@@ -19,7 +20,7 @@ use crate::input;
 use crate::next::{Next, Situation};
 use crate::progress::{self, Progress};
 use crate::shown::{self, shown_trace, trace_of};
-use crate::uninitialised;
+use crate::{uninitialised, vacuity};
 
 /// Every file under every model.
 pub(super) fn run_all(args: &ExploreArgs, context: &Context) -> CommandResult {
@@ -62,10 +63,7 @@ pub(super) fn subject(
         Ok(program) => program,
         Err(outcome) => return Ok(Err(outcome)),
     };
-    program.deadlock = args.check.contains(&CheckArg::Deadlock);
-    if program.deadlock && args.model.only() == Model::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
+    ask(&mut program, &args.check, args.model.only())?;
     if let Some(outcome) = input::refuse_processes(context, &program, args.model.only()) {
         return Ok(Err(outcome));
     }
@@ -81,7 +79,7 @@ fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
-        options: Some(options_value(&options, program.deadlock)),
+        options: Some(options_value(&options, &program)),
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
@@ -133,6 +131,10 @@ fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     }
     document.warnings = uninitialised::warn(context, &program, &chosen);
     document.uninitialised = chosen.into_keys().collect();
+    if result.verdict == Verdict::Holds {
+        let warnings = vacuity::warn(context, &program, &result.vacuous, None);
+        document.warnings.extend(warnings);
+    }
     if let Some(task) = &task {
         let mut notes = task.notes(&program, &result.verdict);
         if let Some(path) = &args.c.witness {
@@ -161,21 +163,17 @@ fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
 
 /// What is asked about a C program; `None` for other inputs.
 fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
-    let asks = |what: CheckArg| args.check.contains(&what);
     if !c_task::is_c(&args.file) {
         if let Some(second) = args.c.preprocessor.more.first() {
             anyhow::bail!("{}: several files are for C programs", second.display());
         }
-        if asks(CheckArg::Overflow) || asks(CheckArg::Races) {
-            anyhow::bail!("--check overflow and races are for C programs");
+        if args.check.iter().any(|c| c.is_of_c()) {
+            anyhow::bail!("--check overflow, leak and races are for C programs");
         }
         return Ok(None);
     }
     let task = Task::new(&args.file, &args.c)?;
-    let (overflow, races) = (asks(CheckArg::Overflow), asks(CheckArg::Races));
-    Ok(Some(
-        task.checking(overflow, races).under(args.model.only()),
-    ))
+    Ok(Some(task.checking(&args.check).under(args.model.only())))
 }
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {
@@ -199,7 +197,7 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
 }
 
 /// The limits that the result depends on, for the document.
-fn options_value(options: &Options, deadlock: bool) -> Value {
+fn options_value(options: &Options, program: &Program) -> Value {
     let domain = |d: Domain| json!([d.lo, d.hi]);
     json!({
         "buffer": options.buffer,
@@ -207,7 +205,8 @@ fn options_value(options: &Options, deadlock: bool) -> Value {
         "any": domain(options.any),
         "copies": options.threads,
         "max_states": options.max_states,
-        "check_deadlock": deadlock,
+        "check_deadlock": program.deadlock,
+        "check_progress": program.progress,
         "partial_order": options.partial_order,
         "symmetry": options.symmetry,
     })
@@ -224,10 +223,18 @@ fn text(
     next: &Next,
 ) -> String {
     let mut text = verdict::line(&result.verdict, &program.source, context.style);
-    if let Verdict::Violated(violation) = &result.verdict {
+    if let Verdict::Violated(violation) = &result.verdict
+        && !matches!(violation.broken, Broken::Unreachable(_))
+    {
         text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
     }
     text.push_str(&next.text(program));
+    text.push_str(&vacuity::reached(
+        context,
+        program,
+        &result.reached,
+        args.trace,
+    ));
     if let Some(deadlock) = unasked_deadlock(result) {
         let _ = writeln!(text, "note: {}", shown::deadlock(program, deadlock));
         text.push_str(&shown_trace(context, program, &deadlock.trace, args.trace));
@@ -361,6 +368,7 @@ fn document(
     };
     let page = Page::of_program(program, trace_of(&result.verdict));
     document.page = Some(Box::new(page));
+    document.reached = shown::reached(program, &result.reached);
     if let Some(deadlock) = unasked_deadlock(result) {
         document.notes.push(shown::deadlock(program, deadlock));
     }

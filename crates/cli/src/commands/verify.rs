@@ -10,7 +10,7 @@ use palisade_certify::Certificate;
 use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_frontend::{Diagnostic, Diagnostics};
 use palisade_program::symmetry::Asymmetry;
-use palisade_program::{Count, Model, Program, Verdict};
+use palisade_program::{Broken, Count, Model, Program, Verdict};
 use palisade_report::html::{Page, Place};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
@@ -30,7 +30,7 @@ use crate::context::Context;
 use crate::next::{Next, Situation};
 use crate::progress::{self, Progress};
 use crate::shown::{self, counted, shown_trace, trace_of};
-use crate::{context, input, predicates, uninitialised};
+use crate::{context, input, predicates, uninitialised, vacuity};
 
 /// Every file under every model.
 pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -88,10 +88,7 @@ pub(super) fn subject(
         Ok(program) => program,
         Err(outcome) => return Ok(Err(outcome)),
     };
-    declared.deadlock = args.check.contains(&CheckArg::Deadlock);
-    if declared.deadlock && args.model.only() == Model::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
+    ask(&mut declared, &args.check, args.model.only())?;
     let program = match asked_for(args, options, &declared) {
         Ok(program) => program,
         Err((problem, help)) => {
@@ -164,7 +161,16 @@ fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         text.push_str(&uninitialised::comment(&report.chosen));
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let warnings = uninitialised::warn(context, &program, &report.chosen);
+    let mut warnings = uninitialised::warn(context, &program, &report.chosen);
+    if report.verdict == Verdict::Holds {
+        let found = &report.vacuity;
+        warnings.extend(vacuity::warn(
+            context,
+            &program,
+            &found.unreached,
+            found.states,
+        ));
+    }
     let situation = Situation {
         program: &program,
         has_c_integers: task.is_some() && args.c.ints == IntsArg::C,
@@ -230,8 +236,8 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         if let Some(second) = args.c.preprocessor.more.first() {
             anyhow::bail!("{}: several files are for C programs", second.display());
         }
-        if args.check.iter().any(|c| *c != CheckArg::Deadlock) {
-            anyhow::bail!("--check overflow and races are for C programs");
+        if args.check.iter().any(|c| c.is_of_c()) {
+            anyhow::bail!("--check overflow, leak and races are for C programs");
         }
         return Ok(None);
     }
@@ -239,11 +245,20 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         anyhow::bail!("predicates can only be added to .pal programs");
     }
     let task = Task::new(&args.file, &args.c)?;
-    let overflow = args.check.contains(&CheckArg::Overflow);
-    let races = args.check.contains(&CheckArg::Races);
-    Ok(Some(
-        task.checking(overflow, races).under(args.model.only()),
-    ))
+    Ok(Some(task.checking(&args.check).under(args.model.only())))
+}
+
+/// What `--check` asks of every program.
+pub(super) fn ask(program: &mut Program, checks: &[CheckArg], model: Model) -> anyhow::Result<()> {
+    program.deadlock = checks.contains(&CheckArg::Deadlock);
+    program.progress = checks.contains(&CheckArg::Progress);
+    if program.deadlock && model == Model::Rc11 {
+        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
+    }
+    if program.progress && matches!(model, Model::Rc11 | Model::Rma) {
+        anyhow::bail!("--check progress: unsupported under RC11 and RMA; use sc, tso or pso");
+    }
+    Ok(())
 }
 
 pub(super) fn options(args: &VerifyArgs, context: &Context) -> Options {
@@ -327,6 +342,7 @@ fn options_value(args: &VerifyArgs, options: &Options) -> Value {
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
         "check_deadlock": args.check.contains(&CheckArg::Deadlock),
+        "check_progress": args.check.contains(&CheckArg::Progress),
     })
 }
 
@@ -365,6 +381,12 @@ fn text(
             text.push_str(" (certified)\n");
         }
         Verdict::Holds => {}
+        Verdict::Violated(violation) if matches!(violation.broken, Broken::Unreachable(_)) => {
+            if report.certified {
+                text.truncate(text.trim_end().len());
+                text.push_str(" (certified)\n");
+            }
+        }
         Verdict::Violated(violation) => {
             text.push_str(&shown_trace(context, program, &violation.trace, args.trace));
         }
@@ -373,6 +395,12 @@ fn text(
             push_predicates(&mut text, report);
         }
     }
+    text.push_str(&vacuity::reached(
+        context,
+        program,
+        &report.reached,
+        args.trace,
+    ));
     let reason = verdict::reason(&report.verdict).unwrap_or_default();
     for note in report.notes.iter().filter(|note| !reason.contains(*note)) {
         let _ = writeln!(text, "note: {note}");
@@ -516,6 +544,7 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         document.certified = Some(report.certified);
     }
     document.notes.clone_from(&report.notes);
+    document.reached = shown::reached(program, &report.reached);
     document.predicates = Some(report.predicates.clone());
     let attempts = report.attempts.iter().map(|attempt| {
         json!({

@@ -97,10 +97,21 @@ pub(super) enum StmtKind {
     Break,
     Continue,
     Return(Option<Expr>),
-    /// Inline assembler: its template.
+    /// Inline assembler without operands: its template.
     Asm(String),
+    /// What is not supported if it is reached.
+    Refused(Refusal),
     /// A place where synthesis may put a fence.
     Gap,
+}
+
+/// Why a statement is not supported.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub(super) what: String,
+    pub(super) help: &'static str,
+    /// Only where memory orders are kept: it has no meaning in C11's memory model.
+    pub(super) only_ordered: bool,
 }
 
 /// An expression.

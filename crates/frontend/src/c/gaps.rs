@@ -62,7 +62,11 @@ impl Filler<'_> {
                 self.inside(a);
             }
             StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
-            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) => {}
+            StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return(_)
+            | StmtKind::Asm(_)
+            | StmtKind::Refused(_) => {}
             StmtKind::Gap => {}
         }
     }
@@ -116,7 +120,7 @@ impl Filler<'_> {
             StmtKind::While(..) | StmtKind::DoWhile(..) | StmtKind::For(..) => true,
             StmtKind::Switch(..) | StmtKind::Label(..) => !lonely,
             StmtKind::Empty | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => false,
-            StmtKind::Return(_) | StmtKind::Asm(_) | StmtKind::Gap => false,
+            StmtKind::Return(_) | StmtKind::Asm(_) | StmtKind::Refused(_) | StmtKind::Gap => false,
             StmtKind::Case(..) | StmtKind::Default(_) => false,
         };
         let text = self.source.slice(s.span);

@@ -66,6 +66,11 @@ pub struct Options {
     pub math: bool,
     /// Whether signed overflow is a violation.
     pub check_overflow: bool,
+    /// Whether memory that is still allocated in the end is a violation.
+    pub check_leaks: bool,
+    /// Whether a signal of a condition variable that nobody waits for is lost: asked where
+    /// the program must get on.
+    pub lost_signals: bool,
     /// What to do about data races.
     pub races: Races,
     /// The function that must not be called (`--property`); then only its calls are

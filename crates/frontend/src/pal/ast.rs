@@ -20,12 +20,23 @@ pub(crate) struct File {
 /// A declaration at the top level.
 #[derive(Debug)]
 pub(crate) enum Item {
-    Const { name: Name, value: Expr },
+    Const {
+        name: Name,
+        value: Expr,
+    },
     Shared(Vec<Decl>),
     Function(Function),
     Unit(Unit),
     Property(Property),
-    Predicate { cond: Expr, span: Span },
+    Predicate {
+        cond: Expr,
+        span: Span,
+    },
+    /// `reach e;`
+    Reach {
+        cond: Expr,
+        span: Span,
+    },
 }
 
 /// `never` or `finally`.

@@ -39,7 +39,7 @@ pub(super) fn fill(file: &mut File, wanted: &dyn Fn(&Gap) -> bool) -> Vec<Gap> {
             Item::Function(f) if !atomic.contains(&f.name.text) => filler.list(&mut f.body),
             Item::Unit(unit) => filler.list(&mut unit.body),
             Item::Function(_) | Item::Const { .. } | Item::Shared(_) => {}
-            Item::Property(_) | Item::Predicate { .. } => {}
+            Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => {}
         }
     }
     filler.gaps.sort_unstable();
@@ -52,7 +52,7 @@ fn bodies(file: &File) -> impl Iterator<Item = (Option<&str>, &Vec<Stmt>)> {
         Item::Function(f) => Some((Some(f.name.text.as_str()), &f.body)),
         Item::Unit(unit) => Some((None, &unit.body)),
         Item::Const { .. } | Item::Shared(_) => None,
-        Item::Property(_) | Item::Predicate { .. } => None,
+        Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => None,
     })
 }
 

@@ -27,6 +27,7 @@ pub fn with_predicates(program: &Program, extra: &Source) -> Result<Program, Dia
     };
     let same = parsed.globals == program.globals
         && parsed.templates == program.templates
+        && parsed.reaches == program.reaches
         && parsed.properties == program.properties;
     if !same {
         let item = Diagnostic::error(stranger(&parsed, shift), "this is no predicate")
@@ -40,7 +41,8 @@ pub fn with_predicates(program: &Program, extra: &Source) -> Result<Program, Dia
 fn stranger(parsed: &Program, shift: u32) -> Span {
     let globals = parsed.globals.iter().map(|g| g.span);
     let templates = parsed.templates.iter().map(|t| t.span);
-    let properties = parsed.properties.iter().map(|p| p.span);
+    let properties = parsed.properties.iter().chain(&parsed.reaches);
+    let properties = properties.map(|p| p.span);
     let all = globals.chain(templates).chain(properties);
     let here = all.filter_map(|span| moved_span(span, shift));
     here.min_by_key(|span| span.start).unwrap_or_default()

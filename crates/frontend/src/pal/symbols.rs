@@ -221,7 +221,7 @@ pub fn symbols(source: &Source) -> Vec<Symbol> {
                 found.add(SymbolKind::Thread, &unit.name, unit.name.span);
                 found.within(&unit.name, body, |found| found.statements(&unit.body));
             }
-            Item::Property(_) | Item::Predicate { .. } => {}
+            Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => {}
         }
     }
     found.all

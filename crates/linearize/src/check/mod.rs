@@ -18,6 +18,7 @@ use palisade_program::{Source, Unknown};
 use self::proof::Attempt;
 use crate::points::{Points, Suggestion, applied, suggest};
 use crate::prove::{self, Proof};
+use crate::returns;
 use crate::{
     Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
 };
@@ -117,6 +118,9 @@ fn judge(program: &Program, question: &Question<'_>) -> Result<Checked, Failure>
         }
         (Some(_), None) if searched => judgement.notes.push(proof::not_tried(program)),
         (Some(_), None) => {}
+    }
+    if !matches!(judgement.verdict, Verdict::Violated(_)) {
+        judgement.notes.extend(returns::never(program, options)?);
     }
     if options.reclaim != Reclaim::Never && !program.frees() {
         let note = "the program frees nothing: --free makes no difference but for leaks";

@@ -12,7 +12,7 @@ use palisade_logic::SolverStats;
 use palisade_machine::{Refused, ReplayError, Witness};
 use palisade_program::{Bound, Program, Violation};
 
-use crate::answer::Gap;
+use crate::answer::{Gap, Weak};
 use crate::method::cegar::limits;
 use crate::question::Options;
 
@@ -63,6 +63,7 @@ pub fn checked(
         Ok(_) => Ok(()),
         Err(refusal) => Err(match refusal.reason {
             Reason::Undecided(reason) => reason.into(),
+            Reason::Progress => Gap::Weak(Weak::Progress),
             _ => Gap::Refused(refusal.to_string()),
         }),
     }

@@ -16,7 +16,7 @@
 use std::cell::{Cell, RefCell};
 
 use palisade_machine::{Options, Start, Witness, explore, random_schedules, replay};
-use palisade_program::{Model, Program, Verdict, Violation};
+use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats};
 use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, SHORT};
@@ -49,10 +49,21 @@ pub enum Falsified {
     Bug(Bug),
     /// A run that violates something that was not asked about.
     BesideThePoint(Box<Violation>),
-    /// All states, so many at most, and no bug; perhaps a deadlock that does not count.
-    All(u64, Option<Box<Violation>>),
+    /// All states, and no bug.
+    All(Seen),
     /// Neither.
-    Nothing(Option<Box<Violation>>),
+    Nothing(Seen),
+}
+
+/// What a search without a bug has met.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// How many states.
+    pub states: u64,
+    /// A deadlock that does not count.
+    pub deadlock: Option<Box<Violation>>,
+    /// What was not reached.
+    pub vacuous: Vec<(Span, Vacuous)>,
 }
 
 /// What a search for a proof hears from the machine.
@@ -99,7 +110,12 @@ pub fn search(
         ..Options::new(model)
     };
     let Ok(found) = explore(program, &options) else {
-        return Falsified::Nothing(None);
+        return Falsified::Nothing(Seen::default());
+    };
+    let seen = Seen {
+        states: found.stats.states,
+        deadlock: found.deadlock,
+        vacuous: found.vacuous,
     };
     match (found.verdict, found.witness) {
         (Verdict::Violated(violation), Some(witness)) => Falsified::Bug(Bug {
@@ -107,10 +123,10 @@ pub fn search(
             witness,
             states: found.stats.states,
         }),
-        (Verdict::Holds, _) => Falsified::All(found.stats.states, found.deadlock),
+        (Verdict::Holds, _) => Falsified::All(seen),
         (Verdict::Violated(_) | Verdict::Unknown(_), _) => match found.beside_the_point {
             Some(violation) => Falsified::BesideThePoint(violation),
-            None => Falsified::Nothing(found.deadlock),
+            None => Falsified::Nothing(seen),
         },
     }
 }
@@ -179,12 +195,12 @@ impl<'a> Falsifier<'a> {
             Falsified::BesideThePoint(violation) => {
                 return Heard::Stop(Gap::BesideThePoint(violation));
             }
-            Falsified::All(seen, deadlock) => {
-                self.remember(deadlock);
-                (seen <= FEW_STATES).then_some(usize::MAX)
+            Falsified::All(seen) => {
+                self.remember(seen.deadlock);
+                (seen.states <= FEW_STATES).then_some(usize::MAX)
             }
-            Falsified::Nothing(deadlock) => {
-                self.remember(deadlock);
+            Falsified::Nothing(seen) => {
+                self.remember(seen.deadlock);
                 match by_random_schedules(program, options, now.schedules) {
                     Some(bug) => return Heard::Bug(bug),
                     None => Some(now.proof).filter(|n| *n > 0 && is_large),

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use palisade_abstraction::space::Space;
 use palisade_program::{Instance, Program, Violation};
 
-use crate::answer::{Answer, Gap, Proof, Stats, StuckStep, Weak};
+use crate::answer::{Answer, Gap, Proof, Stats, StuckStep, Vacuity, Weak};
 use crate::knowledge::Knowledge;
 use crate::portfolio::{self, Explicit, Method, Search};
 use crate::question::{Options, Promote};
@@ -38,7 +38,7 @@ use crate::reduction::Stack;
 use crate::reduction::model::{Encoder, Encoding};
 
 use extrapolate::ScProof;
-use falsify::{Falsified, Falsifier};
+use falsify::{Falsified, Falsifier, Seen};
 
 /// What attempts leave behind for the report.
 #[derive(Clone, Debug, Default)]
@@ -51,13 +51,23 @@ pub(crate) struct Record {
     pub(crate) stuck: Vec<StuckStep>,
     /// The predicates of the last attempt, as text.
     pub(crate) predicates: Vec<String>,
-    /// Whether the machine has seen all states.
-    pub(crate) all_states_seen: bool,
+    /// The size of buffers with which the machine has seen all states.
+    pub(crate) all_states_seen: Option<u32>,
     /// A deadlock that the machine has seen and that does not count.
     pub(crate) deadlock: Option<Box<Violation>>,
+    /// What the machine has not reached.
+    pub(crate) vacuity: Vacuity,
 }
 
 impl Record {
+    /// What a falsification has not reached: the last one has seen most.
+    fn saw(&mut self, seen: &Seen, is_all: bool) {
+        self.vacuity = Vacuity {
+            unreached: seen.vacuous.clone(),
+            states: (!is_all).then_some(seen.states),
+        };
+    }
+
     /// Adds the cost of an attempt.
     pub(crate) fn add(&mut self, stats: Stats) {
         self.stats = stats.following(&self.stats);
@@ -177,13 +187,15 @@ impl<'a> Session<'a> {
                 Answer::Run(bug.witness)
             }
             Falsified::BesideThePoint(violation) => Gap::BesideThePoint(violation).into(),
-            Falsified::All(_, deadlock) => {
-                record.all_states_seen = true;
-                self.saw_deadlock(deadlock, record);
+            Falsified::All(seen) => {
+                record.all_states_seen = Some(room.0);
+                record.saw(&seen, true);
+                self.saw_deadlock(seen.deadlock, record);
                 portfolio::nothing().into()
             }
-            Falsified::Nothing(deadlock) => {
-                self.saw_deadlock(deadlock, record);
+            Falsified::Nothing(seen) => {
+                record.saw(&seen, false);
+                self.saw_deadlock(seen.deadlock, record);
                 portfolio::nothing().into()
             }
         }

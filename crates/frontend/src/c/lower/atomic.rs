@@ -22,12 +22,21 @@ enum Change {
     Nand,
 }
 
+/// Whether an expression is `&x`, perhaps cast.
+fn is_address(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Unary(Unary::Address, _) => true,
+        ExprKind::Cast(_, a) => is_address(a),
+        _ => false,
+    }
+}
+
 impl Code<'_, '_> {
     /// The place that a pointer argument points to; `&x` is `x` itself.
     pub(super) fn target_of(&mut self, e: &Expr) -> Lower<Place> {
         match &e.kind {
             ExprKind::Unary(Unary::Address, a) => self.place(a),
-            ExprKind::Cast(ty, a) => {
+            ExprKind::Cast(ty, a) if is_address(a) => {
                 let place = self.target_of(a)?;
                 let to = ty.pointee().cloned().unwrap_or(Type::Void);
                 let same = matches!((to.plain(), place.ty().plain()),
@@ -169,6 +178,7 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<(Val, Val)> {
         let ty = place.ty().clone();
+        self.check_live(place, span);
         self.atomically(AtomicKind::FetchAdd, span, |code| {
             let old = code.in_block(order, |code| code.load(place, span))?;
             let old = code.saved_register(place, old, span);
@@ -508,6 +518,7 @@ impl Code<'_, '_> {
         let ty = place.ty().clone();
         let old = self.convert(old, &ty, span)?;
         let new = self.convert(new, &ty, span)?;
+        self.check_live(place, span);
         let was = self.atomically(AtomicKind::Cas, span, |code| {
             let was = code.in_block(failing, |code| code.load(place, span))?;
             let was = code.saved_register(place, was, span);

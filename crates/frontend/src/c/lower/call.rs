@@ -250,6 +250,9 @@ impl<'a> Code<'_, 'a> {
                 for a in args {
                     self.discard(a)?;
                 }
+                if name == "exit" {
+                    self.check_leaks(span);
+                }
                 self.block(span);
                 Ok(Some(Val::void()))
             }

@@ -26,6 +26,8 @@ pub(super) struct Case {
     pub(super) ty: Type,
     /// Whether it may not be initialised.
     pub(super) poisoned: bool,
+    /// Where only a part of an integer is meant: the lowest of its bits.
+    pub(super) part: Option<u64>,
 }
 
 pub(super) fn plus(a: LocalExpr, b: LocalExpr) -> LocalExpr {
@@ -101,6 +103,7 @@ fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
         cell,
         ty: leaf.ty.clone(),
         poisoned: object.poisoned.get() && !object.in_registers(),
+        part: None,
     };
     match &object.cells[k] {
         Cells::Shared(var) => vec![case(Ir::TRUE, shared(*var, leaf, number.clone()))],
@@ -181,6 +184,7 @@ pub(super) fn push_cases(
                         cell: CellRef::Local(*local),
                         ty: leaf.ty.clone(),
                         poisoned: false,
+                        part: None,
                     });
                 }
             }
@@ -193,6 +197,7 @@ pub(super) fn push_cases(
             cell: shared(*var, leaf, index),
             ty: leaf.ty.clone(),
             poisoned: object.poisoned.get(),
+            part: None,
         });
     };
     let is_known = matches!(address, Ir::Const(_));
@@ -220,5 +225,50 @@ pub(super) fn push_cases(
         if when != Ir::FALSE {
             push(when, Ir::Const(n as i64));
         }
+    }
+}
+
+/// Parts of one leaf that are looked at, at most.
+const MAX_PARTS: u64 = 64;
+
+/// The cases in which `address` is that of a part of leaf `k`, an integer that is wider than `ty`.
+/// The lowest byte comes first, as on all machines that are modelled.
+pub(super) fn push_parts(
+    object: &Object,
+    k: usize,
+    address: &LocalExpr,
+    ty: &Type,
+    cases: &mut Vec<Case>,
+) {
+    let leaf = &object.leaves[k];
+    let (Some(base), Some(width)) = (object.base, part_width(&leaf.ty, ty)) else {
+        return;
+    };
+    let parts = leaf.bytes * 8 / width;
+    if leaf.count() * parts > MAX_PARTS {
+        return;
+    }
+    for n in 0..leaf.count() {
+        for part in 0..parts {
+            let at = base + (leaf.cell(n) + part * width / 8) as i64;
+            let when = is(address, at);
+            if when == Ir::FALSE {
+                continue;
+            }
+            let whole = cells_of(object, k, &Ir::Const(n as i64));
+            cases.extend(whole.into_iter().map(|case| Case {
+                when: when.clone().and(case.when),
+                part: Some(part * width),
+                ..case
+            }));
+        }
+    }
+}
+
+/// The bits of an integer type that is narrower than what is held.
+pub(super) fn part_width(held: &Type, ty: &Type) -> Option<u64> {
+    match (held.plain(), ty.plain()) {
+        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) if n < m => Some(u64::from(*n)),
+        _ => None,
     }
 }

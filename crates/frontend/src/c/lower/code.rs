@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use palisade_program::{
-    AtomicKind, Domain, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Order, Origin, Role,
-    Span, Step,
+    AtomicKind, Domain, GlobalId, Init, LocId, Local, LocalAtom, LocalExpr, LocalId, Order, Origin,
+    Role, Span, Step,
 };
 
 use super::Context;
@@ -114,11 +114,17 @@ pub(super) struct Code<'c, 'a> {
     pub(super) untracked: std::collections::HashSet<LocalId>,
     /// Where the thread ends, and the local with its result.
     pub(super) thread_exit: Target,
+    /// The registers that say which locks this thread holds.
+    pub(super) held_locks: BTreeMap<(GlobalId, u32), LocalId>,
+    /// Blocks of the library around the step at hand.
+    pub(super) block_depth: usize,
     pub(super) exit_value: Option<LocalId>,
     /// A local that may receive the next value that is read from memory.
     pub(super) want: Option<LocalId>,
     /// The order of the access at hand, if it is that of an atomic operation.
     pub(super) order: Option<Order>,
+    /// Whether this is within a read-modify-write, which no buffer delays.
+    pub(super) is_locked: bool,
     /// The expression that is evaluated, and which of its parts are already.
     pub(super) arranged: super::order::Arranged,
     /// What functions do, and which they call.
@@ -154,8 +160,11 @@ impl<'c, 'a> Code<'c, 'a> {
             untracked: std::collections::HashSet::new(),
             thread_exit,
             exit_value: None,
+            block_depth: 0,
+            held_locks: BTreeMap::new(),
             want: None,
             order: None,
+            is_locked: false,
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
         }
@@ -200,7 +209,12 @@ impl<'c, 'a> Code<'c, 'a> {
         f: impl FnOnce(&mut Self) -> Lower<T>,
     ) -> Lower<T> {
         self.emit_op(Op::Begin(kind), span);
-        let result = f(self)?;
+        let before = std::mem::replace(&mut self.is_locked, kind != AtomicKind::Read);
+        self.block_depth += 1;
+        let result = f(self);
+        self.block_depth -= 1;
+        self.is_locked = before;
+        let result = result?;
         self.emit_op(Op::End, span);
         Ok(result)
     }
@@ -402,6 +416,7 @@ impl<'c, 'a> Code<'c, 'a> {
             on_stack: true,
             owner: None,
             poisoned: std::cell::Cell::new(false),
+            status: None,
             rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),
         }))
     }

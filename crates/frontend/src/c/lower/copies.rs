@@ -116,6 +116,37 @@ impl Code<'_, '_> {
         }
     }
 
+    /// Two pointers to copy between. Those to `void` that a word's size is copied through are taken as
+    /// pointers to pointers if one of them is known to be that.
+    fn as_words(&mut self, to: Val, from: Val, size: &Expr) -> Lower<(Val, Val)> {
+        let of = |v: &Val| v.ty.pointee().cloned();
+        let void = |v: &Val| of(v) == Some(Type::Void);
+        if !void(&to) && !void(&from) {
+            return Ok((to, from));
+        }
+        let bytes = self.value(size)?.as_constant();
+        let word = self.cx.options.data_model.word();
+        let scalar = match bytes {
+            Some(b) if b * 8 == i128::from(word) => Type::pointer(Type::Void),
+            _ => return Ok((to, from)),
+        };
+        let ty = if !void(&to) {
+            to.ty.clone()
+        } else if !void(&from) {
+            from.ty.clone()
+        } else {
+            Type::pointer(scalar)
+        };
+        if let Some(of) = ty.pointee() {
+            self.cx.note_recast(of);
+        }
+        let cast = |v: Val| Val {
+            ty: ty.clone(),
+            ..v
+        };
+        Ok((cast(to), cast(from)))
+    }
+
     /// `memcpy` and `memmove` between objects of one type: all is read before anything
     /// is written, so that they may overlap.
     fn copy_memory(&mut self, to: &Expr, from: &Expr, size: &Expr, span: Span) -> Lower<Val> {
@@ -123,6 +154,7 @@ impl Code<'_, '_> {
         let to = self.saved(to, span);
         let from = self.value(from)?;
         let from = self.saved(from, span);
+        let (to, from) = self.as_words(to, from, size)?;
         let counted = self.objects_in(&to, size)?;
         let (Some((count, of)), true) = (counted, to.ty.pointee() == from.ty.pointee()) else {
             return unsupported(

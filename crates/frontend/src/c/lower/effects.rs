@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use palisade_program::GlobalId;
 
+use super::cases::part_width;
 use super::code::{Code, FunctionEffects};
 use super::layout::{Cells, Object, compatible};
 use crate::c::ast::{Expr, Function};
@@ -184,7 +185,8 @@ fn may_overlap(a: &Memory, b: &Memory, code: &Code<'_, '_>) -> bool {
 
 /// Whether memory of a type may be accessed through a pointer to `ty`.
 fn fits(held: &Type, ty: Option<&Type>) -> bool {
-    ty.is_none_or(|ty| !ty.is_scalar() || compatible(held, ty))
+    let touches = |ty| compatible(held, ty) || part_width(held, ty).is_some();
+    ty.is_none_or(|ty| !ty.is_scalar() || touches(ty))
 }
 
 fn is_prefix(short: &str, long: &str) -> bool {

@@ -141,9 +141,6 @@ impl Code<'_, '_> {
         if matches!(name, "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__") {
             return Ok(self.held(Ir::Const(STRINGS), &Type::pointer(Type::CHAR)));
         }
-        if name == "asm with operands" {
-            return unsupported(span, "assembler with operands", "use an atomic builtin");
-        }
         Err(Diagnostic::error(
             span,
             format!("`{name}` is not declared, or has no definition here"),

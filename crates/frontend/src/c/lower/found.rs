@@ -22,6 +22,10 @@ pub(super) struct Found<'a> {
     pub(super) stored: BTreeSet<GlobalId>,
     /// Types that pointers to something else were converted to.
     pub(super) recast: Vec<Type>,
+    /// The threads that may join or detach a thread.
+    pub(super) joiners: std::collections::BTreeMap<usize, BTreeSet<usize>>,
+    /// Locks whose owners are not followed.
+    pub(super) unowned: BTreeSet<GlobalId>,
     /// What each thread accesses, in some pass.
     pub(super) accesses: Vec<Accesses>,
     /// MPI: what remote operations access.
@@ -44,6 +48,8 @@ impl Found<'_> {
             && self.windows == other.windows
             && self.stored == other.stored
             && self.recast == other.recast
+            && self.unowned == other.unowned
+            && self.joiners == other.joiners
             && self.accesses == other.accesses
             && self.network == other.network
             && self.objects.len() == other.objects.len()

@@ -65,6 +65,11 @@ impl Leaf {
         cell
     }
 
+    /// Whether it is part of an object of the library that says whether it was initialised.
+    pub(super) fn is_raw(&self) -> bool {
+        super::misuse::needs_initialiser(&self.ty) && !self.path.contains('#')
+    }
+
     /// Whether its elements are next to each other.
     pub(super) fn is_contiguous(&self) -> bool {
         let mut next = self.bytes;
@@ -103,6 +108,8 @@ pub(super) struct Object {
     pub(super) owner: Option<usize>,
     /// Whether it may hold [`palisade_program::UNINITIALISED`].
     pub(super) poisoned: std::cell::Cell<bool>,
+    /// Where it says whether it was freed ([`super::lifetime`]).
+    pub(super) status: Option<GlobalId>,
     /// The rank that it belongs to, in MPI programs.
     pub(super) rank: Option<u32>,
 }
@@ -120,6 +127,8 @@ pub(super) struct Layouts<'a> {
     pub(super) model: DataModel,
     /// Names of members that occur behind `.` and `->`.
     pub(super) used_members: HashSet<String>,
+    /// For how many threads a condition variable says whether they wait.
+    pub(super) waiting: usize,
 }
 
 impl Layouts<'_> {
@@ -270,6 +279,12 @@ impl Layouts<'_> {
             Type::Opaque(Opaque::Barrier) => {
                 for (k, part) in [".limit", ".count", ".generation"].iter().enumerate() {
                     leaf(format!("{path}{part}"), offset + k as u64);
+                }
+            }
+            Type::Opaque(Opaque::Cond) => {
+                leaf(path.clone(), offset);
+                for k in 0..self.waiting {
+                    leaf(format!("{path}.waiting#{k}"), offset + 1 + k as u64);
                 }
             }
             Type::Opaque(_) => leaf(path, offset),

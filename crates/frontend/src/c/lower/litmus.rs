@@ -104,6 +104,7 @@ impl<'a> Context<'a> {
                 started: GlobalId(0),
                 ended: GlobalId(0),
                 result: None,
+                claimed: None,
                 is_any: false,
                 span: function.span,
             });

@@ -26,8 +26,10 @@
 //! | `order`, `effects` | the order of evaluation that C leaves open; what evaluations touch |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
 //! | `library`, `copies`, `bits` | functions of C's library; copies of memory; bits |
+//! | `lifetime` | use after free, double free, leaks |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
+//! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
 //! | `lives` | which threads can be in a deadlock |
@@ -40,6 +42,7 @@ mod call;
 mod cases;
 mod choice;
 mod code;
+mod condition;
 mod copies;
 mod effects;
 mod errors;
@@ -50,8 +53,10 @@ mod graph;
 mod init;
 mod layout;
 mod library;
+mod lifetime;
 pub(super) mod litmus;
 mod lives;
+mod misuse;
 mod mpi;
 mod names;
 mod order;
@@ -65,13 +70,13 @@ mod thread;
 mod value;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use palisade_program::liveness::Liveness;
 use palisade_program::{
-    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, Orders, Program, Role,
-    Source, Span, Step, Template, TemplateId,
+    AssertKind, Assumption, Count, Global, GlobalId, Home, Init, Life, LocalId, Orders, Program,
+    Role, Source, Span, Step, Template, TemplateId,
 };
 
 use super::ast::{Declaration, File, Function, Item};
@@ -84,6 +89,8 @@ use found::{Accesses, Found, note_accesses};
 use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
 use thread::Plan;
 
+/// Threads that wait for signals, at most, where lost ones are looked for.
+const MAX_WAITING: usize = 32;
 /// Passes at most until objects and threads are known.
 const MAX_PASSES: usize = 10;
 
@@ -166,6 +173,14 @@ struct Context<'a> {
     main_exits: bool,
     /// Whether memory is allocated.
     allocates: bool,
+    /// The threads that may join or detach a thread.
+    joiners: BTreeMap<usize, BTreeSet<usize>>,
+    /// Locks whose owners are not followed.
+    unowned: BTreeSet<GlobalId>,
+    /// The registers of each thread that say which locks it holds.
+    held_locks: Vec<BTreeSet<LocalId>>,
+    /// The statuses of allocations.
+    statuses: BTreeSet<GlobalId>,
     /// Whether some load is relaxed or acquires only.
     loads_in_order: bool,
     /// Whether a function is called that has no body.
@@ -203,6 +218,11 @@ impl<'a> Context<'a> {
                 structs: &file.structs,
                 model: options.data_model,
                 used_members: names_used.members.clone(),
+                waiting: if options.lost_signals {
+                    previous.plans.len().clamp(1, MAX_WAITING)
+                } else {
+                    0
+                },
             },
             file,
             taken_functions: names_used.values.clone(),
@@ -223,11 +243,15 @@ impl<'a> Context<'a> {
             plans: Vec::new(),
             plan_names: HashMap::new(),
             recast: previous.recast.clone(),
+            unowned: previous.unowned.clone(),
+            joiners: BTreeMap::new(),
             errors: Errors::default(),
             previous,
             uses_results: walk::uses_results(file),
             main_exits: false,
             allocates: false,
+            statuses: BTreeSet::new(),
+            held_locks: Vec::new(),
             loads_in_order: false,
             calls_undefined: false,
             atomic_accesses: HashSet::new(),
@@ -258,6 +282,8 @@ impl<'a> Context<'a> {
                 .map_or_else(Vec::new, |m| m.windows.clone()),
             stored,
             recast: self.recast.clone(),
+            unowned: self.unowned.clone(),
+            joiners: self.joiners.clone(),
             accesses,
             network,
             complete: true,
@@ -327,6 +353,7 @@ impl<'a> Context<'a> {
             on_stack,
             owner: None,
             poisoned: std::cell::Cell::new(poisoned),
+            status: None,
             rank: self.mpi.as_ref().map(|mpi| mpi.rank),
         });
         self.objects.push(object.clone());
@@ -378,7 +405,13 @@ impl<'a> Context<'a> {
     /// Allocated memory is not initialised.
     fn forget_initial(&mut self, object: &Object) {
         object.poisoned.set(true);
+        let checks_misuse = self.options.asked == palisade_program::Asked::All;
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            if let (Cells::Shared(var), true) = (cells, leaf.is_raw() && checks_misuse) {
+                self.globals[var.index()]
+                    .init
+                    .fill(Init::Value(misuse::RAW));
+            }
             if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
                 let init = Init::Value(palisade_program::UNINITIALISED);
                 self.globals[var.index()].init.fill(init);
@@ -453,6 +486,8 @@ impl<'a> Context<'a> {
                 n => format!("{}_{n}", function.name),
             }
         };
+        let joiners = self.previous.joiners.get(&self.plans.len());
+        let several = joiners.is_some_and(|threads| threads.len() > 1);
         let argument = match constant {
             Some(_) => None,
             None => Some(self.global(format!("{name}.argument"), None, span)),
@@ -463,6 +498,7 @@ impl<'a> Context<'a> {
             argument,
             started: self.global(format!("{name}.started"), None, span),
             ended: self.global(format!("{name}.ended"), None, span),
+            claimed: several.then(|| self.global(format!("{name}.claimed"), None, span)),
             result: self
                 .uses_results
                 .then(|| self.global(format!("{name}.result"), None, span)),
@@ -494,6 +530,7 @@ impl<'a> Context<'a> {
             started: GlobalId(0),
             ended: GlobalId(0),
             result: None,
+            claimed: None,
             is_any: false,
             span: main.span,
         };
@@ -550,6 +587,7 @@ impl<'a> Context<'a> {
                 started: GlobalId(0),
                 ended: GlobalId(0),
                 result: None,
+                claimed: None,
                 is_any: false,
                 span: main.span,
             };
@@ -599,6 +637,7 @@ impl<'a> Context<'a> {
         }
         let exit = code.here;
         let mut locals = std::mem::take(&mut code.locals);
+        let held = std::mem::take(&mut code.held_locks);
         let graph = std::mem::take(&mut code.graph);
         let mut extra = 0;
         let cfg = graph.finish(entry, exit, &mut || {
@@ -613,6 +652,7 @@ impl<'a> Context<'a> {
             });
             palisade_program::LocalId::from(locals.len() - 1)
         })?;
+        self.held_locks.push(held.into_values().collect());
         Ok(Template {
             name: plan.name.clone(),
             count: if plan.is_any { Count::Any } else { Count::Once },
@@ -643,7 +683,12 @@ impl<'a> Context<'a> {
             .options
             .math
             .then_some(Assumption::MathematicalIntegers);
-        let allocation = self.allocates.then_some(Assumption::Allocation);
+        let checked = self.options.asked.checks_memory() && self.mpi.is_none();
+        let allocation = self.allocates.then_some(if checked {
+            Assumption::Allocation
+        } else {
+            Assumption::FreedUnused
+        });
         let order = match self.options.orders {
             Orders::Mapped => Some(Assumption::AccessOrder),
             Orders::Kept => None,
@@ -652,7 +697,10 @@ impl<'a> Context<'a> {
         let undefined = self
             .calls_undefined
             .then_some(Assumption::UndefinedFunctions);
-        let all = [order, math, allocation, loads, undefined];
+        let not_joined = self.joiners.len() + 1 < self.plans.len();
+        let returns = self.options.lost_signals && !self.main_exits && self.mpi.is_none();
+        let ends = (returns && not_joined).then_some(Assumption::MainEnds);
+        let all = [order, math, allocation, loads, undefined, ends];
         all.into_iter().flatten().collect()
     }
 
@@ -679,8 +727,9 @@ impl<'a> Context<'a> {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
         if self.mpi.is_none() {
-            targets::prune(&mut program);
+            targets::prune(&mut program, self.held_locks);
         }
+        lifetime::settle(&mut program, &self.statuses);
         // The arguments for templates and lives are about buffers: under RC11 flags stay as they are.
         let numbers = match self.options.orders {
             Orders::Mapped => templates::keep(&mut program, &self.plans)?,

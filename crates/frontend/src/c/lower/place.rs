@@ -12,15 +12,19 @@
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, MemoryError, Orders, Span, Step,
+    UNINITIALISED,
 };
 
-use super::cases::{Case, cases_of_variable, is, push_cases, times, within};
+use super::cases::{
+    Case, cases_of_variable, is, part_width, push_cases, push_parts, times, within,
+};
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
 use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
 use super::value::Val;
-use crate::c::types::Type;
+use crate::c::ast::Binary;
+use crate::c::types::{Opaque, Type};
 use crate::diagnostic::Diagnostic;
 
 /// A place.
@@ -234,7 +238,7 @@ impl Code<'_, '_> {
 
     /// The cells that a scalar place may be. Checks that it is one of them are
     /// emitted before.
-    pub(super) fn cases(&mut self, place: &Place, span: Span) -> Lower<Vec<Case>> {
+    pub(super) fn cases(&mut self, place: &Place, access: Access, span: Span) -> Lower<Vec<Case>> {
         match place {
             Place::Variable {
                 object,
@@ -247,16 +251,18 @@ impl Code<'_, '_> {
                 object,
                 ty,
                 part,
-            } => self.cases_of_address(address, *object, ty, part.as_ref(), span),
+            } => {
+                let pointer = (address, *object, ty);
+                self.cases_of_address(pointer, part.as_ref(), access, span)
+            }
         }
     }
 
     fn cases_of_address(
         &mut self,
-        address: &LocalExpr,
-        object: Option<usize>,
-        ty: &Type,
+        (address, object, ty): (&LocalExpr, Option<usize>, &Type),
         part: Option<&Part>,
+        access: Access,
         span: Span,
     ) -> Lower<Vec<Case>> {
         let objects: Vec<Rc<Object>> = match object {
@@ -282,6 +288,21 @@ impl Code<'_, '_> {
                 self.require(Ir::FALSE, "a pointer to one of too many objects", span);
                 self.block(span);
                 return Ok(Vec::new());
+            }
+        }
+        if !is_aligned && access != Access::Name && self.may_split() {
+            let mut parts = Vec::new();
+            for object in &objects {
+                let is_own = object.in_registers() || object.owner == Some(self.thread);
+                if access == Access::Store && !self.is_locked && !is_own {
+                    continue;
+                }
+                for k in 0..object.leaves.len() {
+                    push_parts(object, k, address, ty, &mut parts);
+                }
+            }
+            if cases.len() + parts.len() <= MAX_CASES {
+                cases.extend(parts);
             }
         }
         cases.retain(|c| c.when != Ir::FALSE);
@@ -323,11 +344,11 @@ impl Code<'_, '_> {
             return;
         }
         let null = is(address, 0);
-        self.demand(null.negate(), "null pointer dereference", span);
+        self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
         // No object is there: the pointer was not initialised, or made from a number.
         let wild = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(FIRST_ADDRESS));
         let some = wild.negate().or(any.clone());
-        self.demand(some, "a pointer to no object is followed", span);
+        self.oblige(some, AssertKind::Memory(MemoryError::Wild), span);
         self.require(any, OTHER_TYPE, span);
     }
 
@@ -352,6 +373,50 @@ impl Code<'_, '_> {
             })
         };
         Ok((0..leaf.count()).any(|k| is_part(leaf.cell(k))))
+    }
+
+    /// Whether a part of an integer may be accessed. A load reads the whole, which one store has
+    /// written. A store to memory may not: the rest is no business of it; only where nothing
+    /// comes between (a read-modify-write, a variable of this thread) it is the same to write the whole. C11
+    /// knows nothing of this.
+    fn may_split(&self) -> bool {
+        self.cx.options.orders == Orders::Mapped
+    }
+
+    /// The part of an integer that a case means.
+    fn piece(&mut self, case: &Case, whole: Val, span: Span) -> Lower<Val> {
+        let Some(first) = case.part.filter(|first| *first > 0) else {
+            return Ok(whole);
+        };
+        let whole = self.convert(whole, &unsigned(&case.ty), span)?;
+        let by = Val::constant(i128::from(first), &Type::INT);
+        self.binary(Binary::Shr, whole, by, span)
+    }
+
+    /// What a cell holds when `value` is written to the part of it that a case means.
+    fn with_piece(&mut self, case: &Case, value: Val, ty: &Type, span: Span) -> Lower<Val> {
+        let (Some(first), Some(width)) = (case.part, part_width(&case.ty, ty)) else {
+            return self.convert(value, &case.ty, span);
+        };
+        let all = unsigned(&case.ty);
+        let old = self.load_cell(case, None, span);
+        let old = self.convert(old, &all, span)?;
+        let value = self.convert(value, &unsigned(ty), span)?;
+        let value = self.convert(value, &all, span)?;
+        let by = Val::constant(i128::from(first), &Type::INT);
+        let value = self.binary(Binary::Shl, value, by, span)?;
+        let mask = ((1_i128 << width) - 1) << first;
+        let (_, most) = all.range();
+        // 64-bit numbers are kept with their sign.
+        let mask = if all.is_u64() {
+            i128::from(!(mask as u64) as i64)
+        } else {
+            most & !mask
+        };
+        let rest = Val::constant(mask, &all);
+        let rest = self.binary(Binary::BitAnd, old, rest, span)?;
+        let new = self.binary(Binary::BitOr, rest, value, span)?;
+        self.convert(new, &case.ty, span)
     }
 
     /// Requires, before a pointer is moved or its distance taken, that it points into an
@@ -408,9 +473,11 @@ impl Code<'_, '_> {
         if let Type::Other(what) = ty {
             return Err(super::layout::unsupported_type(what, span));
         }
-        let cases = self.cases(place, span)?;
+        self.check_live(place, span);
+        let cases = self.cases(place, Access::Load, span)?;
         if let [case] = cases.as_slice() {
             let value = self.load_cell(case, want, span);
+            let value = self.piece(case, value, span)?;
             return self.convert(value, &ty, span);
         }
         let result = self.temporary(span);
@@ -421,6 +488,7 @@ impl Code<'_, '_> {
             self.assume(case.when.clone(), then, span);
             self.here = then;
             let value = self.load_cell(case, Some(result), span);
+            let value = self.piece(case, value, span)?;
             let value = self.convert(value, &ty, span)?;
             if value.e != Ir::Atom(palisade_program::LocalAtom::Local(result)) {
                 self.emit(
@@ -496,15 +564,18 @@ impl Code<'_, '_> {
 
     /// Whether a variable is a number that never changes.
     fn reads_constant(&self, case: &Case, var: GlobalId) -> bool {
-        case.ty.is_scalar() && self.cx.constant(var).is_some()
+        let is_condition = matches!(case.ty.plain(), Type::Opaque(Opaque::Cond));
+        (case.ty.is_scalar() || is_condition) && self.cx.constant(var).is_some()
     }
 
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
         self.check_escape(place, &value, span)?;
-        let cases = self.cases(place, span)?;
+        self.check_live(place, span);
+        let ty = place.ty().plain().clone();
+        let cases = self.cases(place, Access::Store, span)?;
         if let [case] = cases.as_slice() {
-            let value = self.convert(value, &case.ty, span)?;
+            let value = self.with_piece(case, value, &ty, span)?;
             self.store_cell(case, value.e, span);
             return Ok(());
         }
@@ -516,7 +587,7 @@ impl Code<'_, '_> {
             self.known.clone_from(&known);
             self.assume(case.when.clone(), then, span);
             self.here = then;
-            let value = self.convert(value.clone(), &case.ty, span)?;
+            let value = self.with_piece(case, value.clone(), &ty, span)?;
             self.store_cell(case, value.e, span);
             self.go(join, span);
         }
@@ -590,5 +661,25 @@ impl Code<'_, '_> {
         };
         let kind = AssertKind::Index;
         self.emit(Step::Assert { cond, kind }, span);
+    }
+}
+
+/// What is done with the cells of a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    Load,
+    Store,
+    /// Whole cells are named.
+    Name,
+}
+
+/// An integer type without its sign.
+fn unsigned(ty: &Type) -> Type {
+    match ty.plain() {
+        Type::Int { bits, .. } => Type::Int {
+            bits: *bits,
+            signed: false,
+        },
+        other => other.clone(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use palisade_program::{
-    BinOp, Expr as Ir, FenceKind, Init, LocId, LocalAtom, LocalExpr, Order, Span, Step,
+    BinOp, Expr as Ir, FenceKind, Init, LocId, LocalAtom, LocalExpr, Order, Orders, Span, Step,
     UNINITIALISED,
 };
 
@@ -167,6 +167,12 @@ impl Code<'_, '_> {
             }
             StmtKind::Return(value) => self.return_(value.as_ref(), s.span),
             StmtKind::Asm(template) => self.assembler(template, s.span),
+            StmtKind::Refused(refusal) => {
+                if refusal.only_ordered && self.cx.options.orders == Orders::Mapped {
+                    return Ok(());
+                }
+                unsupported(s.span, &refusal.what, refusal.help)
+            }
             StmtKind::Gap => {
                 self.emit(Step::Fence(FenceKind::Candidate), s.span);
                 Ok(())
@@ -302,6 +308,9 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             if matches!(leaf.ty.plain(), Type::Opaque(_)) {
+                if let (Cells::Shared(var), true) = (cells, leaf.is_raw() && self.checks_misuse()) {
+                    self.undefine_object(*var, leaf.count(), span);
+                }
                 continue;
             }
             match cells {

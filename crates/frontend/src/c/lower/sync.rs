@@ -2,18 +2,15 @@
 //! semaphores of POSIX and C11. Each operation is an atomic block over the object,
 //! which holds a number.
 //!
-//! `pthread_cond_wait` may wake up without a signal, as POSIX allows: it is unlock
-//! and lock, and signals do nothing. Waits with a time may end without what they wait
-//! for, and `mtx_trylock` may fail for no reason, as C11 allows.
-//!
-//! Mutexes and spin locks are checked for misuse ([`AssertKind::LockMisuse`]) where everything
-//! is asked about: unlocking one that is free, destroying one that is held, using one that was
-//! destroyed. (Unlocking what another thread holds is not seen: owners are not kept.)
+//! Waits with a time may end without what they wait for, and `mtx_trylock` may fail for no
+//! reason, as C11 allows. `condition` has condition variables, `misuse` what is checked.
 
-use palisade_program::{Asked, AssertKind, AtomicKind, BinOp, Expr as Ir, LocalExpr, Span, Step};
+use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Span, Step};
 
 use super::code::{Code, Lower};
 use super::expr::unsupported;
+use super::misuse::{DESTROYED, Hold, noun};
+use super::place::Place;
 use super::thread::{is, number, number_zero};
 use super::value::Val;
 use crate::c::ast::{Expr, ExprKind};
@@ -28,22 +25,23 @@ const THRD_BUSY: i64 = 1;
 const THRD_TIMEDOUT: i64 = 4;
 /// The bit of recursive mutexes in C11.
 const MTX_RECURSIVE: i128 = 1;
+/// What is said of a wait.
+const NOT_HELD: &str = "wait on a condition variable without holding the mutex";
+/// What is said of a barrier that holds nothing but zeros.
+const NOT_INITIALISED: &str = "use of a barrier that was not initialised";
 /// What a barrier returns to one thread.
 const SERIAL_THREAD: i64 = -1;
 
-/// What a mutex holds after `destroy`.
-const DESTROYED: i64 = -2;
-
 /// What is done to a mutex.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Lock,
     Unlock,
-    Destroy,
+    Wait,
 }
 
 /// `code` if something is true, else 0.
-fn either(cond: LocalExpr, code: i64) -> Val {
+pub(super) fn either(cond: LocalExpr, code: i64) -> Val {
     let e = Ir::Cond(
         Box::new(cond),
         Box::new(Ir::Const(code)),
@@ -59,57 +57,119 @@ fn either(cond: LocalExpr, code: i64) -> Val {
 
 impl Code<'_, '_> {
     /// Asserts that a mutex that holds `old` may be used so.
-    fn allow(&mut self, used: Use, old: &LocalExpr, span: Span) {
-        if self.cx.options.asked != Asked::All {
-            return;
-        }
-        let mut refuse = |value: i64, what: &str| {
-            let kind = AssertKind::LockMisuse(what.to_owned());
-            self.oblige(is(old, value).negate(), kind, span);
+    fn allow(&mut self, used: Use, place: &Place, old: &LocalExpr, span: Span) -> Lower<()> {
+        self.permit_use(place.ty(), old, span);
+        let (free, foreign) = match used {
+            Use::Lock => return Ok(()),
+            Use::Unlock => (
+                "unlock of a mutex that is not locked",
+                "unlock of a mutex that another thread holds",
+            ),
+            Use::Wait => (NOT_HELD, NOT_HELD),
         };
-        refuse(DESTROYED, "use of a destroyed mutex");
-        match used {
-            Use::Lock => {}
-            Use::Unlock => refuse(0, "unlock of a mutex that is not locked"),
-            Use::Destroy => refuse(1, "destruction of a locked mutex"),
-        }
+        self.permit(is(old, 0).negate(), free, span);
+        self.permit_owner(place, foreign, span)
     }
 
-    fn lock_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
+    pub(super) fn lock_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.object(at, span)?;
         self.atomically(AtomicKind::Lock, span, |code| {
             let old = code.load(&place, span)?;
-            code.allow(Use::Lock, &old.e, span);
+            code.allow(Use::Lock, &place, &old.e, span)?;
             code.emit(Step::Assume(is(&old.e, 0)), span);
             let value = Val::constant(1, &place.ty().clone());
             code.store(&place, value, span)
         })?;
+        self.hold(&place, Hold::Once, span)?;
         Ok(number_zero())
     }
 
     fn unlock_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
-        if self.cx.options.asked != Asked::All {
-            return self.set(at, 0, AtomicKind::Unlock, span);
-        }
-        let place = self.target_of(at)?;
+        self.release_mutex(at, Use::Unlock, span, |_| Ok(()))
+    }
+
+    /// Unlocks a mutex to wait, and does `more` in the same step.
+    pub(super) fn unlock_to_wait(
+        &mut self,
+        at: &Expr,
+        span: Span,
+        more: impl FnOnce(&mut Self) -> Lower<()>,
+    ) -> Lower<Val> {
+        self.release_mutex(at, Use::Wait, span, more)
+    }
+
+    fn release_mutex(
+        &mut self,
+        at: &Expr,
+        used: Use,
+        span: Span,
+        more: impl FnOnce(&mut Self) -> Lower<()>,
+    ) -> Lower<Val> {
+        let place = self.object(at, span)?;
         self.atomically(AtomicKind::Unlock, span, |code| {
-            let old = code.load(&place, span)?;
-            code.allow(Use::Unlock, &old.e, span);
+            if code.checks_misuse() {
+                let old = code.load(&place, span)?;
+                code.allow(used, &place, &old.e, span)?;
+            }
+            more(code)?;
             let value = Val::constant(0, &place.ty().clone());
             code.store(&place, value, span)
+        })?;
+        self.hold(&place, Hold::Not, span)?;
+        Ok(number_zero())
+    }
+
+    /// The object of the library that an argument points to.
+    pub(super) fn object(&mut self, at: &Expr, span: Span) -> Lower<Place> {
+        let place = self.target_of(at)?;
+        self.check_live(&place, span);
+        Ok(place)
+    }
+
+    /// Initialises an object of one number.
+    fn initialise_object(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.object(at, span)?;
+        let is_mutex = matches!(place.ty().plain(), Type::Opaque(Opaque::Mutex));
+        let v = Val::constant(0, &place.ty().clone());
+        self.atomically(AtomicKind::Unlock, span, |code| {
+            if is_mutex && code.checks_misuse() {
+                let old = code.load(&place, span)?;
+                code.permit(
+                    is(&old.e, 1).negate(),
+                    "initialisation of a locked mutex",
+                    span,
+                );
+            }
+            code.store(&place, v, span)
         })?;
         Ok(number_zero())
     }
 
-    /// Destroys a mutex. It orders no other accesses, so it is no atomic step.
-    fn destroy_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        if self.cx.options.asked == Asked::All {
-            let old = self.load(&place, span)?;
-            self.allow(Use::Destroy, &old.e, span);
-            let value = Val::constant(i128::from(DESTROYED), &place.ty().clone());
-            self.store(&place, value, span)?;
+    /// Destroys an object that is not in use. It orders no other accesses, so it is no
+    /// atomic step.
+    fn destroy(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.object(at, span)?;
+        if !self.checks_misuse() {
+            return Ok(number_zero());
         }
+        let ty = place.ty().clone();
+        let old = self.load(&place, span)?;
+        self.permit_use(&ty, &old.e, span);
+        let what = format!("destruction of a locked {}", noun(&ty));
+        match ty.plain() {
+            Type::Opaque(Opaque::Mutex | Opaque::Rwlock) => {
+                self.permit(is(&old.e, 0), &what, span);
+            }
+            Type::Opaque(Opaque::Barrier) => {
+                self.permit(is(&old.e, 0).negate(), NOT_INITIALISED, span);
+                let waiting = self.load(&place.clone().part(1, ty.clone()), span)?;
+                let what = "destruction of a barrier at which threads wait";
+                self.permit(is(&waiting.e, 0), what, span);
+            }
+            _ => {}
+        }
+        let value = Val::constant(i128::from(DESTROYED), &ty);
+        self.store(&place, value, span)?;
         Ok(number_zero())
     }
 
@@ -122,9 +182,10 @@ impl Code<'_, '_> {
         new: impl FnOnce(&LocalExpr) -> LocalExpr,
         span: Span,
     ) -> Lower<Val> {
-        let place = self.target_of(at)?;
+        let place = self.object(at, span)?;
         self.atomically(kind, span, |code| {
             let old = code.load(&place, span)?;
+            code.permit_use(place.ty(), &old.e, span);
             let condition = ready(&old.e);
             if condition != Ir::TRUE {
                 code.emit(Step::Assume(condition), span);
@@ -135,6 +196,12 @@ impl Code<'_, '_> {
             };
             code.store(&place, value, span)
         })?;
+        Ok(number_zero())
+    }
+
+    fn hold_rwlock(&mut self, at: &Expr, more: i64, span: Span) -> Lower<Val> {
+        let place = self.target_of(at)?;
+        self.hold(&place, Hold::More(more), span)?;
         Ok(number_zero())
     }
 
@@ -157,13 +224,15 @@ impl Code<'_, '_> {
         new: impl FnOnce(&LocalExpr) -> LocalExpr,
         span: Span,
     ) -> Lower<Val> {
-        let place = self.target_of(at)?;
-        let is_mutex = matches!(place.ty().plain(), Type::Opaque(Opaque::Mutex));
+        let place = self.object(at, span)?;
+        let lock = match place.ty().plain() {
+            Type::Opaque(Opaque::Mutex) => Some(Hold::Once),
+            Type::Opaque(Opaque::Rwlock) => Some(Hold::More(1)),
+            _ => None,
+        };
         let failed = self.atomically(AtomicKind::Lock, span, |code| {
             let old = code.load(&place, span)?;
-            if is_mutex {
-                code.allow(Use::Lock, &old.e, span);
-            }
+            code.permit_use(place.ty(), &old.e, span);
             let condition = ready(&old.e);
             let (yes, no) = (code.graph.loc(), code.graph.loc());
             code.branch_on(condition.clone(), yes, no, span);
@@ -173,6 +242,9 @@ impl Code<'_, '_> {
                 ..old
             };
             code.store(&place, value, span)?;
+            if let Some(lock) = lock {
+                code.hold(&place, lock, span)?;
+            }
             code.go(no, span);
             code.at(no);
             Ok(condition.negate())
@@ -217,9 +289,20 @@ impl Code<'_, '_> {
     }
 
     fn barrier_init(&mut self, at: &Expr, count: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
+        let place = self.object(at, span)?;
         let ty = place.ty().clone();
         let count = self.value(count)?;
+        if self.checks_misuse() {
+            let positive = LocalExpr::binary(BinOp::Gt, count.e.clone(), Ir::Const(0));
+            self.permit(positive, "initialisation of a barrier for no threads", span);
+            let old = self.load(&place, span)?;
+            let fresh = LocalExpr::binary(BinOp::Le, old.e, Ir::Const(0));
+            self.permit(
+                fresh,
+                "initialisation of a barrier that is initialised",
+                span,
+            );
+        }
         let limit = Val {
             ty: ty.plain().clone(),
             ..count
@@ -230,11 +313,13 @@ impl Code<'_, '_> {
     }
 
     fn barrier_wait(&mut self, at: &Expr, span: Span) -> Lower<Val> {
-        let place = self.target_of(at)?;
+        let place = self.object(at, span)?;
         let ty = place.ty().plain().clone();
         let part = |k: u64| place.clone().part(k, ty.clone());
         let (last, generation) = self.atomically(AtomicKind::Block, span, |code| {
             let limit = code.load(&part(0), span)?;
+            code.permit_use(&ty, &limit.e, span);
+            code.permit(is(&limit.e, 0).negate(), NOT_INITIALISED, span);
             let count = code.load(&part(1), span)?;
             let generation = code.load(&part(2), span)?;
             let next = LocalExpr::binary(BinOp::Add, count.e.clone(), Ir::Const(1));
@@ -273,18 +358,6 @@ impl Code<'_, '_> {
         Ok(either(last.e, SERIAL_THREAD))
     }
 
-    fn wait(&mut self, mutex: &Expr, span: Span) -> Lower<Val> {
-        self.unlock_mutex(mutex, span)?;
-        self.lock_mutex(mutex, span)
-    }
-
-    /// A wait for a signal: 0, or `failure` when time is up.
-    fn timed_wait(&mut self, mutex: &Expr, failure: i64, span: Span) -> Lower<Val> {
-        self.wait(mutex, span)?;
-        let late = self.luck(span);
-        Ok(either(late, failure))
-    }
-
     /// C11: `trylock` may fail for no reason.
     fn try_mutex(&mut self, at: &Expr, span: Span) -> Lower<Val> {
         let luck = self.luck(span);
@@ -305,15 +378,20 @@ impl Code<'_, '_> {
         let free = |e: &LocalExpr| is(e, 0);
         let always = |_: &LocalExpr| Ir::TRUE;
         Ok(Some(match (name, args) {
-            ("pthread_mutex_init" | "pthread_spin_init" | "pthread_rwlock_init", [at, ..]) => {
-                self.set(at, 0, AtomicKind::Unlock, span)?
-            }
+            (
+                "pthread_mutex_init"
+                | "pthread_spin_init"
+                | "pthread_rwlock_init"
+                | "pthread_cond_init"
+                | "cnd_init",
+                [at, ..],
+            ) => self.initialise_object(at, span)?,
             ("mtx_init", [at, kind]) => {
                 let kind = self.value(kind)?.as_constant();
                 if kind.is_none_or(|k| k & MTX_RECURSIVE != 0) {
                     return unsupported(span, "this kind of mutex", "use mtx_plain or mtx_timed");
                 }
-                self.set(at, 0, AtomicKind::Unlock, span)?
+                self.initialise_object(at, span)?
             }
             ("pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock", [at]) => {
                 self.lock_mutex(at, span)?
@@ -331,36 +409,29 @@ impl Code<'_, '_> {
             ("pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock", [at]) => {
                 self.unlock_mutex(at, span)?
             }
-            ("pthread_mutex_destroy" | "pthread_spin_destroy" | "mtx_destroy", [at]) => {
-                self.destroy_mutex(at, span)?
-            }
             (
-                "pthread_cond_init"
+                "pthread_mutex_destroy"
+                | "pthread_spin_destroy"
+                | "mtx_destroy"
                 | "pthread_cond_destroy"
-                | "pthread_cond_signal"
-                | "pthread_cond_broadcast"
+                | "cnd_destroy"
                 | "pthread_rwlock_destroy"
                 | "pthread_barrier_destroy"
-                | "sem_destroy"
-                | "cnd_init"
-                | "cnd_destroy"
-                | "cnd_signal"
-                | "cnd_broadcast",
-                [at, ..],
-            ) => {
-                self.target_of(at)?;
-                number_zero()
+                | "sem_destroy",
+                [at],
+            ) => self.destroy(at, span)?,
+            ("pthread_cond_signal" | "cnd_signal", [at]) => self.signal(at, false, span)?,
+            ("pthread_cond_broadcast" | "cnd_broadcast", [at]) => self.signal(at, true, span)?,
+            ("pthread_cond_wait" | "cnd_wait", [at, mutex]) => self.wait(at, mutex, span)?,
+            ("pthread_cond_timedwait", [at, mutex, _]) => {
+                self.timed_wait(at, mutex, ETIMEDOUT, span)?
             }
-            ("pthread_cond_wait" | "cnd_wait", [_, mutex]) => self.wait(mutex, span)?,
-            ("pthread_cond_timedwait", [_, mutex, _]) => self.timed_wait(mutex, ETIMEDOUT, span)?,
-            ("cnd_timedwait", [_, mutex, _]) => self.timed_wait(mutex, THRD_TIMEDOUT, span)?,
-            ("pthread_rwlock_rdlock", [at]) => self.operate(
-                at,
-                AtomicKind::Lock,
-                |e| at_least(e, 0),
-                |e| plus(e, 1),
-                span,
-            )?,
+            ("cnd_timedwait", [at, mutex, _]) => self.timed_wait(at, mutex, THRD_TIMEDOUT, span)?,
+            ("pthread_rwlock_rdlock", [at]) => {
+                let read = |e: &LocalExpr| at_least(e, 0);
+                self.operate(at, AtomicKind::Lock, read, |e| plus(e, 1), span)?;
+                self.hold_rwlock(at, 1, span)?
+            }
             ("pthread_rwlock_tryrdlock", [at]) => {
                 self.attempt(at, EBUSY, |e| at_least(e, 0), |e| plus(e, 1), span)?
             }
@@ -368,7 +439,8 @@ impl Code<'_, '_> {
                 self.attempt(at, ETIMEDOUT, |e| at_least(e, 0), |e| plus(e, 1), span)?
             }
             ("pthread_rwlock_wrlock", [at]) => {
-                self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(-1), span)?
+                self.operate(at, AtomicKind::Lock, free, |_| Ir::Const(-1), span)?;
+                self.hold_rwlock(at, 1, span)?
             }
             ("pthread_rwlock_trywrlock", [at]) => {
                 self.attempt(at, EBUSY, free, |_| Ir::Const(-1), span)?
@@ -384,7 +456,11 @@ impl Code<'_, '_> {
                         Box::new(Ir::Const(0)),
                     )
                 };
-                self.operate(at, AtomicKind::Unlock, always, new, span)?
+                let place = self.object(at, span)?;
+                let what = "unlock of an rwlock that this thread does not hold";
+                self.permit_owner(&place, what, span)?;
+                self.operate(at, AtomicKind::Unlock, always, new, span)?;
+                self.hold_rwlock(at, -1, span)?
             }
             ("pthread_once" | "call_once", [control, function]) => {
                 self.once(control, function, span)?
@@ -393,7 +469,7 @@ impl Code<'_, '_> {
             ("pthread_barrier_wait", [at]) => self.barrier_wait(at, span)?,
             ("sem_init", [at, _, value]) => {
                 let v = self.value(value)?;
-                let place = self.target_of(at)?;
+                let place = self.object(at, span)?;
                 let v = Val {
                     ty: place.ty().plain().clone(),
                     ..v

@@ -81,9 +81,9 @@ impl Values {
 /// What the followed locals may hold at a location.
 type State = BTreeMap<LocalId, Values>;
 
-/// Removes what pointers make impossible.
-pub(super) fn prune(program: &mut Program) {
-    let followed = Followed::of(program);
+/// Removes what pointers, and what the registers that say which locks a thread holds make impossible.
+pub(super) fn prune(program: &mut Program, held_locks: Vec<BTreeSet<LocalId>>) {
+    let followed = Followed::of(program, held_locks);
     let work: usize = program
         .templates
         .iter()
@@ -119,10 +119,12 @@ struct Followed {
 }
 
 impl Followed {
-    /// Locals that are compared with addresses, and where their values come from.
-    fn of(program: &Program) -> Self {
+    /// These locals, those that are compared with addresses, and where their values come
+    /// from.
+    fn of(program: &Program, mut locals: Vec<BTreeSet<LocalId>>) -> Self {
+        locals.resize(program.templates.len(), BTreeSet::new());
         let mut all = Self {
-            locals: vec![BTreeSet::new(); program.templates.len()],
+            locals,
             globals: BTreeSet::new(),
         };
         loop {

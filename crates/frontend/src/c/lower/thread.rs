@@ -10,7 +10,8 @@
 //! released and acquired, as C11 says of the creation and the end of threads.
 
 use palisade_program::{
-    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Order, Orders, Place as Memory, Span, Step,
+    AssertKind, AtomicKind, BinOp, Expr as Ir, GlobalId, LocalAtom, LocalExpr, Order, Orders,
+    Place as Memory, Span, Step,
 };
 
 use super::call::Argument;
@@ -34,6 +35,8 @@ pub(super) struct Plan<'a> {
     pub(super) started: GlobalId,
     pub(super) ended: GlobalId,
     pub(super) result: Option<GlobalId>,
+    /// Whether it was joined or detached, where several threads may do that.
+    pub(super) claimed: Option<GlobalId>,
     pub(super) is_any: bool,
     pub(super) span: Span,
 }
@@ -125,6 +128,9 @@ impl<'a> Code<'_, 'a> {
         let v = self.inline_values(function, arguments, span)?;
         if v.ty.is_scalar() && self.live {
             self.assign(value, v.e, span);
+        }
+        if self.thread == 0 && self.live {
+            self.check_leaks(span);
         }
         if self.thread == 0 && self.cx.main_exits && self.live {
             // The program ends here, not where `main` has called `pthread_exit`.
@@ -236,9 +242,15 @@ impl<'a> Code<'_, 'a> {
                 .collect(),
             None => (1..plans.len()).collect(),
         };
+        if candidates.contains(&self.thread) && self.checks_misuse() {
+            let other = is(&handle.e, self.thread as i64).negate();
+            let kind = AssertKind::ThreadMisuse("a thread joins itself".to_owned());
+            self.oblige(other, kind, span);
+        }
         if let [only] = candidates.as_slice()
             && handle.as_constant().is_some()
         {
+            self.claim(*only, &plans[*only], span);
             self.await_end(&plans[*only], to.as_ref(), span)?;
             return Ok(number_zero());
         }
@@ -256,11 +268,57 @@ impl<'a> Code<'_, 'a> {
             self.here = start;
             self.assume(is(&handle.e, k as i64), then, span);
             self.at(then);
+            self.claim(k, &plans[k], span);
             self.await_end(&plans[k], to.as_ref(), span)?;
             self.go(join, span);
         }
         self.at(join);
         self.known.clear();
+        Ok(number_zero())
+    }
+
+    /// Asserts that nobody has joined or detached a thread, and notes that somebody has.
+    fn claim(&mut self, number: usize, plan: &Plan<'_>, span: Span) {
+        if !self.checks_misuse() || plan.is_any {
+            return;
+        }
+        let joiners = self.cx.joiners.entry(number).or_default();
+        joiners.insert(self.thread);
+        let what = "join or detach of a thread that was joined or detached before";
+        let kind = AssertKind::ThreadMisuse(what.to_owned());
+        if let Some(flag) = plan.claimed {
+            let old = self.load_flag(flag, Order::Relaxed, span);
+            self.oblige(is(&old, 0), kind, span);
+            self.store_flag(flag, Ir::Const(1), Order::Relaxed, span);
+            return;
+        }
+        let claimed = self.claimed_flag(number, span);
+        self.oblige(is(&Ir::Atom(LocalAtom::Local(claimed)), 0), kind, span);
+        self.assign(claimed, Ir::Const(1), span);
+    }
+
+    /// `pthread_detach`.
+    fn detach(&mut self, handle: &Expr, span: Span) -> Lower<Val> {
+        let handle = self.value(handle)?;
+        let plans = self.cx.known_plans();
+        let (start, join) = (self.here, self.graph.loc());
+        let mut none = Ir::TRUE;
+        for (k, plan) in plans.iter().enumerate().skip(1) {
+            let this = is(&handle.e, k as i64);
+            if this == Ir::FALSE || plan.is_any {
+                continue;
+            }
+            let then = self.graph.loc();
+            self.here = start;
+            self.assume(this.clone(), then, span);
+            self.at(then);
+            self.claim(k, plan, span);
+            self.go(join, span);
+            none = none.and(this.negate());
+        }
+        self.here = start;
+        self.assume(none, join, span);
+        self.at(join);
         Ok(number_zero())
     }
 
@@ -308,8 +366,14 @@ impl<'a> Code<'_, 'a> {
                 );
             }
             ("pthread_join" | "thrd_join", _) => self.join(args, span)?,
+            ("pthread_detach" | "thrd_detach", [handle]) if self.checks_misuse() => {
+                self.detach(handle, span)?
+            }
             ("pthread_exit" | "thrd_exit", [value]) => {
                 self.cx.main_exits |= self.thread == 0;
+                if self.thread == 0 && self.cx.options.check_leaks {
+                    self.require(Ir::FALSE, "leaks where `main` ends by pthread_exit", span);
+                }
                 let v = self.value(value)?;
                 if let (Some(dst), true) = (self.exit_value, v.ty.is_scalar()) {
                     self.assign(dst, v.e, span);

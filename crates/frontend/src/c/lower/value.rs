@@ -605,7 +605,14 @@ impl Code<'_, '_> {
             Binary::Mul | Binary::Div | Binary::Rem | Binary::Shl | Binary::Shr => {
                 Err(Diagnostic::error(span, "an operand is a pointer"))
             }
-            Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::And | Binary::Or => {
+            Binary::And | Binary::Or => {
+                let (a, b) = (
+                    self.convert(a, &Type::Bool, span)?,
+                    self.convert(b, &Type::Bool, span)?,
+                );
+                self.binary(op, a, b, span)
+            }
+            Binary::BitAnd | Binary::BitOr | Binary::BitXor => {
                 Err(Diagnostic::error(span, "an operand is a pointer"))
             }
         }

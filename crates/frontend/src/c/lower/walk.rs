@@ -65,7 +65,7 @@ pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
-        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Gap => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Refused(_) | StmtKind::Gap => {}
     });
 }
 
@@ -90,7 +90,7 @@ fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
         StmtKind::Case(_, _, a) | StmtKind::Default(a) | StmtKind::Label(_, a) => each_stmt(a, f),
         StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
         StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => {}
-        StmtKind::Asm(_) | StmtKind::Gap => {}
+        StmtKind::Asm(_) | StmtKind::Refused(_) | StmtKind::Gap => {}
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn cases(s: &Stmt) -> (Vec<(i128, i128)>, bool) {
             StmtKind::Label(_, a) => collect(a, values, default),
             StmtKind::Empty | StmtKind::Expr(_) | StmtKind::Declare(_) | StmtKind::Goto(_) => {}
             StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => {}
-            StmtKind::Asm(_) | StmtKind::Gap => {}
+            StmtKind::Asm(_) | StmtKind::Refused(_) | StmtKind::Gap => {}
         }
     }
     let (mut values, mut default) = (Vec::new(), false);
@@ -235,7 +235,7 @@ fn each_top_expr<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
         }
         StmtKind::Empty | StmtKind::Block(_) | StmtKind::Case(..) | StmtKind::Default(_) => {}
         StmtKind::Label(..) | StmtKind::Goto(_) | StmtKind::Break | StmtKind::Continue => {}
-        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Gap => {}
+        StmtKind::Return(None) | StmtKind::Asm(_) | StmtKind::Refused(_) | StmtKind::Gap => {}
     });
 }
 
@@ -432,7 +432,11 @@ fn follow_jumps(s: &Stmt, passed: &mut HashSet<String>, loops: &mut HashSet<Stri
             StmtKind::Block(_) | StmtKind::If(..) | StmtKind::While(..) => {}
             StmtKind::DoWhile(..) | StmtKind::For(..) | StmtKind::Switch(..) => {}
             StmtKind::Case(..) | StmtKind::Default(_) | StmtKind::Break => {}
-            StmtKind::Continue | StmtKind::Return(_) | StmtKind::Asm(_) | StmtKind::Gap => {}
+            StmtKind::Continue
+            | StmtKind::Return(_)
+            | StmtKind::Asm(_)
+            | StmtKind::Refused(_)
+            | StmtKind::Gap => {}
         }
         each_top_expr(s, &mut |e| {
             each_expr(e, &mut |e| {

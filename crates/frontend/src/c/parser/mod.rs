@@ -13,9 +13,11 @@
 //! | `stmt` | statements and functions |
 //! | `expr` | expressions |
 //! | `link` | several files as one program |
+//! | `assembler`, `x86` | inline assembler, as C |
 //! | `kernel` | the kernel's accesses, in litmus tests |
 //! | `typing` | types and constant values of expressions |
 
+mod assembler;
 mod decl;
 mod expr;
 mod kernel;
@@ -23,6 +25,7 @@ mod link;
 mod spec;
 mod stmt;
 mod typing;
+mod x86;
 
 pub(super) use typing::constant;
 

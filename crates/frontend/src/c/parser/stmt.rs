@@ -7,7 +7,6 @@ use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
 use crate::c::lexer::Kind;
 use crate::c::types::Type;
 use crate::c::{MAX_ERRORS, note_error};
-use palisade_program::Span;
 
 impl Parser {
     /// A declaration or function at the top level.
@@ -331,42 +330,5 @@ impl Parser {
         };
         self.expect(":")?;
         Ok(StmtKind::Case(lo, hi, Box::new(self.labelled()?)))
-    }
-
-    /// `asm volatile ("mfence" ::: "memory");`
-    fn assembler(&mut self) -> Parse<StmtKind> {
-        self.at += 1;
-        while self.eat_word(&["volatile", "__volatile", "__volatile__", "goto", "inline"]) {}
-        self.expect("(")?;
-        let mut template = String::new();
-        while let Kind::Str(part) = &self.peek().kind {
-            template.push_str(part);
-            self.at += 1;
-        }
-        // Operands make it read or write variables, which is not supported; only
-        // strings (clobbers) may stand behind the template.
-        let mut depth = 1;
-        let mut operands: Option<Span> = None;
-        while depth > 0 {
-            let token = self.bump();
-            match token.kind {
-                Kind::End => return Err(self.unexpected("`)`")),
-                Kind::Punct("(") => {
-                    operands.get_or_insert(token.span);
-                    depth += 1;
-                }
-                Kind::Punct(")") => depth -= 1,
-                _ => {}
-            }
-        }
-        self.expect(";")?;
-        if let Some(span) = operands {
-            return Ok(StmtKind::Expr(Expr {
-                // Located where it stands; refused only if it is reached.
-                kind: ExprKind::Ident("asm with operands".to_owned()),
-                span,
-            }));
-        }
-        Ok(StmtKind::Asm(template))
     }
 }

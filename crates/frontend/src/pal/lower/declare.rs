@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
             match item {
                 Item::Const { name, value } => self.declare_constant(name, value),
                 Item::Shared(_) | Item::Function(_) | Item::Unit(_) => {}
-                Item::Property(_) | Item::Predicate { .. } => {}
+                Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => {}
             }
         }
         for item in &file.items {
@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
                 Item::Shared(decls) => decls.iter().for_each(|d| self.declare_shared(d)),
                 Item::Unit(unit) => self.declare_unit(unit),
                 Item::Const { .. } | Item::Function(_) => {}
-                Item::Property(_) | Item::Predicate { .. } => {}
+                Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => {}
             }
         }
         for function in functions_of(file) {

@@ -65,14 +65,15 @@ pub(super) fn lower(
     context.declare(&parsed.file);
     let templates = context.templates();
     context.check_uncalled_functions();
-    let (properties, hints) = context.properties(&parsed.file, &templates);
+    let said = context.properties(&parsed.file, &templates);
     context.warn_unused();
     let program = Program {
         source,
         globals: std::mem::take(&mut context.globals),
         templates: templates.into_iter().map(|t| t.template).collect(),
-        properties,
-        hints,
+        properties: said.properties,
+        reaches: said.reaches,
+        hints: said.hints,
         orders,
         ..Program::default()
     };
@@ -267,6 +268,6 @@ fn functions_of(file: &File) -> impl Iterator<Item = &Function> {
     file.items.iter().filter_map(|item| match item {
         Item::Function(function) => Some(function),
         Item::Const { .. } | Item::Shared(_) | Item::Unit(_) => None,
-        Item::Property(_) | Item::Predicate { .. } => None,
+        Item::Property(_) | Item::Predicate { .. } | Item::Reach { .. } => None,
     })
 }

@@ -3,8 +3,8 @@
 //! distinct copies of `t`, `t[0]` a certain one, `p.X` a variable of process `p`.
 
 use palisade_program::{
-    BinOp, Count, Expr as Value, GlobalId, Hint, Pick, PropAtom, PropExpr, Property, TemplateId,
-    ThreadVar, ThreadVarId,
+    BinOp, Count, Expr as Value, GlobalId, Hint, Pick, PropAtom, PropExpr, Property, PropertyKind,
+    TemplateId, ThreadVar, ThreadVarId,
 };
 
 use super::call::wrap_of;
@@ -16,29 +16,42 @@ use crate::range::{Range, range_of};
 /// Largest array that a property may read by a computed index.
 const MAX_CASES: usize = 256;
 
+/// What a file says of the program as a whole.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) properties: Vec<Property>,
+    pub(super) reaches: Vec<Property>,
+    pub(super) hints: Vec<Hint>,
+}
+
 impl Context<'_> {
     /// Lowers all properties and hints; then all uses of locals are known.
-    pub(super) fn properties(
-        &mut self,
-        file: &File,
-        threads: &[Finished],
-    ) -> (Vec<Property>, Vec<Hint>) {
+    pub(super) fn properties(&mut self, file: &File, threads: &[Finished]) -> Said {
         let mut used: Vec<Vec<bool>> = threads.iter().map(|t| t.used.clone()).collect();
-        let (mut properties, mut hints) = (Vec::new(), Vec::new());
+        let mut all = Said::default();
         for item in &file.items {
             match item {
                 Item::Property(property) => {
                     let (cond, threads) = self.condition(&property.cond, threads, &mut used);
-                    properties.push(Property {
+                    all.properties.push(Property {
                         kind: property.kind,
                         threads,
                         cond,
                         span: property.span,
                     });
                 }
+                Item::Reach { cond, span } => {
+                    let (cond, threads) = self.condition(cond, threads, &mut used);
+                    all.reaches.push(Property {
+                        kind: PropertyKind::Never,
+                        threads,
+                        cond,
+                        span: *span,
+                    });
+                }
                 Item::Predicate { cond, span } => {
                     let (expr, threads) = self.condition(cond, threads, &mut used);
-                    hints.push(Hint {
+                    all.hints.push(Hint {
                         threads,
                         expr,
                         span: *span,
@@ -50,7 +63,7 @@ impl Context<'_> {
         for (thread, used) in threads.iter().zip(used) {
             self.warn_unused_locals(&thread.template, &used);
         }
-        (properties, hints)
+        all
     }
 
     fn condition(

@@ -17,6 +17,7 @@ pub(super) const ITEM_WORDS: &[&str] = &[
     "never",
     "finally",
     "predicate",
+    "reach",
 ];
 
 impl Parser<'_> {
@@ -55,6 +56,7 @@ impl Parser<'_> {
             "never" => self.property(PropertyKind::Never),
             "finally" => self.property(PropertyKind::Finally),
             "predicate" => self.predicate(),
+            "reach" => self.reach(),
             _ => Err(self.not_an_item()),
         }
     }
@@ -85,7 +87,7 @@ impl Parser<'_> {
         }
         self.expected(
             what,
-            "a file is made of `shared`, `const`, `fn`, `thread`, `process`, `never`, `finally` and `predicate`",
+            "a file is made of `shared`, `const`, `fn`, `thread`, `process`, `never`, `finally`, `reach` and `predicate`",
         )
     }
 
@@ -241,6 +243,16 @@ impl Parser<'_> {
             cond,
             span: start.to(end),
         }))
+    }
+
+    fn reach(&mut self) -> Parse<Item> {
+        let start = self.advance().span;
+        let cond = self.expr()?;
+        let end = self.need_sym(";", "end the property with `;`")?;
+        Ok(Item::Reach {
+            cond,
+            span: start.to(end),
+        })
     }
 
     fn predicate(&mut self) -> Parse<Item> {

@@ -179,6 +179,8 @@ impl Code<'_> {
                 | AssertKind::ErrorCall(_)
                 | AssertKind::Language(_)
                 | AssertKind::LockMisuse(_)
+                | AssertKind::ThreadMisuse(_)
+                | AssertKind::Memory(_)
                 | AssertKind::Unsupported(_)
                 | AssertKind::Uninitialised { .. }
                 | AssertKind::Specification(_)

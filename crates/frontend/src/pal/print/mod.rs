@@ -42,6 +42,10 @@ pub fn print(program: &Program) -> String {
             PropertyKind::Finally => writeln!(out, "finally ({cond});"),
         };
     }
+    for property in &program.reaches {
+        let cond = prop_expr(program, &names, &property.threads, &property.cond);
+        let _ = writeln!(out, "reach {cond};");
+    }
     for hint in &program.hints {
         let text = prop_expr(program, &names, &hint.threads, &hint.expr);
         let _ = writeln!(out, "predicate {text};");

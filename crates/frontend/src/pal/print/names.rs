@@ -56,7 +56,8 @@ impl Names {
             .iter()
             .map(|t| template_names(t, unique(&t.name, &mut units), taken.clone()))
             .collect();
-        let properties = program.properties.iter().map(|p| (&p.threads, &p.cond));
+        let properties = program.properties.iter().chain(&program.reaches);
+        let properties = properties.map(|p| (&p.threads, &p.cond));
         let hints = program.hints.iter().map(|h| (&h.threads, &h.expr));
         for (threads, cond) in properties.chain(hints) {
             label_locations(threads, cond, &mut templates);

@@ -453,6 +453,7 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
             }
             StmtKind::Case(_, _, a) | StmtKind::Default(a) => self.stmt(a),
             StmtKind::Label(_, a) => self.again(|visitor| visitor.stmt(a)),
+            StmtKind::Refused(_) => {}
             StmtKind::Asm(_) => self.parts.push(Effects {
                 synchronises: true,
                 ..Effects::default()

@@ -86,7 +86,7 @@ impl Code<'_, '_> {
         let place: Place = self.pointed(pointer, ty);
         self.poison(&place);
         let mut cells = Vec::new();
-        for case in self.cases(&place, span)? {
+        for case in self.cases(&place, super::super::place::Access::Name, span)? {
             match case.cell {
                 CellRef::Shared(memory) => cells.push((case.when, memory)),
                 CellRef::Local(_) => {

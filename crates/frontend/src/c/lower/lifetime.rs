@@ -1,0 +1,271 @@
+//! *Lifetimes* of allocated objects. Every allocation that lowering meets is an object with an
+//! address of its own, which no other allocation ever gets: what was freed stays where it
+//! was, so that a use after `free` is never hidden by a later allocation. Where the program names
+//! `free`, each such object has a *status* in shared memory, and what engines see are
+//! loads, stores and assertions of kind [`AssertKind::Memory`]:
+//!
+//! | C | steps |
+//! |---|---|
+//! | `*p` | `s = status; assert(s != FREED)`, then the access |
+//! | `free(p)` | nothing for a null pointer; `p` is the first byte of an allocation, else `InvalidFree`; `s = status; assert(s != FREED)` (`DoubleFree`); `status = FREED` |
+//! | `malloc` | `status = LIVE`, where leaks are asked about |
+//! | the end of the program | `s = status; assert(s != LIVE)`, where leaks are asked about |
+//!
+//! *Weak memory.* `free` is no fence, so the status is an ordinary variable and its store is
+//! buffered like others: a draining step would hide behaviours of the accesses around it. No error
+//! is lost by that. An access that is made after `free` was issued can wait until the status has
+//! arrived, and then the check before it fails; what arrives meanwhile changes only what the
+//! thread does after that. The freeing thread itself reads its own buffer. No alarm is false: the
+//! status says `FREED` only after `free`. A store counts when it is issued. Under TSO that loses nothing,
+//! since whoever can know that the thread has gone on knows it by a later store of
+//! that thread, which arrives later. Under PSO a plain store may arrive after a later one told
+//! another thread to free the object; that is not seen.
+//!
+//! *RC11.* Status accesses are plain: an access and a `free` that nothing orders are a data race.
+//!
+//! Objects that nothing frees have their checks removed in the end ([`settle`]).
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use palisade_program::{
+    Asked, AssertKind, BinOp, Cfg, Expr as Ir, GlobalId, Init, LocalAtom, LocalExpr, MemoryError,
+    Place as Memory, Program, Span, Step,
+};
+
+use super::cases::{is, within};
+use super::code::{Code, Lower};
+use super::graph::without_skips;
+use super::layout::{Object, compatible};
+use super::place::Place;
+use crate::c::ast::Expr;
+
+/// What a status says: in use (or not yet, where nobody asks),
+const LIVE: i64 = 0;
+/// freed,
+const FREED: i64 = 1;
+/// not allocated so far.
+const NEVER: i64 = 2;
+
+const USED: AssertKind = AssertKind::Memory(MemoryError::UseAfterFree);
+
+impl super::Context<'_> {
+    /// Whether the use of allocated memory is checked.
+    pub(super) fn checks_lifetimes(&self) -> bool {
+        let asked = self.options.asked.checks_memory() && self.mpi.is_none();
+        let frees = self.names_used.mentioned.contains("free");
+        asked && (frees || self.options.check_leaks)
+    }
+
+    /// The status of a new allocation.
+    pub(super) fn status(&mut self, name: &str, span: Span) -> GlobalId {
+        let status = self.global(format!("{name}.freed"), None, span);
+        if self.options.check_leaks {
+            self.globals[status.index()].init = vec![Init::Value(NEVER)];
+        }
+        self.statuses.insert(status);
+        status
+    }
+}
+
+impl Code<'_, '_> {
+    /// Reads a status and asserts that it is not `bad`.
+    fn check_status(&mut self, status: GlobalId, bad: i64, kind: AssertKind, span: Span) {
+        let dst = self.temporary(span);
+        let src = Memory::scalar(status);
+        self.emit(Step::Load { dst, src }, span);
+        let cond = LocalExpr::binary(BinOp::Ne, self.read(dst), Ir::Const(bad));
+        self.emit(Step::Assert { cond, kind }, span);
+    }
+
+    fn set_status(&mut self, status: GlobalId, value: i64, span: Span) {
+        let dst = Memory::scalar(status);
+        let value = Ir::Const(value);
+        self.emit(Step::Store { dst, value }, span);
+    }
+
+    /// Before an access: what it touches is not freed. Inside a block of the library nothing is
+    /// checked, since it was before.
+    pub(super) fn check_live(&mut self, place: &Place, span: Span) {
+        if !self.cx.checks_lifetimes() || self.block_depth > 0 {
+            return;
+        }
+        let (address, object, ty) = match place {
+            Place::Variable { object, .. } => {
+                if let Some(status) = object.status {
+                    self.check_status(status, FREED, USED, span);
+                }
+                return;
+            }
+            Place::Address {
+                address,
+                object,
+                ty,
+                ..
+            } => (address, *object, ty.clone()),
+        };
+        if let Some(k) = object {
+            if let Some(status) = self.cx.object_number(k).and_then(|o| o.status) {
+                self.check_status(status, FREED, USED, span);
+            }
+            return;
+        }
+        let objects = self.cx.targets(self.thread);
+        let fits = |o: &Rc<Object>| o.leaves.iter().any(|leaf| compatible(&leaf.ty, &ty));
+        let allocated = objects
+            .into_iter()
+            .filter(|o| o.status.is_some() && fits(o));
+        let join = self.graph.loc();
+        for object in allocated {
+            let Some(status) = object.status else {
+                continue;
+            };
+            let (yes, no) = (self.graph.loc(), self.graph.loc());
+            let inside = within(address, &object);
+            self.assume(inside.clone(), yes, span);
+            self.assume(inside.negate(), no, span);
+            self.here = yes;
+            self.check_status(status, FREED, USED, span);
+            self.go(join, span);
+            self.here = no;
+        }
+        self.go(join, span);
+        self.here = join;
+    }
+
+    /// What `malloc` has made, with a status where that is needed.
+    pub(super) fn with_status(&mut self, object: Rc<Object>, span: Span) -> Rc<Object> {
+        if !self.cx.checks_lifetimes() {
+            return object;
+        }
+        let status = self.cx.status(&object.name, span);
+        if self.cx.options.check_leaks {
+            self.set_status(status, LIVE, span);
+        }
+        let object = Rc::new(Object {
+            status: Some(status),
+            ..(*object).clone()
+        });
+        self.cx.objects.pop();
+        self.cx.objects.push(object.clone());
+        object
+    }
+
+    /// `free(p)`.
+    pub(super) fn free(&mut self, pointer: &Expr, span: Span) -> Lower<()> {
+        let pointer = self.value(pointer)?;
+        if !self.cx.checks_lifetimes() || pointer.as_constant() == Some(0) {
+            return Ok(());
+        }
+        let pointer = self.saved(pointer, span);
+        let address = pointer.e.clone();
+        let objects = match pointer.object {
+            Some(k) => self.cx.object_number(k).into_iter().collect(),
+            None => self.cx.targets(self.thread),
+        };
+        let allocated: Vec<(GlobalId, i64)> = objects
+            .iter()
+            .filter_map(|o| Some((o.status?, o.base?)))
+            .collect();
+        let (join, done) = (self.graph.loc(), self.graph.loc());
+        let null = is(&address, 0);
+        let mut any = null.clone();
+        for (_, base) in &allocated {
+            any = any.or(is(&address, *base));
+        }
+        let kind = AssertKind::Memory(MemoryError::InvalidFree);
+        self.oblige(any, kind, span);
+        let start = self.here;
+        self.assume(null, join, span);
+        for (status, base) in allocated {
+            let here = self.graph.loc();
+            self.here = start;
+            self.assume(is(&address, base), here, span);
+            self.here = here;
+            self.check_status(
+                status,
+                FREED,
+                AssertKind::Memory(MemoryError::DoubleFree),
+                span,
+            );
+            self.set_status(status, FREED, span);
+            self.go(join, span);
+        }
+        self.here = join;
+        self.go(done, span);
+        self.here = done;
+        Ok(())
+    }
+
+    /// The program ends here.
+    pub(super) fn check_leaks(&mut self, span: Span) {
+        if !self.cx.options.check_leaks || !self.cx.checks_lifetimes() {
+            return;
+        }
+        let kind = match self.cx.options.asked {
+            // SV-COMP asks for what nothing points to any more, which is not followed here.
+            Asked::Memory => AssertKind::Unsupported("memory that is not freed in the end".into()),
+            _ => AssertKind::Memory(MemoryError::Leak),
+        };
+        let count = self.cx.objects.len().max(self.cx.previous.objects.len());
+        for k in 0..count {
+            if let Some(status) = self.cx.object_number(k).and_then(|o| o.status) {
+                self.check_status(status, LIVE, kind.clone(), span);
+            }
+        }
+    }
+}
+
+/// Removes the checks of objects that nothing frees.
+pub(super) fn settle(program: &mut Program, statuses: &BTreeSet<GlobalId>) {
+    let mut stored = BTreeSet::new();
+    for template in &program.templates {
+        note_stores(&template.cfg, &mut stored);
+    }
+    let settled: BTreeSet<GlobalId> = statuses.difference(&stored).copied().collect();
+    if settled.is_empty() {
+        return;
+    }
+    for template in &mut program.templates {
+        remove_checks(&mut template.cfg, &settled);
+        template.cfg = without_skips(&template.cfg);
+    }
+}
+
+fn note_stores(cfg: &Cfg, stored: &mut BTreeSet<GlobalId>) {
+    for edge in &cfg.edges {
+        if let Step::Store { dst, .. } = &edge.step {
+            stored.insert(dst.var);
+        }
+        if let Some(block) = edge.step.block() {
+            note_stores(&block.body, stored);
+        }
+    }
+}
+
+/// Each load of a status is followed by the assertion about it, and by nothing else.
+fn remove_checks(cfg: &mut Cfg, settled: &BTreeSet<GlobalId>) {
+    let mut removed = Vec::new();
+    for edge in &mut cfg.edges {
+        match &mut edge.step {
+            Step::Load { dst, src } if settled.contains(&src.var) => {
+                removed.push((edge.to, *dst));
+                edge.step = Step::Skip;
+            }
+            Step::Atomic(block) => remove_checks(&mut block.body, settled),
+            Step::Load { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+            Step::Havoc { .. } | Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } => {}
+            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+        }
+    }
+    for edge in &mut cfg.edges {
+        let about = |cond: &LocalExpr| {
+            removed.iter().any(|(loc, dst)| {
+                *loc == edge.from && cond.any_atom(|a| *a == LocalAtom::Local(*dst))
+            })
+        };
+        if matches!(&edge.step, Step::Assert { cond, .. } if about(cond)) {
+            edge.step = Step::Skip;
+        }
+    }
+}

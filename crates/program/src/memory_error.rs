@@ -1,0 +1,47 @@
+//! *Memory errors* of C: what may not be done with allocated memory, and with pointers to it.
+
+use std::fmt;
+
+/// What is wrong. Indices out of range have a kind of their own, [`crate::AssertKind::Index`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemoryError {
+    /// Freed memory is read or written.
+    UseAfterFree,
+    /// Memory is freed for the second time.
+    DoubleFree,
+    /// Something is freed that no allocation has returned.
+    InvalidFree,
+    /// Memory is still allocated when the program ends.
+    Leak,
+    /// A null pointer is followed.
+    Null,
+    /// A pointer to no object is followed.
+    Wild,
+}
+
+impl MemoryError {
+    /// One word for scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UseAfterFree => "use-after-free",
+            Self::DoubleFree => "double-free",
+            Self::InvalidFree => "invalid-free",
+            Self::Leak => "memory-leak",
+            Self::Null => "null-dereference",
+            Self::Wild => "invalid-dereference",
+        }
+    }
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UseAfterFree => "use after free",
+            Self::DoubleFree => "double free",
+            Self::InvalidFree => "free of what was not allocated",
+            Self::Leak => "memory leak: not freed when the program ends",
+            Self::Null => "null pointer dereference",
+            Self::Wild => "a pointer to no object is followed",
+        })
+    }
+}

@@ -1,0 +1,25 @@
+/* A spin lock that one way out of the critical section does not give back.
+ * progress: sc violated, tso violated, pso violated */
+#include <pthread.h>
+#include <stdatomic.h>
+
+atomic_int lock;
+int left_over = 1;
+
+void *worker(void *unused) {
+    while (atomic_exchange(&lock, 1)) { }
+    if (left_over == 0)
+        return 0;
+    left_over--;
+    atomic_store(&lock, 0);
+    return 0;
+}
+
+int main(void) {
+    pthread_t workers[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&workers[i], 0, worker, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(workers[i], 0);
+    return 0;
+}
