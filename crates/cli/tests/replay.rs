@@ -48,6 +48,13 @@ fn runs_come_back() {
     fs::write(&c, text).expect("written");
     for args in [
         &["verify", "examples/dekker.pal", "-m", "tso"][..],
+        &[
+            "verify",
+            "examples/checks/missing_store.pal",
+            "--check",
+            "progress",
+        ],
+        &["verify", "examples/checks/used_after_free.c"],
         &["explore", "examples/mp.pal", "-m", "pso"],
         &["verify", "examples/c/try_lock.c", "-m", "tso"],
         &["explore", "examples/rc11/mp_relaxed.pal", "-m", "rc11"],
