@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use palisade_program::Unknown;
+use palisade_program::{Model, Unknown};
 use palisade_report::{Document, Outcome, Stats, Style, usage};
 
 use crate::args::{ColorArg, CommonArgs};
@@ -109,26 +109,31 @@ impl Context {
 
     /// The command line once more, with this value of an option.
     pub(crate) fn again(&self, option: &str, value: &str) -> String {
-        format!("{} {option} {value}", self.line_without(option, true))
+        format!("{} {option} {value}", self.line_without(&[option], true))
+    }
+
+    /// The command line once more, under this model only.
+    pub(crate) fn under(&self, model: Model) -> String {
+        let line = self.line_without(&["--model", "-m"], true);
+        format!("{line} --model {model}")
     }
 
     /// The command line once more, without this switch.
     pub(crate) fn without(&self, switch: &str) -> String {
-        self.line_without(switch, false)
+        self.line_without(&[switch], false)
     }
 
-    fn line_without(&self, option: &str, has_value: bool) -> String {
+    /// The command line without an option, and without what says where the result goes.
+    fn line_without(&self, names: &[&str], has_value: bool) -> String {
+        let output = ["-o", "--output", "--html"];
         let mut words = vec!["palisade".to_owned(), self.command.to_owned()];
         let mut given = self.arguments.iter();
         while let Some(word) = given.next() {
-            // Where the result goes is left out.
-            let is = |name: &str| word == name;
-            if is(option) && !has_value {
-                continue;
-            }
-            if is(option) || ["-o", "--output", "--html"].iter().any(|name| is(name)) {
+            let is_one_of = |names: &[&str]| names.contains(&word.as_str());
+            let is_joined = names.iter().any(|n| word.starts_with(&format!("{n}=")));
+            if is_one_of(&output) || has_value && is_one_of(names) {
                 given.next();
-            } else if !word.starts_with(&format!("{option}=")) && !is("--json") && !is("-q") {
+            } else if !(is_one_of(names) || is_joined || is_one_of(&["--json", "-q"])) {
                 words.push(word.clone());
             }
         }

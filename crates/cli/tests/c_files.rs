@@ -146,7 +146,7 @@ fn what_is_missing_or_twice_is_told_with_its_place() {
     let (code, _, errors) = palisade(folder.path(), &["verify", "ticket.pal", "box.c"]);
     assert_eq!(code, Some(2));
     assert!(
-        errors.contains("several files are for C programs"),
+        errors.contains("C files are parts of one program"),
         "{errors}"
     );
 }

@@ -57,6 +57,11 @@ fn documents_of_every_command_fit() {
         ("verify examples/c/try_lock.c -m tso", "property"),
         ("verify examples/rc11/mp_relaxed.pal -m rc11", "trace"),
         ("verify examples/mpi/dekker.c -n 2 -m rma", "trace"),
+        (
+            "verify examples/checks/missing_store.pal --check progress",
+            "property",
+        ),
+        ("verify examples/checks/used_after_free.c", "property"),
         ("verify missing.pal", "reason"),
         ("verify README.md", "diagnostics"),
         (

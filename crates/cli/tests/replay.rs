@@ -48,6 +48,13 @@ fn runs_come_back() {
     fs::write(&c, text).expect("written");
     for args in [
         &["verify", "examples/dekker.pal", "-m", "tso"][..],
+        &[
+            "verify",
+            "examples/checks/missing_store.pal",
+            "--check",
+            "progress",
+        ],
+        &["verify", "examples/checks/used_after_free.c"],
         &["explore", "examples/mp.pal", "-m", "pso"],
         &["verify", "examples/c/try_lock.c", "-m", "tso"],
         &["explore", "examples/rc11/mp_relaxed.pal", "-m", "rc11"],
@@ -158,6 +165,8 @@ fn several_files_and_models() {
     // Programs with processes have other models; C files are linked.
     let (_, text, _) = palisade(&["explore", "examples/mpi/dekker.c", "-n", "2", "-m", "all"]);
     assert!(text.contains("  rma   violated"), "{text}");
+    let hint = "the run: palisade explore examples/mpi/dekker.c -n 2 --model rma\n";
+    assert!(text.ends_with(hint), "{text}");
     let (code, _, errors) = palisade(&["verify", both[0], both[1], "--certificate", "c"]);
     assert_eq!(code, Some(2), "{errors}");
 }

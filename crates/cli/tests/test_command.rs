@@ -87,6 +87,109 @@ fn what_is_wrong_is_reported_to_other_tools() {
     assert_eq!(place["region"]["startLine"], 1);
 }
 
+/// What SARIF 2.1.0 asks of the parts that are used, as its schema says it.
+fn sarif_rules() -> serde_json::Value {
+    serde_json::json!({
+        "type": "object",
+        "required": ["version", "runs"],
+        "properties": {
+            "version": { "const": "2.1.0" },
+            "$schema": { "type": "string" },
+            "runs": { "type": "array", "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {
+                    "tool": { "type": "object", "required": ["driver"], "properties": {
+                        "driver": { "type": "object", "required": ["name"], "properties": {
+                            "name": { "type": "string" },
+                            "rules": { "type": "array", "uniqueItems": true, "items": {
+                                "type": "object", "required": ["id"]
+                            } },
+                        } },
+                    } },
+                    "results": { "type": "array", "items": {
+                        "type": "object",
+                        "required": ["message"],
+                        "properties": {
+                            "message": { "type": "object", "required": ["text"] },
+                            "level": { "enum": ["none", "note", "warning", "error"] },
+                            "ruleId": { "type": "string" },
+                            "locations": { "type": "array", "items": { "properties": {
+                                "physicalLocation": { "required": ["artifactLocation"], "properties": {
+                                    "artifactLocation": { "properties": {
+                                        "uri": { "type": "string", "pattern": "^[^\\\\ ]+$" },
+                                    } },
+                                    "region": { "properties": {
+                                        "startLine": { "type": "integer", "minimum": 1 },
+                                        "startColumn": { "type": "integer", "minimum": 1 },
+                                    } },
+                                } },
+                            } } },
+                        },
+                    } },
+                },
+            } },
+        },
+    })
+}
+
+/// The tags of an XML text, outermost first; panics where they do not fit together.
+fn tags(xml: &str) -> Vec<String> {
+    let mut open: Vec<String> = Vec::new();
+    let mut seen = Vec::new();
+    for piece in xml.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').expect("a tag ends");
+        let name: String = tag.chars().take_while(|c| !" />".contains(*c)).collect();
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(closed), "{xml}");
+        } else if !tag.starts_with(['?', '!']) {
+            seen.push([&open[..], &[name.clone()]].concat().join("/"));
+            if !tag.ends_with('/') {
+                open.push(name);
+            }
+        }
+    }
+    assert!(open.is_empty(), "{xml}");
+    seen
+}
+
+/// Both reports have the form that their readers expect.
+#[test]
+fn reports_follow_the_rules_of_their_formats() {
+    let mixed = folder(&[
+        ("a_wrong.pal", expecting("tso=holds sc=violated")),
+        ("b_broken.pal", "shared <x> & \"y\"\n".to_owned()),
+        ("c_right.pal", expecting("sc=holds")),
+    ]);
+    let at = mixed.path();
+    palisade(at, &["test", ".", "--junit", "j.xml", "--sarif", "s.sarif"]);
+    let sarif = fs::read_to_string(at.join("s.sarif")).expect("written");
+    let sarif: serde_json::Value = serde_json::from_str(&sarif).expect("JSON");
+    let rules = jsonschema::validator_for(&sarif_rules()).expect("a schema");
+    let errors: Vec<String> = rules.iter_errors(&sarif).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}\n{sarif:#}");
+    // Every result is of a rule that is declared.
+    let run = &sarif["runs"][0];
+    let declared = run["tool"]["driver"]["rules"].as_array().expect("rules");
+    for result in run["results"].as_array().expect("results") {
+        assert!(
+            declared.iter().any(|rule| rule["id"] == result["ruleId"]),
+            "{result}"
+        );
+    }
+    let junit = fs::read_to_string(at.join("j.xml")).expect("written");
+    let tags = tags(&junit);
+    let count = |path: &str| tags.iter().filter(|tag| *tag == path).count();
+    assert_eq!(count("testsuites"), 1);
+    assert_eq!(count("testsuites/testsuite/testcase"), 4, "{tags:?}");
+    assert_eq!(
+        count("testsuites/testsuite/testcase/failure"),
+        2,
+        "{tags:?}"
+    );
+    assert_eq!(count("testsuites/testsuite/testcase/error"), 1, "{tags:?}");
+}
+
 #[test]
 fn a_word_that_is_no_expectation_is_an_error() {
     let typo = folder(&[("typo.pal", expecting("sc=safe"))]);

@@ -19,7 +19,7 @@ pub(crate) struct BenchArgs {
     #[arg(value_name = "FOLDER_OF_TASKS")]
     pub(crate) tasks: Option<PathBuf>,
     /// The memory model
-    #[arg(long, value_enum, default_value_t = BenchModel::All)]
+    #[arg(short, long, value_enum, ignore_case = true, default_value_t = BenchModel::All)]
     pub(crate) model: BenchModel,
     /// Only buffers of K cells, 1 to 3 (TSO, PSO)
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=3))]

@@ -25,7 +25,7 @@ use crate::{uninitialised, vacuity};
 /// Every file under every model.
 pub(super) fn run_all(args: &ExploreArgs, context: &Context) -> CommandResult {
     let more = &args.c.preprocessor.more;
-    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[]) else {
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[])? else {
         return run(args, context);
     };
     if args.c.witness.is_some() {

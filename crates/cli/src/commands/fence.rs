@@ -31,7 +31,7 @@ use crate::{c_task, input, uninitialised};
 /// Every file under every model.
 pub(super) fn run_all(args: &FenceArgs, context: &Context) -> CommandResult {
     let more = &args.preprocessor.more;
-    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[Model::Sc]) else {
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[Model::Sc])? else {
         return run(args, context);
     };
     if args.certificate.is_some() {

@@ -229,7 +229,30 @@ impl Run {
     fn on(&self, program: &Program) -> Result<Replayed> {
         let start = self.start(program)?;
         let (actions, numbers) = with_candidates(program, &start, &self.saved.actions);
-        let mut replayed = replay(program, &start, &actions).map_err(|why| {
+        let Some(repeats) = self.document["property"]["repeats_from_step"].as_u64() else {
+            return self.run(program, &start, &actions, &numbers);
+        };
+        // The machine adds a round of what spins for ever by itself: where it begins was not
+        // saved, only where it repeats.
+        let mut last = None;
+        for length in (0..=actions.len().min(repeats as usize)).rev() {
+            match self.run(program, &start, &actions[..length], &numbers) {
+                Ok(replayed) => return Ok(replayed),
+                Err(error) => last = last.or(Some(error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| anyhow!("the run has no step")))
+    }
+
+    /// Runs these actions, and compares what the machine sees with what was saved.
+    fn run(
+        &self,
+        program: &Program,
+        start: &Start,
+        actions: &[Action],
+        numbers: &[usize],
+    ) -> Result<Replayed> {
+        let mut replayed = replay(program, start, actions).map_err(|why| {
             let why = match why {
                 ReplayError::Step { step, refused } => {
                     let number = numbers.get(step).copied().unwrap_or(step) + 1;

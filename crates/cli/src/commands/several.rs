@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
 use palisade_program::Model;
 use palisade_report::{Document, Outcome};
 
@@ -22,7 +23,13 @@ pub(super) fn pairs(
     more: &[PathBuf],
     models: &Models,
     without: &[Model],
-) -> Option<Vec<Pair>> {
+) -> Result<Option<Vec<Pair>>> {
+    if let Some(part) = more.iter().find(|other| is_c(other) != is_c(file)) {
+        let (one, other) = (file.display(), part.display());
+        bail!(
+            "{one} and {other}: C files are parts of one program, name them in a call of their own"
+        );
+    }
     let mut files = vec![file.to_owned()];
     if !is_c(file) {
         files.extend(more.iter().cloned());
@@ -34,7 +41,8 @@ pub(super) fn pairs(
         models.map(|model| (file.clone(), model)).collect()
     };
     let pairs: Vec<Pair> = files.iter().flat_map(under).collect();
-    (files.len() > 1 || pairs.len() > 1 || *models == Models::All).then_some(pairs)
+    let is_several = files.len() > 1 || pairs.len() > 1 || *models == Models::All;
+    Ok(is_several.then_some(pairs))
 }
 
 /// Runs all pairs. `whole` prints the whole result of each.
@@ -84,23 +92,27 @@ pub(super) fn run(
         }
     }
     let document = Document::of_runs(all.iter().map(|(_, document)| document));
-    let hint = hint(context.command, pairs, &outcomes, whole);
+    let hint = hint(context, pairs, &outcomes, whole);
     text.push_str(&hint);
     context.print(if context.streams() { &hint } else { &text }, &document);
     worst(&outcomes)
 }
 
 /// How to see a violation.
-fn hint(command: &str, pairs: &[Pair], outcomes: &[Outcome], whole: bool) -> String {
+fn hint(context: &Context, pairs: &[Pair], outcomes: &[Outcome], whole: bool) -> String {
     let mut ended = pairs.iter().zip(outcomes);
     let violated = ended.find(|(_, outcome)| **outcome == Outcome::Violated);
-    match violated.filter(|_| !whole) {
-        Some(((file, model), _)) => format!(
-            "the run: palisade {command} {} --model {model}\n",
-            file.display()
-        ),
-        None => String::new(),
-    }
+    let Some(((file, model), _)) = violated.filter(|_| !whole) else {
+        return String::new();
+    };
+    let is_one_file = pairs.iter().all(|(other, _)| other == file);
+    let command = if is_one_file {
+        context.under(*model)
+    } else {
+        let (name, file) = (context.command, file.display());
+        format!("palisade {name} {file} --model {model}")
+    };
+    format!("the run: {command}\n")
 }
 
 /// How all of it ended.

@@ -35,7 +35,7 @@ use crate::{context, input, predicates, uninitialised, vacuity};
 /// Every file under every model.
 pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
     let more = &args.c.preprocessor.more;
-    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[]) else {
+    let Some(pairs) = several::pairs(&args.file, more, &args.model, &[])? else {
         return run(args, context);
     };
     if args.certificate.is_some() {

@@ -119,6 +119,10 @@ const EXPLAINED: &[(&str, &str)] = &[
         "process",
         "`process p { ... }`: a thread with memory that others reach by put and get.",
     ),
+    (
+        "reach",
+        "`reach c;`: some run must reach a state in which `c` holds.",
+    ),
     ("return", "`return e;` ends the function."),
     ("self", "The number of this copy, from 0."),
     (

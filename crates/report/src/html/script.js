@@ -391,6 +391,10 @@ const runs = (data.document.runs || []).map(({ input, model, verdict, certified,
   ({ file: input, model, verdict, certified: certified ? "certified" : "", reason }));
 const rows = data.document.tests || data.document.rows || runs;
 if (rows && rows.length) table(rows);
+const isHeap = ["shape", "linearize"].includes(data.document.command);
+if (data.drawings.length) main.append(el("p", "faint", isHeap
+  ? "Boxes are objects, hexagons threads. A double line stands for several objects, a dashed outline for one that may be absent; dotted arrows and = 1/2 are unknown."
+  : "Thick arrows are steps of the run. Orange: stores; green: loads; purple: atomic steps; blue: fences; red: assertions; yellow: labels."));
 for (const drawing of data.drawings) {
   // Drawings are made by palisade itself, never taken from the input.
   const holder = el("div", "panel drawing scroll");
