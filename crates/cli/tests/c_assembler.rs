@@ -14,6 +14,8 @@ const OPERATIONS: &[&str] = &[
     r#"asm volatile("xchg{S} %0, %1" : "+m"(x), "+r"(y) : : "memory");"#,
     r#"asm volatile("lock; xchg{S} %0, %1" : "+q"(y), "+m"(x));"#,
     r#"asm volatile("lock xadd{S} %1, %0" : "+m"(x), "+q"(y) : : "cc");"#,
+    r#"asm volatile("xadd{S} %1, %0" : "+m"(x), "+q"(y) : : "cc");"#,
+    r#"asm volatile("cmpxchg{S} %3, %1; sete %2" : "+a"(z), "+m"(x), "=q"(f) : "q"(y));"#,
     r#"asm volatile("lock cmpxchg{S} %2, %1" : "+a"(z), "+m"(x) : "q"(y) : "memory", "cc");"#,
     r#"z = x; asm volatile("lock; cmpxchg{S} %3, %0" : "+m"(x), "=@ccz"(f), "+a"(z) : "q"(y));"#,
     r#"asm volatile("lock cmpxchg{S} %3, %0; setz %1" : "+m"(x), "=q"(f), "+a"(z) : "q"(y));"#,
@@ -145,8 +147,18 @@ fn counter(change: &str) -> String {
 fn lock_makes_the_difference() {
     let locked = counter(r#"asm volatile("lock; incl %0" : "+m"(n) : : "memory");"#);
     assert_eq!(verdict(&locked, Model::Tso), "holds");
-    let plain = counter(r#"asm volatile("incl %0" : "+m"(n) : : "memory");"#);
-    assert!(verdict(&plain, Model::Tso).starts_with("violated"));
+    for plain in [
+        r#"asm volatile("incl %0" : "+m"(n) : : "memory");"#,
+        r#"int i = 1; asm volatile("xaddl %1, %0" : "+m"(n), "+r"(i) : : "memory");"#,
+        r#"int o; char z; do { o = n; int w = o + 1;
+           asm volatile("cmpxchgl %3, %0; sete %1" : "+m"(n), "=q"(z), "+a"(o) : "r"(w)); } while (!z);"#,
+    ] {
+        let plain = counter(plain);
+        assert!(
+            verdict(&plain, Model::Tso).starts_with("violated"),
+            "{plain}"
+        );
+    }
 }
 
 /// A spin lock by `xchg`, released by a store; then one that does not test what it got.

@@ -5,7 +5,7 @@
 //! | `mov` | a relaxed load or store, a copy of registers |
 //! | `xchg` with memory (locked by itself), `lock cmpxchg`, `lock xadd` | `__atomic_exchange_n`, `__atomic_compare_exchange_n`, `__atomic_fetch_add` |
 //! | `lock add`, `sub`, `and`, `or`, `xor`, `inc`, `dec`, `not`, `neg` | `__atomic_add_fetch` ... |
-//! | the same without `lock` | a load, then a store |
+//! | the same (and `cmpxchg`, `xadd`) without `lock` | a load, then a store |
 //! | `lock bts`, `btr`, `btc` | `__atomic_fetch_or`, `_and`, `_xor` of one bit |
 //! | `lock cmpxchg16b`, `cmpxchg8b` | an atomic block over two words |
 //! | `cmp`, `test`, `set..`, `j..`, `"=@cc.."` | comparisons of the operands that set the flags |

@@ -72,7 +72,7 @@ impl Translator<'_> {
     }
 
     /// A label of `asm goto`, by its name or number. Outputs would have to be written before.
-    pub(super) fn users_label(&self, word: &str) -> Option<String> {
+    fn users_label(&self, word: &str) -> Option<String> {
         let writes = |o: &Operand| o.access != Access::Reads && !o.is_memory();
         if self.asm.operands.iter().any(writes) {
             return None;
@@ -87,7 +87,7 @@ impl Translator<'_> {
 
     /// `1f` and `1b` name the next and the last label `1`: only labels that are written once
     /// are followed.
-    pub(super) fn own_label(&self, word: &str) -> Option<String> {
+    fn own_label(&self, word: &str) -> Option<String> {
         let digits = word.trim_end_matches(['f', 'b']);
         let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
         let name = if is_number { digits } else { word };

@@ -1,7 +1,7 @@
 //! *Instructions*: each as the C that does the same.
 
 use super::{Flags, Part, Place, RELAXED, SEQ_CST, Translator};
-use crate::c::ast::{Binary, Expr, StmtKind, Unary};
+use crate::c::ast::{Binary, Expr, ExprKind, StmtKind, Unary};
 use crate::c::types::Type;
 
 /// Longer names first, so that `cmpxchg` is not `cmp`.
@@ -102,8 +102,8 @@ impl Translator<'_> {
         match (&places[..], operation) {
             ([from, to], "mov") if !locked => self.mov(from, to, bits),
             ([from, to], "xchg") => self.exchange(from, to, bits, &refused()),
-            ([from, to], "cmpxchg") if locked => self.cas(from, to, bits, &refused()),
-            ([from, to], "xadd") if locked => self.fetch_add(from, to, bits, &refused()),
+            ([from, to], "cmpxchg") => self.cas(from, to, bits, locked, &refused()),
+            ([from, to], "xadd") => self.fetch_add(from, to, bits, locked, &refused()),
             ([right, left], "cmp" | "test") if !locked => {
                 self.compare(left, right, bits, operation == "test");
                 Ok(())
@@ -123,7 +123,7 @@ impl Translator<'_> {
         }
     }
 
-    pub(super) fn mov(&mut self, from: &Place, to: &Place, bits: u8) -> Part<()> {
+    fn mov(&mut self, from: &Place, to: &Place, bits: u8) -> Part<()> {
         if matches!((from, to), (Place::Memory { .. }, Place::Memory { .. })) {
             return Err("`mov` from memory to memory in assembler".to_owned());
         }
@@ -140,7 +140,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self, a: &Place, b: &Place, bits: u8, refused: &str) -> Part<()> {
+    fn exchange(&mut self, a: &Place, b: &Place, bits: u8, refused: &str) -> Part<()> {
         let (register, memory) = match (a, b) {
             (Place::Register(_), Place::Memory { .. }) => (a, b),
             (Place::Memory { .. }, Place::Register(_)) => (b, a),
@@ -160,7 +160,8 @@ impl Translator<'_> {
     }
 
     /// `cmpxchg`: the accumulator is compared, and gets what was there.
-    pub(super) fn cas(&mut self, from: &Place, to: &Place, bits: u8, refused: &str) -> Part<()> {
+    /// Without `lock` that is a load, and a store of either value.
+    fn cas(&mut self, from: &Place, to: &Place, bits: u8, locked: bool, refused: &str) -> Part<()> {
         let Place::Memory { address, .. } = to else {
             return Err(refused.to_owned());
         };
@@ -174,6 +175,20 @@ impl Translator<'_> {
         let ty = self.access_type(bits, &candidates);
         let old = self.value(&accumulator, &ty);
         let expected = self.named(&ty, old);
+        if !locked {
+            let seen = self.value(to, &ty);
+            let seen = self.named(&ty, seen);
+            let equal = self.binary(Binary::Eq, self.var(&seen), self.var(&expected));
+            let flag = self.named(&Type::INT, equal);
+            let (new, old) = (Box::new(self.value(from, &ty)), Box::new(self.var(&seen)));
+            let test = Box::new(self.var(&flag));
+            let value = self.expr(ExprKind::Cond(test, Some(new), old));
+            self.set(to, bits, &ty, value)?;
+            let seen = self.var(&seen);
+            self.set_register(a, bits, seen)?;
+            self.flags = Flags::Zero(flag);
+            return Ok(());
+        }
         let zero = self.int(0);
         let flag = self.declare(&Type::INT, Some(zero));
         let args = vec![
@@ -193,7 +208,7 @@ impl Translator<'_> {
     }
 
     /// `cmpxchg16b`: two words at once, compared with `a` and `d`, replaced by `b` and `c`.
-    pub(super) fn cas_pair(&mut self, address: &Expr, bits: u8, locked: bool) -> Part<()> {
+    fn cas_pair(&mut self, address: &Expr, bits: u8, locked: bool) -> Part<()> {
         if !locked {
             return Err("`cmpxchg` of two words without `lock` in assembler".to_owned());
         }
@@ -244,17 +259,28 @@ impl Translator<'_> {
         Ok(())
     }
 
-    pub(super) fn fetch_add(
+    fn fetch_add(
         &mut self,
         from: &Place,
         to: &Place,
         bits: u8,
+        locked: bool,
         refused: &str,
     ) -> Part<()> {
         let (Place::Register(r), Place::Memory { address, .. }) = (from, to) else {
             return Err(refused.to_owned());
         };
         let ty = self.number_type(bits, &[from, to]);
+        if !locked {
+            let old = self.value(to, &ty);
+            let old = self.named(&ty, old);
+            let sum = self.binary(Binary::Add, self.var(&old), self.value(from, &ty));
+            let sum = self.cast(&ty, sum);
+            self.set(to, bits, &ty, sum)?;
+            self.flags = Flags::Nothing;
+            let old = self.var(&old);
+            return self.set_register(*r, bits, old);
+        }
         let args = vec![
             self.at(&ty, address),
             self.value(from, &ty),
@@ -266,13 +292,13 @@ impl Translator<'_> {
     }
 
     /// An integer type of this width, that of an operand if there is one.
-    pub(super) fn number_type(&self, bits: u8, places: &[&Place]) -> Type {
+    fn number_type(&self, bits: u8, places: &[&Place]) -> Type {
         let types = places.iter().filter_map(|p| self.type_of(p));
         let integers: Vec<Option<&Type>> = types.filter(|t| t.is_integer()).map(Some).collect();
         self.access_type(bits, &integers)
     }
 
-    pub(super) fn compare(&mut self, left: &Place, right: &Place, bits: u8, is_test: bool) {
+    fn compare(&mut self, left: &Place, right: &Place, bits: u8, is_test: bool) {
         let ty = Self::unsigned(bits);
         let (l, r) = (self.value(left, &ty), self.value(right, &ty));
         let (l, r) = if is_test {
@@ -284,7 +310,7 @@ impl Translator<'_> {
         self.flags = Flags::Compared(l, r, ty);
     }
 
-    pub(super) fn change(
+    fn change(
         &mut self,
         operation: &str,
         by: Option<&Place>,
@@ -345,7 +371,7 @@ impl Translator<'_> {
     }
 
     /// `bts`, `btr`, `btc`, `bt`: a bit of memory counts from the operand's first on.
-    pub(super) fn bit(
+    fn bit(
         &mut self,
         operation: &str,
         bit: &Place,
