@@ -207,7 +207,9 @@ impl View {
     /// Every spot in it of a cell.
     pub(super) fn at(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
         f(&mut self.spots[cell]);
-        self.stores.get_mut(&cell).into_iter().for_each(f);
+        if let Some(store) = self.stores.get_mut(&cell) {
+            f(store);
+        }
     }
 
     /// Every spot in it.

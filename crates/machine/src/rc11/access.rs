@@ -208,7 +208,7 @@ impl Memory {
             Ok(mark) => self.marks[mark].before[cell].clone(),
             Err(_) => Pos::Bottom,
         };
-        if let Some(more) = above(&event, &mut current.pos[cell], &floor)? {
+        if let Some(more) = above(&event, &mut current.pos[cell], &floor).ok()? {
             carried.join(&more);
             takes(&mut current, &mut acquirable, &more);
         }
@@ -248,18 +248,21 @@ impl super::memory::Known {
     }
 }
 
-/// `None` if the event reads a message older than a floor. The floor may tell what an old
+/// A message is older than allowed.
+struct Older;
+
+/// Whether the event reads no message older than a floor. The floor may tell what an old
 /// message carries; the position of the reader is behind the floor then.
-fn above(event: &Event, pos: &mut Pos, floor: &Pos) -> Option<Option<View>> {
+fn above(event: &Event, pos: &mut Pos, floor: &Pos) -> Result<Option<View>, Older> {
     let Some(read) = event.read else {
-        return Some(None);
+        return Ok(None);
     };
     match (read.kept, floor) {
-        (Some(i), Pos::Kept(least)) => (*least as usize <= i).then_some(None),
-        (Some(_), Pos::Old(_) | Pos::Bottom) => Some(None),
+        (Some(i), Pos::Kept(least)) if *least as usize > i => Err(Older),
+        (Some(_), Pos::Kept(_) | Pos::Old(_) | Pos::Bottom) => Ok(None),
         (None, _) => {
-            may_stay(pos, floor, read.value, event.write.is_some())?;
-            Some(floor.carried(read.value).map(super::view::Flat::view))
+            may_stay(pos, floor, read.value, event.write.is_some()).ok_or(Older)?;
+            Ok(floor.carried(read.value).map(super::view::Flat::view))
         }
     }
 }
@@ -365,7 +368,7 @@ impl Prepared {
             };
             let right = memory.marks.get(at);
             let ceiling = right.map_or(OPEN, |right| right.ceiling_of_store(cell));
-            if let Some(more) = above(&self.event, &mut current.pos[cell], &floor)? {
+            if let Some(more) = above(&self.event, &mut current.pos[cell], &floor).ok()? {
                 current.join(&more);
                 carried.join(&more);
             }

@@ -373,13 +373,19 @@ impl Memory {
         self.positions(cell, &mut |pos| {
             if let Pos::Old(old) = pos {
                 let old = Arc::make_mut(old);
-                old.values.iter_mut().for_each(|e| moved(&mut e.0));
-                old.carried.iter_mut().for_each(|e| moved(&mut e.0));
+                for (value, _) in &mut old.values {
+                    moved(value);
+                }
+                for (value, _) in &mut old.carried {
+                    moved(value);
+                }
             }
         });
         self.flat_positions(cell, &mut |pos| {
             if let FlatPos::Old(values) = pos {
-                values.iter_mut().for_each(|e| moved(&mut e.0));
+                for (value, _) in values {
+                    moved(value);
+                }
             }
         });
     }

@@ -213,8 +213,9 @@ impl Flat {
     /// Its positions at a location.
     pub(crate) fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut FlatPos)) {
         f(&mut self.pos[cell]);
-        let stores = self.stores.iter_mut().find(|e| e.0 as usize == cell);
-        stores.into_iter().for_each(|e| f(&mut e.1));
+        if let Some((_, store)) = self.stores.iter_mut().find(|e| e.0 as usize == cell) {
+            f(store);
+        }
     }
 
     /// The same as a view.
@@ -399,8 +400,9 @@ impl View {
     /// Its positions at a location.
     pub(crate) fn positions(&mut self, cell: usize, f: &mut impl FnMut(&mut Pos)) {
         f(&mut self.pos[cell]);
-        let stores = self.stores.iter_mut().find(|e| e.0 as usize == cell);
-        stores.into_iter().for_each(|e| f(&mut e.1));
+        if let Some((_, store)) = self.stores.iter_mut().find(|e| e.0 as usize == cell) {
+            f(store);
+        }
     }
 
     /// The newest store to `cell` that happens before is this one.
