@@ -51,6 +51,8 @@ impl Property {
 }
 
 /// A task.
+// Each switch is a question of its own.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     /// The file with the program.

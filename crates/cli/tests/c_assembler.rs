@@ -108,10 +108,9 @@ fn instructions_compute_what_the_processor_computes() {
     for first in (0..count).step_by(150) {
         let numbers = first..first + 150;
         let functions: String = numbers.clone().map(function).collect();
-        let calls: String = numbers
-            .clone()
-            .map(|n| format!("  printf(\"%ld\\n\", f{n}());\n"))
-            .collect();
+        let calls = numbers.clone().fold(String::new(), |all, n| {
+            all + &format!("  printf(\"%ld\\n\", f{n}());\n")
+        });
         let results = printed(&format!(
             "#include <stdio.h>\n{functions}int main(void) {{\n{calls}return 0; }}\n"
         ));

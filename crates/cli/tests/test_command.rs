@@ -143,7 +143,7 @@ fn tags(xml: &str) -> Vec<String> {
         if let Some(closed) = tag.strip_prefix('/') {
             assert_eq!(open.pop().as_deref(), Some(closed), "{xml}");
         } else if !tag.starts_with(['?', '!']) {
-            seen.push([&open[..], &[name.clone()]].concat().join("/"));
+            seen.push([&open[..], std::slice::from_ref(&name)].concat().join("/"));
             if !tag.ends_with('/') {
                 open.push(name);
             }

@@ -290,12 +290,11 @@ impl Memory {
         });
         let cells = self.cells.len();
         let nowhere = vec![Spot::Nowhere; cells];
-        let (before, access_floor) = match at {
-            0 => (nowhere.clone(), nowhere),
-            _ => {
-                let left = &self.gates[at - 1];
-                (left.floor.clone(), left.access_floor.clone())
-            }
+        let (before, access_floor) = if at == 0 {
+            (nowhere.clone(), nowhere)
+        } else {
+            let left = &self.gates[at - 1];
+            (left.floor.clone(), left.access_floor.clone())
         };
         let open = vec![Ceiling::Open; cells];
         let (ceiling, behind) = match self.gates.get(at) {

@@ -294,7 +294,7 @@ fn set(step: &mut Step, strength: Strength) {
             for edge in &mut atomic.body.edges {
                 match &mut edge.step {
                     Step::Load { src, .. } => {
-                        src.order = strength.failing.unwrap_or(strength.order)
+                        src.order = strength.failing.unwrap_or(strength.order);
                     }
                     Step::Store { dst, .. } => dst.order = strength.order,
                     _ => {}

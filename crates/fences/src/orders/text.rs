@@ -121,10 +121,9 @@ impl Written {
                 value,
             } => {
                 let place = source.slice(*place);
-                let place = if place.starts_with('*') {
-                    place[1..].trim_start().to_owned()
-                } else {
-                    format!("&{place}")
+                let place = match place.strip_prefix('*') {
+                    Some(pointer) => pointer.trim_start().to_owned(),
+                    None => format!("&{place}"),
                 };
                 let order = Prefix::MemoryOrder.word(strength.order);
                 let text = match (*function, value) {
