@@ -7,7 +7,7 @@
 //! | [`rows`] | the table: what is generated, how it is compared, how many of them |
 //! | [`campaign`] | runs a row: seeds in turn, on several threads, counts |
 //! | [`shrink`] | delta debugging of a program that shows a difference |
-//! | [`reference`] | a naive interpreter of the memory models |
+//! | [`mod@reference`] | a naive interpreter of the memory models |
 //! | `compare` | machine, proofs, parameterised proofs, repairs: each against another account |
 //!
 //! Tests run a few programs of every row; `make soak` runs a million.

@@ -188,13 +188,14 @@ fn counting(rng: &mut Rng) -> String {
         let order = *rng.pick(&["relaxed", "acq_rel", "seq_cst"]);
         let plain = *rng.pick(&["relaxed", "seq_cst"]);
         let by = rng.below(3);
-        text += &match rng.below(6) {
+        let line = match rng.below(6) {
             0 | 1 => format!("a = fetch_add({cell}, {by}, {order});\n"),
             2 => format!("store({cell}, a + {by}, {plain});\n"),
             3 => format!("b = load({cell}, {plain});\n"),
             4 => format!("if (b - a > {by}) {{ b = a + 1; }}\n"),
             _ => format!("if ((a + {by}) % 3 == 1) {{ a = b; }}\n"),
         };
+        text += &line;
     }
     text + &format!("assert(b - a != {});\n", rng.below(6) as i64 - 2)
 }

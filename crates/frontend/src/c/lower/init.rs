@@ -83,7 +83,8 @@ impl Layouts<'_> {
         span: Span,
         plan: &mut Plan<'e>,
     ) -> Lower<()> {
-        let parts = self.parts(ty, span)?;
+        // Named members need no order.
+        let mut parts = None;
         let mut next = 0;
         while let Some((designators, init)) = rest.first() {
             if !designators.is_empty() {
@@ -103,7 +104,10 @@ impl Layouts<'_> {
                 self.fill(&part_ty, part_at, init, span, plan)?;
                 continue;
             }
-            let Some((offset, part)) = parts.get(next) else {
+            if parts.is_none() {
+                parts = Some(self.parts(ty, span)?);
+            }
+            let Some((offset, part)) = parts.as_ref().and_then(|p| p.get(next)) else {
                 return Ok(());
             };
             next += 1;
