@@ -8,7 +8,7 @@
 //! | [`cost`] | what orders cost |
 //! | [`plan`] | decisions, placements, and the program with a placement |
 //! | [`mod@search`] | clauses from bugs, the cheapest placement, its proof |
-//! | [`repair`] | search, patch and final proof: the verdict |
+//! | [`mod@repair`] | search, patch and final proof: the verdict |
 
 pub mod cost;
 pub mod level;

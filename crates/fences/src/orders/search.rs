@@ -1,4 +1,4 @@
-//! The *search* for orders, as that for fences ([`crate::synthesize`]): propose the cheapest
+//! The *search* for orders, as that for fences ([`mod@crate::synthesize`]): propose the cheapest
 //! placement that satisfies all clauses; verify it; a bug becomes a clause, a proof is the end.
 //!
 //! A bug with some orders is a bug with all weaker ones. It is told by the strongest placement
