@@ -121,6 +121,11 @@ fn transparent_unions() {
         ("write(&x, 3); check(read(&x) == 3);", "holds"),
         ("write(&x, 3); check(x == 2);", "violated"),
         ("any u; u.i = &x; write(u, 4); check(x == 4);", "holds"),
+        (
+            "any u; u.i = &x; char *p = u.c; check(p == (char *)&x);",
+            "holds",
+        ),
+        ("any u; u.i = &x; u.c = 0; check(u.i == &x);", "violated"),
     ] {
         let text = format!("{head}int main(void) {{ {body} }}\n");
         check_all(&[(&text, wanted)]);

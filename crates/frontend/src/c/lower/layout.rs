@@ -150,6 +150,8 @@ impl Layouts<'_> {
         match used.as_slice() {
             [] => Ok(fields.iter().take(1).collect()),
             [one] => Ok(vec![one]),
+            // One pointer by several names.
+            [first, ..] if used.iter().all(|f| f.ty.is_pointer()) => Ok(vec![first]),
             [_, second, ..] => {
                 let name = second.name.as_deref().unwrap_or("...");
                 let message = format!(
@@ -332,7 +334,15 @@ impl Layouts<'_> {
         name: &str,
         span: Span,
     ) -> Result<Option<(u64, Type)>, Diagnostic> {
-        for (at, field) in self.members(id, span)? {
+        let members = self.members(id, span)?;
+        // The pointers of a union are one, by any name.
+        let def = &self.structs[id];
+        if def.is_union && members.iter().all(|(_, f)| f.ty.is_pointer()) {
+            let named = |f: &&Field| f.name.as_deref() == Some(name) && f.ty.is_pointer();
+            let found = def.fields.iter().flatten().find(named);
+            return Ok(found.map(|f| (0, f.ty.clone())));
+        }
+        for (at, field) in members {
             match (&field.name, field.ty.plain()) {
                 (Some(n), _) if n == name => return Ok(Some((at, field.ty.clone()))),
                 (None, Type::Struct(inner)) => {
