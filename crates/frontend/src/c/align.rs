@@ -64,22 +64,25 @@ fn line_spans(source: &str, line: &Range<usize>, texts: &[&str]) -> Option<Vec<S
         &words.iter().map(|w| &text[w.clone()]).collect::<Vec<_>>(),
     );
     let mut cursor = 0;
+    // The macro since the last token that both have.
+    let mut name: Option<Range<usize>> = None;
     let mut last = 0..0;
     let mut spans = Vec::with_capacity(texts.len());
     for (k, found) in matched.iter().enumerate() {
         if let Some(word) = found.map(|w| words[w].clone()) {
             // A name that is passed over is that of a macro, which gives this token.
-            let first = passed_word(&text[cursor..word.start]).map_or(word.start, |w| cursor + w);
+            let from = name.take().map_or(cursor, |name| name.end);
+            let first = passed_word(&text[from..word.start]).map_or(word.start, |w| from + w);
             cursor = word.end;
             last = first..word.end;
         } else {
             let next = matched[k..].iter().flatten().next();
             let until = next.map_or(text.len(), |w| words[*w].start);
-            if let Some(at) = passed_word(&text[cursor..until]) {
-                let start = cursor + at;
-                let name = words.iter().find(|w| w.start == start);
-                last = name.cloned().unwrap_or(start..start + 1);
+            if name.is_none() {
+                let start = passed_word(&text[cursor..until]).map(|at| cursor + at);
+                name = start.and_then(|start| words.iter().find(|w| w.start == start).cloned());
             }
+            last = name.clone().unwrap_or(last);
         }
         spans.push(Span::new(line.start + last.start, line.start + last.end));
     }
@@ -166,4 +169,42 @@ fn quoted(rest: &str, prefix: usize) -> usize {
         }
     }
     rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line_spans;
+
+    /// What each token of a preprocessed line is said to be in the user's line.
+    fn places<'t>(line: &'t str, tokens: &str) -> Vec<&'t str> {
+        let tokens: Vec<&str> = tokens.split(' ').collect();
+        let spans = line_spans(line, &(0..line.len()), &tokens).expect("a short line");
+        let text = |s: &palisade_program::Span| &line[s.start as usize..s.end as usize];
+        spans.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_macro_does_not_displace_what_follows() {
+        let line = "SET(x); check(x == 5);";
+        let found = places(line, "do { x = 4 ; } while ( 0 ) ; check ( x == 5 ) ;");
+        assert_eq!(
+            found[11..],
+            [";", "check", "(", "x", "==", "5", ")", ";"],
+            "{found:?}"
+        );
+        let of_macro = |t: &&str| ["SET", "(", "x", ")"].contains(t);
+        assert!(found[..11].iter().all(of_macro), "{found:?}");
+    }
+
+    #[test]
+    fn a_token_of_a_macro_is_the_name_of_the_macro() {
+        let found = places("x = NO; y = 1;", "x = 0 ; y = 1 ;");
+        assert_eq!(found, ["x", "=", "NO", ";", "y", "=", "1", ";"]);
+    }
+
+    #[test]
+    fn comments_and_strings_are_no_tokens() {
+        let found = places("f(\"a;b\" /* ; */, 'c');", "f ( \"a;b\" , 'c' ) ;");
+        assert_eq!(found, ["f", "(", "\"a;b\"", ",", "'c'", ")", ";"]);
+    }
 }
