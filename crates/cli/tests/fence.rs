@@ -207,3 +207,22 @@ int main(void) {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(fs::read_to_string(&file).expect("readable"), patched);
 }
+
+/// A fence that goes where one is taken out does not bring that one back.
+#[test]
+fn removed_fences_stay_removed() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("removed");
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("sb.pal");
+    let text = "shared x = 0;\nshared y = 0;
+thread t0 {\n  local r0 = 0;\n  store(x, 1, relaxed);\n  r0 = load(y, relaxed);\n}
+thread t1 {\n  local r0 = 0;\n  store(y, 1, relaxed);\n  fence(acquire);\n  r0 = load(x, relaxed);\n}
+finally (!(t0.r0 == 0 && t1.r0 == 0));\n";
+    fs::write(&file, text).expect("written");
+    let options = ["--model", "rc11", "--start", "relaxed", "--write", "--json"];
+    let output = palisade("fence", &file, &options);
+    assert_eq!(output.status.code(), Some(0), "{}", document(&output));
+    let patched = fs::read_to_string(&file).expect("readable");
+    assert_eq!(patched.matches("fence(seq_cst);").count(), 2, "{patched}");
+    assert!(!patched.contains("fence(acquire);"), "{patched}");
+}

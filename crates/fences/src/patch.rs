@@ -360,7 +360,7 @@ fn apply<'e>(text: &str, range: Range<usize>, edits: impl Iterator<Item = &'e Ed
     for edit in edits {
         out.push_str(text.get(at..edit.span.start as usize).unwrap_or(""));
         out.push_str(&edit.text);
-        at = edit.span.end as usize;
+        at = at.max(edit.span.end as usize);
     }
     out.push_str(text.get(at..range.end).unwrap_or(""));
     out
