@@ -16,6 +16,7 @@ use palisade_fences::plan::{anchor, side_name};
 use palisade_program::{Gap, Model, Orders, Program, Side, Source, Verdict};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
+use palisade_verify::Report;
 use serde_json::{Value, json};
 
 use super::several;
@@ -277,20 +278,8 @@ impl Shown<'_, '_> {
         if self.found.verdict != Verdict::Holds {
             return Ok(());
         }
-        if args.write {
-            for (name, _, text) in changed_files(&self.program.source, &self.found.patched) {
-                fs::write(name, text).with_context(|| format!("cannot write {name}"))?;
-            }
-        }
-        let proof = self.found.proof.as_ref();
-        let certificate = proof.and_then(|r| r.certificate.as_ref());
-        if let (Some(path), Some(certificate), Some(program)) =
-            (&args.certificate, certificate, &self.found.program)
-        {
-            let text = palisade_certify::print(program, certificate);
-            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
+        let proved = self.found.program.as_ref().zip(self.found.proof.as_ref());
+        write_repair(args, &self.program.source, &self.found.patched, proved)
     }
 
     fn fences(&self) -> usize {
@@ -486,6 +475,26 @@ pub(super) fn anchored_line<'s>(source: &'s Source, gap: &Gap) -> &'s str {
         (None, Side::Before | Side::Head | Side::At) => statement.start,
     };
     source.line_at(offset).trim()
+}
+
+/// Writes the files that a repair changes and the certificate of its proof, as asked.
+pub(super) fn write_repair(
+    args: &FenceArgs,
+    source: &Source,
+    patched: &Source,
+    proved: Option<(&Program, &Report)>,
+) -> Result<()> {
+    if args.write {
+        for (name, _, text) in changed_files(source, patched) {
+            fs::write(name, text).with_context(|| format!("cannot write {name}"))?;
+        }
+    }
+    let certificate = proved.and_then(|(p, report)| Some((p, report.certificate.as_ref()?)));
+    if let (Some(path), Some((program, certificate))) = (&args.certificate, certificate) {
+        let text = palisade_certify::print(program, certificate);
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// The files that differ: their names, and their texts before and after.

@@ -159,14 +159,19 @@ impl Server<'_> {
 fn diagnostics(source: &Source) -> Vec<Value> {
     let items = match pal::parse(source.clone()) {
         Ok(parsed) => parsed.warnings,
-        // A data structure has another grammar.
+        // A data structure has another grammar; the one that reads further is meant.
         Err(errors) => match heap::parse(source.clone()) {
             Ok(_) => Vec::new(),
-            Err(other) if source.text().contains("method ") => other.items,
+            Err(other) if first_error(&other.items) > first_error(&errors.items) => other.items,
             Err(_) => errors.items,
         },
     };
     items.iter().map(|item| diagnostic(source, item)).collect()
+}
+
+/// Where the first error stands.
+fn first_error(items: &[Diagnostic]) -> Option<u32> {
+    items.iter().map(|item| item.span.start).min()
 }
 
 fn diagnostic(source: &Source, item: &Diagnostic) -> Value {

@@ -15,7 +15,7 @@ use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use serde_json::{Value, json};
 
-use super::fence::{anchored_line, candidates, changed_files, options};
+use super::fence::{anchored_line, candidates, changed_files, options, write_repair};
 use crate::CommandResult;
 use crate::args::{FenceArgs, StartArg};
 use crate::context::{self, Context};
@@ -127,20 +127,8 @@ impl Shown<'_, '_> {
         if self.found.verdict != Verdict::Holds {
             return Ok(());
         }
-        if args.write {
-            for (name, _, text) in changed_files(&self.program.source, &self.found.patched) {
-                fs::write(name, text).with_context(|| format!("cannot write {name}"))?;
-            }
-        }
-        let proof = self.found.proof.as_ref();
-        let certificate = proof.and_then(|r| r.certificate.as_ref());
-        if let (Some(path), Some(certificate), Some(program)) =
-            (&args.certificate, certificate, &self.found.program)
-        {
-            let text = palisade_certify::print(program, certificate);
-            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
+        let proved = self.found.program.as_ref().zip(self.found.proof.as_ref());
+        write_repair(args, &self.program.source, &self.found.patched, proved)
     }
 
     /// The result for people.

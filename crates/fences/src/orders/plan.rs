@@ -297,7 +297,11 @@ fn set(step: &mut Step, strength: Strength) {
                         src.order = strength.failing.unwrap_or(strength.order);
                     }
                     Step::Store { dst, .. } => dst.order = strength.order,
-                    _ => {}
+                    Step::Skip | Step::Assume(_) | Step::Assert { .. } => {}
+                    Step::Assign { .. } | Step::Havoc { .. } => {}
+                    // No block has these.
+                    Step::Fence(_) | Step::Atomic(_) | Step::RemoteAtomic(_) => {}
+                    Step::Put { .. } | Step::Get { .. } | Step::Flush(_) => {}
                 }
             }
         }
