@@ -82,4 +82,4 @@ fuzz: setup ## random edits of models and programs, FUZZ_ROUNDS of them: none ma
 
 .PHONY: clean
 clean: ## remove what was built (Z3 stays; `rm -r .palisade .cargo` removes it too)
-	rm -rf target .palisade/built .palisade/built.part
+	rm -rf target .palisade/built .palisade/built.part.*
