@@ -308,9 +308,10 @@ impl Task {
             (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",
             (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
                 match error {
-                    MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => {
-                        "valid-deref"
-                    }
+                    MemoryError::UseAfterFree
+                    | MemoryError::UseAfterReturn
+                    | MemoryError::Null
+                    | MemoryError::Wild => "valid-deref",
                     MemoryError::DoubleFree | MemoryError::InvalidFree => "valid-free",
                     MemoryError::Leak => "valid-memcleanup",
                 }

@@ -29,6 +29,7 @@
 //! | `lifetime` | use after free, double free, leaks |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
+//! | `cleanup` | what a thread does when it ends |
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `templates` | threads that run the same code become one template |
@@ -41,6 +42,7 @@ mod bits;
 mod call;
 mod cases;
 mod choice;
+mod cleanup;
 mod code;
 mod condition;
 mod copies;
@@ -177,6 +179,8 @@ struct Context<'a> {
     joiners: BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
     unowned: BTreeSet<GlobalId>,
+    /// Local variables that pointers in shared memory point to; see `lifetime`.
+    published: BTreeSet<usize>,
     /// The registers of each thread that say which locks it holds.
     held_locks: Vec<BTreeSet<LocalId>>,
     /// The statuses of allocations.
@@ -244,6 +248,7 @@ impl<'a> Context<'a> {
             plan_names: HashMap::new(),
             recast: previous.recast.clone(),
             unowned: previous.unowned.clone(),
+            published: previous.published.clone(),
             joiners: BTreeMap::new(),
             errors: Errors::default(),
             previous,
@@ -283,6 +288,7 @@ impl<'a> Context<'a> {
             stored,
             recast: self.recast.clone(),
             unowned: self.unowned.clone(),
+            published: self.published.clone(),
             joiners: self.joiners.clone(),
             accesses,
             network,
