@@ -358,7 +358,8 @@ impl<'c, 'a> Code<'c, 'a> {
         let cells: u64 = leaves.iter().map(super::layout::Leaf::count).sum();
         let opaque = leaves.iter().any(|l| matches!(l.ty, Type::Opaque(_)));
         let small = cells <= 64 && !opaque;
-        if small && taken && (self.is_any || !(escapes || decays)) {
+        let is_reached = self.cx.onesided.is_some();
+        if small && taken && !is_reached && (self.is_any || !(escapes || decays)) {
             // Pointers to it stay in this thread: it can be in registers all the same.
             let object = self.registers(name, ty, span)?;
             return Ok(self.addressed(&object));

@@ -31,6 +31,7 @@
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
+//! | `onesided` | remote operations where their races are looked for |
 //! | `templates` | threads that run the same code become one template |
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
@@ -59,6 +60,7 @@ mod lives;
 mod misuse;
 mod mpi;
 mod names;
+mod onesided;
 mod order;
 mod place;
 mod races;
@@ -194,6 +196,8 @@ struct Context<'a> {
     errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
+    /// Programs whose remote races are looked for.
+    onesided: Option<onesided::Onesided>,
     /// Litmus tests only.
     litmus: Option<&'a litmus::Start>,
     /// The variables of their threads, by thread and name.
@@ -258,6 +262,7 @@ impl<'a> Context<'a> {
             last_result: None,
             pending_type: None,
             mpi: None,
+            onesided: None,
             litmus: None,
             observed: litmus::Observed::new(),
         }
@@ -280,6 +285,10 @@ impl<'a> Context<'a> {
                 .mpi
                 .as_ref()
                 .map_or_else(Vec::new, |m| m.windows.clone()),
+            tracked: self
+                .onesided
+                .as_ref()
+                .map_or_else(onesided::Tracked::default, |o| o.tracked.clone()),
             stored,
             recast: self.recast.clone(),
             unowned: self.unowned.clone(),
@@ -569,10 +578,16 @@ impl<'a> Context<'a> {
         }
         let previous = self.previous.windows.clone();
         self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
+        if self.options.races == Races::Check || mpi::needs_races(&self.names_used.mentioned) {
+            self.onesided = Some(onesided::Onesided::new(self.previous.tracked.clone()));
+        }
         let mut templates = Vec::new();
         for rank in 0..ranks {
             if let Some(mpi) = &mut self.mpi {
                 mpi.rank = rank;
+            }
+            if let Some(onesided) = &mut self.onesided {
+                onesided.next_rank();
             }
             self.variables.clear();
             self.thread_local.clear();
@@ -602,6 +617,7 @@ impl<'a> Context<'a> {
         if self.previous.complete {
             templates.extend(self.window_processes(main.span)?);
         }
+        templates.extend(self.network(ranks as usize, main.span)?);
         Ok(templates)
     }
 
@@ -610,9 +626,6 @@ impl<'a> Context<'a> {
         let litmus = self.litmus;
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
-        if number == 0 {
-            code.refuse_remote_races(plan.span);
-        }
         if let Some(start) = litmus {
             let arguments = code.locations(plan.function, start);
             code.main_function(plan.function, arguments, plan.span)?;
@@ -738,7 +751,13 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
-        if races != Races::Ignore {
+        if self.onesided.is_some() {
+            // No step is remote any more: everybody reaches every variable.
+            for global in &mut program.globals {
+                global.home = None;
+            }
+        }
+        if races != Races::Ignore && self.onesided.is_none() {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
