@@ -578,8 +578,11 @@ impl<'a> Context<'a> {
         }
         let previous = self.previous.windows.clone();
         self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
-        if self.options.races == Races::Check || mpi::needs_races(&self.names_used.mentioned) {
-            self.onesided = Some(onesided::Onesided::new(self.previous.tracked.clone()));
+        let names = &self.names_used.mentioned;
+        let is_shmem = names.contains("shmem_init");
+        if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
+            let tracked = self.previous.tracked.clone();
+            self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
         }
         let mut templates = Vec::new();
         for rank in 0..ranks {

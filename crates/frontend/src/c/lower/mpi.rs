@@ -97,7 +97,8 @@ pub(super) struct Mpi {
 /// Whether some function of the file calls MPI.
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
     let names = super::walk::file_names(file).mentioned;
-    names.iter().any(|name| name.starts_with("MPI_Init"))
+    let mut names = names.iter();
+    names.any(|name| name.starts_with("MPI_Init") || name == "shmem_init")
 }
 
 /// Whether the argument is a buffer of the network: it has to be in memory.
@@ -120,6 +121,10 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
 /// Whether the function takes addresses only to write there, or of buffers.
 pub(super) fn takes_places(function: &str) -> bool {
     function.starts_with("MPI_")
+        || matches!(
+            function,
+            "shmem_ctx_create" | "shmem_team_create_ctx" | "shmem_team_split_strided"
+        )
 }
 
 /// The calls that are followed without a look at races.
@@ -317,11 +322,21 @@ impl Code<'_, '_> {
         self.store(&place, value, span)
     }
 
-    /// A barrier of all ranks. The sense changes when the last one arrives, and can
-    /// change again only after all have left.
+    /// A barrier of all ranks.
     pub(super) fn mpi_barrier(&mut self, span: Span) -> Lower<()> {
-        let (arrived, sense) = self.mpi().barrier;
-        let last = i64::from(self.mpi().ranks) - 1;
+        let (words, ranks) = (self.mpi().barrier, self.mpi().ranks);
+        self.barrier_of(words, ranks, span)
+    }
+
+    /// A barrier of some ranks. The sense changes when the last one arrives, and can
+    /// change again only after all have left.
+    pub(super) fn barrier_of(
+        &mut self,
+        (arrived, sense): (GlobalId, GlobalId),
+        ranks: u32,
+        span: Span,
+    ) -> Lower<()> {
+        let last = i64::from(ranks) - 1;
         let old = self.hidden(span);
         self.atomically(AtomicKind::Block, span, |code| {
             let (count, src) = (code.temporary(span), Memory::scalar(sense));

@@ -38,6 +38,9 @@
 //! | `request` | requests and their completion |
 //! | `message` | point-to-point messages |
 //! | `mpi_calls` | calls of MPI |
+//! | `shmem`, `shmem_calls` | OpenSHMEM: operations; calls |
+//! | `symmetric` | memory that every PE has |
+//! | `team` | teams, their barriers and reductions |
 
 mod datatype;
 mod epoch;
@@ -46,6 +49,10 @@ mod mpi_calls;
 mod network;
 mod request;
 mod shadow;
+mod shmem;
+mod shmem_calls;
+mod symmetric;
+mod team;
 mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +85,9 @@ pub(super) struct Tracked {
     /// Atomic operations that may be on their way.
     ways: BTreeSet<network::Way>,
     /// Calls that return a request.
-    requests: Vec<(u32, Span)>,
+    requests: Vec<(u32, u32, Span)>,
+    /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
+    symmetric: BTreeMap<(u32, String), usize>,
 }
 
 /// What is known of one-sided communication.
@@ -94,11 +103,19 @@ pub(super) struct Onesided {
     epochs: BTreeMap<epoch::Epoch, LocalId>,
     /// How many atomic operations the rank at hand has called so far.
     count: usize,
+    /// Whether the program uses OpenSHMEM.
+    is_shmem: bool,
+    /// OpenSHMEM: the teams of contexts that the PE at hand has made.
+    contexts: Vec<i64>,
+    /// OpenSHMEM: teams that were made, as sets of PEs.
+    teams: Vec<u64>,
+    /// OpenSHMEM: how many allocations the PE at hand has made.
+    allocations: usize,
 }
 
 impl Onesided {
     /// Starts a pass with what the one before has found.
-    pub(super) const fn new(tracked: Tracked) -> Self {
+    pub(super) const fn new(tracked: Tracked, is_shmem: bool) -> Self {
         Self {
             tracked,
             commons: BTreeMap::new(),
@@ -106,13 +123,19 @@ impl Onesided {
             datatypes: Vec::new(),
             epochs: BTreeMap::new(),
             count: 0,
+            is_shmem,
+            contexts: Vec::new(),
+            teams: Vec::new(),
+            allocations: 0,
         }
     }
 
     /// Another rank is lowered.
     pub(super) fn next_rank(&mut self) {
         self.epochs.clear();
+        self.contexts.clear();
         self.count = 0;
+        self.allocations = 0;
     }
 
     fn site(&mut self, words: String, span: Span) -> usize {

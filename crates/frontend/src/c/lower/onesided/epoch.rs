@@ -371,7 +371,7 @@ impl Code<'_, '_> {
             );
             let is_own = |part| match part {
                 Part::Origin | Part::RequestOrigin(_) => true,
-                Part::Target | Part::RequestTarget(_) => !local,
+                Part::Target | Part::RequestTarget(_) | Part::Delivered(_) | Part::Fenced => !local,
             };
             code.complete_accesses(&|a| there(a.channel, a.to) && is_own(a.part), span)?;
             f(code);

@@ -15,6 +15,7 @@ use palisade_program::{
 use super::super::Context;
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
+use super::shadow::Part;
 use super::{LAST_MARK, OPAQUE};
 
 /// Slots at most.
@@ -31,7 +32,42 @@ pub(in super::super) struct Way {
     /// Whether it brings a value: its origin's side is not done before it has arrived.
     pub(super) fetches: bool,
     /// The variable that changes.
-    var: GlobalId,
+    var: Option<GlobalId>,
+}
+
+/// What the network does when it delivers an operation.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    target: Option<(Memory, Combine)>,
+    operands: Vec<LocalExpr>,
+    result: Option<Memory>,
+}
+
+impl Message {
+    /// Nothing: it is done already, and only known to be there.
+    pub(super) const fn nothing() -> Self {
+        Self {
+            target: None,
+            operands: Vec::new(),
+            result: None,
+        }
+    }
+
+    pub(super) fn change(target: &Memory, combine: Combine, operands: Vec<LocalExpr>) -> Self {
+        Self {
+            target: Some((target.clone(), combine)),
+            operands,
+            result: None,
+        }
+    }
+
+    /// What was there before goes to a cell.
+    pub(super) fn into(self, result: &Memory) -> Self {
+        Self {
+            result: Some(result.clone()),
+            ..self
+        }
+    }
 }
 
 /// How an atomic operation changes a cell: MPI's predefined operations by the numbers of the header.
@@ -127,10 +163,11 @@ struct Saved {
 pub(super) struct Slot {
     way: Way,
     active: GlobalId,
-    target: Saved,
-    combine: Combine,
+    target: Option<(Saved, Combine)>,
     operands: Vec<GlobalId>,
     result: Option<Saved>,
+    /// OpenSHMEM: the number of the operation whose accesses are over when it is delivered.
+    ends: Option<usize>,
     span: Span,
 }
 
@@ -176,13 +213,25 @@ impl Code<'_, '_> {
     }
 
     /// Sends an atomic operation on its way.
-    #[allow(clippy::too_many_arguments)] // what the operation is
     pub(super) fn send_atomic(
         &mut self,
         target: &Memory,
         combine: Combine,
         operands: &[Memory],
         result: Option<&Memory>,
+        issue: &super::shadow::Issue,
+        span: Span,
+    ) -> Lower<()> {
+        let values = operands.iter().map(|o| self.load_from(o, span)).collect();
+        let mut message = Message::change(target, combine, values);
+        message.result = result.cloned();
+        self.send_message(message, issue, span)
+    }
+
+    /// Sends an operation on its way.
+    pub(super) fn send_message(
+        &mut self,
+        message: Message,
         issue: &super::shadow::Issue,
         span: Span,
     ) -> Lower<()> {
@@ -204,7 +253,7 @@ impl Code<'_, '_> {
             to: issue.to,
             request: issue.request,
             fetches: issue.fetches,
-            var: target.var,
+            var: message.target.as_ref().map(|(target, _)| target.var),
         };
         self.cx.one_sided().tracked.ways.insert(way);
         let name = |what: &str| format!("rank{by}.atomic{number}.{what}");
@@ -216,43 +265,51 @@ impl Code<'_, '_> {
             "a remote atomic operation that is called again before it is complete",
             span,
         );
-        let values: Vec<LocalExpr> = operands.iter().map(|o| self.load_from(o, span)).collect();
         let mut saved = Vec::new();
-        for (k, value) in values.into_iter().enumerate() {
+        for (k, value) in message.operands.into_iter().enumerate() {
             let var = self.cx.common(name(&format!("operand{k}")), None, span);
             self.set_word(var, value, span);
             saved.push(var);
         }
-        let target_saved = self.save_cell(target, name("at"), span);
-        let result = result.map(|place| self.save_cell(place, name("result"), span));
-        for other in self.same_variable(&way) {
+        let target = message.target.map(|(place, combine)| {
+            let saved = self.save_cell(&place, name("at"), span);
+            (saved, combine)
+        });
+        let result = message.result;
+        let result = result.map(|place| self.save_cell(&place, name("result"), span));
+        let index = target.as_ref().and_then(|(saved, _)| saved.index);
+        for other in self.ways_before(&way) {
             let behind = self.behind(&way, &other, span);
             let there = self.active(&other, span);
             let on_way = self.load_word(there, span);
-            let same = match (target_saved.index, self.saved_index(&other)) {
-                (Some(a), Some(b)) => {
-                    let b = self.cx.common(b, None, span);
-                    let (a, b) = (self.load_word(a, span), self.load_word(b, span));
-                    LocalExpr::binary(BinOp::Eq, a, b)
+            let must = match (other.request, self.cx.one_sided().is_shmem) {
+                (Some(number), true) => {
+                    let word = self.fenced_word(number, span);
+                    let fenced = self.load_word(word, span);
+                    LocalExpr::binary(BinOp::Eq, fenced, Ir::Const(1))
                 }
-                _ => Ir::TRUE,
+                _ => match (index, self.saved_index(&other)) {
+                    (Some(a), Some(b)) => {
+                        let b = self.cx.common(b, None, span);
+                        let (a, b) = (self.load_word(a, span), self.load_word(b, span));
+                        LocalExpr::binary(BinOp::Eq, a, b)
+                    }
+                    _ => Ir::TRUE,
+                },
             };
-            let both = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(1)).and(same);
-            let value = Ir::Cond(
-                Box::new(both),
-                Box::new(Ir::Const(1)),
-                Box::new(Ir::Const(0)),
-            );
-            self.set_word(behind, value, span);
+            let both = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(1)).and(must);
+            let (yes, no) = (Box::new(Ir::Const(1)), Box::new(Ir::Const(0)));
+            self.set_word(behind, Ir::Cond(Box::new(both), yes, no), span);
         }
+        let ends = issue.request.filter(|_| self.cx.one_sided().is_shmem);
         self.set_word(active, Ir::Const(1), span);
         self.cx.one_sided().slots.push(Slot {
             way,
             active,
-            target: target_saved,
-            combine,
+            target,
             operands: saved,
             result,
+            ends,
             span,
         });
         Ok(())
@@ -260,7 +317,7 @@ impl Code<'_, '_> {
 
     /// The name of the variable with the index of an operation's target.
     fn saved_index(&self, way: &Way) -> Option<String> {
-        let global = self.cx.globals.get(way.var.index())?;
+        let global = self.cx.globals.get(way.var?.index())?;
         global.len?;
         Some(format!("rank{}.atomic{}.at", way.by, way.number))
     }
@@ -276,19 +333,55 @@ impl Code<'_, '_> {
         self.cx.common(name, None, span)
     }
 
-    /// The other operations of the rank on the same variable.
-    fn same_variable(&mut self, way: &Way) -> Vec<Way> {
+    /// The other operations of the rank that it may have to wait for: MPI keeps the order on one location,
+    /// OpenSHMEM that of fences.
+    fn ways_before(&mut self, way: &Way) -> Vec<Way> {
+        let is_shmem = self.cx.one_sided().is_shmem;
         let all = self.cx.one_sided().tracked.ways.iter();
-        let others = all.filter(|w| w.by == way.by && w.var == way.var && w.number != way.number);
+        let others = all.filter(|w| {
+            let is_other = w.by == way.by && w.number != way.number;
+            let place = (w.channel, w.to) == (way.channel, way.to);
+            is_other && if is_shmem { place } else { w.var == way.var }
+        });
         others.copied().collect()
+    }
+
+    /// OpenSHMEM: a fence comes behind the own operations of a context.
+    pub(super) fn fence_ways(&mut self, context: usize, span: Span) {
+        for way in self.own_ways(&|w| w.channel == context) {
+            if let Some(number) = way.request {
+                let active = self.active(&way, span);
+                let on_way = self.load_word(active, span);
+                let fenced = self.fenced_word(number, span);
+                self.set_word(fenced, on_way, span);
+            }
+        }
+    }
+
+    /// OpenSHMEM: waits, within a block, for the own operations that a fence stands behind.
+    pub(super) fn await_fenced(&mut self, context: usize, to: u32, span: Span) {
+        for way in self.own_ways(&|w| w.channel == context && w.to == to) {
+            if let Some(number) = way.request {
+                let active = self.active(&way, span);
+                let on_way = self.load_word(active, span);
+                let fenced = self.fenced_word(number, span);
+                let fenced = self.load_word(fenced, span);
+                let arrived = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(0));
+                let free = LocalExpr::binary(BinOp::Eq, fenced, Ir::Const(0));
+                self.emit(Step::Assume(arrived.or(free)), span);
+            }
+        }
+    }
+
+    fn own_ways(&mut self, is_meant: &dyn Fn(&Way) -> bool) -> Vec<Way> {
+        let me = self.me();
+        let all = self.cx.one_sided().tracked.ways.iter();
+        all.filter(|w| w.by == me && is_meant(w)).copied().collect()
     }
 
     /// Waits, within a block, until the own operations that `is_meant` says have arrived.
     pub(super) fn await_atomics(&mut self, is_meant: &dyn Fn(&Way) -> bool, span: Span) {
-        let me = self.me();
-        let all = self.cx.one_sided().tracked.ways.iter();
-        let meant: Vec<Way> = all.filter(|w| w.by == me && is_meant(w)).copied().collect();
-        for way in meant {
+        for way in self.own_ways(is_meant) {
             let active = self.active(&way, span);
             let on_way = self.load_word(active, span);
             let arrived = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(0));
@@ -299,7 +392,7 @@ impl Code<'_, '_> {
     /// The network takes one slot.
     fn deliver(&mut self, slot: &Slot) -> Lower<()> {
         let span = slot.span;
-        let others = self.same_variable(&slot.way);
+        let others = self.ways_before(&slot.way);
         self.atomically(AtomicKind::Block, span, |code| {
             let on_way = code.load_word(slot.active, span);
             let is_active = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(1));
@@ -310,17 +403,22 @@ impl Code<'_, '_> {
                 let first = LocalExpr::binary(BinOp::Eq, value, Ir::Const(0));
                 code.emit(Step::Assume(first), span);
             }
-            let target = code.saved_cell(&slot.target, span);
-            let old = code.load_from(&target, span);
-            let operands = slot.operands.iter();
-            let operands: Vec<LocalExpr> = operands.map(|o| code.load_word(*o, span)).collect();
-            let new = slot.combine.apply(&old, &operands);
-            if new != old {
-                code.store_to(&target, new, span);
+            if let Some((target, combine)) = &slot.target {
+                let target = code.saved_cell(target, span);
+                let old = code.load_from(&target, span);
+                let operands = slot.operands.iter();
+                let operands: Vec<LocalExpr> = operands.map(|o| code.load_word(*o, span)).collect();
+                let new = combine.apply(&old, &operands);
+                if new != old {
+                    code.store_to(&target, new, span);
+                }
+                if let Some(result) = &slot.result {
+                    let place = code.saved_cell(result, span);
+                    code.store_to(&place, old, span);
+                }
             }
-            if let Some(result) = &slot.result {
-                let place = code.saved_cell(result, span);
-                code.store_to(&place, old, span);
+            if let Some(number) = slot.ends {
+                code.end_delivery(slot.way.by, number, span)?;
             }
             code.set_word(slot.active, Ir::Const(0), span);
             for other in &others {
@@ -329,6 +427,20 @@ impl Code<'_, '_> {
             }
             Ok(())
         })
+    }
+
+    /// OpenSHMEM: the accesses of an operation are over.
+    fn end_delivery(&mut self, by: u32, number: usize, span: Span) -> Lower<()> {
+        let is_over = |part| match part {
+            Part::Delivered(n) | Part::RequestTarget(n) | Part::RequestOrigin(n) => n == number,
+            Part::Target | Part::Origin | Part::Fenced => false,
+        };
+        for place in self.shadow_cells(&|a| a.by == by && is_over(a.part), span)? {
+            self.store_to(&place, Ir::Const(0), span);
+        }
+        let word = self.request_word(number, span);
+        self.set_word(word, Ir::Const(0), span);
+        Ok(())
     }
 
     fn saved_cell(&mut self, saved: &Saved, span: Span) -> Memory {
@@ -362,10 +474,11 @@ impl Context<'_> {
             code.with_temporaries(|code| code.deliver(slot))?;
             code.go(start, slot.span);
         }
+        let end = code.graph.loc();
         let locals = std::mem::take(&mut code.locals);
         let graph = std::mem::take(&mut code.graph);
         let mut none = || unreachable!("blocks of the network have one end each");
-        let cfg = graph.finish(start, start, &mut none)?;
+        let cfg = graph.finish(start, end, &mut none)?;
         Ok(Some(Template {
             name: "network".to_owned(),
             count: Count::Once,
@@ -373,7 +486,11 @@ impl Context<'_> {
             locals,
             cfg,
             labels: Vec::new(),
-            life: Life::default(),
+            life: Life {
+                // It waits for work, and for nothing else.
+                is_started: true,
+                ..Life::default()
+            },
             span,
         }))
     }

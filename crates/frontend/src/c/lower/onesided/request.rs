@@ -16,21 +16,35 @@ use crate::c::types::Type;
 
 /// Requests of one `MPI_Waitall` at most.
 const MAX_REQUESTS: i128 = 32;
+/// The rank of a request that names none.
+const ANY: u32 = u32::MAX;
 
 impl Code<'_, '_> {
-    fn request_word(&mut self, number: usize, span: Span) -> GlobalId {
+    /// The number of the call at `span`, to a rank.
+    pub(super) fn request_number(&mut self, to: u32, span: Span) -> usize {
+        let request = (self.me(), to, span);
+        let known = &mut self.cx.one_sided().tracked.requests;
+        let place = known.iter().position(|r| *r == request);
+        place.unwrap_or_else(|| {
+            known.push(request);
+            known.len() - 1
+        })
+    }
+
+    /// OpenSHMEM: whether a fence has come behind the operation.
+    pub(super) fn fenced_word(&mut self, number: usize, span: Span) -> GlobalId {
+        self.cx
+            .common(format!("request{number}.fenced"), None, span)
+    }
+
+    /// Whether the request of a call is open.
+    pub(super) fn request_word(&mut self, number: usize, span: Span) -> GlobalId {
         self.cx.common(format!("request{number}.open"), None, span)
     }
 
     /// Opens the request of the call at `span`, and stores its handle.
     pub(super) fn open_request(&mut self, to: &Expr, span: Span) -> Lower<usize> {
-        let me = self.me();
-        let known = &mut self.cx.one_sided().tracked.requests;
-        let place = known.iter().position(|r| *r == (me, span));
-        let number = place.unwrap_or_else(|| {
-            known.push((me, span));
-            known.len() - 1
-        });
+        let number = self.request_number(ANY, span);
         let word = Memory::scalar(self.request_word(number, span));
         let open = self.load_from(&word, span);
         let is_closed = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
@@ -90,8 +104,8 @@ impl Code<'_, '_> {
         self.atomically(AtomicKind::Block, span, |code| {
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
-                Part::RequestOrigin(n) | Part::RequestTarget(n) => n == number,
-                Part::Origin | Part::Target => false,
+                Part::RequestOrigin(n) | Part::RequestTarget(n) | Part::Delivered(n) => n == number,
+                Part::Origin | Part::Target | Part::Fenced => false,
             };
             code.complete_accesses(&|a| is_done(a.part), span)?;
             code.store_to(&word, Ir::Const(0), span);

@@ -107,6 +107,20 @@ pub(in super::super) enum Part {
     RequestOrigin(usize),
     /// The target's memory, in an operation with this request that brings a value.
     RequestTarget(usize),
+    /// OpenSHMEM: the target's memory, until the network delivers the operation with this number.
+    Delivered(usize),
+    /// OpenSHMEM: the target's memory, in a put that a fence has ordered before later ones.
+    Fenced,
+}
+
+/// How an access meets what is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Meeting {
+    Plain,
+    /// OpenSHMEM: a fence may have ordered it behind others of the same PE.
+    Ordered,
+    /// OpenSHMEM: a wait for a value, which may be on its way.
+    Wait,
 }
 
 /// An access that may be under way.
@@ -149,11 +163,19 @@ impl Issue {
             None => Part::Origin,
         }
     }
+
+    /// OpenSHMEM: the target's memory, until the network delivers the operation.
+    pub(super) const fn target_of_delivery(&self) -> Part {
+        match self.request {
+            Some(number) => Part::RequestTarget(number),
+            None => Part::Target,
+        }
+    }
 }
 
 impl Code<'_, '_> {
     /// The object and leaf that a variable holds.
-    fn memory_of_variable(&self, var: GlobalId) -> Option<(usize, usize)> {
+    pub(super) fn memory_of_variable(&self, var: GlobalId) -> Option<(usize, usize)> {
         let count = self.cx.objects.len().max(self.cx.previous.objects.len());
         (0..count).find_map(|k| {
             let object = self.cx.object_number(k)?;
@@ -182,6 +204,8 @@ impl Code<'_, '_> {
             Part::Origin => "origin".to_owned(),
             Part::RequestOrigin(n) => format!("origin.request{n}"),
             Part::RequestTarget(n) => format!("target.request{n}"),
+            Part::Delivered(n) => format!("target.delivered{n}"),
+            Part::Fenced => "target.fenced".to_owned(),
         };
         let class = match access.class {
             Class::Read | Class::Write => access.class.word().to_owned(),
@@ -240,7 +264,51 @@ impl Code<'_, '_> {
         what: &str,
         span: Span,
     ) -> Lower<()> {
+        self.meet(place, class, (what, Meeting::Plain), span)
+    }
+
+    /// The same for a put or an atomic operation, which a fence may order.
+    pub(super) fn check_ordered(
+        &mut self,
+        place: &Memory,
+        class: Class,
+        what: &str,
+        span: Span,
+    ) -> Lower<()> {
+        self.meet(place, class, (what, Meeting::Ordered), span)
+    }
+
+    /// The same for a wait.
+    pub(super) fn check_look(
+        &mut self,
+        place: &Memory,
+        class: Class,
+        what: &str,
+        span: Span,
+    ) -> Lower<()> {
+        self.meet(place, class, (what, Meeting::Wait), span)
+    }
+
+    fn meet(
+        &mut self,
+        place: &Memory,
+        class: Class,
+        (what, meeting): (&str, Meeting),
+        span: Span,
+    ) -> Lower<()> {
+        let me = self.me();
         for (access, sites) in self.rivals(place, class) {
+            let is_own_write = access.by == me && access.class.writes();
+            let mut fenced = None;
+            match (meeting, access.part) {
+                (Meeting::Ordered, Part::Fenced) if is_own_write => continue,
+                (Meeting::Ordered, Part::Delivered(n) | Part::RequestTarget(n)) if is_own_write => {
+                    let word = self.fenced_word(n, span);
+                    fenced = Some(self.load_from(&Memory::scalar(word), span));
+                }
+                (Meeting::Wait, Part::Delivered(_)) if access.class == Class::Write => continue,
+                (Meeting::Plain | Meeting::Ordered | Meeting::Wait, _) => {}
+            }
             let (var, _) = self.shadow(&access, span)?;
             let object = self.cx.object_number(access.object);
             let name = object.map_or_else(String::new, |o| o.name.clone());
@@ -252,6 +320,12 @@ impl Code<'_, '_> {
             };
             self.emit(Step::Load { dst, src }, span);
             let found = self.read(dst);
+            if meeting == Meeting::Wait && access.class == Class::Write {
+                let none = LocalExpr::binary(BinOp::Eq, found, Ir::Const(0));
+                let why = "a wait for a value of a put of several elements, or in a loop";
+                self.require(none, why, span);
+                continue;
+            }
             for number in sites {
                 let site = self.cx.one_sided().tracked.sites[number].clone();
                 let words = format!(
@@ -263,7 +337,10 @@ impl Code<'_, '_> {
                     other: site.span,
                 };
                 let mark = Ir::Const(number as i64 + 1);
-                let cond = LocalExpr::binary(BinOp::Ne, found.clone(), mark);
+                let mut cond = LocalExpr::binary(BinOp::Ne, found.clone(), mark);
+                if let Some(fenced) = &fenced {
+                    cond = cond.or(LocalExpr::binary(BinOp::Eq, fenced.clone(), Ir::Const(1)));
+                }
                 self.emit(Step::Assert { cond, kind }, span);
             }
         }
@@ -348,20 +425,58 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let me = self.me();
+        for place in self.shadow_cells(&|a| a.by == me && is_done(a), span)? {
+            self.store_to(&place, Ir::Const(0), span);
+        }
+        Ok(())
+    }
+
+    /// The cells of the shadows that `is_meant` says.
+    pub(super) fn shadow_cells(
+        &mut self,
+        is_meant: &dyn Fn(&Access) -> bool,
+        span: Span,
+    ) -> Lower<Vec<Memory>> {
         let all = self.cx.one_sided().tracked.accesses.keys();
-        let done = all.filter(|a| a.by == me && is_done(a));
-        let done: Vec<Access> = done.cloned().collect();
-        for access in done {
+        let meant: Vec<Access> = all.filter(|a| is_meant(a)).cloned().collect();
+        let mut cells = Vec::new();
+        for access in meant {
             let (var, count) = self.shadow(&access, span)?;
             let is_array = self.cx.globals[var.index()].len.is_some();
-            for k in 0..count {
-                let dst = Memory {
-                    var,
-                    index: is_array.then_some(Ir::Const(k as i64)),
-                    order: Order::Plain,
-                };
-                let value = Ir::Const(0);
-                self.emit(Step::Store { dst, value }, span);
+            cells.extend((0..count).map(|k| Memory {
+                var,
+                index: is_array.then_some(Ir::Const(k as i64)),
+                order: Order::Plain,
+            }));
+        }
+        Ok(cells)
+    }
+
+    /// OpenSHMEM: a fence orders the puts that have no delivery of their own.
+    pub(super) fn fence_accesses(&mut self, channel: usize, span: Span) -> Lower<()> {
+        let me = self.me();
+        let all = self.cx.one_sided().tracked.accesses.iter();
+        let puts = all.filter(|(a, _)| {
+            a.by == me && a.channel == channel && a.part == Part::Target && a.class.writes()
+        });
+        let puts: Vec<_> = puts.map(|(a, sites)| (a.clone(), sites.clone())).collect();
+        for (access, sites) in puts {
+            let fenced = Access {
+                part: Part::Fenced,
+                ..access.clone()
+            };
+            let known = &mut self.cx.one_sided().tracked.accesses;
+            known.entry(fenced.clone()).or_default().extend(sites);
+            let (from, to) = (access, fenced);
+            let from = self.shadow_cells(&|a| *a == from, span)?;
+            let to = self.shadow_cells(&|a| *a == to, span)?;
+            for (from, to) in from.iter().zip(&to) {
+                let mark = self.load_from(from, span);
+                let before = self.load_from(to, span);
+                let is_new = LocalExpr::binary(BinOp::Ne, mark.clone(), Ir::Const(0));
+                let value = Ir::Cond(Box::new(is_new), Box::new(mark), Box::new(before));
+                self.store_to(to, value, span);
+                self.store_to(from, Ir::Const(0), span);
             }
         }
         Ok(())

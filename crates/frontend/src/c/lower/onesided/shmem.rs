@@ -19,7 +19,9 @@
 //! within a loop has no delivery of its own: it is complete after a quiet, and a fence that would order it before a
 //! signal is not followed.
 
-use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, LocalId, Place as Memory, Span, Step};
+use palisade_program::{
+    AtomicKind, BinOp, Expr as Ir, LocalExpr, LocalId, Place as Memory, Span, Step,
+};
 
 use super::super::code::{Code, Lower};
 use super::super::value::Val;
@@ -64,7 +66,7 @@ fn is(e: LocalExpr, value: i64) -> LocalExpr {
 
 impl Code<'_, '_> {
     /// Runs `f` for the case that holds.
-    fn each_case<T>(
+    pub(super) fn each_case<T>(
         &mut self,
         cases: &[(LocalExpr, T)],
         span: Span,
@@ -170,11 +172,11 @@ impl Code<'_, '_> {
                         for cell in &touched.cells {
                             code.mark_access(cell, (target_part, Class::Write), &issue, span)?;
                         }
-                        let mut value = Ir::Const(OPAQUE);
-                        match source {
-                            Source::Value(given) => value = given.clone(),
+                        let value = match source {
+                            Source::Value(given) => given.clone(),
                             Source::Buffer(buffer, elements) => {
-                                let origin = code.buffer_cells(buffer, elements[k], op.base, span)?;
+                                let origin =
+                                    code.buffer_cells(buffer, elements[k], op.base, span)?;
                                 let into = code.hidden(span);
                                 code.each_case(&origin, span, &mut |code, place| {
                                     code.check_access(place, Class::Read, &what, span)?;
@@ -184,9 +186,9 @@ impl Code<'_, '_> {
                                     code.emit(Step::Load { dst, src }, span);
                                     Ok(())
                                 })?;
-                                value = code.local(into);
+                                code.local(into)
                             }
-                        }
+                        };
                         code.put_value(op, touched, value, is_single.then_some(&issue), span)
                     })?;
                 }
@@ -321,7 +323,14 @@ impl Code<'_, '_> {
                 let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
                 code.each_case(&cells, span, &mut |code, touched| {
                     let class = op.atomic(touched.phase, AtomicClass::Swap);
-                    code.atomic_access(touched, class, Part::Delivered(number), &issue, &what, span)?;
+                    code.atomic_access(
+                        touched,
+                        class,
+                        Part::Delivered(number),
+                        &issue,
+                        &what,
+                        span,
+                    )?;
                     let is_same = integer(op.base).as_ref() == Some(touched.ty.plain());
                     let message = match touched.cells.first() {
                         Some(target) if touched.is_whole && is_same => {
@@ -430,7 +439,14 @@ impl Code<'_, '_> {
                 let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
                 code.each_case(&cells, span, &mut |code, touched| {
                     let class = op.atomic(touched.phase, change);
-                    code.atomic_access(touched, class, Part::Delivered(number), &issue, &what, span)?;
+                    code.atomic_access(
+                        touched,
+                        class,
+                        Part::Delivered(number),
+                        &issue,
+                        &what,
+                        span,
+                    )?;
                     let places = code.buffer_cells(result, 0, op.base, span)?;
                     code.each_case(&places, span, &mut |code, place| {
                         code.check_access(place, Class::Write, &what, span)?;

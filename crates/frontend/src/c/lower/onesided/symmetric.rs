@@ -28,7 +28,9 @@ impl Code<'_, '_> {
     fn twin(&mut self, object: usize, to: u32) -> Option<usize> {
         let me = self.me();
         let known = &self.cx.one_sided().tracked.symmetric;
-        let key = known.iter().find(|((rank, _), k)| *rank == me && **k == object);
+        let key = known
+            .iter()
+            .find(|((rank, _), k)| *rank == me && **k == object);
         let ((_, key), _) = key?;
         known.get(&(to, key.clone())).copied()
     }
@@ -96,7 +98,11 @@ impl Code<'_, '_> {
             return Ok(None);
         };
         if !object.in_registers() && self.twin(number, to).is_none() && self.cx.previous.complete {
-            self.demand(Ir::FALSE, "the remote address is not of symmetric memory", span);
+            self.demand(
+                Ir::FALSE,
+                "the remote address is not of symmetric memory",
+                span,
+            );
             self.block(span);
             return Ok(None);
         }
