@@ -222,6 +222,7 @@ impl<'a> Context<'a> {
                 structs: &file.structs,
                 model: options.data_model,
                 used_members: names_used.members.clone(),
+                floats: false,
                 waiting: if options.lost_signals {
                     previous.plans.len().clamp(1, MAX_WAITING)
                 } else {
@@ -583,6 +584,7 @@ impl<'a> Context<'a> {
         if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
             let tracked = self.previous.tracked.clone();
             self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
+            self.layouts.floats = true;
         }
         let mut templates = Vec::new();
         for rank in 0..ranks {
@@ -738,6 +740,7 @@ impl<'a> Context<'a> {
         let names: Vec<String> = program.globals.iter().map(|g| g.name.clone()).collect();
         for template in &mut program.templates {
             name_uninitialised(&mut template.cfg, &names);
+            onesided::name_lines(&mut template.cfg, source);
         }
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));

@@ -36,6 +36,7 @@
 //! | `datatype` | what MPI's datatypes lay out |
 //! | `epoch` | epochs, locks of windows, post and start |
 //! | `request` | requests and their completion |
+//! | `float` | floating-point numbers, which are not followed |
 //! | `message` | point-to-point messages |
 //! | `mpi_calls` | calls of MPI |
 //! | `shmem`, `shmem_calls` | OpenSHMEM: operations; calls |
@@ -44,6 +45,7 @@
 
 mod datatype;
 mod epoch;
+mod float;
 mod message;
 mod mpi_calls;
 mod network;
@@ -57,7 +59,11 @@ mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_program::{BinOp, Expr as Ir, GlobalId, LocalExpr, LocalId, Span};
+use std::fmt::Write;
+
+use palisade_program::{
+    AssertKind, BinOp, Cfg, Expr as Ir, GlobalId, LocalExpr, LocalId, Source, Span, Step,
+};
 
 use super::Context;
 use super::code::Code;
@@ -148,6 +154,25 @@ impl Onesided {
     }
 }
 
+/// Says where the other access of a race stands.
+pub(super) fn name_lines(cfg: &mut Cfg, source: &Source) {
+    for edge in &mut cfg.edges {
+        match &mut edge.step {
+            Step::Assert {
+                kind: AssertKind::RemoteRace { words, other },
+                ..
+            } => {
+                let line = source.position(other.start).line;
+                let _ = write!(words, " (line {line})");
+            }
+            Step::Atomic(block) => name_lines(&mut block.body, source),
+            Step::Assert { .. } | Step::Skip | Step::Assume(_) | Step::Assign { .. } => {}
+            Step::Havoc { .. } | Step::Load { .. } | Step::Store { .. } | Step::Fence(_) => {}
+            Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => {}
+        }
+    }
+}
+
 impl Context<'_> {
     fn one_sided(&mut self) -> &mut Onesided {
         self.onesided.as_mut().expect("asked for where races are")
@@ -174,6 +199,13 @@ impl Code<'_, '_> {
     /// The rank that is lowered.
     fn me(&self) -> u32 {
         self.cx.mpi.as_ref().map_or(0, |mpi| mpi.rank)
+    }
+
+    /// Who does something, for reports.
+    fn whose(&self) -> String {
+        let is_shmem = self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem);
+        let word = if is_shmem { "PE" } else { "rank" };
+        format!("{word} {}'s", self.me())
     }
 
     /// How many ranks there are.

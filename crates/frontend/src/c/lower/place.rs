@@ -471,6 +471,9 @@ impl Code<'_, '_> {
     pub(super) fn load(&mut self, place: &Place, span: Span) -> Lower<Val> {
         let want = self.want.take();
         let ty = place.ty().plain().clone();
+        if self.cx.layouts.is_followed_float(&ty) {
+            return self.load_float(place, span);
+        }
         if let Type::Other(what) = ty {
             return Err(super::layout::unsupported_type(what, span));
         }

@@ -111,7 +111,8 @@ impl Code<'_, '_> {
             );
         };
         let is_odd = unit != i128::from(one) && self.cx.onesided.is_none();
-        if is_odd || unit <= 0 || !ty.is_scalar() {
+        let is_cell = ty.is_scalar() || self.cx.layouts.is_followed_float(ty);
+        if is_odd || unit <= 0 || !is_cell {
             return unsupported(
                 span,
                 "a window with this displacement unit",
@@ -239,7 +240,12 @@ impl Code<'_, '_> {
             let known = handles.entry(name).or_insert(Some(number));
             *known = known.filter(|k| *k == number);
         }
-        self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)
+        self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)?;
+        if self.cx.onesided.is_some() {
+            // Nobody reaches a window that is not there yet.
+            self.mpi_barrier(span)?;
+        }
+        Ok(())
     }
 
     /// The number of the window that a handle names.

@@ -83,7 +83,7 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         let queue = self.queue(kind, self.me(), to, span);
-        let what = format!("rank {}'s `{name}`", self.me());
+        let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
             let used = code.load_from(&Memory::scalar(queue.used), span);
             let room =
@@ -123,7 +123,7 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         let queue = self.queue(kind, from, self.me(), span);
-        let what = format!("rank {}'s `{name}`", self.me());
+        let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
             let used = code.load_from(&Memory::scalar(queue.used), span);
             let some = LocalExpr::binary(BinOp::Gt, used.clone(), Ir::Const(0));

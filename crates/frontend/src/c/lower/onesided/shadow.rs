@@ -359,15 +359,8 @@ impl Code<'_, '_> {
             f(self);
             return;
         }
-        let what = format!(
-            "rank {}'s {}",
-            self.me(),
-            if class == Class::Read {
-                "load"
-            } else {
-                "store"
-            }
-        );
+        let word = if class == Class::Read { "load" } else { "store" };
+        let what = format!("{} {word}", self.whose());
         let is_outer = self.block_depth == 0;
         if is_outer {
             self.emit_op(Op::Begin(AtomicKind::Block), span);

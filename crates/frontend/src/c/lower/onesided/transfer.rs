@@ -237,7 +237,7 @@ impl Code<'_, '_> {
         let number = self.window_number(op.window, span)?;
         let at = self.value(op.at)?;
         let at = self.saved(at, span);
-        let what = format!("rank {}'s `{}`", self.me(), op.name);
+        let what = format!("{} `{}`", self.whose(), op.name);
         self.each_target(op.rank, span, &mut |code, rank| {
             code.check_epoch(number, rank, op.name, span);
             let words = format!("{what} to rank {rank}");
