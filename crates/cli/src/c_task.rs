@@ -305,6 +305,8 @@ impl Task {
             (_, Broken::Unreachable(_)) => "reachable",
             (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
             (_, Broken::Assert(AssertKind::ThreadMisuse(_))) => "no-thread-misuse",
+            (_, Broken::Assert(AssertKind::RemoteRace { .. })) => "no-data-race",
+            (_, Broken::Assert(AssertKind::EpochMisuse(_))) => "no-epoch-misuse",
             (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",
             (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
                 match error {

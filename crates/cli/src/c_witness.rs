@@ -152,6 +152,8 @@ fn violated_property(violation: &Violation) -> Option<String> {
             AssertKind::SignedOverflow => Some("G ! overflow".to_owned()),
             AssertKind::Index | AssertKind::Domain | AssertKind::Language(_) => None,
             AssertKind::LockMisuse(_) | AssertKind::ThreadMisuse(_) => None,
+            AssertKind::RemoteRace { .. } => Some("G ! data-race".to_owned()),
+            AssertKind::EpochMisuse(_) => None,
             AssertKind::Uninitialised { .. } => None,
             AssertKind::Memory(error) => Some(memory_property(*error).to_owned()),
             AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,

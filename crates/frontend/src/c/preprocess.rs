@@ -43,7 +43,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 26] = [
+const HEADERS: [(&str, &str); 27] = [
     (
         "__palisade_keys.h",
         include_str!("headers/__palisade_keys.h"),
@@ -57,6 +57,7 @@ const HEADERS: [(&str, &str); 26] = [
     ("semaphore.h", include_str!("headers/semaphore.h")),
     ("emmintrin.h", include_str!("headers/immintrin.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
+    ("shmem.h", include_str!("headers/shmem.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),

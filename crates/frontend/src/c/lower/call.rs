@@ -138,6 +138,9 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.mpi_call(name, args, span)? {
             return Ok(v);
         }
+        if let Some(v) = self.shmem_call(name, args, span)? {
+            return Ok(v);
+        }
         if let Some(v) = self.thread_call(name, args, span)? {
             return Ok(v);
         }

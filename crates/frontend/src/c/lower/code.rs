@@ -364,7 +364,8 @@ impl<'c, 'a> Code<'c, 'a> {
         let opaque = leaves.iter().any(|l| matches!(l.ty, Type::Opaque(_)));
         let small = cells <= 64 && !opaque;
         let published = self.is_published();
-        if small && taken && !published && (self.is_any || !(escapes || decays)) {
+        let is_reached = published || self.cx.onesided.is_some();
+        if small && taken && !is_reached && (self.is_any || !(escapes || decays)) {
             // Pointers to it stay in this thread: it can be in registers all the same.
             let object = self.registers(name, ty, span)?;
             return Ok(self.addressed(&object));

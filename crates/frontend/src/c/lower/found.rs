@@ -8,6 +8,7 @@ use palisade_program::{Cfg, GlobalId, Step};
 
 use super::layout::{Cells, Object};
 use super::mpi;
+use super::onesided;
 use super::thread::Plan;
 use crate::c::types::Type;
 
@@ -18,6 +19,8 @@ pub(super) struct Found<'a> {
     pub(super) plans: Vec<Plan<'a>>,
     /// MPI: the windows of each rank.
     pub(super) windows: Vec<Vec<mpi::Window>>,
+    /// Accesses of remote operations that may be under way.
+    pub(super) tracked: onesided::Tracked,
     /// The declared variables that some pass has found a store to.
     pub(super) stored: BTreeSet<GlobalId>,
     /// Types that pointers to something else were converted to.
@@ -48,6 +51,7 @@ impl Found<'_> {
         let plans = self.plans.iter().zip(&other.plans);
         other.complete
             && self.windows == other.windows
+            && self.tracked == other.tracked
             && self.stored == other.stored
             && self.recast == other.recast
             && self.unowned == other.unowned

@@ -150,7 +150,7 @@ impl Code<'_, '_> {
     }
 
     /// `malloc`: an object of the type that the size is a multiple of.
-    fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
+    pub(super) fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
         if self.loop_depth > 0 || self.is_any {
             return unsupported(
                 span,

@@ -32,6 +32,7 @@
 //! | `cleanup` | what a thread does when it ends |
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
+//! | `onesided` | remote operations where their races are looked for |
 //! | `templates` | threads that run the same code become one template |
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
@@ -61,6 +62,7 @@ mod lives;
 mod misuse;
 mod mpi;
 mod names;
+mod onesided;
 mod order;
 mod place;
 mod races;
@@ -198,6 +200,8 @@ struct Context<'a> {
     errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
+    /// Programs whose remote races are looked for.
+    onesided: Option<onesided::Onesided>,
     /// Litmus tests only.
     litmus: Option<&'a litmus::Start>,
     /// The variables of their threads, by thread and name.
@@ -222,6 +226,7 @@ impl<'a> Context<'a> {
                 structs: &file.structs,
                 model: options.data_model,
                 used_members: names_used.members.clone(),
+                floats: false,
                 waiting: if options.lost_signals {
                     previous.plans.len().clamp(1, MAX_WAITING)
                 } else {
@@ -263,6 +268,7 @@ impl<'a> Context<'a> {
             last_result: None,
             pending_type: None,
             mpi: None,
+            onesided: None,
             litmus: None,
             observed: litmus::Observed::new(),
         }
@@ -285,6 +291,10 @@ impl<'a> Context<'a> {
                 .mpi
                 .as_ref()
                 .map_or_else(Vec::new, |m| m.windows.clone()),
+            tracked: self
+                .onesided
+                .as_ref()
+                .map_or_else(onesided::Tracked::default, |o| o.tracked.clone()),
             stored,
             recast: self.recast.clone(),
             unowned: self.unowned.clone(),
@@ -575,10 +585,20 @@ impl<'a> Context<'a> {
         }
         let previous = self.previous.windows.clone();
         self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
+        let names = &self.names_used.mentioned;
+        let is_shmem = names.contains("shmem_init");
+        if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
+            let tracked = self.previous.tracked.clone();
+            self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
+            self.layouts.floats = true;
+        }
         let mut templates = Vec::new();
         for rank in 0..ranks {
             if let Some(mpi) = &mut self.mpi {
                 mpi.rank = rank;
+            }
+            if let Some(onesided) = &mut self.onesided {
+                onesided.next_rank();
             }
             self.variables.clear();
             self.thread_local.clear();
@@ -608,6 +628,7 @@ impl<'a> Context<'a> {
         if self.previous.complete {
             templates.extend(self.window_processes(main.span)?);
         }
+        templates.extend(self.network(ranks as usize, main.span)?);
         Ok(templates)
     }
 
@@ -616,9 +637,6 @@ impl<'a> Context<'a> {
         let litmus = self.litmus;
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
-        if number == 0 {
-            code.refuse_remote_races(plan.span);
-        }
         if let Some(start) = litmus {
             let arguments = code.locations(plan.function, start);
             code.main_function(plan.function, arguments, plan.span)?;
@@ -728,6 +746,7 @@ impl<'a> Context<'a> {
         let names: Vec<String> = program.globals.iter().map(|g| g.name.clone()).collect();
         for template in &mut program.templates {
             name_uninitialised(&mut template.cfg, &names);
+            onesided::name_lines(&mut template.cfg, source);
         }
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
@@ -744,7 +763,13 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
-        if races != Races::Ignore {
+        if self.onesided.is_some() {
+            // No step is remote any more: everybody reaches every variable.
+            for global in &mut program.globals {
+                global.home = None;
+            }
+        }
+        if races != Races::Ignore && self.onesided.is_none() {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
