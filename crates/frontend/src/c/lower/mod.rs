@@ -50,6 +50,7 @@ mod expr;
 mod found;
 mod globals;
 mod graph;
+pub(crate) use graph::without_skips;
 mod init;
 mod layout;
 mod library;
