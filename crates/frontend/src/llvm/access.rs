@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, Atomic, AtomicKind, BinOp, CfgBuilder, Domain, Expr, FenceKind, GlobalId,
-    LocalAtom, LocalExpr, MemoryError, Order, Orders, Place, Span, Step, UNINITIALISED,
+    AssertKind, Atomic, AtomicKind, BinOp, CfgBuilder, Domain, Expr, GlobalId, LocalAtom,
+    LocalExpr, MemoryError, Order, Orders, Place, Span, Step, UNINITIALISED,
 };
 
 use super::arith;
@@ -777,6 +777,8 @@ impl Engine<'_, '_> {
                 Ok(())
             }
             Ok(Target::Constant(_)) => wrong(MemoryError::InvalidFree),
+            // The library counts its references right, and nobody else can reach what it frees.
+            Ok(Target::Shared) if self.counted(state) => Ok(()),
             Ok(Target::Shared) => {
                 if self.world.freed.insert(object) {
                     self.world.grown = true;
@@ -793,6 +795,18 @@ impl Engine<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether it is an `Arc` of the standard library that frees, in a program that does not turn
+    /// them into pointers.
+    fn counted(&self, state: &State) -> bool {
+        if self.world.raw_counts {
+            return false;
+        }
+        state.frames.iter().rev().take(8).any(|frame| {
+            let name = self.demangled(&self.function(frame).name);
+            name.starts_with("<alloc::sync::Arc<") || name.starts_with("<alloc::sync::Weak<")
+        })
     }
 
     fn check_not_freed(
@@ -822,13 +836,6 @@ impl Engine<'_, '_> {
         let (body, _) = body.finish(entry, exit);
         let kind = AtomicKind::Lock;
         self.emit(Step::Atomic(Box::new(Atomic { kind, body })), span);
-    }
-
-    /// A fence before a thread is started, or behind its end, where orders are fences.
-    pub(super) fn drain(&mut self, span: Span) {
-        if self.settings.orders == Orders::Mapped {
-            self.emit(Step::Fence(FenceKind::Full), span);
-        }
     }
 }
 

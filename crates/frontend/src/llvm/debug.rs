@@ -50,6 +50,25 @@ fn link(text: &str, name: &str) -> Option<u32> {
     field(text, name)?.strip_prefix('!')?.parse().ok()
 }
 
+/// Functions by which pointers become `Arc`s, or `Arc`s pointers.
+const RAW: [&str; 6] = [
+    "from_raw",
+    "from_raw_in",
+    "into_raw",
+    "into_raw_with_allocator",
+    "decrement_strong_count",
+    "increment_strong_count",
+];
+
+/// Whether a module uses one of them, inlined or not.
+pub(super) fn has_raw_counts(module: &Module) -> bool {
+    module.metadata.values().any(|text| {
+        text.contains("!DISubprogram(")
+            && field(text, "name").is_some_and(|name| RAW.contains(&name))
+            && field(text, "linkageName").is_some_and(|name| name.contains("5alloc4sync"))
+    })
+}
+
 impl<'a> Debug<'a> {
     pub(super) const fn new(module: &'a Module) -> Self {
         Self {

@@ -74,6 +74,8 @@ pub(super) struct Made {
 pub(super) struct Places<'a> {
     pub(super) debug: Vec<Debug<'a>>,
     pub(super) spans: &'a dyn Fn(&str, u32, u32) -> Option<Span>,
+    /// The line of a span.
+    pub(super) line: &'a dyn Fn(Span) -> u32,
 }
 
 /// What is asked of the engine.
@@ -150,7 +152,10 @@ impl<'m> Engine<'_, 'm> {
                 }
             }
         }
-        Span::default()
+        match self.world.plans.get(self.thread) {
+            Some(plan) if self.thread > 0 => plan.span,
+            Some(_) | None => Span::default(),
+        }
     }
 
     /// Executes the thread from a state; its steps start at `self.here`.

@@ -68,7 +68,9 @@ pub(super) fn program(
     for object in 0..world.objects.len() {
         let address = World::address(object);
         if !names.addresses.contains_key(&address) {
-            names.addresses.insert(address, object_name(world, object));
+            names
+                .addresses
+                .insert(address, object_name(world, places, object));
         }
     }
     for (id, ..) in &cfgs {
@@ -139,7 +141,7 @@ fn local(number: u32) -> Local {
     }
 }
 
-fn object_name(world: &World<'_>, object: ObjectId) -> String {
+fn object_name(world: &World<'_>, places: &Places<'_>, object: ObjectId) -> String {
     if let Some((name, _)) = &world.objects[object].name {
         return name.clone();
     }
@@ -150,14 +152,19 @@ fn object_name(world: &World<'_>, object: ObjectId) -> String {
             let plain = shown.rsplit("::").next().unwrap_or(&shown);
             plain.trim_matches(|c| c == '<' || c == '>').to_owned()
         }
-        Key::Heap(0, n) => format!("heap{n}"),
-        Key::Heap(thread, n) => format!("{}.heap{n}", thread_name(*thread)),
-        Key::Stack(thread, path, reg) => format!("{}.local{path}_{reg}", thread_name(*thread)),
+        Key::Heap(thread, _) => {
+            let line = (places.line)(world.objects[object].span);
+            match thread {
+                0 => format!("heap@{line}"),
+                thread => format!("heap@{line}.{}", thread_name(*thread)),
+            }
+        }
+        Key::Stack(..) => format!("local@{}", (places.line)(world.objects[object].span)),
     }
 }
 
 fn cell_name(world: &World<'_>, places: &Places<'_>, object: ObjectId, offset: u64) -> String {
-    let name = object_name(world, object);
+    let name = object_name(world, places, object);
     let ty = match (&world.objects[object].name, &world.objects[object].key) {
         (Some((_, ty)), _) => *ty,
         (None, Key::Static(name)) => world.variable(name).and_then(|(module, variable)| {

@@ -62,12 +62,13 @@ pub(crate) fn lower(
     modules: &[Module],
     entry: &str,
     spans: &dyn Fn(&str, u32, u32) -> Option<Span>,
+    line: &dyn Fn(Span) -> u32,
     orders: Orders,
 ) -> Result<Program, Refusal> {
     let mut world = World::new(modules);
     let mut liveness = BTreeMap::new();
     let debug = modules.iter().map(Debug::new).collect();
-    let places = Places { debug, spans };
+    let places = Places { debug, spans, line };
     for _ in 0..MOST_ROUNDS {
         world.grown = false;
         world.initial.clear();

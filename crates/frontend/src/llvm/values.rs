@@ -88,6 +88,18 @@ impl Values {
         Self::range(self.lo.min(other.lo), self.hi.max(other.hi))
     }
 
+    /// As words of this width, which they are.
+    pub(super) fn within(self, bits: u32) -> Self {
+        let (least, most) = limits(bits);
+        if self.list.is_some() || (self.lo >= least && self.hi <= most) {
+            return self;
+        }
+        if self.hi < least || self.lo > most {
+            return Self::all(bits);
+        }
+        Self::range(self.lo.max(least), self.hi.min(most))
+    }
+
     /// Those that satisfy `f`, as far as they can be listed.
     fn filter(&self, f: impl Fn(i64) -> bool) -> Option<Self> {
         let list: BTreeSet<i64> = self.list()?.into_iter().filter(|v| f(*v)).collect();

@@ -22,8 +22,9 @@ use super::values::Values;
 pub(super) const ROOM: i64 = 1 << 20;
 /// What a freed cell holds: no value of the program.
 pub(super) const FREED: i64 = i64::MIN + 88_888;
-/// How often a range may grow before all words are taken for possible.
-const PATIENCE: u8 = 4;
+/// How often a set of values may grow before it becomes a range; after as many times again all
+/// words are taken for possible.
+const PATIENCE: u8 = 10;
 
 /// Index into [`World::objects`].
 pub(super) type ObjectId = usize;
@@ -101,6 +102,8 @@ pub(super) struct World<'m> {
     copies: BTreeSet<((ObjectId, u64), (ObjectId, u64), u64)>,
     /// Shared objects that some thread frees.
     pub(super) freed: BTreeSet<ObjectId>,
+    /// Whether the program makes pointers of `Arc`s, or the other way round.
+    pub(super) raw_counts: bool,
     /// Objects that were given to a new thread.
     pub(super) given: BTreeSet<ObjectId>,
     /// What shared objects hold when the threads start.
@@ -141,6 +144,7 @@ impl<'m> World<'m> {
             cells: BTreeMap::new(),
             copies: BTreeSet::new(),
             freed: BTreeSet::new(),
+            raw_counts: modules.iter().any(super::debug::has_raw_counts),
             given: BTreeSet::new(),
             initial: BTreeMap::new(),
             constants: BTreeMap::new(),
@@ -149,13 +153,6 @@ impl<'m> World<'m> {
             planned: BTreeSet::new(),
             grown: false,
         }
-    }
-
-    /// The function of this name, with the number of its module.
-    pub(super) fn function(&self, name: &str) -> Option<(usize, &'m Function)> {
-        let (m, i) = *self.functions.get(name)?;
-        let modules: &'m [Module] = self.modules;
-        Some((m, &modules[m].functions[i]))
     }
 
     pub(super) fn function_at(&self, (m, i): (usize, usize)) -> &'m Function {
@@ -399,6 +396,8 @@ impl<'m> World<'m> {
                 values = Values::of(list);
             }
         }
+        // A word fits its cell, whatever is known of the expression.
+        values = values.within(cell.size as u32 * 8);
         match &cell.values {
             Some(known) if known.includes(&values) => {}
             None => {
@@ -407,11 +406,13 @@ impl<'m> World<'m> {
             }
             Some(known) => {
                 let mut joined = known.join(&values);
-                if joined.list().is_none() {
-                    cell.grown += 1;
-                    if cell.grown > PATIENCE {
-                        joined = Values::all(cell.size as u32 * 8);
-                    }
+                cell.grown = cell.grown.saturating_add(1);
+                // Numbers that grow and grow are counters; addresses are no numbers.
+                if cell.grown > PATIENCE && joined.bounds().1 < ROOM {
+                    joined = Values::range(joined.bounds().0, joined.bounds().1);
+                }
+                if cell.grown > 2 * PATIENCE && joined.list().is_none() {
+                    joined = Values::all(cell.size as u32 * 8);
                 }
                 cell.values = Some(joined);
                 self.grown = true;

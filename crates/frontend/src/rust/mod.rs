@@ -80,7 +80,8 @@ pub fn parse(
     };
     let places = places::Places::new(&source);
     let spans = |file: &str, line: u32, column: u32| places.span(file, line, column);
-    let mut program = llvm::lower(&modules, &entry, &spans, orders)
+    let line = |span: Span| source.position(span.start).line;
+    let mut program = llvm::lower(&modules, &entry, &spans, &line, orders)
         .map_err(|(span, message, help)| refused(&source, span, message, help))?;
     program.names.functions = places.functions();
     program.source = source.clone();

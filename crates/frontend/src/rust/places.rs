@@ -47,7 +47,8 @@ impl<'a> Places<'a> {
             at -= 1;
         }
         let length = expression(&text[at..*end]);
-        Some(Span::new(at, at + length))
+        let from = receiver(text, start, at);
+        Some(Span::new(from, at + length))
     }
 
     /// The functions, by the lines that they start on.
@@ -74,6 +75,32 @@ impl<'a> Places<'a> {
         found.sort_by_key(|(_, span)| span.end - span.start);
         found
     }
+}
+
+/// Where the receiver of a method call starts whose name starts at `at`: compilers name the
+/// method.
+fn receiver(text: &str, start: usize, at: usize) -> usize {
+    let mut from = at;
+    while from > start && text[start..from].ends_with('.') {
+        let before = text[start..from - 1].char_indices().rev();
+        let mut depth = 0;
+        let mut next = from;
+        for (i, c) in before {
+            match c {
+                ')' | ']' => depth += 1,
+                '(' | '[' if depth == 0 => break,
+                '(' | '[' => depth -= 1,
+                _ if depth > 0 || c.is_alphanumeric() || c == '_' => {}
+                _ => break,
+            }
+            next = start + i;
+        }
+        if next == from {
+            break;
+        }
+        from = next;
+    }
+    from
 }
 
 /// The length of what stands in braces that open here.

@@ -113,7 +113,7 @@ pub mod thread {
         let out = if size_of::<T>() == 0 {
             core::ptr::dangling_mut()
         } else {
-            Box::into_raw(Box::new(MaybeUninit::uninit()))
+            Box::into_raw(Box::new_uninit())
         };
         let argument = Box::into_raw(Box::new(Start { f, out })).cast::<u8>();
         let id = unsafe { __palisade_spawn(start::<F, T>, argument, scope) };
