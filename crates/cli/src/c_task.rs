@@ -249,6 +249,7 @@ impl Task {
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),
             units: self.units.clone(),
+            rust: palisade_frontend::rust::Options::default(),
             asked: match self.property {
                 Property::All => Asked::All,
                 Property::Unreachable(_) => Asked::ErrorCalls,

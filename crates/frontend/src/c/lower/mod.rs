@@ -53,6 +53,7 @@ mod expr;
 mod found;
 mod globals;
 mod graph;
+pub(crate) use graph::without_skips;
 mod init;
 mod layout;
 mod library;
