@@ -8,19 +8,23 @@
 //!   buffers it takes. One that it cannot decide is set aside like a refuted one,
 //!   and whatever costs more is then no longer known to be a minimum. After several such
 //!   placements any repair will do: fences everywhere, less what a proof does without.
+//! - With more than two threads, of placements of the same cost one is taken with which more stores need no buffer:
+//!   it is as good for the user, and proved much sooner.
+//! - A run that refuted an earlier placement, with its threads in another order, may refute the next.
 //! - Verifications share their work: predicates and the solver's answers survive.
 //! - A bug with fences everywhere is looked for under SC; if it is there no fence
 //!   can repair it.
 
 use std::rc::Rc;
 
+use palisade_machine::{Start, Witness, random_schedules, replay};
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
-use palisade_verify::reduction::Reduction;
+use palisade_verify::reduction::{Layer, Reduction, Stack};
 use palisade_verify::{Bug, Goal, Knowledge, Report, Stats, falsify, verify_with};
 
-use crate::clause::{Refuted, is_everything, replays, strengthen};
+use crate::clause::{Refuted, is_everything, replays, replays_reordered, strengthen};
 use crate::cost::Cost;
-use crate::hitting_set::{Clause, exceeding, minimum};
+use crate::hitting_set::{Clause, Literal, exceeding, minimum};
 
 use crate::paper;
 use crate::plan::{Level, Placement, Plan};
@@ -28,6 +32,14 @@ use crate::removal;
 
 /// How many times more states a falsification looks at with more than two threads.
 const LARGE: u64 = 30;
+
+/// Refuted placements, the latest, whose runs are tried with a new one.
+const EARLIER: usize = 4;
+/// Random schedules that look for a bug of many threads, and how many threads these are: the states
+/// that a search passes before threads have all gone far are too many.
+const SCHEDULES: (u64, usize) = (64, 5);
+/// Placements of the same cost that are compared before one is looked at.
+const COMPARED: usize = 400;
 
 /// How placements are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -232,6 +244,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     /// The loop over placements by increasing cost.
     fn exact(&mut self) -> End {
         while let Some(placement) = self.propose() {
+            let placement = self.easiest(placement);
             if let Some(first) = self.repairs.first()
                 && self.plan.cost(&placement) > self.plan.cost(&first.placement)
             {
@@ -368,6 +381,12 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         let program = placed.program();
         let model = self.plan.model;
         let states = self.falsify_states();
+        if let Some(bug) = self
+            .known_bug(placement)
+            .or_else(|| self.scheduled_bug(program))
+        {
+            return self.buggy(placement, bug);
+        }
         if let Some(bug) = falsify(program, model, states, &self.options.verify) {
             return self.buggy(placement, bug);
         }
@@ -400,6 +419,98 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             )),
             (Verdict::Unknown(why), _) => Judgement::Undecided(why.clone()),
         }
+    }
+
+    /// A bug of the placement that one of another placement has led to.
+    fn known_bug(&self, placement: &Placement) -> Option<Bug> {
+        let program = self.plan.switched(placement);
+        let latest = self.refuted.iter().rev().take(EARLIER);
+        let mut witnesses = latest.flat_map(|refuted| {
+            let pairs = placement.0.iter().zip(&refuted.placement.0).enumerate();
+            let exceeding = pairs.filter(|(_, (level, refuted))| level > refuted);
+            exceeding.filter_map(|(decision, _)| {
+                replays_reordered(self.plan, &program, &refuted.witness, decision)
+            })
+        });
+        self.bug_of(&program, witnesses.next()?)
+    }
+
+    /// A bug of many threads that random schedules find.
+    fn scheduled_bug(&self, program: &Program) -> Option<Bug> {
+        let (model, copies) = (self.plan.model, self.options.verify.copies());
+        let is_buffered = matches!(model, Model::Tso | Model::Pso);
+        if !is_buffered || program.instances(copies).len() < SCHEDULES.1 {
+            return None;
+        }
+        let is_over = || self.options.verify.is_over();
+        let start = Start::new(model, copies);
+        self.bug_of(
+            program,
+            random_schedules(program, &start, SCHEDULES.0, is_over)?,
+        )
+    }
+
+    fn bug_of(&self, program: &Program, witness: Witness) -> Option<Bug> {
+        let replayed = replay(program, &witness.start, &witness.actions).ok()?;
+        let violation = replayed.violation?;
+        let asked = program.asked.includes_broken(&violation.broken);
+        asked.then_some(Bug {
+            violation,
+            witness,
+            states: 0,
+        })
+    }
+
+    /// A placement of the same cost that satisfies all clauses and with which the most stores need
+    /// no buffer: fences are moved one by one, as long as that makes more of them so.
+    fn easiest(&self, placement: Placement) -> Placement {
+        let is_buffered = matches!(self.plan.model, Model::Tso | Model::Pso);
+        let copies = self.options.verify.copies();
+        if self.options.all || !is_buffered || self.plan.program.instances(copies).len() <= 2 {
+            return placement;
+        }
+        let fences = self.plan.fences(&placement).len();
+        let cost = self.plan.cost(&placement);
+        let mut best = (self.unbuffered(&placement), placement);
+        let mut left = COMPARED;
+        let mut improved = true;
+        while improved {
+            improved = false;
+            let levels = best.1.0.iter().enumerate();
+            let (free, placed): (Vec<_>, Vec<_>) =
+                levels.partition(|(_, level)| **level == Level::None);
+            let moves = placed
+                .iter()
+                .flat_map(|(from, level)| free.iter().map(move |(to, _)| (*from, *to, **level)));
+            for (from, to, level) in moves.collect::<Vec<_>>() {
+                let moved = best.1.with(from, Level::None).with(to, level);
+                let is_as_good = self.plan.cost(&moved) == cost
+                    && self.plan.fences(&moved).len() <= fences
+                    && self.clauses.iter().all(|c| is_satisfied(c, &moved));
+                if left == 0 || !is_as_good {
+                    continue;
+                }
+                left -= 1;
+                let unbuffered = self.unbuffered(&moved);
+                if unbuffered > best.0 {
+                    best = (unbuffered, moved);
+                    improved = true;
+                    break;
+                }
+            }
+        }
+        best.1
+    }
+
+    /// How many stores need no buffer.
+    fn unbuffered(&self, placement: &Placement) -> usize {
+        let options = palisade_verify::Options {
+            model: self.plan.model,
+            ..self.options.verify.clone()
+        };
+        let placed = self.plan.placed(placement);
+        let stack = Stack::apply(placed.program(), &[Layer::Unbuffer], &options);
+        stack.map_or(0, |stack| stack.unbuffered_stores())
     }
 
     /// States of a falsification. Bugs of three threads lie deeper, and proofs that there is none
@@ -465,6 +576,12 @@ impl<'p, 'a> Synthesis<'p, 'a> {
             });
         }
     }
+}
+
+/// Whether a placement makes one of the literals true.
+fn is_satisfied(clause: &Clause, placement: &Placement) -> bool {
+    let holds = |l: &Literal| l.levels & (1 << placement.0[l.decision] as u16) != 0;
+    clause.iter().any(holds)
 }
 
 /// A violation under SC; its trace without the steps over candidates, which do nothing and

@@ -304,7 +304,7 @@ impl Schedule<'_> {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
-                        Method::Histories { .. } => gap,
+                        Method::Histories { .. } | Method::Reach { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
                     (OnGap::NextIfWeak, _) => return Err(gap),
