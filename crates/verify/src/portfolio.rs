@@ -89,6 +89,8 @@ pub(crate) const LATER: [Later; 3] = [
 const REACH: (u32, u64) = (MOST_CELLS, 8_000_000);
 /// How many more states the check may find: so many times as many, and so many besides.
 pub(crate) const REACH_MORE: (u64, u64) = (16, 1_000_000);
+/// How many it may find where the machine has not come to an end.
+pub(crate) const REACH_ALONE: u64 = 40_000_000;
 
 /// RMA: pending operations and states of the first falsification of a placement,
 const FIRST_PLACEMENT: (u32, u64) = (1, 1_500_000);
@@ -504,7 +506,7 @@ pub(crate) fn rows(
     if options.promote == Promote::All && listed {
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
         let reach = falsify && is_finite(program, options, &encodings);
-        let reach = reach.then(|| reachable(base, u64::MAX));
+        let reach = reach.then(|| reachable(base, REACH.1));
         return Ok(reach.into_iter().chain([all]).collect());
     }
     if falsify {

@@ -403,7 +403,7 @@ impl Schedule<'_> {
                     let checked =
                         evidence::checked(self.original, &certificate, self.options, solver);
                     progress.record.stats.spend("certify", started.elapsed());
-                    checked?;
+                    progress.record.stats.certificate_entries = checked?;
                 }
                 progress.record.notes.extend(session.stack.notes());
                 Ok(Confirmed::Proof(Some(certificate)))
