@@ -403,7 +403,11 @@ impl Schedule<'_> {
                     let checked =
                         evidence::checked(self.original, &certificate, self.options, solver);
                     progress.record.stats.spend("certify", started.elapsed());
-                    progress.record.stats.certificate_entries = checked?;
+                    let stats = &mut progress.record.stats;
+                    stats.certificate_entries = checked?;
+                    if let palisade_certify::Kind::Reachable(_) = certificate.kind {
+                        stats.states = stats.certificate_entries;
+                    }
                 }
                 progress.record.notes.extend(session.stack.notes());
                 Ok(Confirmed::Proof(Some(certificate)))

@@ -180,7 +180,6 @@ fn search(
     most: u64,
     options: &Options,
 ) -> Result<Found, Stop> {
-    let started = Instant::now();
     let count = threads.count();
     let mut store = Store::new(layout.width);
     let mut record = vec![0; layout.width];
@@ -200,7 +199,8 @@ fn search(
             return Err(Stop::Limit(what));
         }
         if next.is_multiple_of(INTERVAL)
-            && let Some(reason) = options.limits.exceeded(started)
+            // Not a query: only what ends everything ends it.
+            && let Some(reason) = options.limits.exceeded(Instant::now())
         {
             return Err(Stop::Limit(Reason::Undecided(reason)));
         }
