@@ -60,7 +60,9 @@ fn check(folder: &Folder, text: &str, ranks: &str, expected: Expected) {
     let file = folder.0.join("t.c");
     fs::write(&file, text).expect("written");
     for command in ["explore", "verify"] {
-        let words = [command, "--check", "races", "--model", "rma", "-n", ranks, "--json"];
+        let words = [
+            command, "--check", "races", "--model", "rma", "-n", ranks, "--json",
+        ];
         let output = palisade(&words, &file);
         let errors = String::from_utf8_lossy(&output.stderr);
         let context = format!("{command}: {text}\n{errors}");
@@ -200,7 +202,12 @@ fn remote_races_of_openshmem() {
     }
     let folder = Folder::new("shmem");
     let row = |zero: &[&str], one: &[&str], expected| {
-        check(&folder, &shmem(&zero.concat(), &one.concat()), "2", expected);
+        check(
+            &folder,
+            &shmem(&zero.concat(), &one.concat()),
+            "2",
+            expected,
+        );
     };
     let put = "shmem_int_put(&a[0], &x, 1, 1);";
     let two = "shmem_int_put(a, y, 2, 1);";
@@ -234,5 +241,9 @@ fn remote_races_of_openshmem() {
     let wait_two = "shmem_int_wait_until(&a[1], SHMEM_CMP_EQ, 6);";
     row(&[two], &[wait_two], Unknown);
     // Memory that is not symmetric.
-    row(&["shmem_int_put(&x, &y[0], 1, 1);"], &[], Violated("language"));
+    row(
+        &["shmem_int_put(&x, &y[0], 1, 1);"],
+        &[],
+        Violated("language"),
+    );
 }

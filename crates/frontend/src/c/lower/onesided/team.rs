@@ -1,10 +1,12 @@
-//! *Teams* of OpenSHMEM: sets of PEs, with barriers and reductions of their own. A handle is a number of
+//! *Teams* of OpenSHMEM, and reductions: sets of PEs, with barriers and reductions of their own. A handle is a number of
 //! the header, or of a team that was made; teams are made of the team of all PEs.
 //!
 //! A reduction reads its source and writes its destination from its call to its return. Each PE's
 //! contribution is there when it is called, and the result when all have called it.
 
-use palisade_program::{AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span};
+use palisade_program::{
+    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
+};
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
@@ -117,7 +119,7 @@ impl Code<'_, '_> {
             );
         }
         let me = self.me();
-        let words = format!("PE {me}'s `{name}`");
+        let words = format!("{} `{name}`", self.whose());
         let number = self.request_number(me, span);
         let issue = Issue {
             site: self.cx.one_sided().site(words.clone(), span),
@@ -185,6 +187,79 @@ impl Code<'_, '_> {
                 code.store_to(&Memory::scalar(unread), less, span);
             }
             code.complete_accesses(&|a| a.part == part, span)
+        })
+    }
+
+    /// MPI: a reduction to one rank, for which the others do not wait.
+    pub(super) fn reduce_to(
+        &mut self,
+        root: u32,
+        (to, from): (&Val, &Val),
+        (base, elements): &Elements,
+        (combine, name): (Combine, &str),
+        span: Span,
+    ) -> Lower<()> {
+        if elements.len() > MAX_REDUCED {
+            return unsupported(
+                span,
+                "a reduction of so many elements",
+                "8 at most are followed",
+            );
+        }
+        let team = (1_u64 << self.ranks()) - 1;
+        let words = format!("{} `{name}`", self.whose());
+        let at = |var: GlobalId, k: usize| Memory {
+            var,
+            index: Some(Ir::Const(k as i64)),
+            order: palisade_program::Order::Plain,
+        };
+        let me = self.me();
+        let (values, unread) = self.contribution(team | 1 << 63, me, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let left = code.load_from(&Memory::scalar(unread), span);
+            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
+            code.require(is_read, "a reduction while another one is under way", span);
+            for (k, byte) in elements.iter().enumerate() {
+                let places = code.buffer_cells(from, *byte, *base, span)?;
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Read, &words, span)?;
+                    let value = code.load_from(place, span);
+                    code.store_to(&at(values, k), value, span);
+                    Ok(())
+                })?;
+            }
+            code.store_to(&Memory::scalar(unread), Ir::Const(1), span);
+            Ok(())
+        })?;
+        if me != root {
+            return Ok(());
+        }
+        self.atomically(AtomicKind::Block, span, |code| {
+            let mut sums: Vec<Option<LocalExpr>> = vec![None; elements.len()];
+            for rank in 0..code.ranks() {
+                let (values, unread) = code.contribution(team | 1 << 63, rank, span);
+                let there = code.load_from(&Memory::scalar(unread), span);
+                let is_there = LocalExpr::binary(BinOp::Eq, there, Ir::Const(1));
+                code.emit(Step::Assume(is_there), span);
+                code.store_to(&Memory::scalar(unread), Ir::Const(0), span);
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    let value = code.load_from(&at(values, k), span);
+                    *sum = Some(match sum.take() {
+                        Some(before) => combine.apply(&before, &[value]),
+                        None => value,
+                    });
+                }
+            }
+            for (byte, sum) in elements.iter().zip(sums) {
+                let places = code.buffer_cells(to, *byte, *base, span)?;
+                let sum = sum.unwrap_or(Ir::Const(0));
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Write, &words, span)?;
+                    code.store_to(place, sum.clone(), span);
+                    Ok(())
+                })?;
+            }
+            Ok(())
         })
     }
 }
