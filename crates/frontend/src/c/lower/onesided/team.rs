@@ -5,7 +5,7 @@
 //! contribution is there when it is called, and the result when all have called it.
 
 use palisade_program::{
-    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalAtom, LocalExpr, Place as Memory, Span, Step,
 };
 
 use super::super::code::{Code, Lower};
@@ -98,9 +98,9 @@ impl Code<'_, '_> {
 
     fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
         let name = |what: &str| format!("team{team}.{what}.{pe}");
-        let len = Some(MAX_REDUCED as u32);
+        let len = Some(2 * MAX_REDUCED as u32);
         let values = self.cx.common(name("values"), len, span);
-        (values, self.cx.common(name("unread"), None, span))
+        (values, self.cx.common(name("turn"), None, span))
     }
 
     pub(super) fn reduce(
@@ -129,16 +129,27 @@ impl Code<'_, '_> {
             fetches: false,
         };
         let part = Part::RequestOrigin(number);
-        let at = |var: GlobalId, k: usize| Memory {
-            var,
-            index: Some(Ir::Const(k as i64)),
-            order: palisade_program::Order::Plain,
+        // A PE may be one reduction ahead of others, which still read the one before: two
+        // places for each contribution, in turn.
+        let (values, turn) = self.contribution(team, me, span);
+        let turn = Memory::scalar(turn);
+        let this = self.hidden(span);
+        let at = |var: GlobalId, k: usize| {
+            let this = Ir::Atom(LocalAtom::Local(this));
+            let start = LocalExpr::binary(BinOp::Mul, this, Ir::Const(MAX_REDUCED as i64));
+            let index = LocalExpr::binary(BinOp::Add, start, Ir::Const(k as i64));
+            Memory {
+                var,
+                index: Some(index),
+                order: palisade_program::Order::Plain,
+            }
         };
-        let (values, unread) = self.contribution(team, me, span);
         self.atomically(AtomicKind::Block, span, |code| {
-            let left = code.load_from(&Memory::scalar(unread), span);
-            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
-            code.require(is_read, "a reduction while another one is under way", span);
+            let (dst, src) = (this, turn.clone());
+            code.emit(Step::Load { dst, src }, span);
+            let other = Ir::Atom(LocalAtom::Local(this));
+            let other = LocalExpr::binary(BinOp::Sub, Ir::Const(1), other);
+            code.store_to(&turn, other, span);
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
@@ -154,8 +165,6 @@ impl Code<'_, '_> {
                     code.mark_access(place, (part, Class::Write), &issue, span)
                 })?;
             }
-            let all = Ir::Const(i64::from(team.count_ones()));
-            code.store_to(&Memory::scalar(unread), all, span);
             Ok(())
         })?;
         self.team_sync(team, span)?;
@@ -179,12 +188,6 @@ impl Code<'_, '_> {
                     code.store_to(place, sum.clone(), span);
                     Ok(())
                 })?;
-            }
-            for pe in &members {
-                let (_, unread) = code.contribution(team, *pe, span);
-                let before = code.load_from(&Memory::scalar(unread), span);
-                let less = LocalExpr::binary(BinOp::Sub, before, Ir::Const(1));
-                code.store_to(&Memory::scalar(unread), less, span);
             }
             code.complete_accesses(&|a| a.part == part, span)
         })
