@@ -249,6 +249,7 @@ impl Task {
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),
             units: self.units.clone(),
+            rust: palisade_frontend::rust::Options::default(),
             asked: match self.property {
                 Property::All => Asked::All,
                 Property::Unreachable(_) => Asked::ErrorCalls,
@@ -310,9 +311,10 @@ impl Task {
             (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",
             (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
                 match error {
-                    MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => {
-                        "valid-deref"
-                    }
+                    MemoryError::UseAfterFree
+                    | MemoryError::UseAfterReturn
+                    | MemoryError::Null
+                    | MemoryError::Wild => "valid-deref",
                     MemoryError::DoubleFree | MemoryError::InvalidFree => "valid-free",
                     MemoryError::Leak => "valid-memcleanup",
                 }

@@ -166,7 +166,10 @@ fn violated_property(violation: &Violation) -> Option<String> {
 /// Which part of `valid-memsafety` an error violates.
 const fn memory_property(error: MemoryError) -> &'static str {
     match error {
-        MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => "G valid-deref",
+        MemoryError::UseAfterFree
+        | MemoryError::UseAfterReturn
+        | MemoryError::Null
+        | MemoryError::Wild => "G valid-deref",
         MemoryError::DoubleFree | MemoryError::InvalidFree => "G valid-free",
         MemoryError::Leak => "G valid-memtrack",
     }

@@ -388,6 +388,7 @@ impl<'a> Code<'_, 'a> {
             function: f.name.clone(),
             scopes: vec![HashMap::new()],
             addresses,
+            published: Vec::new(),
             result: None,
             exit,
             labels: HashMap::new(),
@@ -430,6 +431,7 @@ impl<'a> Code<'_, 'a> {
             ));
         }
         self.arrive(frame.exit);
+        self.end_lives(&frame.published, span);
         self.result(result, span)
     }
 

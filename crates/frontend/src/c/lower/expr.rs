@@ -89,8 +89,7 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
             ExprKind::Cast(ty, a) => {
-                self.note_allocation(ty, a);
-                let v = self.value(a)?;
+                let v = self.allocated(ty, a)?;
                 self.convert(v, ty, span)
             }
             ExprKind::Comma(a, b) => {

@@ -29,6 +29,8 @@ pub(super) struct Found<'a> {
     pub(super) joiners: std::collections::BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
     pub(super) unowned: BTreeSet<GlobalId>,
+    /// Local variables, by their numbers, that pointers in shared memory point to.
+    pub(super) published: BTreeSet<usize>,
     /// What each thread accesses, in some pass.
     pub(super) accesses: Vec<Accesses>,
     /// MPI: what remote operations access.
@@ -53,6 +55,7 @@ impl Found<'_> {
             && self.stored == other.stored
             && self.recast == other.recast
             && self.unowned == other.unowned
+            && self.published == other.published
             && self.joiners == other.joiners
             && self.accesses == other.accesses
             && self.network == other.network

@@ -38,7 +38,7 @@ impl<'a> Context<'a> {
             }
             // Headers declare what nobody uses.
             let mentioned = self.names_used.mentioned.contains(&d.name);
-            if !self.is_supported(&d.ty) && !mentioned {
+            if !self.is_supported(&d.ty) && !mentioned || self.is_idle(&d.name) {
                 continue;
             }
             // An array becomes a pointer where it is mentioned.

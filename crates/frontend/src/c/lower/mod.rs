@@ -29,6 +29,7 @@
 //! | `lifetime` | use after free, double free, leaks |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
+//! | `cleanup` | what a thread does when it ends |
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `onesided` | remote operations where their races are looked for |
@@ -42,6 +43,7 @@ mod bits;
 mod call;
 mod cases;
 mod choice;
+mod cleanup;
 mod code;
 mod condition;
 mod copies;
@@ -51,6 +53,7 @@ mod expr;
 mod found;
 mod globals;
 mod graph;
+pub(crate) use graph::without_skips;
 mod init;
 mod layout;
 mod library;
@@ -191,6 +194,8 @@ struct Context<'a> {
     joiners: BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
     unowned: BTreeSet<GlobalId>,
+    /// Local variables that pointers in shared memory point to; see `lifetime`.
+    published: BTreeSet<usize>,
     /// The registers of each thread that say which locks it holds.
     held_locks: Vec<BTreeSet<LocalId>>,
     /// The statuses of allocations.
@@ -261,6 +266,7 @@ impl<'a> Context<'a> {
             plan_names: HashMap::new(),
             recast: previous.recast.clone(),
             unowned: previous.unowned.clone(),
+            published: previous.published.clone(),
             joiners: BTreeMap::new(),
             errors: Errors::default(),
             previous,
@@ -305,6 +311,7 @@ impl<'a> Context<'a> {
             stored,
             recast: self.recast.clone(),
             unowned: self.unowned.clone(),
+            published: self.published.clone(),
             joiners: self.joiners.clone(),
             accesses,
             network,

@@ -577,7 +577,9 @@ impl Code<'_, '_> {
 
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
-        self.check_escape(place, &value, span)?;
+        if !self.in_registers(place) {
+            self.note_published(&value);
+        }
         self.check_live(place, span);
         let ty = place.ty().plain().clone();
         let cases = self.cases(place, Access::Store, span)?;
@@ -631,29 +633,6 @@ impl Code<'_, '_> {
         if self.order.is_some() {
             self.cx.atomic_accesses.insert((span, var));
         }
-    }
-
-    /// A shared pointer to a local is refused, as [Donaldson et al., CAV 2011] does: the local may be
-    /// gone when another thread follows it.
-    fn check_escape(&self, place: &Place, value: &Val, span: Span) -> Lower<()> {
-        let Place::Variable { object, .. } = place else {
-            return Ok(());
-        };
-        let target = value.object.and_then(|k| self.cx.object_number(k));
-        let (false, Some(target)) = (object.on_stack, target) else {
-            return Ok(());
-        };
-        if target.on_stack && value.ty.is_pointer() {
-            return Err(Diagnostic::error(
-                span,
-                format!(
-                    "unsupported: the shared pointer `{}` to the local `{}`",
-                    object.name, target.name
-                ),
-            )
-            .help("make the variable that it points to global or static"));
-        }
-        Ok(())
     }
 
     /// Element `i` of an array, within its bounds.
