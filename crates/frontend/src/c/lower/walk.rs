@@ -70,7 +70,7 @@ pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
 }
 
 /// Calls `f` on a statement and all inside it, not those of statement expressions.
-fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
+pub(super) fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     f(s);
     match &s.kind {
         StmtKind::Block(body) => body.iter().for_each(|s| each_stmt(s, f)),
