@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use palisade_frontend::{Diagnostic, Diagnostics, Severity, c, pal};
+use palisade_frontend::{Diagnostic, Diagnostics, Severity, c, pal, rust};
 use palisade_program::{Model, Program, Source};
 use palisade_report::{Complaint, Document, Outcome};
 
@@ -118,9 +118,11 @@ pub(crate) fn load_for(
     context: &Context,
     path: &Path,
     model: Model,
+    rust: &rust::Options,
 ) -> Result<Result<Program, Outcome>> {
     let options = c::Options {
         orders: model.orders(),
+        rust: rust.clone(),
         ..c::Options::default()
     };
     load_with(context, path, &options)

@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Program,
     /// C, or a task about it.
     C,
+    /// Rust.
+    Rust,
     /// A data structure with methods: `.pal`.
     DataStructure,
     /// A litmus test.
@@ -33,6 +35,7 @@ impl Kind {
             }
             "rmm" => Some(Self::Program),
             "c" | "i" | "yml" | "yaml" => Some(Self::C),
+            "rs" => Some(Self::Rust),
             "litmus" => Some(Self::Litmus),
             "tvp" | "tvm" => Some(Self::Shape),
             "bp" => Some(Self::Boolean),
@@ -52,7 +55,7 @@ impl Kind {
     /// The command that answers what one asks first about such a file.
     pub(crate) const fn command(self) -> &'static str {
         match self {
-            Self::Program | Self::C => "verify",
+            Self::Program | Self::C | Self::Rust => "verify",
             Self::DataStructure => "linearize",
             Self::Litmus => "litmus",
             Self::Shape => "shape",
@@ -62,17 +65,19 @@ impl Kind {
 }
 
 /// Whether a file's program has processes with remote memory: of a C program, whether it
-/// includes MPI's header.
+/// includes the header of MPI or OpenSHMEM.
 pub(crate) fn has_processes(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     match Kind::of(path) {
         Some(Kind::C) => text.lines().any(|line| {
             let line = line.trim_start();
-            line.starts_with('#') && line.contains("<mpi.h>")
+            let is_one_sided = line.contains("<mpi.h>") || line.contains("<shmem.h>");
+            line.starts_with('#') && is_one_sided
         }),
         Some(Kind::Program) => palisade_frontend::load(path, &text)
             .is_ok_and(|parsed| parsed.program.templates.iter().any(|t| t.is_process)),
-        Some(Kind::DataStructure | Kind::Litmus | Kind::Shape | Kind::Boolean) | None => false,
+        Some(Kind::DataStructure | Kind::Litmus | Kind::Shape | Kind::Boolean | Kind::Rust)
+        | None => false,
     }
 }
 
@@ -84,6 +89,7 @@ mod tests {
     fn a_file_names_its_command() {
         let command = |name: &str| Kind::of(Path::new(name)).map(Kind::command);
         assert_eq!(command("a.c"), Some("verify"));
+        assert_eq!(command("a.rs"), Some("verify"));
         assert_eq!(command("a.litmus"), Some("litmus"));
         assert_eq!(command("a.tvm"), Some("shape"));
         assert_eq!(command("a.bp"), Some("check"));

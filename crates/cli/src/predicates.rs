@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use palisade_frontend::pal;
+use palisade_frontend::{pal, rust};
 use palisade_program::{Model, Program};
 use palisade_report::Outcome;
 
@@ -17,7 +17,12 @@ pub(crate) fn load(
     file: &Path,
     predicates: Option<&Path>,
 ) -> Result<Result<Program, Outcome>> {
-    load_for(context, file, predicates, Model::Sc)
+    load_for(
+        context,
+        file,
+        predicates,
+        (Model::Sc, &rust::Options::default()),
+    )
 }
 
 /// As [`load`], for a model.
@@ -25,9 +30,9 @@ pub(crate) fn load_for(
     context: &Context,
     file: &Path,
     predicates: Option<&Path>,
-    model: Model,
+    (model, rust): (Model, &rust::Options),
 ) -> Result<Result<Program, Outcome>> {
-    let program = match input::load_for(context, file, model)? {
+    let program = match input::load_for(context, file, model, rust)? {
         Ok(program) => program,
         Err(outcome) => return Ok(Err(outcome)),
     };

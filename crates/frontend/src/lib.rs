@@ -15,15 +15,19 @@
 //! | `mapping` | memory orders as fences, for the models of hardware |
 //! | `range` | intervals, to leave out checks that cannot fail |
 //! | [`c`] | C with pthreads and atomics |
+//! | [`rust`] | Rust, by way of its compiler |
+//! | `llvm` | programs as LLVM's text |
 
 pub mod c;
 pub mod diagnostic;
 pub mod heap;
 pub mod litmus;
+mod llvm;
 mod mapping;
 pub mod pal;
 mod range;
 pub mod rmm;
+pub mod rust;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 
@@ -52,6 +56,7 @@ pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed
         )),
         Some("rmm") => rmm::parse(source),
         Some("c" | "i") => c::parse(path, &source, options),
+        Some("rs") => rust::parse(path, &source, &options.rust, options.orders),
         Some("litmus") => Err(unsupported(
             source,
             "a litmus test is not a program",
@@ -60,7 +65,7 @@ pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed
         Some(_) | None => Err(unsupported(
             source,
             "unknown kind of file",
-            "programs are read from files that end in `.pal`, `.c`, `.i` or `.rmm`",
+            "programs are read from files that end in `.pal`, `.c`, `.i`, `.rs` or `.rmm`",
         )),
     }
 }

@@ -11,7 +11,7 @@ use crate::buffers::BuffersArg;
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct FenceArgs {
-    /// The program (.pal); `-` reads standard input
+    /// The program (.pal, .rmm, .c, .rs); `-` reads standard input
     pub(crate) file: PathBuf,
     /// The memory model: tso or pso for fences, rc11 for memory orders, rma for flushes;
     /// several as tso,pso, or all

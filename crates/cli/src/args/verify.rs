@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use palisade_frontend::rust;
 use palisade_program::Domain;
 use palisade_verify::Threads;
 
@@ -15,7 +16,7 @@ use crate::buffers::BuffersArg;
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct ExploreArgs {
-    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
+    /// The program (.pal, .rmm, .c, .i, .rs) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
     /// program has a meaning under, without rc11, as all
@@ -61,11 +62,54 @@ pub(crate) struct ExploreArgs {
     pub(crate) workers: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    #[command(flatten)]
+    pub(crate) rust: RustArgs,
     /// Steps of a trace that are shown [default: events for C, full for others]
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
     pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Options about Rust programs.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RustArgs {
+    /// What integer overflow does: panic, as in debug builds, or wrap
+    #[arg(
+        long,
+        value_enum,
+        value_name = "BUILD",
+        default_value_t = OverflowArg::Debug,
+        help_heading = "Rust programs"
+    )]
+    overflow: OverflowArg,
+    /// The function to verify in place of `main`: a test, by its path
+    #[arg(long, value_name = "NAME", help_heading = "Rust programs")]
+    test: Option<String>,
+}
+
+impl RustArgs {
+    /// How the front end is to read the program.
+    pub(crate) fn options(&self) -> rust::Options {
+        rust::Options {
+            overflow: match self.overflow {
+                OverflowArg::Debug => rust::Overflow::Debug,
+                OverflowArg::Release => rust::Overflow::Release,
+            },
+            test: self.test.clone(),
+            package: None,
+        }
+    }
+}
+
+/// Builds of Rust programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum OverflowArg {
+    /// Overflow panics.
+    #[default]
+    Debug,
+    /// Overflow wraps.
+    Release,
 }
 
 /// Options about C programs.
@@ -188,7 +232,7 @@ impl From<DataModelArg> for palisade_frontend::c::DataModel {
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct VerifyArgs {
-    /// The program (.pal, .rmm, .c, .i) or C task (.yml); `-` reads standard input, as .pal
+    /// The program (.pal, .rmm, .c, .i, .rs) or C task (.yml); `-` reads standard input, as .pal
     pub(crate) file: PathBuf,
     /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
     /// program has a meaning under, without rc11, as all
@@ -279,6 +323,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) max_rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) c: CArgs,
+    #[command(flatten)]
+    pub(crate) rust: RustArgs,
     /// Steps of a trace that are shown [default: events for C, full for others]
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
     pub(crate) trace: Option<TraceArg>,

@@ -18,7 +18,7 @@ use crate::uninitialised;
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let text = input::read(&args.certificate)?;
     let model = model(text.text());
-    let program = match input::load_for(context, &args.program, model)? {
+    let program = match input::load_for(context, &args.program, model, &Default::default())? {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };

@@ -57,7 +57,7 @@ pub(super) fn subject(
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => input::load_for(context, &args.file, args.model.only())?,
+        None => input::load_for(context, &args.file, args.model.only(), &args.rust.options())?,
     };
     let mut program = match loaded {
         Ok(program) => program,

@@ -114,7 +114,9 @@ fn is_test(path: &Path) -> bool {
     match Kind::of(path) {
         Some(Kind::Shape) => path.with_extension("tvs").is_file(),
         Some(Kind::C) => !yaml,
-        Some(Kind::Program | Kind::DataStructure | Kind::Litmus | Kind::Boolean) => true,
+        Some(Kind::Program | Kind::DataStructure | Kind::Litmus | Kind::Boolean | Kind::Rust) => {
+            true
+        }
         None => false,
     }
 }
@@ -124,7 +126,7 @@ fn is_test(path: &Path) -> bool {
 fn jobs_of(file: &Path, models: &ModelsArg) -> Result<Vec<Job>> {
     let kind = Kind::of(file).with_context(|| {
         format!(
-            "{}: not a kind of file that is known\n  help: .pal, .c, .i, .rmm, .litmus, .tvp, \
+            "{}: not a kind of file that is known\n  help: .pal, .c, .i, .rs, .rmm, .litmus, .tvp, \
              .tvm, .bp and SV-COMP's .yml are",
             file.display()
         )
@@ -133,17 +135,19 @@ fn jobs_of(file: &Path, models: &ModelsArg) -> Result<Vec<Job>> {
     let own = expectations.by_model.iter().map(|(model, _)| *model);
     let models: Vec<Option<Model>> = match (kind, models) {
         (Kind::DataStructure | Kind::Shape | Kind::Boolean, _) => vec![None],
-        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Named(models)) => models
+        (Kind::Program | Kind::C | Kind::Rust | Kind::Litmus, ModelsArg::Named(models)) => models
             .of(has_processes(file))
             .into_iter()
             .map(Some)
             .collect(),
-        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Expected)
+        (Kind::Program | Kind::C | Kind::Rust | Kind::Litmus, ModelsArg::Expected)
             if expectations.by_model.is_empty() =>
         {
             vec![Some(Model::Sc)]
         }
-        (Kind::Program | Kind::C | Kind::Litmus, ModelsArg::Expected) => own.map(Some).collect(),
+        (Kind::Program | Kind::C | Kind::Rust | Kind::Litmus, ModelsArg::Expected) => {
+            own.map(Some).collect()
+        }
     };
     let job = |model: Option<Model>| Job {
         file: file.to_owned(),

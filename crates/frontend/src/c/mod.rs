@@ -27,6 +27,8 @@ mod types;
 pub use preprocess::Preprocessor;
 pub use types::DataModel;
 
+pub(crate) use lower::without_skips;
+
 use std::path::{Path, PathBuf};
 
 use palisade_program::{Asked, Gap, Orders, Program, Source, Span};
@@ -88,6 +90,8 @@ pub struct Options {
     pub preprocessor: Preprocessor,
     /// Further files of the program, each with flags of its own.
     pub units: Vec<Unit>,
+    /// How Rust programs are read.
+    pub rust: crate::rust::Options,
 }
 
 /// A file of a program that has several.

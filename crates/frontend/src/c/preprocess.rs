@@ -43,7 +43,11 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 25] = [
+const HEADERS: [(&str, &str); 27] = [
+    (
+        "__palisade_keys.h",
+        include_str!("headers/__palisade_keys.h"),
+    ),
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
@@ -53,6 +57,7 @@ const HEADERS: [(&str, &str); 25] = [
     ("semaphore.h", include_str!("headers/semaphore.h")),
     ("emmintrin.h", include_str!("headers/immintrin.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
+    ("shmem.h", include_str!("headers/shmem.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),

@@ -258,7 +258,7 @@ impl Region {
 }
 
 /// A finished graph with places merged whose only step does nothing.
-pub(super) fn without_skips(cfg: &Cfg) -> Cfg {
+pub(crate) fn without_skips(cfg: &Cfg) -> Cfg {
     let mut graph = Graph {
         locs: cfg.loc_count(),
         edges: Vec::new(),

@@ -461,6 +461,9 @@ pub(super) fn thread_functions(functions: &HashMap<&str, &Function>) -> HashSet<
         "__CPROVER_ASYNC",
         "malloc",
         "calloc",
+        "aligned_alloc",
+        "memalign",
+        "posix_memalign",
     ];
     let mut found: HashSet<String> = names.map(str::to_owned).into();
     loop {

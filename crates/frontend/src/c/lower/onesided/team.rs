@@ -1,0 +1,190 @@
+//! *Teams* of OpenSHMEM: sets of PEs, with barriers and reductions of their own. A handle is a number of
+//! the header, or of a team that was made; teams are made of the team of all PEs.
+//!
+//! A reduction reads its source and writes its destination from its call to its return. Each PE's
+//! contribution is there when it is called, and the result when all have called it.
+
+use palisade_program::{AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span};
+
+use super::super::code::{Code, Lower};
+use super::super::expr::unsupported;
+use super::super::value::Val;
+use super::network::Combine;
+use super::shadow::{Class, Issue, Part};
+use super::transfer::Elements;
+use crate::c::ast::Expr;
+
+const WORLD: i128 = 0;
+const SHARED: i128 = 1;
+const INVALID: i64 = -1;
+/// Handles of made teams start here.
+const FIRST_MADE: i64 = 2;
+/// Elements of a reduction at most.
+const MAX_REDUCED: usize = 8;
+
+impl Code<'_, '_> {
+    /// The PEs of a team.
+    pub(super) fn team(&mut self, e: &Expr, span: Span) -> Lower<u64> {
+        let handle = self.value(e)?.as_constant();
+        let all = (1_u64 << self.ranks()) - 1;
+        let made = handle.and_then(|h| usize::try_from(h - i128::from(FIRST_MADE)).ok());
+        let made = made.and_then(|k| self.cx.one_sided().teams.get(k).copied());
+        match (handle, made) {
+            (_, Some(made)) => Ok(made),
+            (Some(WORLD | SHARED), None) => Ok(all),
+            _ => unsupported(
+                span,
+                "a team that is not known here",
+                "keep each team in a local variable of its own",
+            ),
+        }
+    }
+
+    pub(super) fn split_strided(
+        &mut self,
+        [parent, start, stride, size, to]: [&Expr; 5],
+        span: Span,
+    ) -> Lower<()> {
+        let all = (1_u64 << self.ranks()) - 1;
+        if self.team(parent, span)? != all {
+            return unsupported(span, "a team of a team", "split SHMEM_TEAM_WORLD");
+        }
+        let mut number = |e: &Expr| {
+            let value = self.value(e)?.as_constant();
+            match value
+                .and_then(|v| u32::try_from(v).ok())
+                .filter(|v| *v <= 64)
+            {
+                Some(value) => Ok(value),
+                None => unsupported(span, "a team of unknown size", "give constants"),
+            }
+        };
+        let (start, stride, size) = (number(start)?, number(stride)?, number(size)?);
+        let mut team = 0;
+        for k in 0..size {
+            let pe = start + k * stride;
+            if pe >= self.ranks() {
+                return unsupported(span, "a team with a PE that there is not", "run more PEs");
+            }
+            team |= 1_u64 << pe;
+        }
+        let teams = &mut self.cx.one_sided().teams;
+        let known = teams.iter().position(|t| *t == team);
+        let number = known.unwrap_or_else(|| {
+            teams.push(team);
+            teams.len() - 1
+        });
+        let is_in = (team >> self.me()) & 1 == 1;
+        let handle = if is_in {
+            FIRST_MADE + number as i64
+        } else {
+            INVALID
+        };
+        self.set_handle(to, handle, span)
+    }
+
+    /// A barrier of a team: it completes no operation.
+    pub(super) fn team_sync(&mut self, team: u64, span: Span) -> Lower<()> {
+        let all = (1_u64 << self.ranks()) - 1;
+        if team == all {
+            return self.mpi_barrier(span);
+        }
+        let arrived = self.cx.common(format!("team{team}.arrived"), None, span);
+        let sense = self.cx.common(format!("team{team}.sense"), None, span);
+        self.barrier_of((arrived, sense), team.count_ones(), span)
+    }
+
+    fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
+        let name = |what: &str| format!("team{team}.{what}.{pe}");
+        let len = Some(MAX_REDUCED as u32);
+        let values = self.cx.common(name("values"), len, span);
+        (values, self.cx.common(name("unread"), None, span))
+    }
+
+    pub(super) fn reduce(
+        &mut self,
+        team: u64,
+        (to, from): (&Val, &Val),
+        (base, elements): &Elements,
+        (combine, name): (Combine, &str),
+        span: Span,
+    ) -> Lower<()> {
+        if elements.len() > MAX_REDUCED {
+            return unsupported(
+                span,
+                "a reduction of so many elements",
+                "8 at most are followed",
+            );
+        }
+        let me = self.me();
+        let words = format!("PE {me}'s `{name}`");
+        let number = self.request_number(me, span);
+        let issue = Issue {
+            site: self.cx.one_sided().site(words.clone(), span),
+            channel: 0,
+            to: me,
+            request: Some(number),
+            fetches: false,
+        };
+        let part = Part::RequestOrigin(number);
+        let at = |var: GlobalId, k: usize| Memory {
+            var,
+            index: Some(Ir::Const(k as i64)),
+            order: palisade_program::Order::Plain,
+        };
+        let (values, unread) = self.contribution(team, me, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let left = code.load_from(&Memory::scalar(unread), span);
+            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
+            code.require(is_read, "a reduction while another one is under way", span);
+            for (k, byte) in elements.iter().enumerate() {
+                let places = code.buffer_cells(from, *byte, *base, span)?;
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Read, &words, span)?;
+                    code.mark_access(place, (part, Class::Read), &issue, span)?;
+                    let value = code.load_from(place, span);
+                    code.store_to(&at(values, k), value, span);
+                    Ok(())
+                })?;
+                let places = code.buffer_cells(to, *byte, *base, span)?;
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Write, &words, span)?;
+                    code.mark_access(place, (part, Class::Write), &issue, span)
+                })?;
+            }
+            let all = Ir::Const(i64::from(team.count_ones()));
+            code.store_to(&Memory::scalar(unread), all, span);
+            Ok(())
+        })?;
+        self.team_sync(team, span)?;
+        self.atomically(AtomicKind::Block, span, |code| {
+            let members: Vec<u32> = (0..code.ranks())
+                .filter(|pe| (team >> pe) & 1 == 1)
+                .collect();
+            for (k, byte) in elements.iter().enumerate() {
+                let mut sum: Option<LocalExpr> = None;
+                for pe in &members {
+                    let (values, _) = code.contribution(team, *pe, span);
+                    let value = code.load_from(&at(values, k), span);
+                    sum = Some(match sum {
+                        Some(before) => combine.apply(&before, &[value]),
+                        None => value,
+                    });
+                }
+                let places = code.buffer_cells(to, *byte, *base, span)?;
+                let sum = sum.unwrap_or(Ir::Const(0));
+                code.each_case(&places, span, &mut |code, place| {
+                    code.store_to(place, sum.clone(), span);
+                    Ok(())
+                })?;
+            }
+            for pe in &members {
+                let (_, unread) = code.contribution(team, *pe, span);
+                let before = code.load_from(&Memory::scalar(unread), span);
+                let less = LocalExpr::binary(BinOp::Sub, before, Ir::Const(1));
+                code.store_to(&Memory::scalar(unread), less, span);
+            }
+            code.complete_accesses(&|a| a.part == part, span)
+        })
+    }
+}

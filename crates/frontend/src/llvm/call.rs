@@ -1,0 +1,525 @@
+//! *Calls*. A function with code is entered. What has none is known by its name: LLVM's
+//! intrinsics, the allocator, panics, printing, and the functions by which the library in
+//! `rust/library` asks for threads.
+
+use palisade_program::{AssertKind, Expr, LocalExpr};
+
+use super::arith;
+use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
+use super::ir::{Argument, Binary, Const, Inst, Operand, Predicate};
+use super::memory::Found;
+use super::state::{State, Value};
+use super::values::{decided, range_of};
+use super::world::Key;
+
+/// What a function without code is.
+enum Known {
+    /// It panics, with these words unless its arguments have better ones.
+    Panic(&'static str),
+    Nothing,
+    Allocate,
+    AllocateZeroed,
+    Free,
+    Reallocate,
+}
+
+fn known(name: &str) -> Option<Known> {
+    let path = name
+        .split('<')
+        .next()
+        .unwrap_or(name)
+        .trim_end_matches("::");
+    let last = path.rsplit("::").next().unwrap_or(path);
+    Some(match last {
+        "__rust_alloc" => Known::Allocate,
+        "__rust_alloc_zeroed" => Known::AllocateZeroed,
+        "__rust_dealloc" => Known::Free,
+        "__rust_realloc" => Known::Reallocate,
+        "__rust_no_alloc_shim_is_unstable" | "__rust_no_alloc_shim_is_unstable_v2" => {
+            Known::Nothing
+        }
+        "_print" | "_eprint" if path.starts_with("std::io") => Known::Nothing,
+        "yield_now" | "sleep" | "sleep_ms" if path.starts_with("std::thread") => Known::Nothing,
+        "assert_failed" | "assert_failed_inner" | "assert_matches_failed" => {
+            Known::Panic("assertion failed")
+        }
+        "panic_bounds_check" => Known::Panic("index out of bounds"),
+        "panic_null_pointer_dereference" => Known::Panic("null pointer dereference"),
+        "panic_misaligned_pointer_dereference" => Known::Panic("misaligned pointer dereference"),
+        "panic_const_add_overflow" => Known::Panic("attempt to add with overflow"),
+        "panic_const_sub_overflow" => Known::Panic("attempt to subtract with overflow"),
+        "panic_const_mul_overflow" => Known::Panic("attempt to multiply with overflow"),
+        "panic_const_div_overflow" => Known::Panic("attempt to divide with overflow"),
+        "panic_const_rem_overflow" => {
+            Known::Panic("attempt to calculate the remainder with overflow")
+        }
+        "panic_const_neg_overflow" => Known::Panic("attempt to negate with overflow"),
+        "panic_const_shl_overflow" => Known::Panic("attempt to shift left with overflow"),
+        "panic_const_shr_overflow" => Known::Panic("attempt to shift right with overflow"),
+        "panic_const_div_by_zero" => Known::Panic("attempt to divide by zero"),
+        "panic_const_rem_by_zero" => {
+            Known::Panic("attempt to calculate the remainder with a divisor of zero")
+        }
+        "panic_already_borrowed" => Known::Panic("already borrowed"),
+        "panic_already_mutably_borrowed" => Known::Panic("already mutably borrowed"),
+        "unwrap_failed" if path.starts_with("core::option") => {
+            Known::Panic("called `Option::unwrap()` on a `None` value")
+        }
+        "unwrap_failed" | "expect_failed" => {
+            Known::Panic("`unwrap` or `expect` of a value that is not there")
+        }
+        "handle_alloc_error" | "handle_error" | "capacity_overflow" => {
+            Known::Panic("allocation fails")
+        }
+        "slice_index_fail"
+        | "slice_start_index_len_fail"
+        | "slice_end_index_len_fail"
+        | "slice_index_order_fail" => Known::Panic("slice index out of range"),
+        "abort" if path.starts_with("std::process") || path.starts_with("core::intrinsics") => {
+            Known::Panic("the process aborts")
+        }
+        "panic_fmt"
+        | "panic_display"
+        | "panic_str_2015"
+        | "begin_panic"
+        | "begin_panic_handler"
+        | "panic"
+        | "panic_nounwind"
+        | "panic_nounwind_fmt"
+        | "panic_cannot_unwind"
+        | "panic_explicit"
+        | "unreachable_display"
+        | "panic_in_cleanup"
+        | "rust_panic_with_hook" => Known::Panic("the thread panics"),
+        _ if path.starts_with("core::panicking") => Known::Panic("the thread panics"),
+        _ if last.starts_with("len_mismatch_fail") => Known::Panic("lengths differ"),
+        _ => return None,
+    })
+}
+
+impl<'m> Engine<'_, 'm> {
+    /// A call instruction.
+    pub(super) fn call(&mut self, state: &mut State, inst: &'m Inst) -> Run<Flow> {
+        let Inst::Call {
+            dst,
+            ty,
+            callee,
+            arguments,
+        } = inst
+        else {
+            return unsupported("this instruction", SMALLER);
+        };
+        let name = match callee {
+            Operand::Const(Const::Symbol(name)) => name.clone(),
+            Operand::Const(Const::Unknown(what)) => return unsupported(what.clone(), SMALLER),
+            callee => {
+                let address = match self.pinned(state, callee, "a function")? {
+                    Ok(address) => address,
+                    Err(flow) => return Ok(flow),
+                };
+                let object = self.world.at(address).filter(|(_, offset)| *offset == 0);
+                match object.map(|(object, _)| self.world.objects[object].key.clone()) {
+                    Some(Key::Function(name)) => name,
+                    _ => return Err(self.fault(address)),
+                }
+            }
+        };
+        if let Some(rest) = name.strip_prefix("llvm.") {
+            return match self.intrinsic(state, rest, arguments)? {
+                Done::Value(value) => self.done(state, *dst, value),
+                Done::Flow(flow) => Ok(flow),
+            };
+        }
+        if let Some(rest) = name.strip_prefix("__palisade_") {
+            return self.request(state, rest, *dst, arguments);
+        }
+        let shown = self.demangled(&name);
+        if let Some(known) = known(&shown) {
+            return self.known_call(state, &known, &shown, *dst, arguments);
+        }
+        if matches!(name.as_str(), "memcmp" | "bcmp") {
+            return self.compare_bytes(state, *dst, arguments);
+        }
+        let _ = ty;
+        if self.world.function_index(&name).is_none() {
+            let shown = shown.replace("palisade_std", "std");
+            return unsupported(
+                format!("`{shown}`, a function without code"),
+                "leave the call out of what is verified, or write the function yourself",
+            );
+        }
+        let values = arguments
+            .iter()
+            .map(|a| self.value(state, &a.value, &a.ty))
+            .collect::<Run<Vec<Value>>>()?;
+        self.enter(state, &name, values)
+    }
+
+    /// The call has returned this.
+    fn done(&mut self, state: &mut State, dst: Option<u32>, value: Value) -> Run<Flow> {
+        if let Some(dst) = dst {
+            state.set(dst, value);
+        }
+        state.top_mut().inst += 1;
+        Ok(Flow::Next)
+    }
+
+    /// A name as people write it.
+    pub(super) fn demangled(&self, name: &str) -> String {
+        format!("{:#}", rustc_demangle::demangle(name))
+    }
+
+    fn known_call(
+        &mut self,
+        state: &mut State,
+        known: &Known,
+        name: &str,
+        dst: Option<u32>,
+        arguments: &[Argument],
+    ) -> Run<Flow> {
+        match known {
+            Known::Nothing => self.done(state, dst, Value::Undefined),
+            Known::Panic(words) => {
+                let words = self
+                    .panic_words(state, name, arguments)
+                    .unwrap_or((*words).to_owned());
+                Err(Trouble::Wrong(AssertKind::Language(words)))
+            }
+            Known::Allocate | Known::AllocateZeroed => {
+                let size = match self.pinned(state, &arguments[0].value, "a size")? {
+                    Ok(size) => size,
+                    Err(flow) => return Ok(flow),
+                };
+                let zeroed = matches!(known, Known::AllocateZeroed);
+                let address = self.allocate(state, size as u64, zeroed)?;
+                self.done(state, dst, Value::Word(Expr::Const(address)))
+            }
+            Known::Free => {
+                let address = match self.pinned(state, &arguments[0].value, "a pointer")? {
+                    Ok(address) => address,
+                    Err(flow) => return Ok(flow),
+                };
+                self.free(state, address)?;
+                self.done(state, dst, Value::Undefined)
+            }
+            Known::Reallocate => {
+                let mut numbers = Vec::new();
+                for argument in arguments {
+                    match self.pinned(state, &argument.value, "a size")? {
+                        Ok(number) => numbers.push(number),
+                        Err(flow) => return Ok(flow),
+                    }
+                }
+                let [old, size, _, new] = numbers[..] else {
+                    return unsupported("this call of the allocator", SMALLER);
+                };
+                let address = self.allocate(state, new as u64, false)?;
+                self.copy(state, address, old, size.min(new) as u64)?;
+                self.free(state, old)?;
+                self.done(state, dst, Value::Word(Expr::Const(address)))
+            }
+        }
+    }
+
+    /// The message of a panic, if its arguments are a constant text.
+    fn panic_words(
+        &mut self,
+        state: &mut State,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Option<String> {
+        let last = name
+            .split('<')
+            .next()?
+            .trim_end_matches("::")
+            .rsplit("::")
+            .next()?;
+        if matches!(last, "assert_failed" | "assert_failed_inner") {
+            let kind = self.word(state, &arguments.first()?.value).ok()?;
+            return Some(match kind {
+                Expr::Const(0) => "assertion `left == right` failed".to_owned(),
+                Expr::Const(1) => "assertion `left != right` failed".to_owned(),
+                _ => "assertion failed".to_owned(),
+            });
+        }
+        let [text, length, ..] = arguments else {
+            return None;
+        };
+        if !matches!(
+            last,
+            "panic" | "panic_fmt" | "panic_nounwind" | "expect_failed" | "panic_str_2015"
+        ) {
+            return None;
+        }
+        let (Ok(Expr::Const(at)), Ok(Expr::Const(length))) = (
+            self.word(state, &text.value),
+            self.word(state, &length.value),
+        ) else {
+            return None;
+        };
+        // `fmt::Arguments` of a text without arguments is that text, with a length that is
+        // twice as large and odd.
+        let length = if last == "panic_fmt" {
+            length / 2
+        } else {
+            length
+        };
+        let (object, offset) = self.world.at(at)?;
+        if !(1..400).contains(&length) || !self.world.is_constant(object) {
+            return None;
+        }
+        let content = match &self.world.objects[object].key {
+            Key::Static(name) => {
+                let name = name.clone();
+                self.world.initial_content(&name).ok()?
+            }
+            _ => return None,
+        };
+        let mut bytes = Vec::new();
+        for i in 0..length as u64 {
+            match content.word(offset + i, 1) {
+                Found::Word(Expr::Const(byte)) => bytes.push(byte as u8),
+                _ => return None,
+            }
+        }
+        let text = String::from_utf8(bytes).ok()?;
+        (!text.contains(char::is_control)).then_some(text)
+    }
+
+    fn compare_bytes(
+        &mut self,
+        state: &mut State,
+        dst: Option<u32>,
+        arguments: &[Argument],
+    ) -> Run<Flow> {
+        let mut numbers = Vec::new();
+        for argument in arguments {
+            match self.pinned(state, &argument.value, "a pointer or a size")? {
+                Ok(number) => numbers.push(number),
+                Err(flow) => return Ok(flow),
+            }
+        }
+        let [a, b, count] = numbers[..] else {
+            return unsupported("this comparison of bytes", SMALLER);
+        };
+        for i in 0..count {
+            let ty = super::ir::Type::Int(8);
+            let order = palisade_program::Order::Plain;
+            let x = self.load(state, a + i, &ty, order, true)?;
+            let y = self.load(state, b + i, &ty, order, true)?;
+            match (x, y) {
+                (Value::Word(Expr::Const(x)), Value::Word(Expr::Const(y))) => {
+                    if x != y {
+                        let sign = if x < y { 0xffff_ffff } else { 1 };
+                        return self.done(state, dst, Value::Word(Expr::Const(sign)));
+                    }
+                }
+                _ => return unsupported("a comparison of bytes that only a run decides", SMALLER),
+            }
+        }
+        self.done(state, dst, Value::Word(Expr::Const(0)))
+    }
+
+    /// The value that an intrinsic returns.
+    fn intrinsic(&mut self, state: &mut State, name: &str, arguments: &[Argument]) -> Run<Done> {
+        let nothing = Ok(Done::Value(Value::Undefined));
+        let base = name.split('.').next().unwrap_or(name);
+        let bits = arguments.first().and_then(|a| a.ty.bits()).unwrap_or(64);
+        match base {
+            "lifetime" | "dbg" | "prefetch" | "experimental" | "donothing" | "sideeffect"
+            | "invariant" | "va_start" | "va_end" => return nothing,
+            "x86" if name.ends_with("pause") => return nothing,
+            "aarch64" if name.contains("hint") || name.contains("isb") => return nothing,
+            "assume" => return nothing,
+            "trap" | "debugtrap" | "ubsantrap" => {
+                let words = "the process aborts".to_owned();
+                return Err(Trouble::Wrong(AssertKind::Language(words)));
+            }
+            "expect" | "ssa" => {
+                let value = self.value(state, &arguments[0].value, &arguments[0].ty)?;
+                return Ok(Done::Value(value));
+            }
+            "is" => return Ok(Done::Value(Value::Word(Expr::Const(0)))),
+            "threadlocal" => {
+                let Operand::Const(Const::Symbol(name)) = &arguments[0].value else {
+                    return unsupported("a thread-local variable", SMALLER);
+                };
+                let Some((_, variable)) = self.world.variable(name) else {
+                    return unsupported("a thread-local variable of another crate", SMALLER);
+                };
+                let size = variable.ty.size();
+                let span = self.span(state);
+                let key = Key::ThreadLocal(self.thread, name.clone());
+                let object = self.world.object(key, size, span);
+                let address = super::world::World::address(object);
+                return Ok(Done::Value(Value::Word(Expr::Const(address))));
+            }
+            "memcpy" | "memmove" | "memset" => return self.move_bytes(state, base, arguments),
+            _ => {}
+        }
+        let signed_or_not = [
+            ("uadd", Binary::Add, false),
+            ("usub", Binary::Sub, false),
+            ("umul", Binary::Mul, false),
+            ("sadd", Binary::Add, true),
+            ("ssub", Binary::Sub, true),
+            ("smul", Binary::Mul, true),
+        ];
+        let known = signed_or_not.into_iter().find(|(word, ..)| *word == base);
+        if let Some((_, op, is_signed)) = known {
+            let a = self.word(state, &arguments[0].value)?;
+            let b = self.word(state, &arguments[1].value)?;
+            let known = &state.known;
+            let ranges = |e: &LocalExpr| range_of(e, known);
+            let made = arith::overflowing(op, is_signed, bits, a.clone(), b.clone(), &ranges);
+            let (value, flag) = made.or_else(|words| unsupported(words, SMALLER))?;
+            let flag = match decided(&flag, &state.known) {
+                Some(is) => Expr::Const(i64::from(is)),
+                None => flag,
+            };
+            if name.contains(".with.overflow") {
+                let value = self.small(state, value);
+                return Ok(Done::Value(Value::Parts(vec![
+                    Value::Word(value),
+                    Value::Word(flag),
+                ])));
+            }
+            if name.contains(".sat") && !is_signed {
+                let (_, most) = arith::limits(bits);
+                let limit = match op {
+                    Binary::Sub => 0,
+                    _ if bits == 64 => -1,
+                    _ => most,
+                };
+                let e = Expr::Cond(
+                    Box::new(flag),
+                    Box::new(Expr::Const(limit)),
+                    Box::new(value),
+                );
+                let e = e.substitute(&mut |atom| Expr::Atom(*atom));
+                let e = self.small(state, e);
+                return Ok(Done::Value(Value::Word(e)));
+            }
+        }
+        let picks = [
+            ("umax", Predicate::Ugt),
+            ("umin", Predicate::Ult),
+            ("smax", Predicate::Sgt),
+            ("smin", Predicate::Slt),
+        ];
+        if let Some((_, predicate)) = picks.into_iter().find(|(word, _)| *word == base) {
+            let a = self.word(state, &arguments[0].value)?;
+            let b = self.word(state, &arguments[1].value)?;
+            let known = &state.known;
+            let ranges = |e: &LocalExpr| range_of(e, known);
+            let test = arith::compare(predicate, bits, a.clone(), b.clone(), &ranges);
+            let test = test.or_else(|words| unsupported(words, SMALLER))?;
+            let e = match decided(&test, &state.known) {
+                Some(true) => a,
+                Some(false) => b,
+                None => Expr::Cond(Box::new(test), Box::new(a), Box::new(b)),
+            };
+            let e = self.small(state, e);
+            return Ok(Done::Value(Value::Word(e)));
+        }
+        self.bit_counting(state, base, bits, arguments)
+    }
+
+    /// Intrinsics that are modelled for constants, and rotations by constants.
+    fn bit_counting(
+        &mut self,
+        state: &mut State,
+        base: &str,
+        bits: u32,
+        arguments: &[Argument],
+    ) -> Run<Done> {
+        let words = format!("`llvm.{base}` of a number that only a run decides");
+        let mut numbers = Vec::new();
+        let is_shift = matches!(base, "fshl" | "fshr");
+        let rotated = is_shift && arguments[0].value == arguments[1].value;
+        if rotated && let Ok(Expr::Const(by)) = self.word(state, &arguments[2].value) {
+            let e = self.word(state, &arguments[0].value)?;
+            let by = by.rem_euclid(i64::from(bits));
+            let (left, right) = match base {
+                "fshl" => (by, (i64::from(bits) - by) % i64::from(bits)),
+                _ => ((i64::from(bits) - by) % i64::from(bits), by),
+            };
+            let known = &state.known;
+            let ranges = |e: &LocalExpr| range_of(e, known);
+            let high = arith::binary(Binary::Shl, bits, e.clone(), Expr::Const(left), &ranges);
+            let low = arith::binary(Binary::LShr, bits, e, Expr::Const(right), &ranges);
+            let both = high.and_then(|high| arith::binary(Binary::Or, bits, high, low?, &ranges));
+            let e = both.or_else(|words| unsupported(words, SMALLER))?;
+            let e = self.small(state, e);
+            return Ok(Done::Value(Value::Word(e)));
+        }
+        for argument in arguments {
+            match self.pinned(state, &argument.value, &words)? {
+                Ok(number) => numbers.push(number as u64 & (u64::MAX >> (64 - bits.min(64)))),
+                Err(flow) => return Ok(Done::Flow(flow)),
+            }
+        }
+        let first = numbers.first().copied().unwrap_or(0);
+        let extra = 64 - bits.min(64);
+        let value = match base {
+            "ctpop" => u64::from(first.count_ones()),
+            "ctlz" => u64::from(first.leading_zeros()) - u64::from(extra),
+            "cttz" => u64::from(first.trailing_zeros()).min(u64::from(bits)),
+            "bswap" => first.swap_bytes() >> extra,
+            "bitreverse" => first.reverse_bits() >> extra,
+            "abs" => {
+                let negative = first >> (bits - 1) & 1 == 1;
+                if negative {
+                    first.wrapping_neg()
+                } else {
+                    first
+                }
+            }
+            "fshl" | "fshr" => {
+                let wide = (u128::from(numbers[0]) << bits) | u128::from(numbers[1]);
+                let by = (numbers[2] % u64::from(bits)) as u32;
+                let moved = match base {
+                    "fshl" => (wide << by) >> bits,
+                    _ => wide >> by,
+                };
+                moved as u64
+            }
+            _ => return unsupported(format!("`llvm.{base}`"), SMALLER),
+        };
+        let value = arith::canonical(u128::from(value), bits);
+        Ok(Done::Value(Value::Word(Expr::Const(value))))
+    }
+
+    fn move_bytes(&mut self, state: &mut State, base: &str, arguments: &[Argument]) -> Run<Done> {
+        let mut numbers = Vec::new();
+        for argument in &arguments[..3] {
+            match self.pinned(state, &argument.value, "a pointer or a size")? {
+                Ok(number) => numbers.push(number),
+                Err(flow) => return Ok(Done::Flow(flow)),
+            }
+        }
+        let count = numbers[2] as u64;
+        match base {
+            "memset" => self.fill(state, numbers[0], numbers[1], count)?,
+            _ => self.copy(state, numbers[0], numbers[1], count)?,
+        }
+        Ok(Done::Value(Value::Undefined))
+    }
+
+    /// The value of a finished request.
+    pub(super) fn answered(
+        &mut self,
+        state: &mut State,
+        dst: Option<u32>,
+        value: Option<i64>,
+    ) -> Run<Flow> {
+        let value = value.map_or(Value::Undefined, |v| Value::Word(Expr::Const(v)));
+        self.done(state, dst, value)
+    }
+}
+
+/// How an intrinsic goes on.
+enum Done {
+    Value(Value),
+    Flow(Flow),
+}

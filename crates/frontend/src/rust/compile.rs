@@ -1,0 +1,233 @@
+//! Calls of the *compiler*. A program is compiled against a standard library of our own
+//! (`library/std.rs`), which is the compiler's with other threads and locks; `loom` and `shuttle`
+//! are that library under other names. The compiler's optimiser does not run on what it
+//! makes (`no-prepopulate-passes`); the level of optimisation is 2 all the same, since below that
+//! it leaves generic functions of the library out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Options;
+
+const STD: &str = include_str!("library/std.rs");
+const LOOM: &str = include_str!("library/loom.rs");
+const SHUTTLE: &str = include_str!("library/shuttle.rs");
+
+/// What integer overflow does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overflow {
+    /// It panics, as in debug builds.
+    #[default]
+    Debug,
+    /// It wraps, as in release builds.
+    Release,
+}
+
+/// A package of cargo.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Package {
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// What the compiler has made.
+pub(super) struct Compiled {
+    /// LLVM's text of each crate, the user's first.
+    pub(super) modules: Vec<String>,
+    /// The files of the program, if there is more than the given one.
+    pub(super) files: Vec<(String, String)>,
+}
+
+/// Why there is nothing.
+pub(super) struct Trouble {
+    pub(super) message: String,
+    pub(super) help: &'static str,
+    /// Line and column, if the compiler names some.
+    pub(super) place: Option<(u32, u32)>,
+}
+
+fn trouble(message: impl Into<String>, help: &'static str) -> Trouble {
+    Trouble {
+        message: message.into(),
+        help,
+        place: None,
+    }
+}
+
+/// A folder that goes away in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> std::io::Result<Self> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("palisade-rust-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left in the temporary folder harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn compiler() -> Command {
+    let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut command = Command::new(name);
+    command.args([
+        "-C",
+        "opt-level=2",
+        "-C",
+        "no-prepopulate-passes",
+        "-C",
+        "panic=abort",
+    ]);
+    command.args(["-C", "debuginfo=2", "-C", "symbol-mangling-version=v0"]);
+    command.args(["-C", "codegen-units=1", "-C", "debug-assertions=off"]);
+    command.args(["--color", "never"]);
+    command
+}
+
+fn run(command: &mut Command) -> Result<(), Trouble> {
+    let output = command.output().map_err(|error| {
+        let message = format!("the Rust compiler cannot be started: {error}");
+        trouble(message, "install Rust, or set RUSTC to its compiler")
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(Trouble {
+        message: format!("the compiler refuses the program\n{}", text.trim_end()),
+        help: "make it compile with `rustc` first",
+        place: place_of(&text),
+    })
+}
+
+/// Line and column of the first error: ` --> file:LINE:COLUMN`.
+fn place_of(text: &str) -> Option<(u32, u32)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix("--> "))?;
+    let mut parts = line.rsplitn(3, ':');
+    let column = parts.next()?.trim().parse().ok()?;
+    let line = parts.next()?.parse().ok()?;
+    Some((line, column))
+}
+
+/// Compiles our library into a folder.
+fn library(folder: &Path) -> Result<(), Trouble> {
+    let written = |error: std::io::Error| {
+        let message = format!("the temporary folder cannot be used: {error}");
+        trouble(message, "set TMPDIR to a folder that can be written")
+    };
+    for (name, text) in [("std", STD), ("loom", LOOM), ("shuttle", SHUTTLE)] {
+        let file = folder.join(format!("{name}.rs"));
+        std::fs::write(&file, text).map_err(written)?;
+        let mut command = compiler();
+        command.args([
+            "--edition",
+            "2021",
+            "--crate-type",
+            "rlib",
+            "--crate-name",
+            name,
+        ]);
+        command.args([
+            "-C",
+            "metadata=palisade",
+            "-C",
+            "overflow-checks=off",
+            "--cap-lints",
+            "allow",
+        ]);
+        command
+            .arg("--emit=link,llvm-ir")
+            .arg("--out-dir")
+            .arg(folder);
+        if name != "std" {
+            command
+                .arg("--extern")
+                .arg(with_path("std=", &folder.join("libstd.rlib")));
+        }
+        run(command.arg(&file))?;
+    }
+    Ok(())
+}
+
+fn with_path(prefix: &str, path: &Path) -> std::ffi::OsString {
+    let mut text = std::ffi::OsString::from(prefix);
+    text.push(path);
+    text
+}
+
+/// Compiles a program.
+pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Compiled, Trouble> {
+    let written = |error: std::io::Error| {
+        let message = format!("the temporary folder cannot be used: {error}");
+        trouble(message, "set TMPDIR to a folder that can be written")
+    };
+    let scratch = Scratch::new().map_err(written)?;
+    let folder = &scratch.0;
+    library(folder)?;
+    let mut command = compiler();
+    command.args([
+        "--edition",
+        "2021",
+        "--crate-name",
+        "program",
+        "--emit=llvm-ir",
+    ]);
+    command.args(["--cap-lints", "allow", "-A", "warnings"]);
+    let overflow = match options.overflow {
+        Overflow::Debug => "overflow-checks=on",
+        Overflow::Release => "overflow-checks=off",
+    };
+    command.args(["-C", overflow]);
+    for name in ["std", "loom", "shuttle"] {
+        let rlib = folder.join(format!("lib{name}.rlib"));
+        command
+            .arg("--extern")
+            .arg(with_path(&format!("{name}="), &rlib));
+    }
+    command
+        .arg("-L")
+        .arg(folder)
+        .arg("-o")
+        .arg(folder.join("program.ll"));
+    if options.test.is_some() {
+        command.arg("--test");
+    } else {
+        command.args(["--crate-type", "bin"]);
+    }
+    // The text may be another one than the file's: that of a repair that is tried.
+    let same = std::fs::read_to_string(path).is_ok_and(|file| file == text);
+    if same {
+        command.arg(path);
+    } else {
+        let copy = folder.join("changed.rs");
+        std::fs::write(&copy, text).map_err(written)?;
+        command.arg("--remap-path-prefix").arg({
+            let mut map = copy.clone().into_os_string();
+            map.push("=");
+            map.push(path);
+            map
+        });
+        command.arg(&copy);
+    }
+    run(&mut command)?;
+    let mut modules = Vec::new();
+    for name in ["program", "std", "loom", "shuttle"] {
+        let file = folder.join(format!("{name}.ll"));
+        modules.push(std::fs::read_to_string(file).map_err(written)?);
+    }
+    Ok(Compiled {
+        modules,
+        files: Vec::new(),
+    })
+}

@@ -1,0 +1,618 @@
+//! The standard library as programs see it while they are verified: that of the compiler, with
+//! threads and locks of our own. What only the verifier can do (starting a thread, waiting) is
+//! asked for by calls of functions named `__palisade_*`, which have no code.
+#![no_std]
+#![allow(clippy::all, missing_docs)]
+
+extern crate std as real;
+pub use real::*;
+
+/// What the verifier does.
+mod ask {
+    unsafe extern "C" {
+        pub fn __palisade_spawn(f: unsafe extern "C" fn(*mut u8), argument: *mut u8, scope: usize) -> usize;
+        pub fn __palisade_join(thread: usize);
+        pub fn __palisade_join_scope(scope: usize);
+        pub fn __palisade_self() -> usize;
+        pub fn __palisade_ended(thread: usize) -> bool;
+        pub fn __palisade_take(at: *const u32, from: u32, to: u32);
+        pub fn __palisade_choose() -> bool;
+        pub fn __palisade_opaque(value: u64) -> u64;
+    }
+}
+
+pub mod hint {
+    pub use real::hint::*;
+
+    /// A number that the verifier treats as if only a run could decide it.
+    #[inline]
+    pub fn opaque(value: u64) -> u64 {
+        unsafe { crate::ask::__palisade_opaque(value) }
+    }
+}
+
+pub mod thread {
+    pub use real::thread::{AccessError, LocalKey, Result, available_parallelism, panicking};
+
+    use crate::ask::*;
+    use core::marker::PhantomData;
+    use core::mem::{MaybeUninit, size_of};
+    use core::sync::atomic::{AtomicU32, Ordering};
+    use real::boxed::Box;
+    use real::string::String;
+    use real::time::Duration;
+
+    static TOKENS: [AtomicU32; 32] = [const { AtomicU32::new(0) }; 32];
+
+    #[inline]
+    pub fn yield_now() {}
+    #[inline]
+    pub fn sleep(_: Duration) {}
+    #[inline]
+    pub fn sleep_ms(_: u32) {}
+
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct ThreadId(usize);
+
+    #[derive(Clone, Debug)]
+    pub struct Thread(usize);
+
+    impl Thread {
+        #[inline]
+        pub fn id(&self) -> ThreadId {
+            ThreadId(self.0)
+        }
+        #[inline]
+        pub fn name(&self) -> Option<&str> {
+            None
+        }
+        #[inline]
+        pub fn unpark(&self) {
+            TOKENS[self.0].store(1, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub fn current() -> Thread {
+        Thread(unsafe { __palisade_self() })
+    }
+
+    /// It may return for no reason, as the documentation says.
+    #[inline]
+    pub fn park() {
+        if unsafe { __palisade_choose() } {
+            return;
+        }
+        unsafe { __palisade_take(TOKENS[__palisade_self()].as_ptr(), 1, 0) }
+    }
+
+    #[inline]
+    pub fn park_timeout(_: Duration) {
+        if unsafe { __palisade_choose() } {
+            let _ = TOKENS[unsafe { __palisade_self() }].swap(0, Ordering::Acquire);
+        }
+    }
+
+    struct Start<F, T> {
+        f: F,
+        out: *mut MaybeUninit<T>,
+    }
+
+    unsafe extern "C" fn start<F: FnOnce() -> T, T>(argument: *mut u8) {
+        let start = unsafe { *Box::from_raw(argument.cast::<Start<F, T>>()) };
+        let value = (start.f)();
+        if size_of::<T>() == 0 {
+            core::mem::forget(value);
+        } else {
+            unsafe { start.out.write(MaybeUninit::new(value)) };
+        }
+    }
+
+    #[inline]
+    fn launch<F: FnOnce() -> T, T>(f: F, scope: usize) -> (usize, *mut MaybeUninit<T>) {
+        let out = if size_of::<T>() == 0 {
+            core::ptr::dangling_mut()
+        } else {
+            Box::into_raw(Box::new_uninit())
+        };
+        let argument = Box::into_raw(Box::new(Start { f, out })).cast::<u8>();
+        let id = unsafe { __palisade_spawn(start::<F, T>, argument, scope) };
+        (id, out)
+    }
+
+    #[inline]
+    fn finish<T>(id: usize, out: *mut MaybeUninit<T>) -> T {
+        unsafe {
+            __palisade_join(id);
+            out.read().assume_init()
+        }
+    }
+
+    pub struct JoinHandle<T> {
+        thread: Thread,
+        out: *mut MaybeUninit<T>,
+    }
+    unsafe impl<T> Send for JoinHandle<T> {}
+    unsafe impl<T> Sync for JoinHandle<T> {}
+
+    impl<T> JoinHandle<T> {
+        #[inline]
+        pub fn join(self) -> Result<T> {
+            Ok(finish(self.thread.0, self.out))
+        }
+        #[inline]
+        pub fn thread(&self) -> &Thread {
+            &self.thread
+        }
+        #[inline]
+        pub fn is_finished(&self) -> bool {
+            unsafe { __palisade_ended(self.thread.0) }
+        }
+    }
+    impl<T> core::fmt::Debug for JoinHandle<T> {
+        fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (id, out) = launch(f, 0);
+        JoinHandle { thread: Thread(id), out }
+    }
+
+    pub struct Scope<'scope, 'env: 'scope> {
+        marker: u8,
+        scope: PhantomData<&'scope mut &'scope ()>,
+        env: PhantomData<&'env mut &'env ()>,
+    }
+
+    pub struct ScopedJoinHandle<'scope, T> {
+        thread: Thread,
+        out: *mut MaybeUninit<T>,
+        scope: PhantomData<&'scope ()>,
+    }
+    unsafe impl<T> Send for ScopedJoinHandle<'_, T> {}
+    unsafe impl<T> Sync for ScopedJoinHandle<'_, T> {}
+
+    impl<T> ScopedJoinHandle<'_, T> {
+        #[inline]
+        pub fn join(self) -> Result<T> {
+            Ok(finish(self.thread.0, self.out))
+        }
+        #[inline]
+        pub fn thread(&self) -> &Thread {
+            &self.thread
+        }
+        #[inline]
+        pub fn is_finished(&self) -> bool {
+            unsafe { __palisade_ended(self.thread.0) }
+        }
+    }
+
+    #[inline]
+    pub fn scope<'env, F, T>(f: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    {
+        let scope = Scope { marker: 0, scope: PhantomData, env: PhantomData };
+        let result = f(&scope);
+        unsafe { __palisade_join_scope(&raw const scope.marker as usize) };
+        result
+    }
+
+    impl<'scope, 'env> Scope<'scope, 'env> {
+        #[inline]
+        pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+        where
+            F: FnOnce() -> T + Send + 'scope,
+            T: Send + 'scope,
+        {
+            let (id, out) = launch(f, &raw const self.marker as usize);
+            ScopedJoinHandle { thread: Thread(id), out, scope: PhantomData }
+        }
+    }
+
+    #[derive(Debug, Default)]
+    pub struct Builder;
+
+    impl Builder {
+        #[inline]
+        pub fn new() -> Self {
+            Self
+        }
+        #[inline]
+        pub fn name(self, _: String) -> Self {
+            self
+        }
+        #[inline]
+        pub fn stack_size(self, _: usize) -> Self {
+            self
+        }
+        #[inline]
+        pub fn spawn<F, T>(self, f: F) -> real::io::Result<JoinHandle<T>>
+        where
+            F: FnOnce() -> T + Send + 'static,
+            T: Send + 'static,
+        {
+            Ok(spawn(f))
+        }
+        #[inline]
+        pub fn spawn_scoped<'scope, 'env, F, T>(
+            self,
+            scope: &'scope Scope<'scope, 'env>,
+            f: F,
+        ) -> real::io::Result<ScopedJoinHandle<'scope, T>>
+        where
+            F: FnOnce() -> T + Send + 'scope,
+            T: Send + 'scope,
+        {
+            Ok(scope.spawn(f))
+        }
+    }
+}
+
+pub mod sync {
+    pub use real::sync::*;
+
+    use crate::ask::*;
+    use core::cell::UnsafeCell;
+    use core::fmt;
+    use core::ops::{Deref, DerefMut};
+    use core::sync::atomic::{AtomicU32, Ordering};
+
+    pub struct Mutex<T: ?Sized> {
+        locked: AtomicU32,
+        data: UnsafeCell<T>,
+    }
+    unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+    unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+
+    pub struct MutexGuard<'a, T: ?Sized + 'a> {
+        mutex: &'a Mutex<T>,
+        not_send: core::marker::PhantomData<*const ()>,
+    }
+    unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+    impl<T> Mutex<T> {
+        #[inline]
+        pub const fn new(value: T) -> Self {
+            Self { locked: AtomicU32::new(0), data: UnsafeCell::new(value) }
+        }
+        #[inline]
+        pub fn into_inner(self) -> LockResult<T> {
+            Ok(self.data.into_inner())
+        }
+    }
+
+    impl<T: ?Sized> Mutex<T> {
+        #[inline]
+        fn guard(&self) -> MutexGuard<'_, T> {
+            MutexGuard { mutex: self, not_send: core::marker::PhantomData }
+        }
+        #[inline]
+        pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+            unsafe { __palisade_take(self.locked.as_ptr(), 0, 1) };
+            Ok(self.guard())
+        }
+        #[inline]
+        pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+            match self.locked.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => Ok(self.guard()),
+                Err(_) => Err(TryLockError::WouldBlock),
+            }
+        }
+        #[inline]
+        pub fn is_poisoned(&self) -> bool {
+            false
+        }
+        #[inline]
+        pub fn clear_poison(&self) {}
+        #[inline]
+        pub fn get_mut(&mut self) -> LockResult<&mut T> {
+            Ok(self.data.get_mut())
+        }
+    }
+
+    impl<T: Default> Default for Mutex<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+    impl<T> From<T> for Mutex<T> {
+        fn from(value: T) -> Self {
+            Self::new(value)
+        }
+    }
+    impl<T: ?Sized> fmt::Debug for Mutex<T> {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Ok(())
+        }
+    }
+    impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+        type Target = T;
+        #[inline]
+        fn deref(&self) -> &T {
+            unsafe { &*self.mutex.data.get() }
+        }
+    }
+    impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut T {
+            unsafe { &mut *self.mutex.data.get() }
+        }
+    }
+    impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
+            self.mutex.locked.store(0, Ordering::Release);
+        }
+    }
+    impl<T: ?Sized> fmt::Debug for MutexGuard<'_, T> {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Ok(())
+        }
+    }
+
+    /// It may wake up for no reason, as the documentation says; so a wait may end at any time.
+    #[derive(Debug, Default)]
+    pub struct Condvar(());
+
+    impl Condvar {
+        #[inline]
+        pub const fn new() -> Self {
+            Self(())
+        }
+        #[inline]
+        pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+            let mutex = guard.mutex;
+            drop(guard);
+            mutex.lock()
+        }
+        #[inline]
+        pub fn wait_while<'a, T, F: FnMut(&mut T) -> bool>(
+            &self,
+            mut guard: MutexGuard<'a, T>,
+            mut condition: F,
+        ) -> LockResult<MutexGuard<'a, T>> {
+            while condition(&mut *guard) {
+                guard = self.wait(guard)?;
+            }
+            Ok(guard)
+        }
+        #[inline]
+        pub fn notify_one(&self) {}
+        #[inline]
+        pub fn notify_all(&self) {}
+    }
+
+    const WRITER: u32 = u32::MAX;
+
+    pub struct RwLock<T: ?Sized> {
+        readers: AtomicU32,
+        data: UnsafeCell<T>,
+    }
+    unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
+    unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+    pub struct RwLockReadGuard<'a, T: ?Sized + 'a> {
+        lock: &'a RwLock<T>,
+        not_send: core::marker::PhantomData<*const ()>,
+    }
+    pub struct RwLockWriteGuard<'a, T: ?Sized + 'a> {
+        lock: &'a RwLock<T>,
+        not_send: core::marker::PhantomData<*const ()>,
+    }
+
+    impl<T> RwLock<T> {
+        #[inline]
+        pub const fn new(value: T) -> Self {
+            Self { readers: AtomicU32::new(0), data: UnsafeCell::new(value) }
+        }
+        #[inline]
+        pub fn into_inner(self) -> LockResult<T> {
+            Ok(self.data.into_inner())
+        }
+    }
+    impl<T: ?Sized> RwLock<T> {
+        #[inline]
+        pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+            let mut seen = self.readers.load(Ordering::Relaxed);
+            while seen != WRITER {
+                match self.readers.compare_exchange(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => {
+                        return Ok(RwLockReadGuard { lock: self, not_send: core::marker::PhantomData });
+                    }
+                    Err(now) => seen = now,
+                }
+            }
+            Err(TryLockError::WouldBlock)
+        }
+        #[inline]
+        pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+            loop {
+                if let Ok(guard) = self.try_read() {
+                    return Ok(guard);
+                }
+            }
+        }
+        #[inline]
+        pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+            unsafe { __palisade_take(self.readers.as_ptr(), 0, WRITER) };
+            Ok(RwLockWriteGuard { lock: self, not_send: core::marker::PhantomData })
+        }
+        #[inline]
+        pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+            match self.readers.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => Ok(RwLockWriteGuard { lock: self, not_send: core::marker::PhantomData }),
+                Err(_) => Err(TryLockError::WouldBlock),
+            }
+        }
+        #[inline]
+        pub fn get_mut(&mut self) -> LockResult<&mut T> {
+            Ok(self.data.get_mut())
+        }
+    }
+    impl<T: Default> Default for RwLock<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+    impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+        type Target = T;
+        #[inline]
+        fn deref(&self) -> &T {
+            unsafe { &*self.lock.data.get() }
+        }
+    }
+    impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
+            self.lock.readers.fetch_sub(1, Ordering::Release);
+        }
+    }
+    impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+        type Target = T;
+        #[inline]
+        fn deref(&self) -> &T {
+            unsafe { &*self.lock.data.get() }
+        }
+    }
+    impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut T {
+            unsafe { &mut *self.lock.data.get() }
+        }
+    }
+    impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
+            self.lock.readers.store(0, Ordering::Release);
+        }
+    }
+
+    pub struct Once {
+        done: AtomicU32,
+        running: AtomicU32,
+    }
+
+    impl Once {
+        #[inline]
+        pub const fn new() -> Self {
+            Self { done: AtomicU32::new(0), running: AtomicU32::new(0) }
+        }
+        #[inline]
+        pub fn call_once<F: FnOnce()>(&self, f: F) {
+            if self.is_completed() {
+                return;
+            }
+            unsafe { __palisade_take(self.running.as_ptr(), 0, 1) };
+            if self.done.load(Ordering::Relaxed) == 0 {
+                f();
+                self.done.store(1, Ordering::Release);
+            }
+            self.running.store(0, Ordering::Release);
+        }
+        #[inline]
+        pub fn is_completed(&self) -> bool {
+            self.done.load(Ordering::Acquire) == 1
+        }
+    }
+
+    pub struct OnceLock<T> {
+        once: Once,
+        value: UnsafeCell<Option<T>>,
+    }
+    unsafe impl<T: Send> Send for OnceLock<T> {}
+    unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+    impl<T> OnceLock<T> {
+        #[inline]
+        pub const fn new() -> Self {
+            Self { once: Once::new(), value: UnsafeCell::new(None) }
+        }
+        #[inline]
+        pub fn get(&self) -> Option<&T> {
+            if self.once.is_completed() {
+                unsafe { (*self.value.get()).as_ref() }
+            } else {
+                None
+            }
+        }
+        #[inline]
+        pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
+            self.once.call_once(|| unsafe { *self.value.get() = Some(f()) });
+            self.get().unwrap()
+        }
+        #[inline]
+        pub fn set(&self, value: T) -> Result<(), T> {
+            let mut value = Some(value);
+            self.once.call_once(|| unsafe { *self.value.get() = value.take() });
+            match value {
+                None => Ok(()),
+                Some(value) => Err(value),
+            }
+        }
+    }
+    impl<T> Default for OnceLock<T> {
+        fn default() -> Self {
+            Self::new()
+        }
+    }
+
+    pub struct LazyLock<T, F = fn() -> T> {
+        cell: OnceLock<T>,
+        init: F,
+    }
+    impl<T, F: Fn() -> T> LazyLock<T, F> {
+        #[inline]
+        pub const fn new(init: F) -> Self {
+            Self { cell: OnceLock::new(), init }
+        }
+        #[inline]
+        pub fn force(this: &Self) -> &T {
+            this.cell.get_or_init(|| (this.init)())
+        }
+    }
+    impl<T, F: Fn() -> T> Deref for LazyLock<T, F> {
+        type Target = T;
+        #[inline]
+        fn deref(&self) -> &T {
+            Self::force(self)
+        }
+    }
+
+    pub struct Barrier {
+        count: AtomicU32,
+        round: AtomicU32,
+        all: u32,
+    }
+    pub struct BarrierWaitResult(bool);
+    impl BarrierWaitResult {
+        #[inline]
+        pub fn is_leader(&self) -> bool {
+            self.0
+        }
+    }
+    impl Barrier {
+        #[inline]
+        pub const fn new(all: usize) -> Self {
+            Self { count: AtomicU32::new(0), round: AtomicU32::new(0), all: all as u32 }
+        }
+        #[inline]
+        pub fn wait(&self) -> BarrierWaitResult {
+            let round = self.round.load(Ordering::Acquire);
+            if self.count.fetch_add(1, Ordering::AcqRel) + 1 >= self.all {
+                self.count.store(0, Ordering::Relaxed);
+                self.round.store(round.wrapping_add(1) % 4, Ordering::Release);
+                return BarrierWaitResult(true);
+            }
+            while self.round.load(Ordering::Acquire) == round {}
+            BarrierWaitResult(false)
+        }
+    }
+}
