@@ -121,12 +121,15 @@ fn place_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Compiles our library into a folder.
-fn library(folder: &Path) -> Result<(), Trouble> {
+fn library(folder: &Path, names: &[&str]) -> Result<(), Trouble> {
     let written = |error: std::io::Error| {
         let message = format!("the temporary folder cannot be used: {error}");
         trouble(message, "set TMPDIR to a folder that can be written")
     };
     for (name, text) in [("std", STD), ("loom", LOOM), ("shuttle", SHUTTLE)] {
+        if !names.contains(&name) {
+            continue;
+        }
         let file = folder.join(format!("{name}.rs"));
         std::fs::write(&file, text).map_err(written)?;
         let mut command = compiler();
@@ -174,7 +177,13 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
     };
     let scratch = Scratch::new().map_err(written)?;
     let folder = &scratch.0;
-    library(folder)?;
+    let mut names = vec!["std"];
+    names.extend(
+        ["loom", "shuttle"]
+            .iter()
+            .filter(|name| text.contains(**name)),
+    );
+    library(folder, &names)?;
     let mut command = compiler();
     command.args([
         "--edition",
@@ -189,7 +198,7 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         Overflow::Release => "overflow-checks=off",
     };
     command.args(["-C", overflow]);
-    for name in ["std", "loom", "shuttle"] {
+    for name in &names {
         let rlib = folder.join(format!("lib{name}.rlib"));
         command
             .arg("--extern")
@@ -201,7 +210,8 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         .arg("-o")
         .arg(folder.join("program.ll"));
     if options.test.is_some() {
-        command.arg("--test");
+        // Test programs cannot be compiled to abort.
+        command.args(["--test", "-C", "panic=unwind"]);
     } else {
         command.args(["--crate-type", "bin"]);
     }
@@ -222,7 +232,7 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
     }
     run(&mut command)?;
     let mut modules = Vec::new();
-    for name in ["program", "std", "loom", "shuttle"] {
+    for name in ["program"].iter().chain(&names) {
         let file = folder.join(format!("{name}.ll"));
         modules.push(std::fs::read_to_string(file).map_err(written)?);
     }
