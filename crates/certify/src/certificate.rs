@@ -51,6 +51,9 @@ pub enum Kind {
     /// RC11: all states that are reached with so much of histories kept. The check finds them by
     /// itself (the module `histories` has the rules).
     Histories(Summary),
+    /// SC, TSO, PSO: all states that are reached, so many at most. The check finds them by itself (the
+    /// module `reach` has the rules).
+    Reachable(u64),
 }
 
 /// How much of histories and of the SC order of RC11 is kept exactly.

@@ -15,6 +15,7 @@ use crate::histories;
 use crate::interference;
 use crate::judge::Judge;
 use crate::progress;
+use crate::reach;
 use crate::refusal::{Reason, Refusal, Site};
 use crate::state::MAX_THREADS;
 use crate::unbuffered::confirmed;
@@ -90,6 +91,15 @@ pub fn check(
         return Ok(Checked {
             entries: states,
             obligations: states as u64,
+            solver_calls: 0,
+            time: started.elapsed(),
+        });
+    }
+    if let Kind::Reachable(most) = certificate.kind {
+        let found = reach::check(program, certificate, most, options)?;
+        return Ok(Checked {
+            entries: found.states,
+            obligations: found.steps,
             solver_calls: 0,
             time: started.elapsed(),
         });

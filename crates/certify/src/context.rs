@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
                 Kind::Inductive => vec![true; cfg.loc_count()],
                 // A location at which the certificate has states is a stop of the
                 // engine that made it.
-                Kind::Stops | Kind::Views | Kind::Histories(_) => {
+                Kind::Stops | Kind::Views | Kind::Histories(_) | Kind::Reachable(_) => {
                     let used = self.used(thread as usize, *instance);
                     let passing = Passing {
                         accesses: &self.certificate.undisturbed,
@@ -146,7 +146,7 @@ impl<'a> Context<'a> {
     fn used(&self, thread: usize, instance: Instance) -> FxHashSet<LocId> {
         let entries = self.certificate.entries.iter();
         match self.certificate.kind {
-            Kind::Inductive | Kind::Stops | Kind::Histories(_) => {
+            Kind::Inductive | Kind::Stops | Kind::Histories(_) | Kind::Reachable(_) => {
                 entries.map(|e| e.control.locs[thread]).collect()
             }
             Kind::Views => {

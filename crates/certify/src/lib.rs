@@ -14,6 +14,7 @@
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
 //! | [`beyond`] | abstract buffers: long ones, known in part |
 //! | `histories` | RC11: messages, views, the SC order |
+//! | `reach` | all reachable states, found by the check |
 //! | `unbuffered` | stores that need no buffer |
 //! | `interference` | accesses at which a thread need not stop |
 //! | [`remote`], [`remote_atomic`] | pending remote operations |
@@ -51,6 +52,7 @@ pub mod places;
 pub mod print;
 mod progress;
 mod property;
+mod reach;
 pub mod refusal;
 pub mod remote;
 pub mod remote_atomic;

@@ -120,6 +120,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
         "inductive" => Kind::Inductive,
         "stops" => Kind::Stops,
         "views" => Kind::Views,
+        "reachable" => Kind::Reachable(line.number()?),
         "histories" => {
             let messages = line.number()?;
             let carried = match line.name()?.as_str() {

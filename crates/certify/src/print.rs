@@ -71,6 +71,7 @@ fn write_header(
         Kind::Inductive => "inductive".to_owned(),
         Kind::Stops => "stops".to_owned(),
         Kind::Views => "views".to_owned(),
+        Kind::Reachable(most) => format!("reachable {most}"),
         Kind::Histories(Summary {
             messages,
             carried,

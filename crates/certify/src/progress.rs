@@ -45,6 +45,7 @@ pub(crate) fn admissible(program: &Program, certificate: &Certificate) -> Result
     let unsupported = |what: &str| Err(Reason::Unsupported(what.to_owned()));
     match certificate.kind {
         Kind::Views => return unsupported("progress of any number of threads"),
+        Kind::Reachable(_) => return unsupported("progress by reachable states"),
         Kind::Histories(_) => return unsupported("progress under RC11"),
         Kind::Inductive | Kind::Stops => {}
     }

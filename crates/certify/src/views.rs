@@ -61,7 +61,8 @@ pub(crate) fn subject(program: &Program, kind: Kind) -> Cow<'_, Program> {
             }
             Cow::Owned(many)
         }
-        Kind::Views | Kind::Inductive | Kind::Stops | Kind::Histories(_) => Cow::Borrowed(program),
+        Kind::Views | Kind::Inductive | Kind::Stops => Cow::Borrowed(program),
+        Kind::Histories(_) | Kind::Reachable(_) => Cow::Borrowed(program),
     }
 }
 

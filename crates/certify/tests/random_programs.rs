@@ -6,7 +6,7 @@
 mod support;
 
 use palisade_certify::*;
-use palisade_program::{BinOp, Expr, FenceKind, LocalExpr, Model, Program, Step};
+use palisade_program::{BinOp, Cell, Expr, FenceKind, LocalExpr, Model, Program, Step};
 use std::collections::BTreeMap;
 use support::interpret::{Exploration, Interpreter};
 use support::invariant::{exact, exact_live};
@@ -92,6 +92,74 @@ fn reachable_states_certify_exactly_the_right_programs() {
             );
         }
     }
+}
+
+/// A certificate that leaves it to the check to find the states.
+fn reachable(program: &Program, model: Model, most: u64) -> Certificate {
+    let fingerprint = Fingerprint::of(program, model, THREADS);
+    Certificate::empty(fingerprint, Kind::Reachable(most), model, THREADS)
+}
+
+#[test]
+fn the_check_finds_the_reachable_states() {
+    let mut tally: BTreeMap<(Model, bool), u64> = BTreeMap::new();
+    for seed in 0..4 * seeds() {
+        let programs = [program_of(seed), waiting_of(seed)];
+        for (program, model) in programs.iter().flat_map(|p| MODELS.map(|m| (p, m))) {
+            let found = explore(program, model);
+            if found.bounded {
+                continue;
+            }
+            *tally.entry((model, found.violated)).or_default() += 1;
+            let context = format!("seed {seed}, {model}");
+            match accepted(program, &reachable(program, model, 1_000_000)) {
+                Ok(checked) => {
+                    assert!(!found.violated, "accepted a violated program: {context}");
+                    let states = checked.entries;
+                    assert!(0 < states && states <= found.states.len(), "{context}");
+                    let fewer = reachable(program, model, states as u64 - 1);
+                    accepted(program, &fewer).expect_err("there are more states");
+                }
+                Err(refusal) => {
+                    assert!(found.violated, "{context}: {refusal}");
+                    let reason = &refusal.reason;
+                    let is_violation = matches!(reason, Reason::Property(_) | Reason::Assertion);
+                    assert!(is_violation, "{context}: {refusal}");
+                }
+            }
+        }
+    }
+    for (kind, count) in &tally {
+        assert!(count * 5 >= seeds(), "too few {kind:?}: {tally:?}");
+    }
+    assert_eq!(tally.len(), 6, "{tally:?}");
+}
+
+#[test]
+fn reachable_states_are_for_these_models_and_questions() {
+    let program = program_of(1);
+    let unsupported = |program: &Program, certificate: &Certificate| {
+        let refusal = accepted(program, certificate).expect_err("it is refused");
+        assert!(
+            matches!(refusal.reason, Reason::Unsupported(_)),
+            "{refusal}"
+        );
+    };
+    for model in [Model::Rma, Model::Rc11] {
+        unsupported(&program, &reachable(&program, model, 1000));
+    }
+    for (deadlock, progress) in [(true, false), (false, true)] {
+        let program = Program {
+            deadlock,
+            progress,
+            ..program.clone()
+        };
+        unsupported(&program, &reachable(&program, Model::Sc, 1000));
+    }
+    let mut certificate = reachable(&program, Model::Sc, 1000);
+    certificate.explicit.push(StateVar::Cell(Cell(0)));
+    let refusal = accepted(&program, &certificate).expect_err("it is refused");
+    assert!(matches!(refusal.reason, Reason::Malformed(_)), "{refusal}");
 }
 
 /// One small change of a certificate; `None` where it does not apply.

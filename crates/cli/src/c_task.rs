@@ -306,12 +306,15 @@ impl Task {
             (_, Broken::Unreachable(_)) => "reachable",
             (_, Broken::Assert(AssertKind::LockMisuse(_))) => "no-lock-misuse",
             (_, Broken::Assert(AssertKind::ThreadMisuse(_))) => "no-thread-misuse",
+            (_, Broken::Assert(AssertKind::RemoteRace { .. })) => "no-data-race",
+            (_, Broken::Assert(AssertKind::EpochMisuse(_))) => "no-epoch-misuse",
             (Property::Cleanup, Broken::Assert(AssertKind::Memory(_))) => "valid-memcleanup",
             (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
                 match error {
-                    MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => {
-                        "valid-deref"
-                    }
+                    MemoryError::UseAfterFree
+                    | MemoryError::UseAfterReturn
+                    | MemoryError::Null
+                    | MemoryError::Wild => "valid-deref",
                     MemoryError::DoubleFree | MemoryError::InvalidFree => "valid-free",
                     MemoryError::Leak => "valid-memcleanup",
                 }

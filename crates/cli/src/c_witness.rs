@@ -152,6 +152,8 @@ fn violated_property(violation: &Violation) -> Option<String> {
             AssertKind::SignedOverflow => Some("G ! overflow".to_owned()),
             AssertKind::Index | AssertKind::Domain | AssertKind::Language(_) => None,
             AssertKind::LockMisuse(_) | AssertKind::ThreadMisuse(_) => None,
+            AssertKind::RemoteRace { .. } => Some("G ! data-race".to_owned()),
+            AssertKind::EpochMisuse(_) => None,
             AssertKind::Uninitialised { .. } => None,
             AssertKind::Memory(error) => Some(memory_property(*error).to_owned()),
             AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,
@@ -164,7 +166,10 @@ fn violated_property(violation: &Violation) -> Option<String> {
 /// Which part of `valid-memsafety` an error violates.
 const fn memory_property(error: MemoryError) -> &'static str {
     match error {
-        MemoryError::UseAfterFree | MemoryError::Null | MemoryError::Wild => "G valid-deref",
+        MemoryError::UseAfterFree
+        | MemoryError::UseAfterReturn
+        | MemoryError::Null
+        | MemoryError::Wild => "G valid-deref",
         MemoryError::DoubleFree | MemoryError::InvalidFree => "G valid-free",
         MemoryError::Leak => "G valid-memtrack",
     }

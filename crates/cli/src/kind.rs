@@ -65,13 +65,14 @@ impl Kind {
 }
 
 /// Whether a file's program has processes with remote memory: of a C program, whether it
-/// includes MPI's header.
+/// includes the header of MPI or OpenSHMEM.
 pub(crate) fn has_processes(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     match Kind::of(path) {
         Some(Kind::C) => text.lines().any(|line| {
             let line = line.trim_start();
-            line.starts_with('#') && line.contains("<mpi.h>")
+            let is_one_sided = line.contains("<mpi.h>") || line.contains("<shmem.h>");
+            line.starts_with('#') && is_one_sided
         }),
         Some(Kind::Program) => palisade_frontend::load(path, &text)
             .is_ok_and(|parsed| parsed.program.templates.iter().any(|t| t.is_process)),

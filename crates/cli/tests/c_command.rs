@@ -210,6 +210,60 @@ fn plain_operands_of_atomic_operations_race() {
     }
 }
 
+/// An atomic block races with a plain access if some path through it accesses the variable in a state
+/// in which the other thread is about to.
+#[test]
+fn races_with_atomic_blocks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.c");
+    let flag = "__VERIFIER_atomic_begin(); f = 1; __VERIFIER_atomic_end();";
+    for (first, block, wanted) in [
+        (
+            format!("x = 1; {flag}"),
+            "__VERIFIER_assume(f == 1); x = 2;",
+            0,
+        ),
+        (
+            format!("{flag} x = 1;"),
+            "__VERIFIER_assume(f == 1); x = 2;",
+            1,
+        ),
+        (format!("x = 1; {flag}"), "if (f) x = 2;", 0),
+        (format!("x = 1; {flag}"), "if (!f) x = 2;", 1),
+        (
+            format!("x = 1; {flag}"),
+            "if (f) x = 2; __VERIFIER_assume(f == 0);",
+            0,
+        ),
+        (format!("x = 1; {flag}"), "f = 1; if (f) x = 2;", 1),
+        (format!("a[0] = 1; {flag}"), "a[1 - f] = 2;", 0),
+        (format!("a[1] = 1; {flag}"), "a[1 - f] = 2;", 1),
+        (format!("a[1] = 1; {flag}"), "if (f) a[1 - f] = 2;", 0),
+        (format!("{flag} a[0] = 1;"), "if (f) a[1 - f] = 2;", 1),
+        // The block looks at what its own thread stores through a buffer: refused.
+        ("x = 1;".to_owned(), "if (own) x = 2;", 2),
+        // A choice inside decides.
+        (
+            "x = 1;".to_owned(),
+            "if (__VERIFIER_nondet_int()) x = 2;",
+            2,
+        ),
+    ] {
+        let program = format!(
+            "typedef unsigned long pthread_t; int x, f, own, a[2];
+void *t(void *p) {{ {first} return 0; }}
+int main(void) {{ pthread_t h; pthread_create(&h, 0, t, 0); own = 1;
+  __VERIFIER_atomic_begin(); {block} __VERIFIER_atomic_end(); return 0; }}\n"
+        );
+        fs::write(&file, &program).expect("written");
+        for model in ["sc", "tso", "pso"] {
+            let words = ["verify", "--check", "races", "--model", model];
+            let (code, text) = palisade(&words, &file);
+            assert_eq!(code, Some(wanted), "{model}\n{program}{text}");
+        }
+    }
+}
+
 /// Programs that the compiler runs into a failing assertion.
 #[test]
 fn order_and_bytes_are_those_of_the_compiler() {

@@ -316,10 +316,6 @@ fn unsupported_constructs() {
             "error: line 2: unsupported: assembler `cpuid`",
         ),
         (
-            "int *g;\nint main(void) {\n  int x; g = &x; *g = 1;\n}",
-            "error: line 3: unsupported: the shared pointer `g` to the local",
-        ),
-        (
             "union { int i; char c; } u;\nint main(void) { u.i = 1; check(u.c == 1); }",
             "error: line 1: unsupported: the union",
         ),

@@ -54,6 +54,125 @@ fn readers_and_writers() {
     run("", both, both, "", false);
 }
 
+/// A program with headers, whether its checks hold.
+fn with_headers(body: &str, wanted: &str) {
+    let text = format!(
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <assert.h>\n#include <threads.h>\n{body}\n"
+    );
+    let found = c_support::verdict(&text, Model::Sc);
+    assert!(found.starts_with(wanted), "{found}\n{text}");
+}
+
+#[test]
+fn handlers_run_when_a_thread_ends() {
+    // The inner handler gives 2, the outer one appends 1.
+    for (inside, x) in [
+        ("pthread_cleanup_pop(1);", 2),
+        ("pthread_cleanup_pop(0);", 0),
+        ("pthread_exit(0); pthread_cleanup_pop(0);", 21),
+        ("if (c) pthread_exit(0); pthread_cleanup_pop(0);", 0),
+        ("leave(); pthread_cleanup_pop(1);", 21),
+    ] {
+        let program = format!(
+            "int x, c; void add(void *p) {{ x = x * 10 + *(int *)p; }}
+int one = 1, two = 2; void leave(void) {{ pthread_exit(0); }}
+void *t(void *p) {{ pthread_cleanup_push(add, &one); pthread_cleanup_push(add, &two);
+  {inside} pthread_cleanup_pop(0); return 0; }}
+int main(void) {{ pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0);"
+        );
+        with_headers(&format!("{program} assert(x == {x}); }}"), "holds");
+        with_headers(&format!("{program} assert(x != {x}); }}"), "violated");
+    }
+}
+
+#[test]
+fn keys_have_a_value_for_each_thread() {
+    let program = "pthread_key_t k; int ended; void end(void *p) { ended += *(int *)p; }
+int seven = 7, eight = 8;
+void *t(void *p) { assert(pthread_getspecific(k) == 0); pthread_setspecific(k, &seven);
+  assert(pthread_getspecific(k) == &seven); return 0; }
+int main(void) { pthread_t h; pthread_key_create(&k, end); pthread_setspecific(k, &eight);
+  pthread_create(&h, 0, t, 0); pthread_join(h, 0); assert(pthread_getspecific(k) == &eight);";
+    with_headers(&format!("{program} assert(ended == 7); }}"), "holds");
+    with_headers(&format!("{program} assert(ended != 7); }}"), "violated");
+    let twice = program.replace("ended += *(int *)p;", "pthread_setspecific(k, p);");
+    with_headers(
+        &format!("{twice} }}"),
+        "unsupported: a destructor that sets its key again",
+    );
+}
+
+#[test]
+fn memory_of_any_type() {
+    for (body, wanted) in [
+        (
+            "void *v = malloc(sizeof(struct s)); struct s *p = v; p->b = 2; assert(p->b == 2);",
+            "holds",
+        ),
+        (
+            "struct s *p = get(sizeof *p); p->a = 1; assert(p->a == 1);",
+            "holds",
+        ),
+        (
+            "struct s *p = get(sizeof *p); p->a = 1; assert(p->a == 2);",
+            "violated",
+        ),
+        (
+            "struct s *p; posix_memalign((void **)&p, 64, sizeof *p); p->a = 3; assert(p->a == 3);",
+            "holds",
+        ),
+        (
+            "char *p = aligned_alloc(16, 32); p[31] = 1; assert(p[31] == 1);",
+            "holds",
+        ),
+        ("void *p = malloc(8); assert(p != 0); free(p);", "holds"),
+        ("char *p = malloc(4); p[4] = 1;", "violated"),
+        ("void *v = malloc(8); long *p = v; *p = 1;", "unsupported"),
+    ] {
+        let text = format!(
+            "struct s {{ int a; long b; }};
+static void *get(size_t n) {{ void *p = malloc(n); if (!p) abort(); return p; }}
+int main(void) {{ {body} return 0; }}"
+        );
+        with_headers(&text, wanted);
+    }
+}
+
+/// A local variable lives until its function returns; a pointer to it may be anywhere.
+#[test]
+fn local_variables_that_others_reach() {
+    let common = "int *p; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+#define LOCKED(s) { pthread_mutex_lock(&m); s; pthread_mutex_unlock(&m); }
+void publish(int *v) { LOCKED(p = v) }
+int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); LOCKED(if (p) assert(*p == 5)) pthread_join(h, 0); }";
+    let gone = "violated: use of a local variable after its function has returned";
+    for (thread, wanted) in [
+        ("int x = 5; publish(&x); LOCKED(p = 0) return 0;", "holds"),
+        ("int x = 5; publish(&x); return 0;", gone),
+        ("int x = 5; publish(&x); pthread_exit(0);", gone),
+        (
+            "int x = 5; publish(&x); x = 6; LOCKED(p = 0) return 0;",
+            "violated: assertion failed",
+        ),
+        ("static int x = 5; publish(&x); return 0;", "holds"),
+        (
+            "int x = 5; LOCKED(__atomic_store_n(&p, &x, 5)) LOCKED(p = 0) return 0;",
+            "holds",
+        ),
+        (
+            "int x = 5; LOCKED(__atomic_exchange_n(&p, &x, 5)) return 0;",
+            gone,
+        ),
+    ] {
+        let order = common.split_once("int main").expect("two parts");
+        let text = format!(
+            "{}void *t(void *a) {{ {thread} }}\nint main{}",
+            order.0, order.1
+        );
+        with_headers(&text, wanted);
+    }
+}
+
 #[test]
 fn once_and_barriers() {
     let init = "void init(void) { x++; }";

@@ -1,4 +1,4 @@
-//! MPI programs in C: the examples have the verdicts that their second line says, the
+//! MPI and OpenSHMEM programs in C: the examples have the verdicts that their second line says, the
 //! compiler accepts them, `fence` repairs the wrong ones, and what is not supported is an
 //! error with its place.
 
@@ -11,10 +11,13 @@ fn repository() -> PathBuf {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let files = fs::read_dir(repository().join("examples/mpi")).expect("the examples are there");
-    let mut files: Vec<PathBuf> = files.map(|f| f.expect("readable").path()).collect();
+    let mut files = Vec::new();
+    for folder in ["examples/mpi", "examples/shmem"] {
+        let all = fs::read_dir(repository().join(folder)).expect("the examples are there");
+        files.extend(all.map(|f| f.expect("readable").path()));
+    }
     files.sort();
-    assert!(files.len() >= 6, "{} examples", files.len());
+    assert!(files.len() >= 28, "{} examples", files.len());
     files
 }
 
@@ -28,6 +31,13 @@ fn palisade(words: &[&str], file: &std::path::Path) -> Output {
 
 fn has_compiler() -> bool {
     Command::new("cc").arg("--version").output().is_ok()
+}
+
+/// How many ranks the second line says.
+fn ranks(text: &str) -> String {
+    let line = text.lines().nth(1).unwrap_or_default();
+    let (_, rest) = line.split_once("-n ").expect("announced");
+    rest.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// ` * expect: -n 2 sc=holds rma=violated */`
@@ -45,10 +55,11 @@ fn every_example_has_its_verdicts() {
         return;
     }
     for file in examples() {
-        let pairs = expected(&fs::read_to_string(&file).expect("readable"));
+        let text = fs::read_to_string(&file).expect("readable");
+        let (pairs, ranks) = (expected(&text), ranks(&text));
         assert_eq!(pairs.len(), 2, "{}", file.display());
         for (model, verdict) in pairs {
-            let output = palisade(&["explore", "-n", "2", "--model", &model], &file);
+            let output = palisade(&["explore", "-n", &ranks, "--model", &model], &file);
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let found = text.split([':', ' ', '\n']).next().unwrap_or_default();
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -63,11 +74,13 @@ fn the_compiler_accepts_every_example() {
     if !has_compiler() {
         return;
     }
-    let headers = repository().join("crates/frontend/src/c/headers/mpi.h");
+    let headers = repository().join("crates/frontend/src/c/headers");
     let folder = std::env::temp_dir().join(format!("palisade-mpi-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
-    // Only this header: the others are the compiler's own.
-    fs::copy(headers, folder.join("mpi.h")).expect("the header");
+    // Only these headers: the others are the compiler's own.
+    for name in ["mpi.h", "shmem.h"] {
+        fs::copy(headers.join(name), folder.join(name)).expect("the header");
+    }
     let output = Command::new("cc")
         .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
         .arg(&folder)
@@ -147,7 +160,7 @@ fn a_local_flush_lets_the_buffer_be_used_again() {
 const REFUSED: [(&str, &str, &str); 6] = [
     ("", ":5:", "how many ranks"),
     (
-        "MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);",
+        "MPI_Win_shared_query(win, 0, 0, 0, &m);",
         ":10:",
         "unsupported",
     ),
@@ -232,29 +245,4 @@ fn flushes_are_for_one_window() {
         assert_eq!(output.status.code(), Some(code), "{flushed}: {words}");
     }
     fs::remove_dir_all(&folder).expect("made above");
-}
-
-/// Races of remote operations are not looked for, so that there are none is no answer.
-#[test]
-fn races_of_remote_operations_are_unknown() {
-    if !has_compiler() {
-        return;
-    }
-    let holds = repository().join("crates/cli/tests/rma_users/ping_pong.c");
-    for command in ["verify", "explore"] {
-        let words = [command, "--check", "races", "--model", "rma", "-n", "2"];
-        let output = palisade(&words, &holds);
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(3), "{text}");
-        assert!(
-            text.contains("does not look at remote operations"),
-            "{text}"
-        );
-    }
-    // What else is wrong is still found.
-    let wrong = repository().join("crates/cli/tests/rma_users/ticket_lock_unflushed.c");
-    let words = ["explore", "--check", "races", "--model", "rma", "-n", "2"];
-    let output = palisade(&words, &wrong);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{text}");
 }

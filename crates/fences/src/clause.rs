@@ -5,11 +5,13 @@
 //! Starting from the placement in which the run was found, M is raised decision by
 //! decision as long as a bug remains: first the same run is replayed by the
 //! machine (a full fence lets it pass where the thread's buffers are empty), then
-//! the same steps of threads with other steps of memory in between, lastly a short
-//! search for another bug. The run that comes out has been replayed with M itself:
+//! the same steps of threads with other steps of memory in between, then with the threads that
+//! get the fence moved behind or before all others, lastly a short search for another bug. The run that comes out has been replayed with M itself:
 //! that is the check without which no clause is used.
 
-use palisade_machine::{ReplayError, Replayed, ThreadStep, Witness, replay, replay_guided};
+use palisade_machine::{
+    ReplayError, Replayed, ThreadStep, Witness, replay, replay_deepest, replay_guided,
+};
 use palisade_program::Program;
 
 use crate::hitting_set::{Clause, exceeding};
@@ -17,6 +19,8 @@ use crate::plan::{Level, Placement, Plan};
 
 /// States of a search for other steps of memory.
 const GUIDED_STATES: usize = 3_000;
+/// The same where the threads' steps have another order: it is right or wrong soon.
+const REORDERED_STATES: usize = 1_000;
 
 /// A placement with a bug.
 #[derive(Clone, Debug)]
@@ -48,19 +52,26 @@ pub fn strengthen(
 ) -> Refuted {
     let mut at = refuted;
     let everything = plan.everything();
-    let mut same_run = |program: &Program, witness: &Witness| replays(program, witness);
-    if let Some(all) = raised(plan, &at, everything, &mut same_run) {
-        return all;
+    if let Some(witness) = replays(&plan.switched(&everything), &at.witness) {
+        return Refuted {
+            placement: everything,
+            witness,
+        };
     }
+    let mut same_run = |program: &Program, witness: &Witness, _| replays(program, witness);
     at = raise_each(plan, at, &mut same_run);
-    at = raise_each(plan, at, &mut |program, witness| {
+    at = raise_each(plan, at, &mut |program, witness, _| {
         replays_guided(program, witness)
     });
-    raise_each(plan, at, &mut |program, _| falsify(program))
+    at = raise_each(plan, at, &mut |program, witness, decision| {
+        replays_reordered(plan, program, witness, decision)
+    });
+    raise_each(plan, at, &mut |program, _, _| falsify(program))
 }
 
-/// Finds a run of the program into a violation, given one of another placement.
-type Finder<'f> = dyn FnMut(&Program, &Witness) -> Option<Witness> + 'f;
+/// Finds a run of the program into a violation, given one of another placement and the decision
+/// that was changed.
+type Finder<'f> = dyn FnMut(&Program, &Witness, usize) -> Option<Witness> + 'f;
 
 /// Raises one decision after another to the highest level with which `find` still
 /// finds a bug.
@@ -71,26 +82,17 @@ fn raise_each(plan: &Plan<'_>, mut at: Refuted, find: &mut Finder<'_>) -> Refute
                 break;
             }
             let higher = at.placement.with(decision, level);
-            if let Some(next) = raised(plan, &at, higher, find) {
-                at = next;
+            let program = plan.switched(&higher);
+            if let Some(witness) = find(&program, &at.witness, decision) {
+                at = Refuted {
+                    placement: higher,
+                    witness,
+                };
                 break;
             }
         }
     }
     at
-}
-
-fn raised(
-    plan: &Plan<'_>,
-    at: &Refuted,
-    higher: Placement,
-    find: &mut Finder<'_>,
-) -> Option<Refuted> {
-    let witness = find(&plan.switched(&higher), &at.witness)?;
-    Some(Refuted {
-        placement: higher,
-        witness,
-    })
 }
 
 /// The run, if the machine does it on `program` and sees a violation.
@@ -104,6 +106,32 @@ pub fn replays_guided(program: &Program, witness: &Witness) -> Option<Witness> {
     let steps = thread_steps(witness);
     let replayed = replay_guided(program, &witness.start, &steps, GUIDED_STATES);
     violating(program, witness, replayed)
+}
+
+/// A run into a violation in which each thread takes the same steps, those of the threads with a
+/// fence at `decision` after all others, or before them: a fence in a thread asks for an order
+/// between what it has stored and what others do, which the run may not have by chance.
+pub fn replays_reordered(
+    plan: &Plan<'_>,
+    program: &Program,
+    witness: &Witness,
+    decision: usize,
+) -> Option<Witness> {
+    let instances = program.instances(witness.start.threads);
+    let sites = plan.decisions[decision].iter().map(|s| &plan.sites[*s]);
+    let fenced: Vec<_> = sites.flat_map(|s| plan.threads(s, &instances)).collect();
+    let is_fenced = |step: &ThreadStep| fenced.contains(&instances[step.thread]);
+    let (own, others): (Vec<_>, Vec<_>) = thread_steps(witness).into_iter().partition(is_fenced);
+    if own.is_empty() || others.is_empty() {
+        return None;
+    }
+    [[&others[..], &own[..]], [&own[..], &others[..]]]
+        .into_iter()
+        .find_map(|order| {
+            let steps = order.concat();
+            let replayed = replay_deepest(program, &witness.start, &steps, REORDERED_STATES);
+            violating(program, witness, replayed)
+        })
 }
 
 fn violating(

@@ -18,15 +18,20 @@
 //! | [`hitting_set`] | the cheapest placement that satisfies all clauses |
 //! | [`clause`] | from a run of a bug to the places of which one needs a fence |
 //! | [`mod@synthesize`] | the loop |
+//! | `rerun` | bugs that are found without a search |
+//! | `easiest` | of placements that cost the same, one that is proved soon |
 //! | [`paper`] | [Abdulla et al., SAS 2012]'s own way, for comparison |
 //! | [`removal`] | [Baumann et al., VMCAI 2018]'s own way, for flushes |
 //! | [`mod@repair`] | synthesis, patch and final proof: the verdict |
+//! | [`completion`] | flushes, fences and quiets that end remote races |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 //! | [`orders`] | memory orders and fences of C11, under RC11 |
 
 pub mod clause;
+pub mod completion;
 pub mod cost;
 pub mod diff;
+mod easiest;
 pub mod hitting_set;
 pub mod orders;
 pub mod paper;
@@ -34,6 +39,7 @@ pub mod patch;
 pub mod plan;
 pub mod removal;
 pub mod repair;
+mod rerun;
 pub mod site;
 pub mod synthesize;
 pub mod twins;

@@ -8,6 +8,9 @@
 //!   buffers it takes. One that it cannot decide is set aside like a refuted one,
 //!   and whatever costs more is then no longer known to be a minimum. After several such
 //!   placements any repair will do: fences everywhere, less what a proof does without.
+//! - With more than two threads, of placements of the same cost one is taken with which more stores need no buffer:
+//!   it is as good for the user, and proved much sooner.
+//! - A run that refuted an earlier placement, with its threads in another order, may refute the next.
 //! - Verifications share their work: predicates and the solver's answers survive.
 //! - A bug with fences everywhere is looked for under SC; if it is there no fence
 //!   can repair it.
@@ -186,13 +189,13 @@ pub(crate) struct Synthesis<'p, 'a> {
     pub(crate) options: &'a Options,
     rounds: usize,
     pub(crate) bugs: usize,
-    clauses: Vec<Clause>,
+    pub(crate) clauses: Vec<Clause>,
     undecided: Vec<(Placement, Unknown)>,
     repairs: Vec<Repair>,
     is_complete: bool,
     stats: Stats,
     predicates: usize,
-    refuted: Vec<Refuted>,
+    pub(crate) refuted: Vec<Refuted>,
 }
 
 impl<'p, 'a> Synthesis<'p, 'a> {
@@ -232,6 +235,7 @@ impl<'p, 'a> Synthesis<'p, 'a> {
     /// The loop over placements by increasing cost.
     fn exact(&mut self) -> End {
         while let Some(placement) = self.propose() {
+            let placement = self.easiest(placement);
             if let Some(first) = self.repairs.first()
                 && self.plan.cost(&placement) > self.plan.cost(&first.placement)
             {
@@ -368,6 +372,12 @@ impl<'p, 'a> Synthesis<'p, 'a> {
         let program = placed.program();
         let model = self.plan.model;
         let states = self.falsify_states();
+        if let Some(bug) = self
+            .known_bug(placement)
+            .or_else(|| self.scheduled_bug(program))
+        {
+            return self.buggy(placement, bug);
+        }
         if let Some(bug) = falsify(program, model, states, &self.options.verify) {
             return self.buggy(placement, bug);
         }

@@ -394,3 +394,24 @@ fn undecided_placements_end_in_some_repair() {
     let found = synthesized(text, Model::Tso, &Rule::Count, &at_most);
     assert!(matches!(found.outcome.end, End::Unknown(_)));
 }
+
+/// Store buffering in a ring: every process needs its fence. One that lacks it is enough for the
+/// bug, so that each bug should exclude half of all placements.
+#[test]
+fn a_bug_of_a_ring_excludes_half_of_the_placements() {
+    let n = 7;
+    let mut text = String::new();
+    for i in 0..n {
+        text += &format!("shared x{i} = 0;\n");
+    }
+    for i in 0..n {
+        let next = (i + 1) % n;
+        text += &format!("thread t{i} {{ local r = 1; x{i} = 1; r = x{next}; }}\n");
+    }
+    let all: Vec<String> = (0..n).map(|i| format!("t{i}.r == 0")).collect();
+    text += &format!("finally !({});\n", all.join(" && "));
+    let found = synthesized(&text, Model::Tso, &Rule::Count, &Options::default());
+    assert!(found.outcome.is_minimum, "{:?}", found.outcome.end);
+    assert_eq!(counts(&found), (n, 0));
+    assert_eq!((found.outcome.bugs, found.outcome.rounds), (n, n + 1));
+}

@@ -92,7 +92,9 @@ pub struct Prover {
     sessions: FxHashMap<Cluster, (Session, u64)>,
     /// Counts queries, to know which session was used last.
     clock: u64,
-    scratch: Session,
+    /// The session of one-shot queries. Like all others it is made when the first question
+    /// comes: the solver's own tables are larger than most proofs without questions.
+    scratch: Option<Session>,
     memos: FxHashMap<Cluster, Memo>,
     differences: Differences,
     options: Options,
@@ -105,7 +107,7 @@ impl Prover {
             literals: Literals::default(),
             sessions: FxHashMap::default(),
             clock: 0,
-            scratch: Session::new(),
+            scratch: None,
             memos: FxHashMap::default(),
             differences: Differences::default(),
             options,
@@ -302,10 +304,8 @@ impl Prover {
             entry.1 = self.clock;
             &mut entry.0
         } else {
-            if self.scratch.size() > SCRATCH_LIMIT {
-                self.scratch = Session::new();
-            }
-            &mut self.scratch
+            self.scratch.take_if(|own| own.size() > SCRATCH_LIMIT);
+            self.scratch.get_or_insert_with(Session::new)
         };
         match session.decide(&self.literals, query, &self.options.limits)? {
             Decision::Sat(_) if want_model => {

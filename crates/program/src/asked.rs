@@ -24,7 +24,7 @@ pub enum Asked {
     ErrorCalls,
     /// Overflow of signed integers.
     SignedOverflow,
-    /// `never` and `finally`, which are data races in C programs.
+    /// `never` and `finally`, which are data races in C programs, and remote races.
     Properties,
     /// Memory is used as C allows ([`AssertKind::Memory`], [`AssertKind::Index`]).
     Memory,
@@ -42,7 +42,7 @@ impl Asked {
             ),
             Self::ErrorCalls => matches!(kind, AssertKind::ErrorCall(_)),
             Self::SignedOverflow => matches!(kind, AssertKind::SignedOverflow),
-            Self::Properties => false,
+            Self::Properties => matches!(kind, AssertKind::RemoteRace { .. }),
             Self::Memory => matches!(kind, AssertKind::Memory(_) | AssertKind::Index),
             Self::Leaks => matches!(kind, AssertKind::Memory(MemoryError::Leak)),
         }

@@ -87,6 +87,16 @@ pub enum AssertKind {
     LockMisuse(String),
     /// A thread is not awaited against the rules (C): what is said when it is.
     ThreadMisuse(String),
+    /// No two accesses race of which at least one is part of a remote operation (RMA).
+    RemoteRace {
+        /// What is said of the two accesses when they do.
+        words: String,
+        /// Where the operation stands that was still under way.
+        other: Span,
+    },
+    /// Remote operations and their synchronisation stand in the epochs that the library asks
+    /// for (RMA): what is said when they do not.
+    EpochMisuse(String),
     /// Memory is used as C allows.
     Memory(MemoryError),
     /// The run does not reach what the front end cannot model. A run that fails it
@@ -123,7 +133,8 @@ impl AssertKind {
             Self::Language(words) | Self::LockMisuse(words) | Self::ThreadMisuse(words) => {
                 words.clone()
             }
-            Self::Specification(words) => words.clone(),
+            Self::Specification(words) | Self::EpochMisuse(words) => words.clone(),
+            Self::RemoteRace { words, .. } => words.clone(),
             Self::Memory(error) => error.to_string(),
             Self::Unsupported(what) => format!("unsupported: {what}"),
             Self::Uninitialised { variable, .. } => {

@@ -1,4 +1,4 @@
-//! *Memory errors* of C: what may not be done with allocated memory, and with pointers to it.
+//! *Memory errors* of C: what may not be done with memory, and with pointers to it.
 
 use std::fmt;
 
@@ -7,6 +7,8 @@ use std::fmt;
 pub enum MemoryError {
     /// Freed memory is read or written.
     UseAfterFree,
+    /// A local variable is read or written after its function has returned.
+    UseAfterReturn,
     /// Memory is freed for the second time.
     DoubleFree,
     /// Something is freed that no allocation has returned.
@@ -24,6 +26,7 @@ impl MemoryError {
     pub const fn name(self) -> &'static str {
         match self {
             Self::UseAfterFree => "use-after-free",
+            Self::UseAfterReturn => "use-after-return",
             Self::DoubleFree => "double-free",
             Self::InvalidFree => "invalid-free",
             Self::Leak => "memory-leak",
@@ -37,6 +40,7 @@ impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UseAfterFree => "use after free",
+            Self::UseAfterReturn => "use of a local variable after its function has returned",
             Self::DoubleFree => "double free",
             Self::InvalidFree => "free of what was not allocated",
             Self::Leak => "memory leak: not freed when the program ends",

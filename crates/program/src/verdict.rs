@@ -113,6 +113,8 @@ impl Broken {
                 AssertKind::Language(_) => "language",
                 AssertKind::LockMisuse(_) => "lock-misuse",
                 AssertKind::ThreadMisuse(_) => "thread-misuse",
+                AssertKind::RemoteRace { .. } => "remote-race",
+                AssertKind::EpochMisuse(_) => "epoch-misuse",
                 AssertKind::Memory(error) => error.name(),
                 AssertKind::Uninitialised { .. } => "uninitialised",
                 AssertKind::Specification(_) => "specification",

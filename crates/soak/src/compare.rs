@@ -3,6 +3,7 @@
 
 mod machine;
 mod proof;
+mod reach;
 mod repair;
 
 use palisade_frontend::pal;
@@ -13,6 +14,7 @@ use crate::{Difference, Outcome, reference};
 
 pub(crate) use machine::{finals, machine};
 pub(crate) use proof::{any_number, deadlocks, proof};
+pub(crate) use reach::reachable;
 pub(crate) use repair::fewest_fences;
 
 /// States that the naive interpreter visits at most.

@@ -10,7 +10,8 @@
 //!    come to them only after some rounds of refinement;
 //! 2. where templates have many copies: a proof for any number of copies by *views*;
 //! 3. if the machine has seen all states: a search without new predicates, then a proof
-//!    *state by state*;
+//!    *state by state*; if it has not, but there are finitely many: a proof by *reachable
+//!    states*;
 //! 4. *CEGAR* on one encoding of the store buffers after another. If the control flow bounds
 //!    the buffers there is one encoding, exact. Else small ones come first, and bugs are
 //!    looked for early: an abstraction may show a violation that is none before one that
@@ -83,6 +84,13 @@ pub(crate) const LATER: [Later; 3] = [
         proof: 500_000,
     },
 ];
+
+/// Stores of one buffer and states of a proof by reachable states.
+const REACH: (u32, u64) = (MOST_CELLS, 8_000_000);
+/// How many more states the check may find: so many times as many, and so many besides.
+pub(crate) const REACH_MORE: (u64, u64) = (16, 1_000_000);
+/// How many it may find where the machine has not come to an end.
+pub(crate) const REACH_ALONE: u64 = 40_000_000;
 
 /// RMA: pending operations and states of the first falsification of a placement,
 const FIRST_PLACEMENT: (u32, u64) = (1, 1_500_000);
@@ -327,6 +335,13 @@ pub enum Method {
         /// States.
         states: u64,
     },
+    /// The machine searches all runs, and the check of the certificate does so once more.
+    Reach {
+        /// Stores of a buffer.
+        buffer: u32,
+        /// States.
+        states: u64,
+    },
     /// The machine searches all runs under RC11, with histories exact or summarised.
     Histories {
         /// What is kept exactly of histories and of the SC order; `None`: all.
@@ -489,13 +504,10 @@ pub(crate) fn rows(
     let encodings = knowledge.in_order(encodings(program, options)?);
     let listed = options.model != Model::Rma && !program.has_unbounded_threads();
     if options.promote == Promote::All && listed {
-        return Ok(vec![state_by_state(
-            program,
-            base,
-            &encodings,
-            usize::MAX,
-            options,
-        )]);
+        let all = state_by_state(program, base, &encodings, usize::MAX, options);
+        let reach = falsify && is_finite(program, options, &encodings);
+        let reach = reach.then(|| reachable(base, REACH.1));
+        return Ok(reach.into_iter().chain([all]).collect());
     }
     if falsify {
         rows.push(falsification(base, BUFFER, QUICK, None));
@@ -520,6 +532,9 @@ pub(crate) fn rows(
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
         rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
         rows.push(all.when(seen));
+        if is_finite(program, options, &encodings) {
+            rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
+        }
         let is_buffered = matches!(options.model, Model::Tso | Model::Pso);
         for wide in WIDE_BUFFERS {
             if !is_buffered || encodings.len() == 1 {
@@ -633,6 +648,27 @@ pub(crate) fn state_by_state(
     };
     let states = options.max_states.min(STATE_BY_STATE).min(most);
     Row::new(base, Method::StateByState { encoding, states })
+}
+
+/// Whether a program has finitely many states, and a proof may list them: every variable has few
+/// values, and control flow bounds the buffers.
+fn is_finite(program: &Program, options: &Options, encodings: &[Planned]) -> bool {
+    let has_model = matches!(options.model, Model::Sc | Model::Tso | Model::Pso);
+    if !has_model || program.deadlock || program.progress || encodings.len() != 1 {
+        return false;
+    }
+    if program.has_unbounded_threads() || options.buffers != Buffers::Auto {
+        return false;
+    }
+    let finite = Finite::of(program, &program.instances(options.copies()));
+    let mut all = finite.cells.iter().chain(finite.locals.iter().flatten());
+    all.all(Option::is_some)
+}
+
+/// A proof by reachable states.
+fn reachable(base: &[Layer], states: u64) -> Row {
+    let buffer = REACH.0;
+    Row::new(base, Method::Reach { buffer, states })
 }
 
 /// Whether a proof may do without predicates, whatever values there are. Other ways that
@@ -882,6 +918,7 @@ impl Method {
     pub const fn encoding(&self) -> Option<&Encoding> {
         match self {
             Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
+            Self::Reach { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
         }
@@ -905,6 +942,9 @@ impl Method {
             }
             Self::Saturate { count, states } => {
                 format!("search all runs: {states} states, operations counted to {count}")
+            }
+            Self::Reach { buffer, states } => {
+                format!("reachable states: {states} states, buffers of {buffer}")
             }
             Self::Histories { summary, states } => match summary {
                 None => format!("search all runs: {states} states, exact histories"),

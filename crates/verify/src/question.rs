@@ -210,7 +210,7 @@ impl Options {
     }
 
     /// Whether the run has to end now.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         let late = self.deadline.is_some_and(|d| Instant::now() >= d);
         late || self.cancel.load(Ordering::Relaxed)
     }

@@ -304,7 +304,7 @@ impl Schedule<'_> {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
-                        Method::Histories { .. } => gap,
+                        Method::Histories { .. } | Method::Reach { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
                     (OnGap::NextIfWeak, _) => return Err(gap),
@@ -403,7 +403,11 @@ impl Schedule<'_> {
                     let checked =
                         evidence::checked(self.original, &certificate, self.options, solver);
                     progress.record.stats.spend("certify", started.elapsed());
-                    checked?;
+                    let stats = &mut progress.record.stats;
+                    stats.certificate_entries = checked?;
+                    if let palisade_certify::Kind::Reachable(_) = certificate.kind {
+                        stats.states = stats.certificate_entries;
+                    }
                 }
                 progress.record.notes.extend(session.stack.notes());
                 Ok(Confirmed::Proof(Some(certificate)))

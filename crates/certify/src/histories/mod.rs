@@ -211,7 +211,6 @@ impl<'p> Judge<'p> {
 
     /// The least invariant; every state of it is judged.
     fn all(&self, options: &Options) -> Result<usize, Refusal> {
-        let started = Instant::now();
         let mut seen: FxHashSet<State> = FxHashSet::default();
         let mut open = Vec::new();
         let initial = self.initial().map_err(|t| self.refusal(t))?;
@@ -221,7 +220,8 @@ impl<'p> Judge<'p> {
             }
         }
         while let Some(state) = open.pop() {
-            if let Some(reason) = options.limits.exceeded(started) {
+            // Not a query: only what ends everything ends it.
+            if let Some(reason) = options.limits.exceeded(Instant::now()) {
                 return Err(Refusal::whole(Reason::Undecided(reason)));
             }
             if seen.len() > MOST_STATES {

@@ -424,13 +424,20 @@ fn text(
     text
 }
 
+/// Predicates that are shown where a method gave up.
+const SHOWN_PREDICATES: usize = 12;
+
 /// What was learned before the method gave up.
 fn push_predicates(text: &mut String, report: &Report) {
     if !report.predicates.is_empty() {
         text.push_str("predicates so far:\n");
     }
-    for predicate in &report.predicates {
+    for predicate in report.predicates.iter().take(SHOWN_PREDICATES) {
         let _ = writeln!(text, "  {predicate}");
+    }
+    let more = report.predicates.len().saturating_sub(SHOWN_PREDICATES);
+    if more > 0 {
+        let _ = writeln!(text, "  ... and {more} more (--json has all)");
     }
 }
 

@@ -10,6 +10,8 @@ use super::types::{Structs, Type};
 pub(super) struct File {
     pub(super) items: Vec<Item>,
     pub(super) structs: Structs,
+    /// What each `sizeof` is of, by where it stands: allocations are made for such types.
+    pub(super) sizes: std::collections::HashMap<Span, Type>,
 }
 
 /// What stands at the top level.

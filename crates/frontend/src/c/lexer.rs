@@ -312,7 +312,12 @@ impl Lexer<'_> {
             let name = name.strip_prefix('"').and_then(|n| n.split('"').next());
             self.mapper.marked(number, name);
         } else if let Some(pragma) = line.strip_prefix("pragma") {
-            // Pragmas are about warnings and optimisation, except for this one.
+            // Pragmas are about warnings and optimisation, except for these.
+            if pragma.trim_start().starts_with("omp") {
+                let span = self.mapper.span(self.at, self.at + end, "#");
+                return Err(Diagnostic::error(span, "unsupported: OpenMP")
+                    .help("start threads with pthread_create, or leave the pragma out"));
+            }
             if pragma.trim_start().starts_with("pack") {
                 let span = self.mapper.span(self.at, self.at + end, "#");
                 return Err(Diagnostic::error(span, "unsupported: `#pragma pack`")

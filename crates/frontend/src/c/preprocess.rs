@@ -43,7 +43,11 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 25] = [
+const HEADERS: [(&str, &str); 29] = [
+    (
+        "__palisade_keys.h",
+        include_str!("headers/__palisade_keys.h"),
+    ),
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("limits.h", include_str!("headers/limits.h")),
@@ -53,6 +57,7 @@ const HEADERS: [(&str, &str); 25] = [
     ("semaphore.h", include_str!("headers/semaphore.h")),
     ("emmintrin.h", include_str!("headers/immintrin.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
+    ("shmem.h", include_str!("headers/shmem.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),
@@ -68,6 +73,8 @@ const HEADERS: [(&str, &str); 25] = [
     ("unistd.h", include_str!("headers/unistd.h")),
     ("x86intrin.h", include_str!("headers/immintrin.h")),
     ("xmmintrin.h", include_str!("headers/immintrin.h")),
+    ("strings.h", include_str!("headers/strings.h")),
+    ("sys/time.h", include_str!("headers/sys_time.h")),
     ("sys/types.h", include_str!("headers/sys_types.h")),
 ];
 
@@ -222,9 +229,7 @@ pub(super) fn run(
     if !output.status.success() {
         // Headers that do not ship with Palisade may be the system's.
         let with_system = preprocessed(unit, &folder, &mirror, model, true);
-        if let Ok(with_system) = with_system
-            && with_system.status.success()
-        {
+        if let Ok(with_system) = with_system {
             output = with_system;
         }
     }

@@ -46,21 +46,21 @@ fn refused(error: &ReplayError) -> Gap {
     Gap::Spurious(error.to_string())
 }
 
-/// Has a certificate checked. A refusal is a bug of Palisade, unless a limit was
+/// Has a certificate checked; how many entries or states were looked at. A refusal is a bug of Palisade, unless a limit was
 /// reached.
 pub fn checked(
     program: &Program,
     certificate: &Certificate,
     options: &Options,
     stats: &Arc<SolverStats>,
-) -> Result<(), Gap> {
+) -> Result<usize, Gap> {
     let check = palisade_certify::Options {
         limits: limits(options),
         stats: Arc::clone(stats),
         workers: 1,
     };
     match palisade_certify::check(program, certificate, &check) {
-        Ok(_) => Ok(()),
+        Ok(checked) => Ok(checked.entries),
         Err(refusal) => Err(match refusal.reason {
             Reason::Undecided(reason) => reason.into(),
             Reason::Progress => Gap::Weak(Weak::Progress),

@@ -5,6 +5,7 @@
 //! | method | what it does |
 //! |---|---|
 //! | [`falsify`] | the concrete machine searches for bugs |
+//! | `reach` | all states, listed by the machine and by the certificate's check |
 //! | `histories` | RC11: all runs, with old messages summarised |
 //! | `search`, [`cegar`] | predicate abstraction with refinement |
 //! | `state_by_state`, `interference` | a proof with every variable explicit |
@@ -19,6 +20,7 @@ pub mod fixed;
 mod histories;
 mod interference;
 pub mod parameterised;
+mod reach;
 pub mod sc_run;
 mod search;
 mod state_by_state;
@@ -139,6 +141,7 @@ impl<'a> Session<'a> {
                 copies,
             } => self.falsify((*buffer, *states), *copies, record),
             Method::Saturate { count, states } => self.saturate(*count, *states),
+            Method::Reach { buffer, states } => self.reach((*buffer, *states), record),
             Method::Histories { summary, states } => self.histories(*summary, *states, record),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
@@ -152,7 +155,7 @@ impl<'a> Session<'a> {
     /// Why a method has nothing to say about the question.
     fn refusal(&self, method: &Method) -> Option<Gap> {
         match method {
-            Method::Falsify { .. } | Method::Saturate { .. } => None,
+            Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => None,
             // More behaviours may be fewer deadlocks.
             Method::Histories { .. } if self.program.deadlock => Some(Gap::Unsupported(
                 "proofs that there is no deadlock under RC11".to_owned(),
@@ -252,7 +255,8 @@ impl<'a> Session<'a> {
     pub(crate) fn proved_by(&self, method: &Method) {
         match method {
             Method::Cegar(Search { encoding, .. }) => self.knowledge.proved_by(encoding),
-            Method::Falsify { .. } | Method::Saturate { .. } | Method::StateByState { .. } => {}
+            Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => {}
+            Method::StateByState { .. } => {}
             Method::Views(_) | Method::Fixed { .. } | Method::Histories { .. } => {}
         }
     }

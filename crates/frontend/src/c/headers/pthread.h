@@ -34,6 +34,7 @@ typedef struct { int x; } pthread_once_t;
 int pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int pthread_join(pthread_t, void **);
 int pthread_detach(pthread_t);
+int pthread_setaffinity_np(pthread_t, size_t, const cpu_set_t *);
 void pthread_exit(void *);
 pthread_t pthread_self(void);
 int pthread_equal(pthread_t, pthread_t);
@@ -73,4 +74,13 @@ int pthread_spin_destroy(pthread_spinlock_t *);
 int pthread_spin_lock(pthread_spinlock_t *);
 int pthread_spin_trylock(pthread_spinlock_t *);
 int pthread_spin_unlock(pthread_spinlock_t *);
+#define pthread_cleanup_push(handler, argument) { __palisade_cleanup_push((handler), (argument));
+#define pthread_cleanup_pop(execute) __palisade_cleanup_pop(execute); }
+typedef unsigned pthread_key_t;
+#define PTHREAD_KEYS_MAX 4
+#include <__palisade_keys.h>
+#define pthread_key_create __palisade_key_create
+#define pthread_key_delete __palisade_key_delete
+#define pthread_getspecific __palisade_key_get
+#define pthread_setspecific __palisade_key_set
 #endif

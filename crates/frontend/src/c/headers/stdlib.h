@@ -14,4 +14,10 @@ int rand(void);
 void srand(unsigned);
 long random(void);
 int atoi(const char *);
+void *aligned_alloc(size_t, size_t);
+void *memalign(size_t, size_t);
+int posix_memalign(void **, size_t, size_t);
+static int abs(int x) { return x < 0 ? -x : x; }
+static long labs(long x) { return x < 0 ? -x : x; }
+static long long llabs(long long x) { return x < 0 ? -x : x; }
 #endif

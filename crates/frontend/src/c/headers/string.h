@@ -5,6 +5,7 @@
 void *memcpy(void *, const void *, size_t);
 void *memmove(void *, const void *, size_t);
 void *memset(void *, int, size_t);
+static char *strerror(int error) { return "error"; }
 static size_t strlen(const char *s) {
   size_t n = 0;
   while (s[n]) n++;

@@ -33,4 +33,11 @@ int cnd_timedwait(cnd_t *, mtx_t *, const struct timespec *);
 int cnd_signal(cnd_t *);
 int cnd_broadcast(cnd_t *);
 void call_once(once_flag *, void (*)(void));
+typedef unsigned tss_t;
+typedef void (*tss_dtor_t)(void *);
+#include <__palisade_keys.h>
+#define tss_create __palisade_key_create
+#define tss_delete __palisade_key_delete
+#define tss_get __palisade_key_get
+#define tss_set __palisade_key_set
 #endif

@@ -28,22 +28,38 @@ impl Code<'_, '_> {
             return Ok(new);
         }
         self.want = self.wanted(&place);
-        self.note_allocation(&place.ty().clone(), b);
-        let v = self.value(b)?;
+        let v = self.allocated(&place.ty().clone(), b)?;
         self.want = None;
         self.write(&place, v, span)
     }
 
-    /// Remembers what type of object an allocation is for.
-    pub(super) fn note_allocation(&mut self, ty: &Type, e: &Expr) {
-        let is_call = |name: &str| matches!(name, "malloc" | "calloc");
-        if let ExprKind::Call(f, _) = &e.kind
-            && let ExprKind::Ident(name) = &f.kind
-            && is_call(name)
-            && ty.pointee().is_some_and(|t| *t != Type::Void)
-        {
-            self.cx.pending_type = Some(ty.plain().clone());
+    /// The value of an expression that a pointer of type `ty` gets. If it is a call that may
+    /// allocate memory, of the library or of a function that returns a `void *`, the object is
+    /// of the type that `ty` points to or, for a `void *`, of the type whose size is among the arguments.
+    pub(super) fn allocated(&mut self, ty: &Type, e: &Expr) -> Lower<Val> {
+        let ExprKind::Call(f, args) = &e.kind else {
+            return self.value(e);
+        };
+        let ExprKind::Ident(name) = &f.kind else {
+            return self.value(e);
+        };
+        let is_pointer = |t: &Type| t.pointee().is_some_and(|t| *t.plain() == Type::Void);
+        let wraps = self.cx.functions.get(name.as_str());
+        let wraps = wraps.is_some_and(|f| is_pointer(&f.result));
+        if !(super::library::is_allocation(name) || wraps) {
+            return self.value(e);
         }
+        let pending = match ty.pointee() {
+            Some(of) if *of.plain() != Type::Void => Some(ty.plain().clone()),
+            Some(_) | None => self.cx.sized(args).map(Type::pointer),
+        };
+        if pending.is_none() {
+            return self.value(e);
+        }
+        let around = std::mem::replace(&mut self.cx.pending_type, pending);
+        let v = self.value(e);
+        self.cx.pending_type = around;
+        v
     }
 
     /// The local that a value may be read into when it is assigned to `place`: it

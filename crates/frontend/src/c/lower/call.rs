@@ -138,6 +138,9 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.mpi_call(name, args, span)? {
             return Ok(v);
         }
+        if let Some(v) = self.shmem_call(name, args, span)? {
+            return Ok(v);
+        }
         if let Some(v) = self.thread_call(name, args, span)? {
             return Ok(v);
         }
@@ -385,6 +388,7 @@ impl<'a> Code<'_, 'a> {
             function: f.name.clone(),
             scopes: vec![HashMap::new()],
             addresses,
+            published: Vec::new(),
             result: None,
             exit,
             labels: HashMap::new(),
@@ -427,6 +431,7 @@ impl<'a> Code<'_, 'a> {
             ));
         }
         self.arrive(frame.exit);
+        self.end_lives(&frame.published, span);
         self.result(result, span)
     }
 

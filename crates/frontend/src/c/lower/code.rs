@@ -75,6 +75,8 @@ pub(super) struct Frame {
     pub(super) function: String,
     pub(super) scopes: Vec<HashMap<String, Rc<Object>>>,
     pub(super) addresses: Rc<super::walk::Addresses>,
+    /// Variables in memory that live until the function returns.
+    pub(super) published: Vec<GlobalId>,
     pub(super) result: Option<Rc<Object>>,
     pub(super) exit: Target,
     /// Labels, with where each was first mentioned.
@@ -102,6 +104,8 @@ pub(super) struct Code<'c, 'a> {
     temporaries_used: usize,
     pub(super) known: Known,
     pub(super) frames: Vec<Frame>,
+    /// Handlers of `pthread_cleanup_push`, the last one last.
+    pub(super) cleanups: Vec<super::cleanup::Handler<'a>>,
     /// Loops around this place that were not unrolled, and labels before it that a
     /// jump leads back to.
     pub(super) loop_depth: usize,
@@ -153,6 +157,7 @@ impl<'c, 'a> Code<'c, 'a> {
             temporaries_used: 0,
             known: Known::new(),
             frames: Vec::new(),
+            cleanups: Vec::new(),
             loop_depth: 0,
             thread,
             is_any,
@@ -358,7 +363,9 @@ impl<'c, 'a> Code<'c, 'a> {
         let cells: u64 = leaves.iter().map(super::layout::Leaf::count).sum();
         let opaque = leaves.iter().any(|l| matches!(l.ty, Type::Opaque(_)));
         let small = cells <= 64 && !opaque;
-        if small && taken && (self.is_any || !(escapes || decays)) {
+        let published = self.is_published();
+        let is_reached = published || self.cx.onesided.is_some();
+        if small && taken && !is_reached && (self.is_any || !(escapes || decays)) {
             // Pointers to it stay in this thread: it can be in registers all the same.
             let object = self.registers(name, ty, span)?;
             return Ok(self.addressed(&object));
@@ -373,7 +380,12 @@ impl<'c, 'a> Code<'c, 'a> {
             }
             let function = self.frame().function.clone();
             let full = format!("{function}.{name}");
-            return self.cx.object(&full, ty, true, true, span);
+            let object = self.cx.object(&full, ty, true, true, span)?;
+            return Ok(if published {
+                self.until_return(object, span)
+            } else {
+                object
+            });
         }
         self.registers(name, ty, span)
     }

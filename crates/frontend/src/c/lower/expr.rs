@@ -56,6 +56,7 @@ impl Code<'_, '_> {
         let want = self.want.take();
         match &e.kind {
             ExprKind::Int(v, ty) => Ok(Val::constant(*v, ty)),
+            ExprKind::Float if self.cx.layouts.floats => Ok(Val::opaque(&Type::Other("double"))),
             ExprKind::Float => unsupported(span, "floating point", "use integers"),
             ExprKind::Str(text) => {
                 let object = self.cx.string(text, span)?;
@@ -88,8 +89,7 @@ impl Code<'_, '_> {
                 self.read_place(&place, span)
             }
             ExprKind::Cast(ty, a) => {
-                self.note_allocation(ty, a);
-                let v = self.value(a)?;
+                let v = self.allocated(ty, a)?;
                 self.convert(v, ty, span)
             }
             ExprKind::Comma(a, b) => {

@@ -8,6 +8,7 @@ use palisade_program::{Cfg, GlobalId, Step};
 
 use super::layout::{Cells, Object};
 use super::mpi;
+use super::onesided;
 use super::thread::Plan;
 use crate::c::types::Type;
 
@@ -18,6 +19,8 @@ pub(super) struct Found<'a> {
     pub(super) plans: Vec<Plan<'a>>,
     /// MPI: the windows of each rank.
     pub(super) windows: Vec<Vec<mpi::Window>>,
+    /// Accesses of remote operations that may be under way.
+    pub(super) tracked: onesided::Tracked,
     /// The declared variables that some pass has found a store to.
     pub(super) stored: BTreeSet<GlobalId>,
     /// Types that pointers to something else were converted to.
@@ -26,6 +29,8 @@ pub(super) struct Found<'a> {
     pub(super) joiners: std::collections::BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
     pub(super) unowned: BTreeSet<GlobalId>,
+    /// Local variables, by their numbers, that pointers in shared memory point to.
+    pub(super) published: BTreeSet<usize>,
     /// What each thread accesses, in some pass.
     pub(super) accesses: Vec<Accesses>,
     /// MPI: what remote operations access.
@@ -46,9 +51,11 @@ impl Found<'_> {
         let plans = self.plans.iter().zip(&other.plans);
         other.complete
             && self.windows == other.windows
+            && self.tracked == other.tracked
             && self.stored == other.stored
             && self.recast == other.recast
             && self.unowned == other.unowned
+            && self.published == other.published
             && self.joiners == other.joiners
             && self.accesses == other.accesses
             && self.network == other.network

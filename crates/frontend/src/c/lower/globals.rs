@@ -38,7 +38,7 @@ impl<'a> Context<'a> {
             }
             // Headers declare what nobody uses.
             let mentioned = self.names_used.mentioned.contains(&d.name);
-            if !self.is_supported(&d.ty) && !mentioned {
+            if !self.is_supported(&d.ty) && !mentioned || self.is_idle(&d.name) {
                 continue;
             }
             // An array becomes a pointer where it is mentioned.
@@ -46,6 +46,7 @@ impl<'a> Context<'a> {
             let taken = decays || self.names_used.addressed.contains(&d.name);
             match self.object(&d.name, &d.ty, taken, false, d.span) {
                 Ok(object) => {
+                    self.note_symmetric(format!("global {}", d.name));
                     self.variables.insert(d.name.clone(), object.clone());
                     made.push((d, object));
                 }
@@ -105,6 +106,7 @@ impl<'a> Context<'a> {
         }
         let name = format!("{function}.{}", d.name);
         let object = self.object(&name, &d.ty, true, false, d.span)?;
+        self.note_symmetric(format!("static {function} {:?}", d.span));
         self.statics.insert(key, object.clone());
         self.set_initial(d, &object)?;
         Ok(object)

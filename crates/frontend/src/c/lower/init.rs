@@ -227,8 +227,7 @@ impl<'a> Code<'_, 'a> {
             let v = match plan.get(&cell) {
                 Some(Source::Expr(e)) => {
                     self.want = self.wanted(&target);
-                    self.note_allocation(&ty, e);
-                    let v = self.value(e)?;
+                    let v = self.allocated(&ty, e)?;
                     self.want = None;
                     if v.ty == Type::Void && self.live {
                         return Err(Diagnostic::error(e.span, "this gives no value"));

@@ -127,6 +127,8 @@ pub(super) struct Layouts<'a> {
     pub(super) model: DataModel,
     /// Names of members that occur behind `.` and `->`.
     pub(super) used_members: HashSet<String>,
+    /// Whether floating-point numbers have cells, of values that are not followed.
+    pub(super) floats: bool,
     /// For how many threads a condition variable says whether they wait.
     pub(super) waiting: usize,
 }
@@ -193,6 +195,11 @@ impl Layouts<'_> {
         self.extent(ty, span).map(|(size, _)| size)
     }
 
+    /// Whether a type is one of floating point that has cells.
+    pub(super) fn is_followed_float(&self, ty: &Type) -> bool {
+        self.floats && matches!(ty.plain(), Type::Other("float" | "double"))
+    }
+
     /// Whether the size of a type, and so what lies where in it, is known.
     pub(super) fn is_exact(&self, ty: &Type) -> bool {
         ty.size(self.structs, self.model).is_some()
@@ -212,6 +219,7 @@ impl Layouts<'_> {
             Type::Array(of, Some(_)) => {
                 self.extent(of, span)?;
             }
+            Type::Other(_) if self.is_followed_float(ty) => {}
             Type::Other(what) => return Err(unsupported_type(what, span)),
             Type::Array(_, None) | Type::VariableArray(_) | Type::Atomic(_) => {
                 return Err(Diagnostic::error(
@@ -322,6 +330,7 @@ impl Layouts<'_> {
             Type::Array(_, None) | Type::VariableArray(_) | Type::Atomic(_) => {
                 self.size(ty, span)?;
             }
+            Type::Other(_) if self.is_followed_float(ty) => leaf(path, offset),
             Type::Other(what) => return Err(unsupported_type(what, span)),
         }
         Ok(())

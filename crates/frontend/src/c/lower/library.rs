@@ -14,7 +14,9 @@ use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
-const SILENT: [&str; 36] = [
+const SILENT: [&str; 38] = [
+    "sched_setaffinity",
+    "pthread_setaffinity_np",
     "vprintf",
     "vfprintf",
     "__builtin_va_start",
@@ -88,7 +90,9 @@ impl Code<'_, '_> {
                 self.emit(Step::Assume(nonneg), span);
                 Ok(Some(Val { lo: 0, ..v }))
             }
-            ("clock_gettime", [_, at]) => self.clock(at, 0, span).map(Some),
+            ("clock_gettime", [_, at]) | ("gettimeofday", [at, _]) => {
+                self.clock(at, 0, span).map(Some)
+            }
             ("timespec_get", [at, base]) => {
                 let base = self.value(base)?.as_constant().unwrap_or(0);
                 self.clock(at, base as i64, span).map(Some)
@@ -109,6 +113,23 @@ impl Code<'_, '_> {
             }
             ("malloc", [size]) => self.allocate(&[size], false, span).map(Some),
             ("calloc", [count, size]) => self.allocate(&[count, size], true, span).map(Some),
+            ("aligned_alloc" | "memalign", [alignment, size]) => {
+                self.discard(alignment)?;
+                self.allocate(&[size], false, span).map(Some)
+            }
+            ("posix_memalign", [to, alignment, size]) => {
+                self.discard(alignment)?;
+                let mut to = to;
+                while let ExprKind::Cast(_, inner) = &to.kind {
+                    to = inner;
+                }
+                let place = self.target_of(to)?;
+                let of = place.ty().pointee().filter(|t| *t.plain() != Type::Void);
+                self.cx.pending_type = of.map(|_| place.ty().plain().clone());
+                let v = self.allocate(&[size], false, span)?;
+                self.write(&place, v, span)?;
+                Ok(Some(Val::constant(0, &Type::INT)))
+            }
             _ => match self.bits_call(name, args, span)? {
                 Some(v) => Ok(Some(v)),
                 None => self.memory_call(name, args, span),
@@ -133,7 +154,7 @@ impl Code<'_, '_> {
     }
 
     /// `malloc`: an object of the type that the size is a multiple of.
-    fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
+    pub(super) fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
         if self.loop_depth > 0 || self.is_any {
             return unsupported(
                 span,
@@ -143,6 +164,7 @@ impl Code<'_, '_> {
         }
         let ty = self.cx.pending_type.take();
         let of = ty.as_ref().and_then(Type::pointee).cloned();
+        let of = of.or_else(|| self.cx.sized(sizes.iter().copied()));
         // The size of an opaque type is not known; `malloc(sizeof(T))` makes one.
         let mut bytes = Some(1);
         for size in sizes {
@@ -152,13 +174,8 @@ impl Code<'_, '_> {
             };
             bytes = bytes.zip(factor).and_then(|(a, b)| i128::checked_mul(a, b));
         }
-        let Some(of) = of else {
-            return unsupported(
-                span,
-                "this allocation",
-                "assign malloc of a constant size to a pointer: `T *p = malloc(sizeof(T));`",
-            );
-        };
+        // Bytes, where nothing says what they are for.
+        let of = of.unwrap_or(Type::CHAR);
         let Some(bytes) = bytes else {
             self.refuse_run("an allocation whose size is no constant", span);
             return Ok(Val::constant(0, &Type::pointer(of)));
@@ -194,6 +211,26 @@ impl Code<'_, '_> {
             ..v
         })
     }
+}
+
+impl super::Context<'_> {
+    /// The type of the first `sizeof` in these expressions.
+    pub(super) fn sized<'e>(&self, among: impl IntoIterator<Item = &'e Expr>) -> Option<Type> {
+        let mut found = None;
+        for e in among {
+            super::walk::each_expr(e, &mut |e| {
+                if found.is_none() {
+                    found = self.file.sizes.get(&e.span).cloned();
+                }
+            });
+        }
+        found
+    }
+}
+
+/// Whether a function of the library returns new memory.
+pub(super) fn is_allocation(name: &str) -> bool {
+    matches!(name, "malloc" | "calloc" | "aligned_alloc" | "memalign")
 }
 
 /// Whether a function has no effect on what is checked.

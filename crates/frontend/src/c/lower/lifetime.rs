@@ -1,4 +1,4 @@
-//! *Lifetimes* of allocated objects. Every allocation that lowering meets is an object with an
+//! *Lifetimes* of allocated objects, and of local variables that other threads can reach. Every allocation that lowering meets is an object with an
 //! address of its own, which no other allocation ever gets: what was freed stays where it
 //! was, so that a use after `free` is never hidden by a later allocation. Where the program names
 //! `free`, each such object has a *status* in shared memory, and what engines see are
@@ -23,6 +23,12 @@
 //!
 //! *RC11.* Status accesses are plain: an access and a `free` that nothing orders are a data race.
 //!
+//! *Local variables.* One is *published* when a pointer to it is stored in shared memory or
+//! given to a thread: then it is in memory (an earlier pass has seen that), with a status that is
+//! `LIVE` from its declaration on and `FREED` when its function returns. By its name it is only accessed while it
+//! lives. What `main` declares lives until the program ends. The end of a block inside a function ends no life
+//! here.
+//!
 //! Objects that nothing frees have their checks removed in the end ([`settle`]).
 
 use std::collections::BTreeSet;
@@ -38,6 +44,7 @@ use super::code::{Code, Lower};
 use super::graph::without_skips;
 use super::layout::{Object, compatible};
 use super::place::Place;
+use super::value::Val;
 use crate::c::ast::Expr;
 
 /// What a status says: in use (or not yet, where nobody asks),
@@ -47,24 +54,40 @@ const FREED: i64 = 1;
 /// not allocated so far.
 const NEVER: i64 = 2;
 
-const USED: AssertKind = AssertKind::Memory(MemoryError::UseAfterFree);
+/// What it is to use an object whose life has ended.
+const fn used(object: &Object) -> AssertKind {
+    AssertKind::Memory(if object.on_stack {
+        MemoryError::UseAfterReturn
+    } else {
+        MemoryError::UseAfterFree
+    })
+}
 
 impl super::Context<'_> {
     /// Whether the use of allocated memory is checked.
     pub(super) fn checks_lifetimes(&self) -> bool {
         let asked = self.options.asked.checks_memory() && self.mpi.is_none();
         let frees = self.names_used.mentioned.contains("free");
-        asked && (frees || self.options.check_leaks)
+        asked && (frees || self.options.check_leaks || !self.published.is_empty())
     }
 
-    /// The status of a new allocation.
-    pub(super) fn status(&mut self, name: &str, span: Span) -> GlobalId {
-        let status = self.global(format!("{name}.freed"), None, span);
-        if self.options.check_leaks {
-            self.globals[status.index()].init = vec![Init::Value(NEVER)];
-        }
+    /// The status of a new object.
+    fn status(&mut self, object: &Object, span: Span) -> GlobalId {
+        let end = if object.on_stack { "gone" } else { "freed" };
+        let status = self.global(format!("{}.{end}", object.name), None, span);
         self.statuses.insert(status);
         status
+    }
+
+    /// The newest object, with a status.
+    fn replaced(&mut self, object: &Object, status: GlobalId) -> Rc<Object> {
+        let object = Rc::new(Object {
+            status: Some(status),
+            ..object.clone()
+        });
+        self.objects.pop();
+        self.objects.push(object.clone());
+        object
     }
 }
 
@@ -92,8 +115,8 @@ impl Code<'_, '_> {
         }
         let (address, object, ty) = match place {
             Place::Variable { object, .. } => {
-                if let Some(status) = object.status {
-                    self.check_status(status, FREED, USED, span);
+                if let (Some(status), false) = (object.status, object.on_stack) {
+                    self.check_status(status, FREED, used(object), span);
                 }
                 return;
             }
@@ -105,8 +128,10 @@ impl Code<'_, '_> {
             } => (address, *object, ty.clone()),
         };
         if let Some(k) = object {
-            if let Some(status) = self.cx.object_number(k).and_then(|o| o.status) {
-                self.check_status(status, FREED, USED, span);
+            if let Some(object) = self.cx.object_number(k)
+                && let Some(status) = object.status
+            {
+                self.check_status(status, FREED, used(&object), span);
             }
             return;
         }
@@ -125,7 +150,7 @@ impl Code<'_, '_> {
             self.assume(inside.clone(), yes, span);
             self.assume(inside.negate(), no, span);
             self.here = yes;
-            self.check_status(status, FREED, USED, span);
+            self.check_status(status, FREED, used(&object), span);
             self.go(join, span);
             self.here = no;
         }
@@ -138,17 +163,46 @@ impl Code<'_, '_> {
         if !self.cx.checks_lifetimes() {
             return object;
         }
-        let status = self.cx.status(&object.name, span);
+        let status = self.cx.status(&object, span);
         if self.cx.options.check_leaks {
+            self.cx.globals[status.index()].init = vec![Init::Value(NEVER)];
             self.set_status(status, LIVE, span);
         }
-        let object = Rc::new(Object {
-            status: Some(status),
-            ..(*object).clone()
-        });
-        self.cx.objects.pop();
-        self.cx.objects.push(object.clone());
-        object
+        self.cx.replaced(&object, status)
+    }
+
+    /// Whether the next object is a published local variable.
+    pub(super) fn is_published(&self) -> bool {
+        self.cx.published.contains(&self.cx.objects.len())
+    }
+
+    /// A pointer goes where other threads can read it.
+    pub(super) fn note_published(&mut self, pointer: &Val) {
+        let target = pointer.object.and_then(|k| self.cx.object_number(k));
+        if let (Some(k), Some(target)) = (pointer.object, target)
+            && target.on_stack
+        {
+            self.cx.published.insert(k);
+        }
+    }
+
+    /// A published local variable, which lives from here until its function returns.
+    pub(super) fn until_return(&mut self, object: Rc<Object>, span: Span) -> Rc<Object> {
+        let is_main = self.thread == 0 && self.frames.len() == 1;
+        if is_main || !self.cx.checks_lifetimes() {
+            return object;
+        }
+        let status = self.cx.status(&object, span);
+        self.set_status(status, LIVE, span);
+        self.frame().published.push(status);
+        self.cx.replaced(&object, status)
+    }
+
+    /// A function returns, or all functions of a thread that exits.
+    pub(super) fn end_lives(&mut self, published: &[GlobalId], span: Span) {
+        for status in published {
+            self.set_status(*status, FREED, span);
+        }
     }
 
     /// `free(p)`.
@@ -165,6 +219,7 @@ impl Code<'_, '_> {
         };
         let allocated: Vec<(GlobalId, i64)> = objects
             .iter()
+            .filter(|o| !o.on_stack)
             .filter_map(|o| Some((o.status?, o.base?)))
             .collect();
         let (join, done) = (self.graph.loc(), self.graph.loc());
@@ -209,7 +264,9 @@ impl Code<'_, '_> {
         };
         let count = self.cx.objects.len().max(self.cx.previous.objects.len());
         for k in 0..count {
-            if let Some(status) = self.cx.object_number(k).and_then(|o| o.status) {
+            if let Some(object) = self.cx.object_number(k)
+                && let (Some(status), false) = (object.status, object.on_stack)
+            {
                 self.check_status(status, LIVE, kind.clone(), span);
             }
         }

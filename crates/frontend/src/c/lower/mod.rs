@@ -29,8 +29,10 @@
 //! | `lifetime` | use after free, double free, leaks |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
+//! | `cleanup` | what a thread does when it ends |
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
+//! | `onesided` | remote operations where their races are looked for |
 //! | `templates` | threads that run the same code become one template |
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
@@ -41,6 +43,7 @@ mod bits;
 mod call;
 mod cases;
 mod choice;
+mod cleanup;
 mod code;
 mod condition;
 mod copies;
@@ -60,6 +63,7 @@ mod lives;
 mod misuse;
 mod mpi;
 mod names;
+mod onesided;
 mod order;
 mod place;
 mod races;
@@ -94,6 +98,18 @@ use thread::Plan;
 const MAX_WAITING: usize = 32;
 /// Passes at most until objects and threads are known.
 const MAX_PASSES: usize = 10;
+
+/// Calls `f` on a statement and those inside it.
+pub(super) fn each_statement<'s>(s: &'s super::ast::Stmt, f: &mut dyn FnMut(&'s super::ast::Stmt)) {
+    walk::each_stmt(s, f);
+}
+
+/// Whether remote races are looked for whatever is asked, and whether it is OpenSHMEM.
+pub(super) fn always_races(file: &File) -> (bool, bool) {
+    let names = walk::file_names(file).mentioned;
+    let is_shmem = names.contains("shmem_init");
+    (is_shmem || mpi::needs_races(&names), is_shmem)
+}
 
 /// Lowers a file.
 pub(super) fn lower(
@@ -178,6 +194,8 @@ struct Context<'a> {
     joiners: BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
     unowned: BTreeSet<GlobalId>,
+    /// Local variables that pointers in shared memory point to; see `lifetime`.
+    published: BTreeSet<usize>,
     /// The registers of each thread that say which locks it holds.
     held_locks: Vec<BTreeSet<LocalId>>,
     /// The statuses of allocations.
@@ -195,6 +213,8 @@ struct Context<'a> {
     errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
+    /// Programs whose remote races are looked for.
+    onesided: Option<onesided::Onesided>,
     /// Litmus tests only.
     litmus: Option<&'a litmus::Start>,
     /// The variables of their threads, by thread and name.
@@ -219,6 +239,7 @@ impl<'a> Context<'a> {
                 structs: &file.structs,
                 model: options.data_model,
                 used_members: names_used.members.clone(),
+                floats: false,
                 waiting: if options.lost_signals {
                     previous.plans.len().clamp(1, MAX_WAITING)
                 } else {
@@ -245,6 +266,7 @@ impl<'a> Context<'a> {
             plan_names: HashMap::new(),
             recast: previous.recast.clone(),
             unowned: previous.unowned.clone(),
+            published: previous.published.clone(),
             joiners: BTreeMap::new(),
             errors: Errors::default(),
             previous,
@@ -259,6 +281,7 @@ impl<'a> Context<'a> {
             last_result: None,
             pending_type: None,
             mpi: None,
+            onesided: None,
             litmus: None,
             observed: litmus::Observed::new(),
         }
@@ -281,9 +304,14 @@ impl<'a> Context<'a> {
                 .mpi
                 .as_ref()
                 .map_or_else(Vec::new, |m| m.windows.clone()),
+            tracked: self
+                .onesided
+                .as_ref()
+                .map_or_else(onesided::Tracked::default, |o| o.tracked.clone()),
             stored,
             recast: self.recast.clone(),
             unowned: self.unowned.clone(),
+            published: self.published.clone(),
             joiners: self.joiners.clone(),
             accesses,
             network,
@@ -570,10 +598,20 @@ impl<'a> Context<'a> {
         }
         let previous = self.previous.windows.clone();
         self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
+        let names = &self.names_used.mentioned;
+        let is_shmem = names.contains("shmem_init");
+        if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
+            let tracked = self.previous.tracked.clone();
+            self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
+            self.layouts.floats = true;
+        }
         let mut templates = Vec::new();
         for rank in 0..ranks {
             if let Some(mpi) = &mut self.mpi {
                 mpi.rank = rank;
+            }
+            if let Some(onesided) = &mut self.onesided {
+                onesided.next_rank();
             }
             self.variables.clear();
             self.thread_local.clear();
@@ -603,6 +641,7 @@ impl<'a> Context<'a> {
         if self.previous.complete {
             templates.extend(self.window_processes(main.span)?);
         }
+        templates.extend(self.network(ranks as usize, main.span)?);
         Ok(templates)
     }
 
@@ -611,9 +650,6 @@ impl<'a> Context<'a> {
         let litmus = self.litmus;
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
-        if number == 0 {
-            code.refuse_remote_races(plan.span);
-        }
         if let Some(start) = litmus {
             let arguments = code.locations(plan.function, start);
             code.main_function(plan.function, arguments, plan.span)?;
@@ -723,6 +759,7 @@ impl<'a> Context<'a> {
         let names: Vec<String> = program.globals.iter().map(|g| g.name.clone()).collect();
         for template in &mut program.templates {
             name_uninitialised(&mut template.cfg, &names);
+            onesided::name_lines(&mut template.cfg, source);
         }
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
@@ -739,7 +776,13 @@ impl<'a> Context<'a> {
         for k in 0..program.templates.len() {
             drop_dead_steps(&mut program, TemplateId::from(k));
         }
-        if races != Races::Ignore {
+        if self.onesided.is_some() {
+            // No step is remote any more: everybody reaches every variable.
+            for global in &mut program.globals {
+                global.home = None;
+            }
+        }
+        if races != Races::Ignore && self.onesided.is_none() {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));

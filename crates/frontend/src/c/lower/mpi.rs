@@ -38,7 +38,6 @@ use palisade_program::{
 use super::code::{Code, Lower};
 use super::expr::unsupported;
 use super::value::Val;
-use crate::c::Races;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -69,11 +68,13 @@ impl Side {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Window {
     /// The number of the object.
-    object: usize,
+    pub(super) object: usize,
     /// Elements.
-    count: u64,
+    pub(super) count: u64,
     /// What an element is.
-    ty: Type,
+    pub(super) ty: Type,
+    /// Bytes that displacements count.
+    pub(super) unit: u64,
 }
 
 /// What is known of an MPI program.
@@ -96,7 +97,8 @@ pub(super) struct Mpi {
 /// Whether some function of the file calls MPI.
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
     let names = super::walk::file_names(file).mentioned;
-    names.iter().any(|name| name.starts_with("MPI_Init"))
+    let mut names = names.iter();
+    names.any(|name| name.starts_with("MPI_Init") || name == "shmem_init")
 }
 
 /// Whether the argument is a buffer of the network: it has to be in memory.
@@ -104,15 +106,62 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
     match function {
         "MPI_Win_create" => argument == 0,
         "MPI_Put" | "MPI_Get" | "MPI_Accumulate" => argument == 0,
+        "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => argument == 0,
+        "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
+        "MPI_Sendrecv" => matches!(argument, 0 | 5),
+        "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
+        "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),
+        "MPI_Group_incl" => argument == 2,
+        "MPI_Waitall" => argument == 1,
         "MPI_Fetch_and_op" => argument < 2,
         "MPI_Compare_and_swap" => argument < 3,
         _ => false,
     }
 }
 
-/// Whether the function takes addresses only to write there.
+/// Whether the function takes addresses only to write there, or of buffers.
 pub(super) fn takes_places(function: &str) -> bool {
-    function.starts_with("MPI_Comm_") || function.starts_with("MPI_Win_") || function == "MPI_Init"
+    function.starts_with("MPI_")
+        || matches!(
+            function,
+            "shmem_ctx_create" | "shmem_team_create_ctx" | "shmem_team_split_strided"
+        )
+}
+
+/// The calls that are followed without a look at races.
+const ASYNCHRONOUS: [&str; 22] = [
+    "MPI_Init",
+    "MPI_Finalize",
+    "MPI_Abort",
+    "MPI_Comm_rank",
+    "MPI_Comm_size",
+    "MPI_Barrier",
+    "MPI_Win_allocate",
+    "MPI_Win_create",
+    "MPI_Win_free",
+    "MPI_Win_fence",
+    "MPI_Win_lock_all",
+    "MPI_Win_unlock_all",
+    "MPI_Win_flush",
+    "MPI_Win_flush_all",
+    "MPI_Win_flush_local",
+    "MPI_Win_flush_local_all",
+    "MPI_Win_sync",
+    "MPI_Put",
+    "MPI_Get",
+    "MPI_Accumulate",
+    "MPI_Fetch_and_op",
+    "MPI_Compare_and_swap",
+];
+
+/// Whether a program calls something whose meaning is known for programs without races only.
+pub(super) fn needs_races(names: &std::collections::HashSet<String>) -> bool {
+    let is_call = |name: &&String| {
+        let rest = name.strip_prefix("MPI_");
+        rest.is_some_and(|rest| rest.contains(|c: char| c.is_ascii_lowercase()))
+    };
+    let mut calls = names.iter().filter(is_call);
+    calls.any(|name| !ASYNCHRONOUS.contains(&name.as_str()))
 }
 
 impl Mpi {
@@ -139,7 +188,7 @@ impl Mpi {
     }
 
     /// Window `number` of a rank.
-    fn window(&self, rank: u32, number: usize) -> Option<&Window> {
+    pub(super) fn window(&self, rank: u32, number: usize) -> Option<&Window> {
         let now = self.windows.get(rank as usize).and_then(|w| w.get(number));
         now.or_else(|| self.previous.get(rank as usize).and_then(|w| w.get(number)))
     }
@@ -163,23 +212,6 @@ fn equals(e: &LocalExpr, value: i64) -> LocalExpr {
 }
 
 impl Code<'_, '_> {
-    /// Remote operations are not looked at where races are asked for: some run makes the
-    /// verdict unknown, and the others may still find what else is wrong.
-    pub(super) fn refuse_remote_races(&mut self, span: Span) {
-        if self.cx.mpi.is_none() || self.cx.options.races != Races::Check {
-            return;
-        }
-        let next = self.graph.loc();
-        self.go(next, span);
-        self.refuse_run(
-            "the search for data races does not look at remote operations (leave out `--check races`)",
-            span,
-        );
-        self.at(next);
-    }
-}
-
-impl Code<'_, '_> {
     /// A call of MPI; `None` if it is none.
     pub(super) fn mpi_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
         if !name.starts_with("MPI_") {
@@ -190,6 +222,12 @@ impl Code<'_, '_> {
                 Diagnostic::error(span, format!("`{name}` without MPI_Init"))
                     .help("call MPI_Init first in main"),
             );
+        }
+        if (name, self.cx.layouts.floats) == ("MPI_Wtime", true) {
+            return Ok(Some(Val::opaque(&Type::Other("double"))));
+        }
+        if self.cx.onesided.is_some() && self.checked_call(name, args, span)?.is_some() {
+            return Ok(Some(zero()));
         }
         self.mpi_named(name, args, span)?;
         Ok(Some(zero()))
@@ -288,11 +326,21 @@ impl Code<'_, '_> {
         self.store(&place, value, span)
     }
 
-    /// A barrier of all ranks. The sense changes when the last one arrives, and can
+    /// A barrier of all ranks.
+    pub(super) fn mpi_barrier(&mut self, span: Span) -> Lower<()> {
+        let (words, ranks) = (self.mpi().barrier, self.mpi().ranks);
+        self.barrier_of(words, ranks, span)
+    }
+
+    /// A barrier of some ranks. The sense changes when the last one arrives, and can
     /// change again only after all have left.
-    fn mpi_barrier(&mut self, span: Span) -> Lower<()> {
-        let (arrived, sense) = self.mpi().barrier;
-        let last = i64::from(self.mpi().ranks) - 1;
+    pub(super) fn barrier_of(
+        &mut self,
+        (arrived, sense): (GlobalId, GlobalId),
+        ranks: u32,
+        span: Span,
+    ) -> Lower<()> {
+        let last = i64::from(ranks) - 1;
         let old = self.hidden(span);
         self.atomically(AtomicKind::Block, span, |code| {
             let (count, src) = (code.temporary(span), Memory::scalar(sense));
@@ -329,15 +377,26 @@ impl Code<'_, '_> {
     }
 
     /// Runs `f` once for each rank that `rank` may be.
-    fn each_rank(
+    pub(super) fn each_rank(
         &mut self,
         rank: &Expr,
         span: Span,
         f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
     ) -> Lower<()> {
-        let ranks = self.mpi().ranks;
         let value = self.value(rank)?;
         let value = self.saved(value, span);
+        self.each_rank_of(&value, None, span, f)
+    }
+
+    /// Runs `f` once for each rank that a value may be; where it is `nobody`, nothing happens.
+    pub(super) fn each_rank_of(
+        &mut self,
+        value: &Val,
+        nobody: Option<i128>,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
+    ) -> Lower<()> {
+        let ranks = self.mpi().ranks;
         if let Some(constant) = value.as_constant() {
             if let Some(rank) = u32::try_from(constant).ok().filter(|r| *r < ranks) {
                 return f(self, rank);
@@ -347,7 +406,8 @@ impl Code<'_, '_> {
             self.block(span);
             return Ok(());
         }
-        let any = (0..ranks).fold(Ir::FALSE, |all: LocalExpr, r| {
+        let none = nobody.map_or(Ir::FALSE, |n| equals(&value.e, n as i64));
+        let any = (0..ranks).fold(none.clone(), |all: LocalExpr, r| {
             all.or(equals(&value.e, i64::from(r)))
         });
         self.demand(any, "a rank that there is not", span);
@@ -359,6 +419,10 @@ impl Code<'_, '_> {
             self.at(then);
             f(self, rank)?;
             self.go(join, span);
+        }
+        if none != Ir::FALSE {
+            self.here = start;
+            self.assume(none, join, span);
         }
         self.at(join);
         Ok(())

@@ -335,8 +335,7 @@ impl Code<'_, '_> {
                 let v = if let Some(v) = self.evaluated(e) {
                     v
                 } else {
-                    self.note_allocation(&ty, b);
-                    let v = self.value(b)?;
+                    let v = self.allocated(&ty, b)?;
                     self.convert(v, &ty, e.span)?
                 };
                 return Ok((v.clone(), v));

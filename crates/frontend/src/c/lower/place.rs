@@ -22,6 +22,7 @@ use super::cases::{
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
 use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
+use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
 use crate::c::types::{Opaque, Type};
@@ -470,6 +471,9 @@ impl Code<'_, '_> {
     pub(super) fn load(&mut self, place: &Place, span: Span) -> Lower<Val> {
         let want = self.want.take();
         let ty = place.ty().plain().clone();
+        if self.cx.layouts.is_followed_float(&ty) {
+            return self.load_float(place, span);
+        }
         if let Type::Other(what) = ty {
             return Err(super::layout::unsupported_type(what, span));
         }
@@ -523,7 +527,7 @@ impl Code<'_, '_> {
                     dst,
                     src: src.clone(),
                 };
-                self.emit(step, span);
+                self.own_access(&src, Class::Read, span, |code| code.emit(step, span));
                 let e = self.read(dst);
                 if case.poisoned {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
@@ -544,6 +548,9 @@ impl Code<'_, '_> {
     /// MPI: the network computes without widths, so what it wrote has to fit its type.
     fn check_network(&mut self, e: &LocalExpr, ty: &Type, span: Span) {
         let held = self.held(e.clone(), ty);
+        if self.cx.onesided.is_some() {
+            self.check_followed(e, span);
+        }
         let (Ok(lo), Ok(hi)) = (i64::try_from(held.lo), i64::try_from(held.hi)) else {
             return;
         };
@@ -570,7 +577,9 @@ impl Code<'_, '_> {
 
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
-        self.check_escape(place, &value, span)?;
+        if !self.in_registers(place) {
+            self.note_published(&value);
+        }
         self.check_live(place, span);
         let ty = place.ty().plain().clone();
         let cases = self.cases(place, Access::Store, span)?;
@@ -612,7 +621,9 @@ impl Code<'_, '_> {
             CellRef::Shared(dst) => {
                 let dst = dst.clone().ordered(self.access_order(&case.ty));
                 self.note_atomic(dst.var, span);
-                self.emit(Step::Store { dst, value }, span);
+                let place = dst.clone();
+                let step = Step::Store { dst, value };
+                self.own_access(&place, Class::Write, span, |code| code.emit(step, span));
             }
         }
     }
@@ -622,29 +633,6 @@ impl Code<'_, '_> {
         if self.order.is_some() {
             self.cx.atomic_accesses.insert((span, var));
         }
-    }
-
-    /// A shared pointer to a local is refused, as [Donaldson et al., CAV 2011] does: the local may be
-    /// gone when another thread follows it.
-    fn check_escape(&self, place: &Place, value: &Val, span: Span) -> Lower<()> {
-        let Place::Variable { object, .. } = place else {
-            return Ok(());
-        };
-        let target = value.object.and_then(|k| self.cx.object_number(k));
-        let (false, Some(target)) = (object.on_stack, target) else {
-            return Ok(());
-        };
-        if target.on_stack && value.ty.is_pointer() {
-            return Err(Diagnostic::error(
-                span,
-                format!(
-                    "unsupported: the shared pointer `{}` to the local `{}`",
-                    object.name, target.name
-                ),
-            )
-            .help("make the variable that it points to global or static"));
-        }
-        Ok(())
     }
 
     /// Element `i` of an array, within its bounds.

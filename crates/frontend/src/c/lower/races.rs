@@ -1,12 +1,16 @@
 //! *Data races*: two threads that are about to access the same variable, at least one
 //! of them to write it, at least one of them not atomically. Each pair of threads and
-//! variable becomes one `never` over the locations before the accesses.
+//! variable becomes one `never` over the locations before the accesses, and, for accesses in an
+//! atomic block of the program, over the states in which it runs ([`block`]).
 
-use std::collections::BTreeMap;
+mod block;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::{
-    Count, Expr as Ir, GlobalId, LocId, LocalAtom, LocalExpr, Pick, Program, PropAtom, PropExpr,
-    Property, PropertyKind, Span, Step, TemplateId, ThreadVar, ThreadVarId,
+    AtomicKind, BinOp, Cfg, Count, Expr as Ir, GlobalId, LocId, LocalAtom, LocalExpr, Pick, Place,
+    Program, PropAtom, PropExpr, Property, PropertyKind, Span, Step, TemplateId, ThreadVar,
+    ThreadVarId,
 };
 
 use super::code::Lower;
@@ -24,20 +28,25 @@ pub(super) struct Known {
 }
 
 /// An access that a thread can do next.
-#[derive(Clone)]
 struct Access {
     at: LocId,
-    index: Option<LocalExpr>,
+    /// In terms of [`HERE`].
+    index: Option<PropExpr>,
+    /// Also in terms of [`HERE`]; `None` if that cannot be said.
+    when: Option<PropExpr>,
     writes: bool,
     is_atomic: bool,
     span: Span,
 }
 
+/// The thread that accesses, until it is known which of the two it is.
+const HERE: ThreadVarId = ThreadVarId(0);
+
 /// Adds the properties that no pair of threads races.
 pub(super) fn add(program: &mut Program, known: &Known) -> Lower<()> {
     let mut accesses = Vec::new();
     for id in program.template_ids() {
-        accesses.push(accesses_of(program, id, known)?);
+        accesses.push(accesses_of(program, id, known));
     }
     let mut properties = Vec::new();
     for a in program.template_ids() {
@@ -48,7 +57,7 @@ pub(super) fn add(program: &mut Program, known: &Known) -> Lower<()> {
             for var in known.variables.keys() {
                 let both = (accesses[a.index()].get(var), accesses[b.index()].get(var));
                 if let (Some(x), Some(y)) = both {
-                    properties.extend(pair(program, (a, x), (b, y)));
+                    properties.extend(pair(program, (a, x), (b, y), known.lenient)?);
                 }
             }
         }
@@ -61,64 +70,49 @@ fn accesses_of(
     program: &Program,
     id: TemplateId,
     known: &Known,
-) -> Lower<BTreeMap<GlobalId, Vec<Access>>> {
+) -> BTreeMap<GlobalId, Vec<Access>> {
+    let cfg = &program.template(id).cfg;
+    let stored = cfg.edges.iter().filter_map(|e| e.step.stored());
+    let buffered: BTreeSet<GlobalId> = stored.map(|place| place.var).collect();
     let mut all: BTreeMap<GlobalId, Vec<Access>> = BTreeMap::new();
-    for edge in &program.template(id).cfg.edges {
-        let mut push = |place: &palisade_program::Place, writes, in_block: bool| {
-            let Some(declared) = known.variables.get(&place.var) else {
+    for edge in &cfg.edges {
+        let mut push = |var: GlobalId, index, when, writes, in_block: bool| {
+            let Some(declared) = known.variables.get(&var) else {
                 return;
             };
-            all.entry(place.var).or_default().push(Access {
+            all.entry(var).or_default().push(Access {
                 at: edge.from,
-                index: place.index.clone(),
+                index,
+                when,
                 writes,
-                is_atomic: *declared || in_block || known.atomic.contains(&(edge.span, place.var)),
+                is_atomic: *declared || in_block || known.atomic.contains(&(edge.span, var)),
                 span: edge.span,
             });
         };
+        let mut plain = |place: &Place, writes| {
+            let index = place.index.as_ref().map(|e| lifted(e, HERE));
+            push(place.var, index, Some(Ir::TRUE), writes, false);
+        };
         match &edge.step {
-            Step::Load { src, .. } => push(src, false, false),
-            Step::Store { dst, .. } => push(dst, true, false),
+            Step::Load { src, .. } => plain(src, false),
+            Step::Store { dst, .. } => plain(dst, true),
             Step::Atomic(block) => {
-                let waits = block
-                    .body
-                    .edges
-                    .iter()
-                    .any(|e| matches!(e.step, Step::Assume(_)));
-                let (mut touches, mut computes) = (false, false);
-                for inner in &block.body.edges {
-                    match &inner.step {
-                        Step::Load { src, .. } => {
-                            touches |= known.variables.contains_key(&src.var);
-                            computes |= src.index.is_some();
-                            push(src, false, true);
+                // The library's blocks access what they are for, without condition.
+                let paths = (block.kind == AtomicKind::Block)
+                    .then(|| block::accesses(&block.body, HERE, &buffered));
+                match paths {
+                    Some(Some(accesses)) => {
+                        for a in accesses {
+                            push(a.var, a.index, Some(a.when), a.writes, true);
                         }
-                        Step::Store { dst, .. } => {
-                            touches |= known.variables.contains_key(&dst.var);
-                            computes |= dst.index.is_some();
-                            push(dst, true, true);
-                        }
-                        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {
-                        }
-                        Step::Fence(_) | Step::Atomic(_) | Step::Assert { .. } => {}
-                        Step::Put { .. }
-                        | Step::Get { .. }
-                        | Step::RemoteAtomic(_)
-                        | Step::Flush(_) => {}
                     }
-                }
-                // A block of the user's may wait, or change the index on its way.
-                let is_users = block.kind == palisade_program::AtomicKind::Block;
-                if is_users && touches && (waits || computes) && known.lenient {
-                    for accesses in all.values_mut() {
-                        accesses.retain(|a| a.at != edge.from);
+                    Some(None) | None => {
+                        let when = paths.is_none().then_some(Ir::TRUE);
+                        for (place, writes) in touched(&block.body) {
+                            let index = place.index.as_ref().map(|e| lifted(e, HERE));
+                            push(place.var, index, when.clone(), writes, true);
+                        }
                     }
-                } else if is_users && touches && (waits || computes) {
-                    return Err(Diagnostic::error(
-                        edge.span,
-                        "unsupported: a search for races with an atomic block that may wait",
-                    )
-                    .help("leave out --check races"));
                 }
             }
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => {}
@@ -126,14 +120,23 @@ fn accesses_of(
             Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {}
         }
     }
-    Ok(all)
+    all
+}
+
+/// What the steps of a block load and store.
+fn touched(body: &Cfg) -> impl Iterator<Item = (&Place, bool)> {
+    body.edges.iter().filter_map(|edge| {
+        let loaded = edge.step.loaded().map(|place| (place, false));
+        loaded.or_else(|| edge.step.stored().map(|place| (place, true)))
+    })
 }
 
 fn pair(
     program: &Program,
     (a, x): (TemplateId, &Vec<Access>),
     (b, y): (TemplateId, &Vec<Access>),
-) -> Option<Property> {
+    lenient: bool,
+) -> Lower<Option<Property>> {
     let pick = |t: TemplateId, n: u32| match program.template(t).count {
         Count::Once => Pick::Only,
         Count::Fixed(_) | Count::Any => Pick::Any(n),
@@ -156,11 +159,25 @@ fn pair(
             if !(p.writes || q.writes) || (p.is_atomic && q.is_atomic) {
                 continue;
             }
+            let (Some(when), Some(also)) = (&p.when, &q.when) else {
+                if lenient {
+                    continue;
+                }
+                let span = if p.when.is_none() { p.span } else { q.span };
+                return Err(Diagnostic::error(
+                    span,
+                    "unsupported: a search for races with this atomic block",
+                )
+                .help(
+                    "what it accesses depends on a choice or a loop inside it; make it smaller, or leave out --check races",
+                ));
+            };
             let mut here: PropExpr = Ir::Atom(PropAtom::At(first, p.at));
             here = here.and(Ir::Atom(PropAtom::At(second, q.at)));
+            here = here.and(said_of(when, first)).and(said_of(also, second));
             if let (Some(i), Some(j)) = (&p.index, &q.index) {
-                let (i, j) = (lifted(i, first), lifted(j, second));
-                here = here.and(PropExpr::binary(palisade_program::BinOp::Eq, i, j));
+                let (i, j) = (said_of(i, first), said_of(j, second));
+                here = here.and(PropExpr::binary(BinOp::Eq, i, j));
             }
             if here == Ir::FALSE {
                 continue;
@@ -169,12 +186,12 @@ fn pair(
             cond = cond.or(here);
         }
     }
-    span.map(|span| Property {
+    Ok(span.map(|span| Property {
         kind: PropertyKind::Never,
         threads,
         cond,
         span,
-    })
+    }))
 }
 
 /// A thread's expression in a property.
@@ -182,5 +199,17 @@ fn lifted(e: &LocalExpr, thread: ThreadVarId) -> PropExpr {
     e.substitute(&mut |atom| match atom {
         LocalAtom::Local(local) => Ir::Atom(PropAtom::Local(thread, *local)),
         LocalAtom::SelfId => Ir::Atom(PropAtom::SelfOf(thread)),
+    })
+}
+
+/// An expression in terms of [`HERE`], said of a thread.
+fn said_of(e: &PropExpr, thread: ThreadVarId) -> PropExpr {
+    e.substitute(&mut |atom| {
+        Ir::Atom(match *atom {
+            PropAtom::Local(_, local) => PropAtom::Local(thread, local),
+            PropAtom::SelfOf(_) => PropAtom::SelfOf(thread),
+            PropAtom::At(_, loc) => PropAtom::At(thread, loc),
+            PropAtom::Global(var, k) => PropAtom::Global(var, k),
+        })
     })
 }

@@ -129,6 +129,9 @@ impl<'a> Code<'_, 'a> {
         if v.ty.is_scalar() && self.live {
             self.assign(value, v.e, span);
         }
+        if self.thread > 0 && self.live {
+            self.end_specific(span)?;
+        }
         if self.thread == 0 && self.live {
             self.check_leaks(span);
         }
@@ -195,6 +198,7 @@ impl<'a> Code<'_, 'a> {
             );
         };
         let argument = self.convert(argument, &Type::pointer(Type::Void), span)?;
+        self.note_published(&argument);
         let is_any = self.loop_depth > 0 || self.is_any;
         if is_any && self.cx.options.orders == Orders::Kept {
             return unsupported(
@@ -369,6 +373,18 @@ impl<'a> Code<'_, 'a> {
             ("pthread_detach" | "thrd_detach", [handle]) if self.checks_misuse() => {
                 self.detach(handle, span)?
             }
+            ("__palisade_cleanup_push", [handler, argument]) => {
+                self.push_cleanup(handler, argument, span)?
+            }
+            ("__palisade_cleanup_pop", [execute]) => self.pop_cleanup(execute, span)?,
+            ("__palisade_unsupported", [what]) => {
+                let text = match &what.kind {
+                    ExprKind::Str(text) => text.clone(),
+                    _ => "this".to_owned(),
+                };
+                self.refuse_run(&text, span);
+                Val::void()
+            }
             ("pthread_exit" | "thrd_exit", [value]) => {
                 self.cx.main_exits |= self.thread == 0;
                 if self.thread == 0 && self.cx.options.check_leaks {
@@ -378,6 +394,9 @@ impl<'a> Code<'_, 'a> {
                 if let (Some(dst), true) = (self.exit_value, v.ty.is_scalar()) {
                     self.assign(dst, v.e, span);
                 }
+                self.run_cleanups(span)?;
+                let published = self.frames.iter().flat_map(|f| f.published.clone());
+                self.end_lives(&published.collect::<Vec<_>>(), span);
                 self.jump(span, |code| Some(&mut code.thread_exit));
                 Val::void()
             }

@@ -183,6 +183,10 @@ impl Code<'_, '_> {
         if v.ty == *to {
             return Ok(v);
         }
+        let is_float = |ty| self.cx.layouts.is_followed_float(ty);
+        if *to != Type::Void && (is_float(&v.ty) || is_float(to)) {
+            return Ok(self.convert_float(&v, to, span));
+        }
         match (&v.ty, to) {
             (_, Type::Void) => Ok(Val::void()),
             (_, Type::Other(what)) => Err(unsupported_type(what, span)),
@@ -301,6 +305,10 @@ impl Code<'_, '_> {
 
     /// A binary operator other than `&&` and `||`.
     pub(super) fn binary(&mut self, op: Binary, a: Val, b: Val, span: Span) -> Lower<Val> {
+        let is_float = |v: &Val| self.cx.layouts.is_followed_float(&v.ty);
+        if is_float(&a) || is_float(&b) {
+            return Ok(self.float_operation(op, span));
+        }
         for v in [&a, &b] {
             if let Type::Other(what) = &v.ty {
                 return Err(unsupported_type(what, span));

@@ -211,15 +211,17 @@ impl Parser {
             let e = self.nested(Self::unary)?;
             self.type_of(&e)
         };
-        let size = ty.and_then(|ty| ty.size(&self.file.structs, self.model));
+        let size = ty.as_ref();
+        let size = size.and_then(|ty| ty.size(&self.file.structs, self.model));
         let kind = match size {
             Some(size) => ExprKind::Int(i128::from(size), self.size_type()),
             None => ExprKind::UnknownSize,
         };
-        Ok(Expr {
-            kind,
-            span: self.from(start),
-        })
+        let span = self.from(start);
+        if let Some(ty) = ty {
+            self.file.sizes.insert(span, ty);
+        }
+        Ok(Expr { kind, span })
     }
 
     /// Arguments for parameters that are transparent unions (GNU C): a pointer or number becomes the

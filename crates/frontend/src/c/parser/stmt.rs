@@ -87,11 +87,14 @@ impl Parser {
         Ok(())
     }
 
-    /// CBMC's `__CPROVER_ASYNC_1: { ... }`: the block becomes a function without
+    /// CBMC's `__CPROVER_ASYNC_1: { ... }`: a statement that is no call becomes a function without
     /// parameters, which a thread calls. Locals around it are not known there.
     fn asynchronous(&mut self, s: Stmt) -> Stmt {
-        let StmtKind::Block(body) = s.kind else {
-            return s;
+        let is_call = matches!(&s.kind, StmtKind::Expr(e) if matches!(e.kind, ExprKind::Call(..)));
+        let body = match s.kind {
+            StmtKind::Block(body) => body,
+            _ if is_call => return s,
+            _ => vec![s.clone()],
         };
         let name = format!("__async_{}", self.file.items.len());
         self.item(Item::Function(Function {

@@ -180,6 +180,8 @@ impl Code<'_> {
                 | AssertKind::Language(_)
                 | AssertKind::LockMisuse(_)
                 | AssertKind::ThreadMisuse(_)
+                | AssertKind::RemoteRace { .. }
+                | AssertKind::EpochMisuse(_)
                 | AssertKind::Memory(_)
                 | AssertKind::Unsupported(_)
                 | AssertKind::Uninitialised { .. }

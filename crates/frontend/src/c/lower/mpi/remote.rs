@@ -102,7 +102,7 @@ impl Code<'_, '_> {
     }
 
     /// The network may write what is not initialised there.
-    pub(super) fn poison(&self, place: &Place) {
+    pub(in super::super) fn poison(&self, place: &Place) {
         let known = match place {
             Place::Address { object, .. } => object.and_then(|k| self.cx.object_number(k)),
             Place::Variable { object, .. } => Some(object.clone()),
@@ -118,7 +118,7 @@ impl Code<'_, '_> {
     }
 
     /// Runs `f` once for each combination of cells that buffers may be.
-    pub(super) fn each_cell(
+    pub(in super::super) fn each_cell(
         &mut self,
         buffers: &[Vec<(LocalExpr, Memory)>],
         chosen: &mut Vec<Memory>,

@@ -24,6 +24,7 @@ impl Context<'_> {
             return Ok(Vec::new());
         };
         let count = mpi.count();
+        let is_split = self.onesided.is_none();
         if mpi.windows.iter().any(|own| own.len() != count) {
             return Err(Diagnostic::error(
                 span,
@@ -31,7 +32,7 @@ impl Context<'_> {
             )
             .help("let every rank make every window: MPI_Win_allocate is collective"));
         }
-        if count <= 1 {
+        if count <= 1 || !is_split {
             return Ok(Vec::new());
         }
         let mut processes = Vec::new();
@@ -85,21 +86,22 @@ fn silent(name: String, span: Span) -> Template {
 }
 
 impl Code<'_, '_> {
-    /// How many elements fit into `size` bytes; none only if there are none.
+    /// How many elements fit into `size` bytes (none only if there are none), and the unit of
+    /// displacements.
     pub(super) fn window_size(
         &mut self,
         size: &Expr,
         unit: &Expr,
         ty: &Type,
         span: Span,
-    ) -> Lower<u64> {
+    ) -> Lower<(u64, u64)> {
         let one = ty.size(self.cx.layouts.structs, self.cx.options.data_model);
         let (size, unit) = (
             self.value(size)?.as_constant(),
             self.value(unit)?.as_constant(),
         );
         if size == Some(0) {
-            return Ok(0);
+            return Ok((0, 1));
         }
         let (Some(size), Some(unit), Some(one)) = (size, unit, one) else {
             return unsupported(
@@ -108,7 +110,9 @@ impl Code<'_, '_> {
                 "give a constant size, such as `2 * sizeof(int)`",
             );
         };
-        if unit != i128::from(one) || !ty.is_scalar() {
+        let is_odd = unit != i128::from(one) && self.cx.onesided.is_none();
+        let is_cell = ty.is_scalar() || self.cx.layouts.is_followed_float(ty);
+        if is_odd || unit <= 0 || !is_cell {
             return unsupported(
                 span,
                 "a window with this displacement unit",
@@ -119,7 +123,7 @@ impl Code<'_, '_> {
         if count == 0 {
             return unsupported(span, "a window without elements", "give it at least one");
         }
-        Ok(count)
+        Ok((count, unit as u64))
     }
 
     pub(super) fn window_allocate(
@@ -138,7 +142,7 @@ impl Code<'_, '_> {
                 "pass the address of a pointer",
             );
         };
-        let count = self.window_size(size, unit, &ty, span)?;
+        let (count, unit) = self.window_size(size, unit, &ty, span)?;
         if count == 0 {
             let nowhere = Val::constant(0, &Type::pointer(ty.clone()));
             self.store(&base, nowhere, span)?;
@@ -158,7 +162,7 @@ impl Code<'_, '_> {
             ..address
         };
         self.store(&base, pointer, span)?;
-        self.window(number, count, ty, win, span)
+        self.window(number, (count, unit), ty, win, span)
     }
 
     /// A window without elements, as ranks make it that others do not reach: every access is out
@@ -166,7 +170,7 @@ impl Code<'_, '_> {
     fn empty_window(&mut self, ty: Type, win: &Expr, span: Span) -> Lower<()> {
         self.cx.object("window", &ty, true, false, span)?;
         let number = self.cx.objects.len() - 1;
-        self.window(number, 0, ty, win, span)
+        self.window(number, (0, 1), ty, win, span)
     }
 
     pub(super) fn window_create(
@@ -199,21 +203,21 @@ impl Code<'_, '_> {
             return unsupported(span, "a window of a struct", "use an array of integers");
         };
         let ty = leaf.ty.clone();
-        let count = self.window_size(size, unit, &ty, span)?;
+        let (count, unit) = self.window_size(size, unit, &ty, span)?;
         if count > leaf.count() {
             return Err(Diagnostic::error(span, "a window beyond its variable")
                 .label(format!("{count} elements of {}", leaf.count()))
                 .help("make the window no larger than the variable"));
         }
         object.poisoned.set(true);
-        self.window(number, count, ty, win, span)
+        self.window(number, (count, unit), ty, win, span)
     }
 
     /// Notes a window and stores its handle.
     pub(super) fn window(
         &mut self,
         object: usize,
-        count: u64,
+        (count, unit): (u64, u64),
         ty: Type,
         win: &Expr,
         span: Span,
@@ -223,7 +227,12 @@ impl Code<'_, '_> {
         }
         let mpi = self.cx.mpi.as_mut().expect("an MPI program");
         let own = &mut mpi.windows[mpi.rank as usize];
-        own.push(Window { object, count, ty });
+        own.push(Window {
+            object,
+            count,
+            ty,
+            unit,
+        });
         let number = own.len() - 1;
         let place = self.target_of(win)?;
         if let Some(name) = variable(&place) {
@@ -231,11 +240,16 @@ impl Code<'_, '_> {
             let known = handles.entry(name).or_insert(Some(number));
             *known = known.filter(|k| *k == number);
         }
-        self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)
+        self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)?;
+        if self.cx.onesided.is_some() {
+            // Nobody reaches a window that is not there yet.
+            self.mpi_barrier(span)?;
+        }
+        Ok(())
     }
 
     /// The number of the window that a handle names.
-    pub(super) fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
+    pub(in super::super) fn window_number(&mut self, win: &Expr, span: Span) -> Lower<usize> {
         let place = match &win.kind {
             ExprKind::Ident(_) => Some(self.place(win)?),
             _ => None,
@@ -246,7 +260,7 @@ impl Code<'_, '_> {
 
     /// The window of a handle that was read from a place. A variable to which one window only is
     /// stored names that one; that nothing else is there is an obligation.
-    pub(super) fn window_named(
+    pub(in super::super) fn window_named(
         &mut self,
         handle: &Val,
         place: Option<&Place>,

@@ -1,0 +1,289 @@
+//! Certificates of *reachable states*, for programs with finitely many under SC, TSO and PSO. Such a
+//! certificate says no more than how many states there are at most. The check finds them by itself:
+//! the least set of states that has the initial ones and is closed under every step; no state of it
+//! may violate anything. That is as much work as to confirm a set that is given, and nothing in
+//! the certificate is trusted.
+//!
+//! A state has every thread at a stop ([`crate::stops`] says why that is enough), buffers of any
+//! length, and exact values; locals that are dead are 0 ([`palisade_program::liveness`]). Steps are
+//! those of all other certificates ([`crate::steps`]), run with every value known.
+//!
+//! | file | term |
+//! |---|---|
+//! | `threads` | thread states, decision trees of their steps |
+//! | `judged` | which states violate a property |
+//! | `store` | packed states, each once |
+//!
+//! Deadlocks and progress are for other kinds of certificates.
+
+mod judged;
+mod store;
+mod threads;
+
+use crate::certificate::Certificate;
+use crate::check::{Options, admissible};
+use crate::refusal::{Reason, Refusal, Site};
+use crate::steps::{MAX_ENUMERATED, Trouble, unsupported};
+use crate::unbuffered::confirmed;
+use judged::Judged;
+use palisade_program::{Cell, Domain, Init, Model, Program, Span};
+use std::time::Instant;
+use store::Store;
+use threads::{Own, Threads};
+
+/// Initial states that are listed at most.
+const MOST_STARTS: usize = 1 << 16;
+/// The limits are looked at once in so many states.
+const INTERVAL: usize = 1 << 10;
+
+/// What a check has found.
+pub(crate) struct Found {
+    /// States.
+    pub(crate) states: usize,
+    /// Steps between them.
+    pub(crate) steps: u64,
+}
+
+/// Checks a certificate of at most `most` reachable states.
+pub(crate) fn check(
+    program: &Program,
+    certificate: &Certificate,
+    most: u64,
+    options: &Options,
+) -> Result<Found, Refusal> {
+    let refused = |what: &str| Refusal::whole(Reason::Unsupported(what.to_owned()));
+    match certificate.model {
+        Model::Sc | Model::Tso | Model::Pso => {}
+        Model::Rma | Model::Rc11 => return Err(refused("reachable states under this model")),
+    }
+    if program.deadlock || program.progress {
+        return Err(refused("deadlocks and progress by reachable states"));
+    }
+    let is_bare = certificate.forgotten.is_empty()
+        && certificate.undisturbed.is_empty()
+        && certificate.beyond.is_none()
+        && certificate.explicit.is_empty()
+        && certificate.atoms.is_empty()
+        && certificate.entries.is_empty();
+    if !is_bare {
+        let what = "reachable states with an invariant beside them".to_owned();
+        return Err(Refusal::whole(Reason::Malformed(what)));
+    }
+    let program = &*confirmed(program, certificate).map_err(Refusal::whole)?;
+    admissible(program, certificate).map_err(Refusal::whole)?;
+    let instances = program.instances(certificate.threads);
+    let judged = Judged::new(program, &instances);
+    let mut threads = Threads::new(program, certificate.model, &instances, judged);
+    let result = narrow_to_wide(&mut threads, most, options);
+    result.map_err(|stop| match stop {
+        Stop::Trouble(trouble) => located(program, trouble),
+        Stop::Limit(reason) => Refusal::whole(reason),
+        Stop::Wide => refused("so many values"),
+    })
+}
+
+/// Why a search ends before it has all states.
+enum Stop {
+    Trouble(Trouble),
+    Limit(Reason),
+    /// A number does not fit its bytes.
+    Wide,
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+fn located(program: &Program, trouble: Trouble) -> Refusal {
+    let position = program.source.position(trouble.span.start);
+    let span = (trouble.span != Span::default()).then_some((trouble.span, position));
+    Refusal {
+        reason: trouble.reason,
+        site: Site {
+            span,
+            ..Site::default()
+        },
+    }
+}
+
+/// Bytes of the number of a thread's state and of a cell's value.
+#[derive(Clone, Copy)]
+struct Layout {
+    threads: usize,
+    thread_bytes: usize,
+    cell_bytes: usize,
+    width: usize,
+}
+
+impl Layout {
+    fn new((thread_bytes, cell_bytes): (usize, usize), threads: usize, cells: usize) -> Self {
+        Self {
+            threads,
+            thread_bytes,
+            cell_bytes,
+            width: threads * thread_bytes + cells * cell_bytes,
+        }
+    }
+
+    /// Writes the number of thread `at`, or of the cell behind the threads.
+    fn write(&self, record: &mut [u8], at: usize, number: u32) -> Result<(), Stop> {
+        let (first, bytes) = if at < self.threads {
+            (at * self.thread_bytes, self.thread_bytes)
+        } else {
+            let cell = at - self.threads;
+            let first = self.threads * self.thread_bytes + cell * self.cell_bytes;
+            (first, self.cell_bytes)
+        };
+        if bytes < 4 && number >> (8 * bytes) != 0 {
+            return Err(Stop::Wide);
+        }
+        record[first..first + bytes].copy_from_slice(&number.to_le_bytes()[..bytes]);
+        Ok(())
+    }
+
+    fn read(&self, record: &[u8], numbers: &mut [u32]) {
+        let (own, cells) = record.split_at(self.threads * self.thread_bytes);
+        let fields = own.chunks_exact(self.thread_bytes);
+        let fields = fields.chain(cells.chunks_exact(self.cell_bytes));
+        for (number, field) in numbers.iter_mut().zip(fields) {
+            *number = match *field {
+                [a] => u32::from(a),
+                [a, b] => u32::from(u16::from_le_bytes([a, b])),
+                [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
+                _ => unreachable!("numbers have one, two or four bytes"),
+            };
+        }
+    }
+}
+
+/// Searches with small numbers first; where one does not fit, again with larger ones. What is
+/// known of steps stays.
+fn narrow_to_wide(threads: &mut Threads<'_>, most: u64, options: &Options) -> Result<Found, Stop> {
+    const BYTES: [(usize, usize); 3] = [(2, 1), (4, 2), (4, 4)];
+    let mut last = Err(Stop::Wide);
+    for bytes in BYTES {
+        let layout = Layout::new(bytes, threads.count(), threads.program().cell_count());
+        last = search(threads, layout, most, options);
+        if !matches!(last, Err(Stop::Wide)) {
+            break;
+        }
+    }
+    last
+}
+
+/// The least set of states; each of them is judged.
+fn search(
+    threads: &mut Threads<'_>,
+    layout: Layout,
+    most: u64,
+    options: &Options,
+) -> Result<Found, Stop> {
+    let count = threads.count();
+    let mut store = Store::new(layout.width);
+    let mut record = vec![0; layout.width];
+    for start in starts(threads)? {
+        for (at, number) in start.into_iter().enumerate() {
+            layout.write(&mut record, at, number)?;
+        }
+        store.insert(&record);
+    }
+    let mut steps = 0;
+    let mut numbers = vec![0; count + threads.program().cell_count()];
+    let mut current = record.clone();
+    let mut next = 0;
+    while next < store.len() {
+        if store.len() as u64 > most {
+            let what = Reason::Unsupported(format!("more than {most} states"));
+            return Err(Stop::Limit(what));
+        }
+        if next.is_multiple_of(INTERVAL)
+            // Not a query: only what ends everything ends it.
+            && let Some(reason) = options.limits.exceeded(Instant::now())
+        {
+            return Err(Stop::Limit(Reason::Undecided(reason)));
+        }
+        current.copy_from_slice(store.record(next));
+        next += 1;
+        layout.read(&current, &mut numbers);
+        let (own, cells) = numbers.split_at(count);
+        threads.judge(own, cells)?;
+        for (thread, &number) in own.iter().enumerate() {
+            for step in 0..threads.steps(thread, number) {
+                for change in threads.changes(thread, number, step, cells)? {
+                    let change = threads.change(change);
+                    record.copy_from_slice(&current);
+                    layout.write(&mut record, thread, change.to)?;
+                    for &(cell, value) in threads.writes(change) {
+                        layout.write(&mut record, count + cell as usize, value)?;
+                    }
+                    store.insert(&record);
+                    steps += 1;
+                }
+            }
+        }
+    }
+    Ok(Found {
+        states: store.len(),
+        steps,
+    })
+}
+
+/// The initial states: for each the numbers of the threads' states and of the cells' values.
+fn starts(threads: &mut Threads<'_>) -> Result<Vec<Vec<u32>>, Trouble> {
+    let program = threads.program();
+    let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+    for thread in 0..threads.count() {
+        let template = program.template(threads.instance(thread).template);
+        let mut locals: Vec<Vec<i64>> = vec![Vec::new()];
+        for local in &template.locals {
+            let values = values(local.init, local.domain, local.span)?;
+            locals = extended(&locals, &values, local.span)?;
+        }
+        let mut numbers = Vec::new();
+        for locals in locals {
+            let own = Own {
+                loc: template.cfg.entry,
+                locals: locals.into(),
+                buffer: crate::Buffer::default(),
+                slots: Box::default(),
+            };
+            numbers.push(threads.intern(thread, own)?);
+        }
+        all = extended(&all, &numbers, template.span)?;
+    }
+    for (index, init) in program.initial_cells().into_iter().enumerate() {
+        let cell = Cell::from(index);
+        let global = program.global(program.variable_of(cell).0);
+        let values = values(init, global.domain, global.span)?;
+        let numbers = values.into_iter().map(|v| threads.number(cell, v));
+        all = extended(&all, &numbers.collect::<Vec<_>>(), global.span)?;
+    }
+    Ok(all)
+}
+
+fn values(init: Init, domain: Option<Domain>, span: Span) -> Result<Vec<i64>, Trouble> {
+    match (init, domain) {
+        (Init::Value(value), _) => Ok(vec![value]),
+        (Init::Any, Some(d)) if i128::from(d.hi) - i128::from(d.lo) < MAX_ENUMERATED => {
+            Ok((d.lo..=d.hi).collect())
+        }
+        (Init::Any, _) => Err(unsupported("so many initial values", span)),
+    }
+}
+
+/// Every list with every item behind it.
+fn extended<T: Copy>(lists: &[Vec<T>], items: &[T], span: Span) -> Result<Vec<Vec<T>>, Trouble> {
+    if lists.len() * items.len() > MOST_STARTS {
+        return Err(unsupported("so many initial states", span));
+    }
+    let with = |list: &Vec<T>, item: T| {
+        let mut list = list.clone();
+        list.push(item);
+        list
+    };
+    let all = lists.iter();
+    let all = all.flat_map(|list| items.iter().map(move |item| with(list, *item)));
+    Ok(all.collect())
+}

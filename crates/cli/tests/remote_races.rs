@@ -1,0 +1,281 @@
+//! Remote races and wrong epochs of MPI and OpenSHMEM programs: pairs of programs that differ in one call,
+//! of which one is right. Both the machine (`explore`) and the engines (`verify`) are asked, and what is right is
+//! certified.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn has_compiler() -> bool {
+    Command::new("cc").arg("--version").output().is_ok()
+}
+
+fn palisade(words: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_palisade"))
+        .args(words)
+        .arg(file)
+        .output()
+        .expect("palisade runs")
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("palisade-races-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a program is: right, or wrong in this way (`property.kind`), or not followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    Holds,
+    Violated(&'static str),
+    Unknown,
+}
+use Expected::{Holds, Unknown, Violated};
+
+const RACE: Expected = Violated("remote-race");
+const EPOCH: Expected = Violated("epoch-misuse");
+
+fn kind_of(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let key = "\"kind\": \"";
+    let start = text.find(key).map(|at| at + key.len());
+    start.map_or(text.clone(), |at| {
+        text[at..].split('"').next().unwrap_or_default().to_owned()
+    })
+}
+
+fn check(folder: &Folder, text: &str, ranks: &str, expected: Expected) {
+    let file = folder.0.join("t.c");
+    fs::write(&file, text).expect("written");
+    for command in ["explore", "verify"] {
+        let words = [
+            command, "--check", "races", "--model", "rma", "-n", ranks, "--json",
+        ];
+        let output = palisade(&words, &file);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let context = format!("{command}: {text}\n{errors}");
+        let code = output.status.code();
+        match expected {
+            Holds => assert_eq!(code, Some(0), "{context}"),
+            Violated(kind) => {
+                assert_eq!(code, Some(1), "{context}");
+                assert_eq!(kind_of(&output), kind, "{context}");
+            }
+            Unknown => assert_eq!(code, Some(3), "{context}"),
+        }
+        if (command, expected) == ("verify", Holds) {
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("\"certified\": true"), "{context}");
+        }
+    }
+}
+
+/// Two ranks with a window of two ints each; `zero` and `one` are what they do.
+fn mpi(zero: &str, one: &str) -> String {
+    format!(
+        "#include <mpi.h>\n#include <stdio.h>\n\nint main(int argc, char **argv) {{\n\
+         int rank, x = 1, y = 2, token = 0;\nint w[2] = {{0, 0}};\nMPI_Win win;\n\
+         MPI_Group all, group;\nMPI_Request request;\nconst int other[1] = {{1}}, first[1] = {{0}};\n\
+         MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+         MPI_Comm_group(MPI_COMM_WORLD, &all);\n\
+         MPI_Win_create(w, 2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
+         if (rank == 0) {{ {zero} }} else {{ {one} }}\n\
+         MPI_Win_free(&win);\nMPI_Finalize();\nreturn 0;\n}}\n"
+    )
+}
+
+const PUT: &str = "MPI_Put(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, win);";
+const GET: &str = "MPI_Get(&y, 1, MPI_INT, 1, 0, 1, MPI_INT, win);";
+const LOCK: &str = "MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);";
+const SHARED: &str = "MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);";
+const UNLOCK: &str = "MPI_Win_unlock(1, win);";
+const FLUSH: &str = "MPI_Win_flush(1, win);";
+const LOCAL: &str = "MPI_Win_flush_local(1, win);";
+const BARRIER: &str = "MPI_Barrier(MPI_COMM_WORLD);";
+const FENCE: &str = "MPI_Win_fence(0, win);";
+const LOAD: &str = "printf(\"%d\", w[0]);";
+const OTHER_LOAD: &str = "printf(\"%d\", w[1]);";
+const SUM: &str = "MPI_Accumulate(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win);";
+const PRODUCT: &str = "MPI_Accumulate(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_PROD, win);";
+const READ: &str =
+    "MPI_Get_accumulate(NULL, 0, MPI_INT, &y, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_NO_OP, win);";
+const SEND: &str = "MPI_Send(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);";
+const RECEIVE: &str = "MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
+const RGET: &str = "MPI_Rget(&y, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);";
+const WAIT: &str = "MPI_Wait(&request, MPI_STATUS_IGNORE);";
+const USE: &str = "y = y + 1;";
+
+#[test]
+fn remote_races_of_mpi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("mpi");
+    let row = |zero: &[&str], one: &[&str], expected| {
+        check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
+    };
+    // The target: completion and synchronisation, in this order.
+    row(&[LOCK, PUT, UNLOCK, BARRIER], &[BARRIER, LOAD], Holds);
+    row(&[LOCK, PUT, BARRIER, UNLOCK], &[BARRIER, LOAD], RACE);
+    row(&[LOCK, PUT, BARRIER, UNLOCK], &[BARRIER, OTHER_LOAD], Holds);
+    row(&[LOCK, PUT, UNLOCK, SEND], &[RECEIVE, LOAD], Holds);
+    row(&[LOCK, PUT, SEND, UNLOCK], &[RECEIVE, LOAD], RACE);
+    row(&[LOCK, PUT, LOCAL, SEND, UNLOCK], &[RECEIVE, LOAD], RACE);
+    row(&[FENCE, PUT, FENCE], &[FENCE, FENCE, LOAD], Holds);
+    row(&[FENCE, PUT, FENCE], &[FENCE, LOAD, FENCE], RACE);
+    row(&[FENCE, GET, FENCE], &[FENCE, LOAD, FENCE], Holds);
+    // Locks exclude each other, shared ones do not.
+    row(&[LOCK, PUT, UNLOCK], &[LOCK, PUT, UNLOCK], Holds);
+    row(&[SHARED, PUT, UNLOCK], &[SHARED, PUT, UNLOCK], RACE);
+    row(&[LOCK, PUT, PUT, UNLOCK], &[], RACE);
+    row(&[LOCK, PUT, FLUSH, PUT, UNLOCK], &[], Holds);
+    // The origin.
+    row(&[LOCK, GET, UNLOCK, USE], &[], Holds);
+    row(&[LOCK, GET, USE, UNLOCK], &[], RACE);
+    row(&[LOCK, PUT, LOCAL, "x = 3;", UNLOCK], &[], Holds);
+    row(&[LOCK, PUT, "x = 3;", UNLOCK], &[], RACE);
+    row(&[LOCK, RGET, WAIT, USE, UNLOCK], &[], Holds);
+    row(&[LOCK, RGET, USE, WAIT, UNLOCK], &[], RACE);
+    // Atomic operations of one kind may meet.
+    row(&[SHARED, SUM, UNLOCK], &[SHARED, SUM, UNLOCK], Holds);
+    row(&[SHARED, SUM, UNLOCK], &[SHARED, READ, UNLOCK], Holds);
+    row(&[SHARED, SUM, UNLOCK], &[SHARED, PRODUCT, UNLOCK], RACE);
+    row(&[SHARED, SUM, UNLOCK], &[SHARED, PUT, UNLOCK], RACE);
+    row(&[SHARED, SUM, UNLOCK], &[LOAD], RACE);
+    // What a call returns that is made again before it is complete is not followed.
+    let twice = "for (int i = 0; i < 2; i++) { MPI_Accumulate(&x, 1, MPI_INT, 1, i, 1, MPI_INT, MPI_SUM, win); }";
+    row(&[LOCK, twice, UNLOCK], &[], Unknown);
+}
+
+#[test]
+fn epochs_of_mpi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("epochs");
+    let row = |zero: &[&str], one: &[&str], expected| {
+        check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
+    };
+    row(&[PUT], &[], EPOCH);
+    row(&[LOCK, UNLOCK, PUT], &[], EPOCH);
+    row(&[FLUSH], &[], EPOCH);
+    row(&[LOCK, FLUSH, UNLOCK], &[], Holds);
+    row(&[UNLOCK], &[], EPOCH);
+    row(&[LOCK, LOCK], &[], EPOCH);
+    row(&["MPI_Win_complete(win);"], &[], EPOCH);
+    row(&["MPI_Win_wait(win);"], &[], EPOCH);
+    let start = "MPI_Group_incl(all, 1, other, &group); MPI_Win_start(group, 0, win);";
+    let complete = "MPI_Win_complete(win);";
+    let post = "MPI_Group_incl(all, 1, first, &group); MPI_Win_post(group, 0, win);";
+    let wait = "MPI_Win_wait(win);";
+    row(&[start, PUT, complete], &[post, wait, LOAD], Holds);
+    row(&[start, PUT, complete], &[post, LOAD, wait], RACE);
+    row(&[start, PUT, complete, PUT], &[post, wait], EPOCH);
+}
+
+/// The wrong examples get the calls that they miss, and no fewer would do.
+#[test]
+fn missing_completion_is_found() {
+    if !has_compiler() {
+        return;
+    }
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (file, ranks, line) in [
+        ("shmem/notify_unfenced.c", "2", "+        shmem_fence();"),
+        ("shmem/counter_synced.c", "2", "+    shmem_quiet();"),
+        (
+            "mpi/hash_insert_early.c",
+            "2",
+            "+    MPI_Win_flush(0, win);",
+        ),
+        ("mpi/token_early.c", "3", "+        MPI_Win_flush(1, win);"),
+    ] {
+        let words = ["fence", "--model", "rma", "--diff", "-n", ranks];
+        let output = palisade(&words, &examples.join(file));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{file}: {text}");
+        assert!(text.contains("minimum: proved"), "{file}: {text}");
+        assert!(text.contains("(certified)"), "{file}: {text}");
+        let added = text.lines().filter(|l| l.starts_with("+ "));
+        assert_eq!(added.collect::<Vec<_>>(), [line], "{file}: {text}");
+    }
+    // A shared lock where an exclusive one is needed: no flush helps.
+    let words = ["fence", "--model", "rma", "-n", "2"];
+    let output = palisade(&words, &examples.join("mpi/counter_shared.c"));
+    assert_eq!(output.status.code(), Some(3));
+}
+
+/// Two PEs.
+fn shmem(zero: &str, one: &str) -> String {
+    format!(
+        "#include <shmem.h>\n#include <stdio.h>\n\nstatic int a[2], flag;\n\nint main(void) {{\n\
+         int x = 1, y[2] = {{5, 6}};\nshmem_init();\n\
+         if (shmem_my_pe() == 0) {{ {zero} }} else {{ {one} }}\n\
+         shmem_finalize();\nreturn 0;\n}}\n"
+    )
+}
+
+#[test]
+fn remote_races_of_openshmem() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("shmem");
+    let row = |zero: &[&str], one: &[&str], expected| {
+        check(
+            &folder,
+            &shmem(&zero.concat(), &one.concat()),
+            "2",
+            expected,
+        );
+    };
+    let put = "shmem_int_put(&a[0], &x, 1, 1);";
+    let two = "shmem_int_put(a, y, 2, 1);";
+    let put_nbi = "shmem_int_put_nbi(&a[0], &x, 1, 1);";
+    let get = "shmem_int_get(&x, &a[0], 1, 1);";
+    let (quiet, fence) = ("shmem_quiet();", "shmem_fence();");
+    let (barrier, sync) = ("shmem_barrier_all();", "shmem_sync_all();");
+    let load = "printf(\"%d\", a[0]);";
+    let set = "shmem_int_atomic_set(&flag, 1, 1);";
+    let p = "shmem_int_p(&flag, 1, 1);";
+    let wait = "shmem_int_wait_until(&flag, SHMEM_CMP_EQ, 1);";
+    row(&[put, barrier], &[barrier, load], Holds);
+    row(&[put, sync], &[sync, load], RACE);
+    row(&[put, quiet, sync], &[sync, load], Holds);
+    row(&[put, put], &[], RACE);
+    row(&[put, fence, put], &[], Holds);
+    row(&[put, fence, get], &[], RACE);
+    row(&[put, quiet, get], &[], Holds);
+    row(&[put, "x = 2;"], &[], Holds);
+    row(&[put_nbi, "x = 2;"], &[], RACE);
+    row(&[put_nbi, quiet, "x = 2;"], &[], Holds);
+    // A flag behind a fence, and without one.
+    for flag in [set, p] {
+        row(&[put, fence, flag], &[wait, load], Holds);
+        row(&[put, flag], &[wait, load], RACE);
+        row(&[two, fence, flag], &[wait, load], Holds);
+        row(&[two, flag], &[wait, load], RACE);
+    }
+    row(&[put, fence, set], &["while (flag != 1) ;", load], RACE);
+    // A wait for what is not delivered by itself.
+    let wait_two = "shmem_int_wait_until(&a[1], SHMEM_CMP_EQ, 6);";
+    row(&[two], &[wait_two], Unknown);
+    // Memory that is not symmetric.
+    row(
+        &["shmem_int_put(&x, &y[0], 1, 1);"],
+        &[],
+        Violated("language"),
+    );
+}

@@ -1,0 +1,58 @@
+//! *Reachable states*: the machine searches all runs of a program with finitely many states, and finds no
+//! violation. The certificate then says how many states there may be, and its check finds them
+//! once more by its own account of the program ([`palisade_certify::Kind::Reachable`]). Neither
+//! needs a predicate or the solver.
+//!
+//! The machine leaves out runs that cannot matter (partial order, symmetry), the check none, so
+//! that it may have more states; but its threads are interrupted at fewer places, so that it often has
+//! fewer. Where the machine comes to its limit without a violation, the check is asked all the same:
+//! it does not need the machine, and what it accepts is proved.
+
+use palisade_certify::{Certificate, Fingerprint, Kind};
+
+use super::falsify::{self, Falsified};
+use super::{Record, Session};
+use crate::answer::{Answer, Gap, Proof};
+use crate::portfolio::{self, REACH_ALONE, REACH_MORE};
+
+impl Session<'_> {
+    pub(super) fn reach(&self, (buffer, states): (u32, u64), record: &mut Record) -> Answer {
+        match falsify::search(
+            self.program,
+            self.options.model,
+            (buffer, states),
+            self.options,
+        ) {
+            Falsified::Bug(bug) => {
+                record.stats.falsified_states = bug.states;
+                Answer::Run(bug.witness)
+            }
+            Falsified::BesideThePoint(violation) => Gap::BesideThePoint(violation).into(),
+            Falsified::Nothing(seen) => {
+                record.saw(&seen, false);
+                let is_limit = seen.states >= states && !self.options.is_over();
+                self.saw_deadlock(seen.deadlock, record);
+                // Without the check there would be no proof at all.
+                if is_limit && self.options.certify {
+                    return self.reachable(REACH_ALONE);
+                }
+                portfolio::nothing().into()
+            }
+            Falsified::All(seen) => {
+                record.stats.states = seen.states as usize;
+                record.saw(&seen, true);
+                let most = seen.states.saturating_mul(REACH_MORE.0) + REACH_MORE.1;
+                self.saw_deadlock(seen.deadlock, record);
+                self.reachable(most)
+            }
+        }
+    }
+
+    /// The certificate of at most so many states.
+    fn reachable(&self, most: u64) -> Answer {
+        let (model, threads) = (self.options.model, self.options.copies());
+        let fingerprint = Fingerprint::of(self.program, model, threads);
+        let certificate = Certificate::empty(fingerprint, Kind::Reachable(most), model, threads);
+        Answer::Proof(Proof::Certificate(Box::new(certificate)))
+    }
+}

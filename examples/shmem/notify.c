@@ -1,0 +1,21 @@
+/* Data, then a flag: the fence puts the data before the flag, and the wait sees the flag.
+ * expect: -n 2 sc=holds rma=holds */
+#include <assert.h>
+#include <shmem.h>
+
+static int data, flag;
+
+int main(void)
+{
+    shmem_init();
+    if (shmem_my_pe() == 0) {
+        shmem_int_p(&data, 42, 1);
+        shmem_fence();
+        shmem_int_p(&flag, 1, 1);
+    } else {
+        shmem_int_wait_until(&flag, SHMEM_CMP_EQ, 1);
+        assert(data == 42);
+    }
+    shmem_finalize();
+    return 0;
+}
