@@ -97,7 +97,6 @@ impl RustArgs {
                 OverflowArg::Release => rust::Overflow::Release,
             },
             test: self.test.clone(),
-            package: None,
         }
     }
 }

@@ -103,7 +103,7 @@ impl Engine<'_, '_> {
         count: u64,
         image: &Content,
     ) -> Run<()> {
-        for (_, (_, bytes)) in &image.parts {
+        for (_, bytes) in image.parts.values() {
             if let Bytes::Word(e) = bytes {
                 self.hold(state, e);
                 // What it points to can be found by others, in a cell or not.

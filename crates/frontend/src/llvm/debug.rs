@@ -208,7 +208,10 @@ impl<'a> Debug<'a> {
         for _ in 0..12 {
             if let Some(element) = self.element(at) {
                 let size = self.size(element).max(1);
-                name.push_str(&format!("[{}]", offset / size));
+                let index = offset / size;
+                name.push('[');
+                name.push_str(&index.to_string());
+                name.push(']');
                 offset %= size;
                 at = element;
                 continue;

@@ -67,11 +67,10 @@ pub(super) fn program(
     }
     for object in 0..world.objects.len() {
         let address = World::address(object);
-        if !names.addresses.contains_key(&address) {
-            names
-                .addresses
-                .insert(address, object_name(world, places, object));
-        }
+        names
+            .addresses
+            .entry(address)
+            .or_insert_with(|| object_name(world, places, object));
     }
     for (id, ..) in &cfgs {
         for (flag, what) in [(started(*id), "started"), (ended(*id), "ended")] {

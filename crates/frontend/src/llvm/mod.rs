@@ -15,6 +15,15 @@
 //! | `call`, `known`, `thread` | calls, functions known by name, threads |
 //! | `finish` | the Program |
 
+// What executes instructions has one shape: a method with the state that may fail.
+#![allow(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    clippy::needless_pass_by_value
+)]
+// Numbers of locals and allocations are looked for until one is free.
+#![allow(clippy::maybe_infinite_iter, clippy::needless_for_each)]
+
 mod access;
 mod analysis;
 mod arith;

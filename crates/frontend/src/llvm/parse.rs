@@ -71,9 +71,10 @@ fn variable(line: &str, named: &Named) -> Read<Option<Variable>> {
             word @ ("global" | "constant") => {
                 let constant = word == "constant";
                 let ty = cursor.ty()?;
-                let init = match external {
-                    true => None,
-                    false => Some(cursor.constant(&ty)?),
+                let init = if external {
+                    None
+                } else {
+                    Some(cursor.constant(&ty)?)
                 };
                 return Ok(Some(Variable {
                     name,

@@ -87,9 +87,10 @@ impl Engine<'_, '_> {
                 return Err(uninitialised());
             };
             let (new, same) = how.outcome(state, bits, &old)?;
-            let same = match may_fail {
-                true => same.and(self.luck(state, &[&old, &new])),
-                false => same,
+            let same = if may_fail {
+                same.and(self.luck(state, &[&old, &new]))
+            } else {
+                same
             };
             let new = match decided(&same, &state.known) {
                 Some(true) => new,
@@ -108,9 +109,10 @@ impl Engine<'_, '_> {
         let span = self.span(state);
         self.drop_dead(state);
         let kept = how.operands();
-        let luck = match may_fail {
-            true => self.luck(state, &kept),
-            false => Expr::TRUE,
+        let luck = if may_fail {
+            self.luck(state, &kept)
+        } else {
+            Expr::TRUE
         };
         let mut used = kept.clone();
         used.push(&luck);

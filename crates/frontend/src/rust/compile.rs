@@ -23,19 +23,10 @@ pub enum Overflow {
     Release,
 }
 
-/// A package of cargo.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Package {
-    /// Its folder.
-    pub folder: PathBuf,
-}
-
 /// What the compiler has made.
 pub(super) struct Compiled {
     /// LLVM's text of each crate, the user's first.
     pub(super) modules: Vec<String>,
-    /// The files of the program, if there is more than the given one.
-    pub(super) files: Vec<(String, String)>,
 }
 
 /// Why there is nothing.
@@ -236,8 +227,5 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         let file = folder.join(format!("{name}.ll"));
         modules.push(std::fs::read_to_string(file).map_err(written)?);
     }
-    Ok(Compiled {
-        modules,
-        files: Vec::new(),
-    })
+    Ok(Compiled { modules })
 }

@@ -10,7 +10,7 @@
 mod compile;
 mod places;
 
-pub use compile::{Overflow, Package};
+pub use compile::Overflow;
 
 use std::path::Path;
 
@@ -26,8 +26,6 @@ pub struct Options {
     pub overflow: Overflow,
     /// The function that is verified: a test. `main` if there is none.
     pub test: Option<String>,
-    /// The package that the file belongs to.
-    pub package: Option<Package>,
 }
 
 /// Reads a Rust program.
@@ -85,10 +83,7 @@ fn read(
             trouble.help,
         )
     })?;
-    let source = match compiled.files.is_empty() {
-        true => source.clone(),
-        false => Source::of_files(compiled.files.clone()),
-    };
+    let source = source.clone();
     let mut modules = Vec::new();
     for text in &compiled.modules {
         let module = llvm::parse(text);
