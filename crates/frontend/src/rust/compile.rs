@@ -67,17 +67,16 @@ impl Drop for Scratch {
     }
 }
 
-fn compiler() -> Command {
+fn compiler(options: &Options) -> Command {
     let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(name);
-    command.args([
-        "-C",
-        "opt-level=2",
-        "-C",
-        "no-prepopulate-passes",
-        "-C",
-        "panic=abort",
-    ]);
+    command.args(["-C", "opt-level=2", "-C", "no-prepopulate-passes", "-C"]);
+    // Test programs cannot be compiled to abort.
+    command.arg(if options.test.is_some() {
+        "panic=unwind"
+    } else {
+        "panic=abort"
+    });
     command.args(["-C", "debuginfo=2", "-C", "symbol-mangling-version=v0"]);
     command.args(["-C", "codegen-units=1", "-C", "debug-assertions=off"]);
     command.args(["--color", "never"]);
@@ -112,7 +111,7 @@ fn place_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Compiles our library into a folder.
-fn library(folder: &Path, names: &[&str]) -> Result<(), Trouble> {
+fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Trouble> {
     let written = |error: std::io::Error| {
         let message = format!("the temporary folder cannot be used: {error}");
         trouble(message, "set TMPDIR to a folder that can be written")
@@ -123,7 +122,7 @@ fn library(folder: &Path, names: &[&str]) -> Result<(), Trouble> {
         }
         let file = folder.join(format!("{name}.rs"));
         std::fs::write(&file, text).map_err(written)?;
-        let mut command = compiler();
+        let mut command = compiler(options);
         command.args([
             "--edition",
             "2021",
@@ -154,6 +153,47 @@ fn library(folder: &Path, names: &[&str]) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Compiles the other crates of a program into a folder.
+fn other_crates(folder: &Path, options: &Options) -> Result<(), Trouble> {
+    for (number, (name, file)) in options.crates.iter().enumerate() {
+        let mut command = compiler(options);
+        command.args([
+            "--edition",
+            "2021",
+            "--crate-type",
+            "rlib",
+            "--crate-name",
+            name,
+        ]);
+        command.args(["--cap-lints", "allow", "-C", overflow(options)]);
+        command
+            .arg("--emit=link,llvm-ir")
+            .arg("--out-dir")
+            .arg(folder);
+        let before = options.crates[..number]
+            .iter()
+            .map(|(name, _)| name.as_str());
+        for name in before.chain(["std"]) {
+            let rlib = folder.join(format!("lib{name}.rlib"));
+            command
+                .arg("--extern")
+                .arg(with_path(&format!("{name}="), &rlib));
+        }
+        for condition in &options.conditions {
+            command.arg("--cfg").arg(condition);
+        }
+        run(command.arg(file))?;
+    }
+    Ok(())
+}
+
+const fn overflow(options: &Options) -> &'static str {
+    match options.overflow {
+        Overflow::Debug => "overflow-checks=on",
+        Overflow::Release => "overflow-checks=off",
+    }
+}
+
 fn with_path(prefix: &str, path: &Path) -> std::ffi::OsString {
     let mut text = std::ffi::OsString::from(prefix);
     text.push(path);
@@ -174,8 +214,13 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
             .iter()
             .filter(|name| text.contains(**name)),
     );
-    library(folder, &names)?;
-    let mut command = compiler();
+    library(folder, &names, options)?;
+    other_crates(folder, options)?;
+    names.extend(options.crates.iter().map(|(name, _)| name.as_str()));
+    let mut command = compiler(options);
+    for condition in &options.conditions {
+        command.arg("--cfg").arg(condition);
+    }
     command.args([
         "--edition",
         "2021",
@@ -184,11 +229,7 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         "--emit=llvm-ir",
     ]);
     command.args(["--cap-lints", "allow", "-A", "warnings"]);
-    let overflow = match options.overflow {
-        Overflow::Debug => "overflow-checks=on",
-        Overflow::Release => "overflow-checks=off",
-    };
-    command.args(["-C", overflow]);
+    command.args(["-C", overflow(options)]);
     for name in &names {
         let rlib = folder.join(format!("lib{name}.rlib"));
         command
@@ -201,8 +242,7 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         .arg("-o")
         .arg(folder.join("program.ll"));
     if options.test.is_some() {
-        // Test programs cannot be compiled to abort.
-        command.args(["--test", "-C", "panic=unwind"]);
+        command.arg("--test");
     } else {
         command.args(["--crate-type", "bin"]);
     }

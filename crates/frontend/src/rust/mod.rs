@@ -12,7 +12,7 @@ mod places;
 
 pub use compile::Overflow;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use palisade_program::{Gap, Orders, Source, Span};
 
@@ -26,6 +26,10 @@ pub struct Options {
     pub overflow: Overflow,
     /// The function that is verified: a test. `main` if there is none.
     pub test: Option<String>,
+    /// Other crates: their names and root files. A later one may use those before it.
+    pub crates: Vec<(String, PathBuf)>,
+    /// Conditions for all crates, as the compiler takes them.
+    pub conditions: Vec<String>,
 }
 
 /// Reads a Rust program.
