@@ -12,6 +12,7 @@ use std::ops::Range;
 use palisade_program::{FlushWords, Gap, Head, Order, Side, Source, Span};
 
 use crate::orders::plan::Edits;
+use crate::orders::text::{Words, rust_name};
 use crate::plan::Level;
 
 /// How fences are written in a language.
@@ -25,6 +26,8 @@ pub struct Spelling {
     pub separator: &'static str,
     /// The header that a text needs which has fences.
     pub header: Option<&'static str>,
+    /// How orders are written.
+    pub words: Words,
 }
 
 impl Spelling {
@@ -35,6 +38,18 @@ impl Spelling {
             store_store: "fence(ss);".into(),
             separator: "",
             header: None,
+            words: Words::Pal,
+        }
+    }
+
+    /// As in Rust, by full paths: nothing has to be imported.
+    pub fn rust() -> Self {
+        Self {
+            full: rust_fence(Order::SeqCst),
+            store_store: rust_fence(Order::Release),
+            separator: "",
+            header: None,
+            words: Words::Rust,
         }
     }
 
@@ -45,6 +60,7 @@ impl Spelling {
             store_store: "ssfence".into(),
             separator: ";",
             header: None,
+            words: Words::Pal,
         }
     }
 
@@ -56,6 +72,7 @@ impl Spelling {
             store_store: fence("release"),
             separator: "",
             header: Some("stdatomic.h"),
+            words: Words::C,
         }
     }
 
@@ -73,10 +90,12 @@ impl Spelling {
     }
 
     /// A fence of C11 with this order.
+    /// A fence with an order, as a statement.
     fn ordered(&self, order: Order) -> String {
-        match self.header {
-            Some(_) => format!("atomic_thread_fence(memory_order_{order});"),
-            None => format!("fence({order});"),
+        match self.words {
+            Words::Pal => format!("fence({order});"),
+            Words::C => format!("atomic_thread_fence(memory_order_{order});"),
+            Words::Rust => rust_fence(order),
         }
     }
 
@@ -87,6 +106,11 @@ impl Spelling {
             Level::None => "",
         }
     }
+}
+
+fn rust_fence(order: Order) -> String {
+    let name = rust_name(order);
+    format!("std::sync::atomic::fence(std::sync::atomic::Ordering::{name});")
 }
 
 /// A change: this text instead of that span. Changes at one place are done in the

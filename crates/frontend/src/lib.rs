@@ -92,10 +92,11 @@ pub fn load_gapped_with(
         Some("pal") => pal::parse_gapped_ordered(source, options.orders, wanted),
         Some("rmm") => rmm::parse_gapped(source, wanted),
         Some("c") => c::parse_gapped(path, &source, options, wanted),
+        Some("rs") => rust::parse_gapped(path, &source, &options.rust, options.orders, wanted),
         Some(_) | None => Err(unsupported(
             source,
             "fences cannot be put into this kind of file",
-            "fences are found for programs that end in `.pal`, `.rmm` or `.c`",
+            "fences are found for programs that end in `.pal`, `.rmm`, `.c` or `.rs`",
         )),
     }
 }

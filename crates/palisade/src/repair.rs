@@ -102,6 +102,7 @@ impl Candidates {
         let program = &self.gapped.program;
         let words = match self.path.extension().and_then(|e| e.to_str()) {
             Some("c" | "i") => orders::Words::C,
+            Some("rs") => orders::Words::Rust,
             Some(_) | None => orders::Words::Pal,
         };
         let sites = sites(program, &self.gapped.gaps);
@@ -133,6 +134,7 @@ impl Candidates {
     pub fn spelling(&self) -> Spelling {
         match self.path.extension().and_then(|e| e.to_str()) {
             Some("c" | "i") => Spelling::c(),
+            Some("rs") => Spelling::rust(),
             Some("rmm") => Spelling::rmm(),
             Some(_) | None => Spelling::pal(),
         }

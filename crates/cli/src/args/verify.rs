@@ -86,6 +86,18 @@ pub(crate) struct RustArgs {
     /// The function to verify in place of `main`: a test, by its path
     #[arg(long, value_name = "NAME", help_heading = "Rust programs")]
     test: Option<String>,
+    /// Another crate of the program: NAME=FILE, its root file; a later one may use those before
+    #[arg(long = "extern", value_name = "CRATE", value_parser = named_file, help_heading = "Rust programs")]
+    externs: Vec<(String, PathBuf)>,
+    /// A condition for all crates, as rustc takes it
+    #[arg(long, value_name = "SPEC", help_heading = "Rust programs")]
+    cfg: Vec<String>,
+}
+
+/// NAME=FILE
+fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, file) = text.split_once('=').ok_or("NAME=FILE is expected")?;
+    Ok((name.to_owned(), PathBuf::from(file)))
 }
 
 impl RustArgs {
@@ -97,7 +109,8 @@ impl RustArgs {
                 OverflowArg::Release => rust::Overflow::Release,
             },
             test: self.test.clone(),
-            package: None,
+            crates: self.externs.clone(),
+            conditions: self.cfg.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | `__atomic_load_n(&x, __ATOMIC_ACQUIRE)` | the last argument changes |
 //! | `x = 1;`, `x++;` for an `_Atomic` x | `atomic_store_explicit(&x, 1, ...)`, ... |
 //! | `x` for an `_Atomic` x | `atomic_load_explicit(&x, ...)` |
+//! | Rust: `x.store(1, Ordering::Relaxed)` | the last word of the path changes |
 //! | `.pal`: `cas(x, 0, 1)` | `cas(x, 0, 1, acquire, relaxed)` |
 
 use palisade_program::{Order, Source, Span};
@@ -22,6 +23,8 @@ pub enum Words {
     Pal,
     /// C with `stdatomic.h` or gcc's builtins.
     C,
+    /// Rust with `std::sync::atomic`.
+    Rust,
 }
 
 /// A change: this text instead of that span.
@@ -45,6 +48,8 @@ enum Form {
     },
     /// `fence` of `.pal`, without an order.
     Fence,
+    /// A method of Rust: the names of its orders.
+    Method(Vec<Span>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,13 +97,17 @@ impl Prefix {
 impl Written {
     /// The words for the order of the access that stands at `span`.
     pub fn find(source: &Source, span: Span, carrier: Carrier, words: Words) -> Option<Self> {
+        if words == Words::Rust {
+            let form = method(source, span, carrier).map(Form::Method)?;
+            return Some(Self { span, form });
+        }
         let call = || call(source, span, carrier, words).map(Form::Call);
         let operator = || match words {
             Words::Pal => {
                 let word = source.slice(span).trim_end_matches(';').trim_end();
                 (word == "fence").then_some(Form::Fence)
             }
-            Words::C => operator(source, span, carrier),
+            Words::C | Words::Rust => operator(source, span, carrier),
         };
         let form = call().or_else(operator)?;
         Some(Self { span, form })
@@ -108,6 +117,15 @@ impl Written {
     pub fn changes(&self, source: &Source, strength: Strength) -> Vec<Change> {
         match &self.form {
             Form::Call(call) => call.changes(source, strength),
+            Form::Method(names) => {
+                let orders = [Some(strength.order), strength.failing];
+                let wanted = orders.into_iter().flatten().map(rust_name);
+                let changed = names.iter().copied().zip(wanted);
+                changed
+                    .filter(|(at, name)| source.slice(*at) != *name)
+                    .map(|(at, name)| (at, name.to_owned()))
+                    .collect()
+            }
             Form::Fence => {
                 let end = self.span.start + "fence".len() as u32;
                 vec![(
@@ -180,6 +198,63 @@ impl Call {
         }
         changes
     }
+}
+
+/// The name of an order in Rust.
+pub(crate) const fn rust_name(order: Order) -> &'static str {
+    match order {
+        Order::Plain | Order::Relaxed => "Relaxed",
+        Order::Acquire => "Acquire",
+        Order::Release => "Release",
+        Order::AcqRel => "AcqRel",
+        Order::SeqCst => "SeqCst",
+    }
+}
+
+/// The names of the orders of the first call in `span` that can be the access: the last words
+/// of its last arguments.
+fn method(source: &Source, span: Span, carrier: Carrier) -> Option<Vec<Span>> {
+    let names: &[&str] = match carrier {
+        Carrier::Load => &["load"],
+        Carrier::Store => &["store"],
+        Carrier::Update => &[
+            "swap",
+            "fetch_add",
+            "fetch_sub",
+            "fetch_and",
+            "fetch_or",
+            "fetch_xor",
+            "fetch_nand",
+            "fetch_max",
+            "fetch_min",
+        ],
+        Carrier::Swap => &["compare_exchange", "compare_exchange_weak"],
+        Carrier::Fence => &["fence"],
+    };
+    let text = source.slice(span);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut at = 0;
+    while let Some(open) = text[at..].find('(').map(|i| i + at) {
+        let name = text[..open].rsplit(|c| !is_part(c)).next().unwrap_or("");
+        if names.contains(&name) {
+            let (args, _) = arguments(text, open)?;
+            let count = if carrier == Carrier::Swap { 2 } else { 1 };
+            let orders = &args[args.len().checked_sub(count)?..];
+            let word = |&(start, end): &(usize, usize)| {
+                let path = &text[start..end];
+                let name = path.rsplit("::").next().unwrap_or(path);
+                let known = Order::ATOMIC
+                    .into_iter()
+                    .any(|order| rust_name(order) == name);
+                let start = span.start + (end - name.len()) as u32;
+                let end = span.start + end as u32;
+                known.then_some(Span { start, end })
+            };
+            return orders.iter().map(word).collect();
+        }
+        at = open + 1;
+    }
+    None
 }
 
 /// The call that is the whole text of `span`, if its name is one with an order.
@@ -462,6 +537,31 @@ mod tests {
             "atomic_load_explicit(&flag[1], memory_order_acquire)",
         );
         check(Words::C, "f(x) + 1", Carrier::Load, release, "");
+    }
+
+    #[test]
+    fn methods_of_rust() {
+        check(
+            Words::Rust,
+            "self.head.store(f(1, 2), Ordering::Relaxed)",
+            Carrier::Store,
+            (Order::Release, None),
+            "self.head.store(f(1, 2), Ordering::Release)",
+        );
+        check(
+            Words::Rust,
+            "compare_exchange_weak(a, b, SeqCst, Relaxed).is_ok()",
+            Carrier::Swap,
+            (Order::AcqRel, Some(Order::Acquire)),
+            "compare_exchange_weak(a, b, AcqRel, Acquire).is_ok()",
+        );
+        check(
+            Words::Rust,
+            "x.load(order)",
+            Carrier::Load,
+            (Order::Acquire, None),
+            "",
+        );
     }
 
     #[test]

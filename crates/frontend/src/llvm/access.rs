@@ -5,24 +5,23 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, Atomic, AtomicKind, BinOp, CfgBuilder, Domain, Expr, GlobalId, LocalAtom,
-    LocalExpr, MemoryError, Order, Orders, Place, Span, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr, GlobalId, LocalAtom, LocalExpr, MemoryError, Order, Orders, Place,
+    Span, Step, UNINITIALISED,
 };
 
-use super::arith;
 use super::engine::{Engine, Run, SMALLER, Trouble, unsupported};
-use super::ir::{Change, Inst, Type};
+use super::ir::Type;
 use super::memory::{Bytes, Content, Found};
 use super::state::{State, Value};
-use super::values::{Values, decided, locals_of, range_of, values_of};
-use super::world::{Cell, FREED, Key, ObjectId, World};
+use super::values::{Values, locals_of, values_of};
+use super::world::{Cell, FREED, Key, ObjectId};
 use crate::mapping;
 
-const MIXED: &str = "memory that is accessed in parts of different sizes";
-const MIXED_HELP: &str = "access each part of a shared object as one type";
+pub(super) const MIXED: &str = "memory that is accessed in parts of different sizes";
+pub(super) const MIXED_HELP: &str = "access each part of a shared object as one type";
 
 /// Where an access goes.
-enum Target {
+pub(super) enum Target {
     /// To memory that only this thread can touch.
     Private,
     Constant(Rc<Content>),
@@ -41,7 +40,7 @@ impl Engine<'_, '_> {
         Ok((object, offset))
     }
 
-    fn target(&mut self, state: &mut State, object: ObjectId) -> Run<Target> {
+    pub(super) fn target(&mut self, state: &mut State, object: ObjectId) -> Run<Target> {
         let key = self.world.objects[object].key.clone();
         let missing = |words: String| Trouble::Unsupported(words, SMALLER);
         if let Key::Static(name) = &key {
@@ -163,7 +162,7 @@ impl Engine<'_, '_> {
     }
 
     /// A cell that somebody asks for.
-    fn demand(&mut self, object: ObjectId, offset: u64, size: u64) -> Run<GlobalId> {
+    pub(super) fn demand(&mut self, object: ObjectId, offset: u64, size: u64) -> Run<GlobalId> {
         match self.world.cell(object, offset, size) {
             Some(cell) => Ok(cell.id),
             None => unsupported(MIXED, MIXED_HELP),
@@ -171,7 +170,7 @@ impl Engine<'_, '_> {
     }
 
     /// Reads a cell.
-    fn load_cell(
+    pub(super) fn load_cell(
         &mut self,
         state: &mut State,
         (object, offset): (ObjectId, u64),
@@ -197,11 +196,12 @@ impl Engine<'_, '_> {
         self.emit(Step::Load { dst, src }, span);
         let e = self.use_local(dst);
         self.check_loaded(state, &cell, &e, defined)?;
+        self.after_access(span);
         Ok(self.settled(state, e))
     }
 
     /// Behind a load: what was loaded is a value.
-    fn check_loaded(
+    pub(super) fn check_loaded(
         &mut self,
         state: &mut State,
         cell: &Cell,
@@ -226,7 +226,7 @@ impl Engine<'_, '_> {
     }
 
     /// The expression, or its only value.
-    fn settled(&self, state: &State, e: LocalExpr) -> LocalExpr {
+    pub(super) fn settled(&self, state: &State, e: LocalExpr) -> LocalExpr {
         match values_of(&e, &state.known).list() {
             Some(list) if list.len() == 1 => Expr::Const(*list.first().unwrap_or(&0)),
             Some(_) | None => e,
@@ -309,7 +309,12 @@ impl Engine<'_, '_> {
     }
 
     /// What a store into a cell means to the world.
-    fn note_store(&mut self, state: &State, (object, offset): (ObjectId, u64), e: &LocalExpr) {
+    pub(super) fn note_store(
+        &mut self,
+        state: &State,
+        (object, offset): (ObjectId, u64),
+        e: &LocalExpr,
+    ) {
         let values = values_of(e, &state.known);
         self.world.stored(object, offset, &values);
         if let Some(cell) = self.world.cells.get_mut(&(object, offset))
@@ -357,6 +362,7 @@ impl Engine<'_, '_> {
         if let Some(fence) = mapping::after_store(order).filter(|_| mapped) {
             self.emit(Step::Fence(fence), span);
         }
+        self.after_access(span);
         Ok(())
     }
 
@@ -374,527 +380,13 @@ impl Engine<'_, '_> {
             }
         }
     }
-
-    /// `cmpxchg` and `atomicrmw`.
-    pub(super) fn read_modify_write(
-        &mut self,
-        state: &mut State,
-        address: i64,
-        inst: &Inst,
-    ) -> Run<()> {
-        match inst {
-            Inst::CompareExchange {
-                dst,
-                ty,
-                expected,
-                new,
-                orders,
-                weak,
-                ..
-            } => {
-                let bits = bits_of(ty)?;
-                let expected = self.word_of(state, expected, bits)?;
-                let new = self.word_of(state, new, bits)?;
-                let how = How::Swap {
-                    expected,
-                    new,
-                    orders: *orders,
-                    weak: *weak,
-                };
-                let (old, same) = self.change_cell(state, address, bits, how)?;
-                let parts = vec![Value::Word(old), Value::Word(same)];
-                state.set(*dst, Value::Parts(parts));
-                Ok(())
-            }
-            Inst::Change {
-                dst,
-                how,
-                ty,
-                value,
-                order,
-                ..
-            } => {
-                let bits = bits_of(ty)?;
-                let by = self.word_of(state, value, bits)?;
-                let how = How::By {
-                    change: *how,
-                    by,
-                    order: *order,
-                };
-                let (old, _) = self.change_cell(state, address, bits, how)?;
-                state.set(*dst, Value::Word(old));
-                Ok(())
-            }
-            _ => unsupported("this instruction", SMALLER),
-        }
-    }
-
-    /// Changes a word in one step: what it was, and whether it was changed.
-    fn change_cell(
-        &mut self,
-        state: &mut State,
-        address: i64,
-        bits: u32,
-        how: How,
-    ) -> Run<(LocalExpr, LocalExpr)> {
-        let size = u64::from(bits) / 8;
-        let ty = Type::Int(bits);
-        let (object, offset) = self.place(address, size)?;
-        let may_fail = matches!(&how, How::Swap { weak: true, .. });
-        if may_fail && state.prelude {
-            self.end_prelude(state)?;
-        }
-        if !matches!(self.target(state, object)?, Target::Shared) {
-            let Value::Word(old) = self.load(state, address, &ty, Order::Plain, true)? else {
-                return Err(uninitialised());
-            };
-            let (new, same) = how.outcome(state, bits, &old)?;
-            let same = match may_fail {
-                true => same.and(self.luck(state, &[&old, &new])),
-                false => same,
-            };
-            let new = match decided(&same, &state.known) {
-                Some(true) => new,
-                Some(false) => old.clone(),
-                None => Expr::Cond(Box::new(same.clone()), Box::new(new), Box::new(old.clone())),
-            };
-            let new = self.small(state, new);
-            self.store(state, address, &ty, Value::Word(new), Order::Plain)?;
-            return Ok((old, same));
-        }
-        let id = self.demand(object, offset, size)?;
-        let cell = self.world.cells[&(object, offset)].clone();
-        let Some(values) = cell.known(true) else {
-            return Err(Trouble::Again);
-        };
-        let span = self.span(state);
-        self.drop_dead(state);
-        let kept = how.operands();
-        let luck = match may_fail {
-            true => self.luck(state, &kept),
-            false => Expr::TRUE,
-        };
-        let mut used = kept.clone();
-        used.push(&luck);
-        let dst = state.fresh(&used);
-        let old = self.use_local(dst);
-        state.known.insert(dst, values);
-        let (new, same) = how.outcome(state, bits, &old)?;
-        let same = same.and(luck);
-        // What can be stored: only values for which the comparison holds.
-        let mut then = state.clone();
-        super::values::refine(&same, true, &mut then.known);
-        if decided(&same, &state.known) != Some(false) {
-            self.note_store(&then, (object, offset), &new);
-        }
-        let (kind, first, second) = match &how {
-            How::Swap { orders, .. } => (AtomicKind::Cas, orders.1, orders.0),
-            How::By {
-                change: Change::Exchange,
-                order,
-                ..
-            } => (AtomicKind::Xchg, *order, *order),
-            How::By { order, .. } => (AtomicKind::FetchAdd, *order, *order),
-        };
-        let mut body = CfgBuilder::new();
-        let (entry, middle, exit) = (body.loc(), body.loc(), body.loc());
-        let src = Place::scalar(id).ordered(self.kept(first));
-        body.edge(entry, Step::Load { dst, src }, middle, span);
-        let mut at = middle;
-        if same != Expr::TRUE {
-            at = body.loc();
-            body.edge(middle, Step::Assume(same.clone()), at, span);
-            body.edge(middle, Step::Assume(same.clone().negate()), exit, span);
-        }
-        let place = Place::scalar(id).ordered(self.kept(second));
-        let store = Step::Store {
-            dst: place,
-            value: new,
-        };
-        body.edge(at, store, exit, span);
-        let (body, _) = body.finish(entry, exit);
-        self.emit(Step::Atomic(Box::new(Atomic { kind, body })), span);
-        self.check_loaded(state, &cell, &old, true)?;
-        let old = self.settled(state, old);
-        let same = match decided(&same, &state.known) {
-            Some(is) => Expr::Const(i64::from(is)),
-            None => same,
-        };
-        Ok((old, same))
-    }
-
-    /// A choice that nothing decides: a weak exchange may fail for no reason.
-    pub(super) fn luck(&mut self, state: &mut State, keep: &[&LocalExpr]) -> LocalExpr {
-        let dst = state.fresh(keep);
-        let domain = Some(Domain { lo: 0, hi: 1 });
-        let span = self.span(state);
-        self.emit(Step::Havoc { dst, domain }, span);
-        state.known.insert(dst, Values::range(0, 1));
-        let e = self.use_local(dst);
-        LocalExpr::binary(BinOp::Eq, e, Expr::Const(1))
-    }
-
-    /// `take`: waits until a word has a value, and replaces it.
-    pub(super) fn take(&mut self, state: &mut State, address: i64, from: i64, to: i64) -> Run<()> {
-        let ty = Type::Int(32);
-        let (object, offset) = self.place(address, 4)?;
-        if !matches!(self.target(state, object)?, Target::Shared) {
-            let old = self.load(state, address, &ty, Order::Plain, true)?;
-            if old != Value::Word(Expr::Const(from)) {
-                // Nobody else can change it.
-                let span = self.span(state);
-                self.block_for_ever(span);
-                return Err(Trouble::Nothing);
-            }
-            return self.store(
-                state,
-                address,
-                &ty,
-                Value::Word(Expr::Const(to)),
-                Order::Plain,
-            );
-        }
-        let id = self.demand(object, offset, 4)?;
-        self.note_store(state, (object, offset), &Expr::Const(to));
-        self.drop_dead(state);
-        let span = self.span(state);
-        let dst = state.fresh(&[]);
-        let old = self.use_local(dst);
-        let mut body = CfgBuilder::new();
-        let (entry, middle, found, exit) = (body.loc(), body.loc(), body.loc(), body.loc());
-        let src = Place::scalar(id).ordered(self.kept(Order::Acquire));
-        body.edge(entry, Step::Load { dst, src }, middle, span);
-        let test = LocalExpr::binary(BinOp::Eq, old, Expr::Const(from));
-        body.edge(middle, Step::Assume(test), found, span);
-        let place = Place::scalar(id).ordered(self.kept(Order::Acquire));
-        let store = Step::Store {
-            dst: place,
-            value: Expr::Const(to),
-        };
-        body.edge(found, store, exit, span);
-        let (body, _) = body.finish(entry, exit);
-        let kind = AtomicKind::Lock;
-        self.emit(Step::Atomic(Box::new(Atomic { kind, body })), span);
-        Ok(())
-    }
-
-    /// The bytes of a range, by parts.
-    fn gather(
-        &mut self,
-        state: &mut State,
-        address: i64,
-        count: u64,
-    ) -> Run<Vec<(u64, u64, Bytes)>> {
-        let (object, offset) = self.place(address, count)?;
-        match self.target(state, object)? {
-            Target::Private => Ok(state.memory[&object].parts_of(offset, count)),
-            Target::Constant(content) => Ok(content.parts_of(offset, count)),
-            Target::Shared => {
-                let mut parts = Vec::new();
-                let mut done = offset;
-                for (at, size) in self.world.cells_within(object, offset, count) {
-                    if at < offset || at + size > offset + count {
-                        return unsupported(MIXED, MIXED_HELP);
-                    }
-                    if done < at {
-                        parts.push((done - offset, at - done, Bytes::CopyOf(object, done)));
-                    }
-                    let e = self.load_cell(state, (object, at), size, (Order::Plain, false))?;
-                    // Until all are there they must not share a local.
-                    let key = (at - offset, size, Bytes::Word(e.clone()));
-                    parts.push(key);
-                    self.hold(state, &e);
-                    done = at + size;
-                }
-                if done < offset + count {
-                    let rest = offset + count - done;
-                    parts.push((done - offset, rest, Bytes::CopyOf(object, done)));
-                }
-                self.unhold(state);
-                Ok(parts)
-            }
-        }
-    }
-
-    /// Copies bytes.
-    pub(super) fn copy(&mut self, state: &mut State, to: i64, from: i64, count: u64) -> Run<()> {
-        if count == 0 || to == from {
-            return Ok(());
-        }
-        let parts = self.gather(state, from, count)?;
-        let (object, offset) = self.place(to, count)?;
-        match self.target(state, object)? {
-            Target::Private => {
-                let content = state.memory.get_mut(&object).expect("it is private");
-                let content = Rc::make_mut(content);
-                content.clear(offset, count);
-                for (at, size, bytes) in parts {
-                    if let Bytes::Word(Expr::Const(UNINITIALISED)) = bytes {
-                        continue;
-                    }
-                    if let Bytes::Word(Expr::Const(target)) = bytes {
-                        self.name_targets(object, offset + at, target);
-                    }
-                    let content = state.memory.get_mut(&object).expect("it is private");
-                    Rc::make_mut(content).put(offset + at, size, bytes);
-                }
-                Ok(())
-            }
-            Target::Constant(_) => Err(Trouble::Wrong(AssertKind::Language(
-                "a constant is written".to_owned(),
-            ))),
-            Target::Shared => {
-                let mut image = Content::default();
-                for (at, size, bytes) in parts {
-                    if let Bytes::CopyOf(source, place) = bytes {
-                        self.world
-                            .copied((source, place), (object, offset + at), size);
-                    }
-                    image.put(at, size, bytes);
-                }
-                self.write_image(state, object, offset, count, &image)
-            }
-        }
-    }
-
-    /// Stores bytes into the cells of a range.
-    fn write_image(
-        &mut self,
-        state: &mut State,
-        object: ObjectId,
-        offset: u64,
-        count: u64,
-        image: &Content,
-    ) -> Run<()> {
-        for (_, (_, bytes)) in &image.parts {
-            if let Bytes::Word(e) = bytes {
-                self.hold(state, e);
-                // What it points to can be found by others, in a cell or not.
-                for target in self.pointed(state, e) {
-                    self.world.share(target);
-                }
-            }
-        }
-        for (at, size) in self.world.cells_within(object, offset, count) {
-            if at < offset || at + size > offset + count {
-                return unsupported(MIXED, MIXED_HELP);
-            }
-            let e = match image.word(at - offset, size) {
-                Found::Word(e) => e,
-                Found::Nothing => Expr::Const(UNINITIALISED),
-                Found::CopyOf(source, place) => {
-                    self.demand(source, place, size)?;
-                    return Err(Trouble::Again);
-                }
-            };
-            self.store_cell(state, (object, at), size, e, Order::Plain)?;
-        }
-        self.unhold(state);
-        Ok(())
-    }
-
-    /// Fills bytes with one.
-    pub(super) fn fill(&mut self, state: &mut State, to: i64, byte: i64, count: u64) -> Run<()> {
-        if count == 0 {
-            return Ok(());
-        }
-        let (object, offset) = self.place(to, count)?;
-        let mut image = Content::default();
-        let word = byte & 0xff;
-        let wide = arith::canonical(0x0101_0101_0101_0101 * word as u128, 64);
-        let mut at = 0;
-        while at < count {
-            if count - at >= 8 && (offset + at) % 8 == 0 {
-                image.write(at, 8, wide);
-                at += 8;
-            } else {
-                image.write(at, 1, word);
-                at += 1;
-            }
-        }
-        match self.target(state, object)? {
-            Target::Private => {
-                let content = state.memory.get_mut(&object).expect("it is private");
-                let content = Rc::make_mut(content);
-                for (at, (size, bytes)) in image.parts {
-                    content.put(offset + at, size, bytes);
-                }
-                Ok(())
-            }
-            Target::Constant(_) => unsupported("a constant that is written", SMALLER),
-            Target::Shared => self.write_image(state, object, offset, count, &image),
-        }
-    }
-
-    /// A new allocation.
-    pub(super) fn allocate(&mut self, state: &mut State, size: u64, zeroed: bool) -> Run<i64> {
-        if size >= super::world::ROOM as u64 {
-            return unsupported("an allocation of a megabyte or more", "allocate less");
-        }
-        let number = (0..).find(|n| !state.heap.contains(n)).unwrap_or(0);
-        if number > 4000 {
-            return unsupported(
-                "too many allocations",
-                "allocate a fixed number of times, outside of endless loops",
-            );
-        }
-        state.heap.insert(number);
-        let span = self.span(state);
-        let object = self
-            .world
-            .object(Key::Heap(self.thread, number), size, span);
-        if state.prelude || !self.world.is_shared(object) {
-            state.memory.insert(object, Rc::default());
-        }
-        let address = World::address(object);
-        if zeroed {
-            self.fill(state, address, 0, size)?;
-        }
-        Ok(address)
-    }
-
-    /// The end of an allocation.
-    pub(super) fn free(&mut self, state: &mut State, address: i64) -> Run<()> {
-        let wrong = |error| Err(Trouble::Wrong(AssertKind::Memory(error)));
-        let Some((object, 0)) = self.world.at(address) else {
-            return wrong(MemoryError::InvalidFree);
-        };
-        let Key::Heap(_, number) = self.world.objects[object].key else {
-            return wrong(MemoryError::InvalidFree);
-        };
-        let own = matches!(self.world.objects[object].key, Key::Heap(t, _) if t == self.thread);
-        let target = self.target(state, object);
-        match target {
-            Err(Trouble::Wrong(AssertKind::Memory(MemoryError::UseAfterFree))) => {
-                wrong(MemoryError::DoubleFree)
-            }
-            Err(other) => Err(other),
-            Ok(Target::Private) => {
-                state.memory.remove(&object);
-                if own {
-                    state.heap.remove(&number);
-                }
-                Ok(())
-            }
-            Ok(Target::Constant(_)) => wrong(MemoryError::InvalidFree),
-            // The library counts its references right, and nobody else can reach what it frees.
-            Ok(Target::Shared) if self.counted(state) => Ok(()),
-            Ok(Target::Shared) => {
-                if self.world.freed.insert(object) {
-                    self.world.grown = true;
-                }
-                let size = self.world.objects[object].size;
-                let mut first = true;
-                for (at, bytes) in self.world.cells_within(object, 0, size) {
-                    if std::mem::take(&mut first) {
-                        self.check_not_freed(state, (object, at), bytes)?;
-                    }
-                    let mark = Expr::Const(FREED);
-                    self.store_cell(state, (object, at), bytes, mark, Order::Plain)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether it is an `Arc` of the standard library that frees, in a program that does not turn
-    /// them into pointers.
-    fn counted(&self, state: &State) -> bool {
-        if self.world.raw_counts {
-            return false;
-        }
-        state.frames.iter().rev().take(8).any(|frame| {
-            let name = self.demangled(&self.function(frame).name);
-            name.starts_with("<alloc::sync::Arc<") || name.starts_with("<alloc::sync::Weak<")
-        })
-    }
-
-    fn check_not_freed(
-        &mut self,
-        state: &mut State,
-        (object, at): (ObjectId, u64),
-        size: u64,
-    ) -> Run<()> {
-        let id = self.demand(object, at, size)?;
-        let span = self.span(state);
-        self.drop_dead(state);
-        let dst = state.fresh(&[]);
-        let src = Place::scalar(id).ordered(self.kept(Order::Plain));
-        self.emit(Step::Load { dst, src }, span);
-        let old = self.use_local(dst);
-        let cond = LocalExpr::binary(BinOp::Ne, old, Expr::Const(FREED));
-        let kind = AssertKind::Memory(MemoryError::DoubleFree);
-        self.emit(Step::Assert { cond, kind }, span);
-        Ok(())
-    }
-
-    /// A run that comes here waits and never goes on.
-    pub(super) fn block_for_ever(&mut self, span: Span) {
-        let mut body = CfgBuilder::new();
-        let (entry, exit) = (body.loc(), body.loc());
-        body.edge(entry, Step::Assume(Expr::FALSE), exit, span);
-        let (body, _) = body.finish(entry, exit);
-        let kind = AtomicKind::Lock;
-        self.emit(Step::Atomic(Box::new(Atomic { kind, body })), span);
-    }
-}
-
-/// A read-modify-write.
-enum How {
-    Swap {
-        expected: LocalExpr,
-        new: LocalExpr,
-        orders: (Order, Order),
-        weak: bool,
-    },
-    By {
-        change: Change,
-        by: LocalExpr,
-        order: Order,
-    },
-}
-
-impl How {
-    fn operands(&self) -> Vec<&LocalExpr> {
-        match self {
-            Self::Swap { expected, new, .. } => vec![expected, new],
-            Self::By { by, .. } => vec![by],
-        }
-    }
-
-    /// What is stored, and if.
-    fn outcome(&self, state: &State, bits: u32, old: &LocalExpr) -> Run<(LocalExpr, LocalExpr)> {
-        match self {
-            Self::Swap { expected, new, .. } => {
-                let same = LocalExpr::binary(BinOp::Eq, old.clone(), expected.clone());
-                let same = match decided(&same, &state.known) {
-                    Some(is) => Expr::Const(i64::from(is)),
-                    None => same,
-                };
-                Ok((new.clone(), same))
-            }
-            Self::By { change, by, .. } => {
-                let ranges = |e: &LocalExpr| range_of(e, &state.known);
-                let new = arith::changed(*change, bits, old.clone(), by.clone(), &ranges);
-                let new = new.or_else(|words| unsupported(words, SMALLER))?;
-                Ok((new, Expr::TRUE))
-            }
-        }
-    }
-}
-
-fn bits_of(ty: &Type) -> Run<u32> {
-    match ty.bits() {
-        Some(bits) if bits <= 64 => Ok(bits),
-        Some(_) | None => unsupported("an atomic access of more than 64 bits", SMALLER),
-    }
 }
 
 fn uninitialised_kind() -> AssertKind {
     AssertKind::Language("uninitialised memory is read".to_owned())
 }
 
-fn uninitialised() -> Trouble {
+pub(super) fn uninitialised() -> Trouble {
     Trouble::Wrong(uninitialised_kind())
 }
 

@@ -6,6 +6,7 @@
 
 use palisade_program::{BinOp, Expr, LocalExpr, UnOp};
 
+use super::division::{signed_division, unsigned_division};
 use super::ir::{Binary, Cast, Change, Predicate};
 
 /// What has no model, in a few words.
@@ -15,17 +16,16 @@ pub(super) type Made<T> = Result<T, &'static str>;
 pub(super) type Ranges<'a> = &'a dyn Fn(&LocalExpr) -> (i64, i64);
 
 const WIDE: &str = "integers of more than 64 bits";
-const MIN: i64 = i64::MIN;
 
-fn c(value: i64) -> LocalExpr {
+pub(super) fn c(value: i64) -> LocalExpr {
     Expr::Const(value)
 }
 
-fn bin(op: BinOp, a: LocalExpr, b: LocalExpr) -> LocalExpr {
+pub(super) fn bin(op: BinOp, a: LocalExpr, b: LocalExpr) -> LocalExpr {
     LocalExpr::binary(op, a, b)
 }
 
-fn cond(test: LocalExpr, yes: LocalExpr, no: LocalExpr) -> LocalExpr {
+pub(super) fn cond(test: LocalExpr, yes: LocalExpr, no: LocalExpr) -> LocalExpr {
     match test {
         Expr::Const(0) => no,
         Expr::Const(_) => yes,
@@ -47,7 +47,7 @@ pub(super) const fn canonical(value: u128, bits: u32) -> i64 {
 }
 
 /// The bits of a word, as an unsigned number.
-const fn unsigned(value: i64, bits: u32) -> u128 {
+pub(super) const fn unsigned(value: i64, bits: u32) -> u128 {
     if bits >= 64 {
         value as u64 as u128
     } else {
@@ -56,7 +56,7 @@ const fn unsigned(value: i64, bits: u32) -> u128 {
 }
 
 /// The signed number of a word.
-const fn signed(value: i64, bits: u32) -> i128 {
+pub(super) const fn signed(value: i64, bits: u32) -> i128 {
     if bits >= 64 {
         value as i128
     } else if value >> (bits - 1) & 1 == 1 {
@@ -69,7 +69,7 @@ const fn signed(value: i64, bits: u32) -> i128 {
 /// The least and the greatest number of a word.
 pub(super) const fn limits(bits: u32) -> (i64, i64) {
     if bits >= 64 {
-        (MIN, i64::MAX)
+        (i64::MIN, i64::MAX)
     } else {
         (0, ((1_i128 << bits) - 1) as i64)
     }
@@ -90,7 +90,7 @@ fn wrapped(e: LocalExpr, lo: i128, hi: i128, bits: u32) -> Made<LocalExpr> {
             },
             e,
         )),
-        _ if lo > i128::from(MIN) && hi < i128::from(i64::MAX) => {
+        _ if lo > i128::from(i64::MIN) && hi < i128::from(i64::MAX) => {
             Ok(bin(BinOp::BitAnd, e, c(most)))
         }
         _ => Err("arithmetic of an unusual width"),
@@ -98,7 +98,7 @@ fn wrapped(e: LocalExpr, lo: i128, hi: i128, bits: u32) -> Made<LocalExpr> {
 }
 
 /// The signed number of a word.
-fn as_signed(e: LocalExpr, bits: u32, ranges: Ranges<'_>) -> LocalExpr {
+pub(super) fn as_signed(e: LocalExpr, bits: u32, ranges: Ranges<'_>) -> LocalExpr {
     if bits >= 64 {
         return e;
     }
@@ -111,7 +111,7 @@ fn as_signed(e: LocalExpr, bits: u32, ranges: Ranges<'_>) -> LocalExpr {
 }
 
 /// The word of a signed number that fits it.
-fn of_signed(e: LocalExpr, bits: u32) -> LocalExpr {
+pub(super) fn of_signed(e: LocalExpr, bits: u32) -> LocalExpr {
     if bits >= 64 {
         return e;
     }
@@ -120,7 +120,7 @@ fn of_signed(e: LocalExpr, bits: u32) -> LocalExpr {
 }
 
 /// `a < b` of unsigned words of 64 bits.
-fn below(a: LocalExpr, b: LocalExpr, ranges: Ranges<'_>) -> LocalExpr {
+pub(super) fn below(a: LocalExpr, b: LocalExpr, ranges: Ranges<'_>) -> LocalExpr {
     let (ra, rb) = (ranges(&a), ranges(&b));
     if (ra.0 >= 0 && rb.0 >= 0) || (ra.1 < 0 && rb.1 < 0) {
         return bin(BinOp::Lt, a, b);
@@ -231,91 +231,6 @@ pub(super) fn binary(
             _ => Ok(bin(BinOp::BitXor, a, b)),
         },
     }
-}
-
-fn unsigned_division(
-    op: Binary,
-    bits: u32,
-    a: LocalExpr,
-    b: LocalExpr,
-    ranges: Ranges<'_>,
-) -> Made<LocalExpr> {
-    let (ra, rb) = (ranges(&a), ranges(&b));
-    let plain = if op == Binary::UDiv {
-        BinOp::Div
-    } else {
-        BinOp::Mod
-    };
-    if bits < 64 || (ra.0 >= 0 && rb.0 >= 0) {
-        return Ok(bin(plain, a, b));
-    }
-    if let Expr::Const(n) = b
-        && n > 0
-        && n & (n - 1) == 0
-    {
-        let shift = i64::from(n.trailing_zeros());
-        return match op {
-            Binary::URem => Ok(bin(BinOp::BitAnd, a, c(n - 1))),
-            _ => binary(Binary::LShr, bits, a, c(shift), ranges),
-        };
-    }
-    // With a divisor from 2^63 on, the quotient is 0 or 1. Else half of the dividend is divided;
-    // twice that quotient is right, or too small by one.
-    let big = cond(below(a.clone(), b.clone(), ranges), c(0), c(1));
-    let half = binary(Binary::LShr, bits, a.clone(), c(1), ranges)?;
-    let twice = bin(BinOp::Mul, bin(BinOp::Div, half, b.clone()), c(2));
-    let covered = binary(Binary::Mul, bits, twice.clone(), b.clone(), ranges)?;
-    let rest = binary(Binary::Sub, bits, a.clone(), covered, ranges)?;
-    let more = cond(below(rest, b.clone(), ranges), c(0), c(1));
-    let small = binary(Binary::Add, bits, twice, more, ranges)?;
-    let quotient = cond(bin(BinOp::Lt, b.clone(), c(0)), big, small);
-    if op == Binary::UDiv {
-        return Ok(quotient);
-    }
-    let covered = binary(Binary::Mul, bits, quotient, b, ranges)?;
-    binary(Binary::Sub, bits, a, covered, ranges)
-}
-
-/// Division that rounds to zero, out of one that leaves no negative remainder.
-fn signed_division(
-    op: Binary,
-    bits: u32,
-    a: LocalExpr,
-    b: LocalExpr,
-    ranges: Ranges<'_>,
-) -> Made<LocalExpr> {
-    let (a, b) = (as_signed(a, bits, ranges), as_signed(b, bits, ranges));
-    let by_positive = |b: LocalExpr| {
-        let rest = bin(BinOp::Mod, a.clone(), b.clone());
-        let inexact = bin(BinOp::Lt, a.clone(), c(0)).and(bin(BinOp::Ne, rest.clone(), c(0)));
-        match op {
-            Binary::SDiv => {
-                let floor = bin(BinOp::Div, a.clone(), b);
-                let up = bin(BinOp::Add, floor.clone(), c(1));
-                cond(inexact, up, floor)
-            }
-            _ => cond(inexact, bin(BinOp::Sub, rest.clone(), b), rest),
-        }
-    };
-    let by_negative = |b: LocalExpr| {
-        let e = by_positive(LocalExpr::unary(UnOp::Neg, b));
-        match op {
-            Binary::SDiv => LocalExpr::unary(UnOp::Neg, e),
-            _ => e,
-        }
-    };
-    let e = match b {
-        Expr::Const(n) if n > 0 => by_positive(b),
-        Expr::Const(n) if n < 0 && n > MIN => by_negative(b),
-        b => {
-            if bits == 64 {
-                return Err("signed division of 64 bits by something that is no constant");
-            }
-            let test = bin(BinOp::Gt, b.clone(), c(0));
-            cond(test, by_positive(b.clone()), by_negative(b))
-        }
-    };
-    Ok(of_signed(e, bits))
 }
 
 /// The value of an operator on constants.
@@ -432,122 +347,6 @@ pub(super) fn cast(
             }
             wrapped(e, i128::from(lo), i128::from(hi), to)
         }
-    }
-}
-
-/// `llvm.uadd.with.overflow` and its kin: the word, and whether the result does not fit.
-pub(super) fn overflowing(
-    op: Binary,
-    is_signed: bool,
-    bits: u32,
-    a: LocalExpr,
-    b: LocalExpr,
-    ranges: Ranges<'_>,
-) -> Made<(LocalExpr, LocalExpr)> {
-    let value = binary(op, bits, a.clone(), b.clone(), ranges)?;
-    let (least, most) = limits(bits);
-    if let (Expr::Const(x), Expr::Const(y)) = (&a, &b) {
-        let exact = |x: i128, y: i128| match op {
-            Binary::Add => x + y,
-            Binary::Sub => x - y,
-            _ => x.saturating_mul(y),
-        };
-        let fits = if is_signed {
-            let half = 1_i128 << (bits - 1);
-            (-half..half).contains(&exact(signed(*x, bits), signed(*y, bits)))
-        } else {
-            let exact = exact(unsigned(*x, bits) as i128, unsigned(*y, bits) as i128);
-            (0..1_i128 << bits).contains(&exact)
-        };
-        return Ok((value, c(i64::from(!fits))));
-    }
-    let flag = if is_signed {
-        signed_overflow(op, bits, a, b, &value, ranges)?
-    } else if bits < 64 {
-        let (rb, ra) = (ranges(&b), ranges(&a));
-        match op {
-            Binary::Add if ra.1 + rb.1 <= most => c(0),
-            Binary::Add => bin(BinOp::Gt, bin(BinOp::Add, a, b), c(most)),
-            Binary::Sub => bin(BinOp::Lt, a, b),
-            _ => match b {
-                Expr::Const(0) => c(0),
-                b => {
-                    let nonzero = bin(BinOp::Ne, b.clone(), c(0));
-                    nonzero.and(bin(BinOp::Gt, a, bin(BinOp::Div, c(most), b)))
-                }
-            },
-        }
-    } else {
-        debug_assert_eq!(least, MIN);
-        match (op, &b) {
-            (Binary::Add, Expr::Const(n)) if *n > 0 => {
-                // From 2^64 - n on.
-                let late = bin(BinOp::Ge, a.clone(), c(-n));
-                late.and(bin(BinOp::Lt, a, c(0)))
-            }
-            (Binary::Add, _) => {
-                let (ra, rb) = (ranges(&a), ranges(&b));
-                if ra.0 >= 0 && rb.0 >= 0 {
-                    c(0)
-                } else {
-                    below(value.clone(), a, ranges)
-                }
-            }
-            (Binary::Sub, _) => below(a, b, ranges),
-            (_, Expr::Const(0 | 1)) => c(0),
-            (_, Expr::Const(n)) => below(c((u64::MAX / *n as u64) as i64), a, ranges),
-            _ => {
-                let most = unsigned_division(Binary::UDiv, 64, c(-1), b.clone(), ranges)?;
-                bin(BinOp::Ne, b, c(0)).and(below(most, a, ranges))
-            }
-        }
-    };
-    Ok((value, flag))
-}
-
-fn signed_overflow(
-    op: Binary,
-    bits: u32,
-    a: LocalExpr,
-    b: LocalExpr,
-    value: &LocalExpr,
-    ranges: Ranges<'_>,
-) -> Made<LocalExpr> {
-    if bits < 64 {
-        let half = 1_i64 << (bits - 1);
-        let (a, b) = (as_signed(a, bits, ranges), as_signed(b, bits, ranges));
-        let op = match op {
-            Binary::Add => BinOp::Add,
-            Binary::Sub => BinOp::Sub,
-            _ => BinOp::Mul,
-        };
-        let e = bin(op, a, b);
-        let high = bin(BinOp::Ge, e.clone(), c(half));
-        return Ok(high.or(bin(BinOp::Lt, e, c(-half))));
-    }
-    let value = value.clone();
-    match (op, b) {
-        (Binary::Add, b) => Ok(cond(
-            bin(BinOp::Ge, b, c(0)),
-            bin(BinOp::Lt, value.clone(), a.clone()),
-            bin(BinOp::Gt, value, a),
-        )),
-        (Binary::Sub, b) => Ok(cond(
-            bin(BinOp::Ge, b, c(0)),
-            bin(BinOp::Gt, value.clone(), a.clone()),
-            bin(BinOp::Lt, value, a),
-        )),
-        (_, Expr::Const(0 | 1)) => Ok(c(0)),
-        (_, Expr::Const(-1)) => Ok(bin(BinOp::Eq, a, c(MIN))),
-        (_, Expr::Const(n)) => {
-            let (lo, hi) = if n > 0 {
-                (MIN / n, i64::MAX / n)
-            } else {
-                (i64::MAX / n, MIN / n)
-            };
-            Ok(bin(BinOp::Lt, a.clone(), c(lo)).or(bin(BinOp::Gt, a, c(hi))))
-        }
-        _ => Err("signed multiplication of 64 bits that might overflow"),
     }
 }
 

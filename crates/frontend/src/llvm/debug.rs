@@ -130,6 +130,17 @@ impl<'a> Debug<'a> {
         link(self.node(variable)?, "type")
     }
 
+    /// Where a variable of the module is declared.
+    pub(super) fn static_place(&self, id: u32) -> Option<Place> {
+        let variable = self.node(link(self.node(id)?, "var")?)?;
+        let file = self.node(link(variable, "file")?)?;
+        Some(Place {
+            file: field(file, "filename")?.to_owned(),
+            line: number(variable, "line")?,
+            column: 0,
+        })
+    }
+
     /// What a pointer points to; for structs of one pointer (`Box`, `Arc`, `NonNull`) what
     /// that points to.
     pub(super) fn pointee(&self, id: u32) -> Option<u32> {
@@ -197,7 +208,10 @@ impl<'a> Debug<'a> {
         for _ in 0..12 {
             if let Some(element) = self.element(at) {
                 let size = self.size(element).max(1);
-                name.push_str(&format!("[{}]", offset / size));
+                let index = offset / size;
+                name.push('[');
+                name.push_str(&index.to_string());
+                name.push(']');
                 offset %= size;
                 at = element;
                 continue;

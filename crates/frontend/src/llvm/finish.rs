@@ -62,16 +62,15 @@ pub(super) fn program(
         if is_pointer && size == 8 {
             names.pointers.insert(name.clone());
         }
-        let span = world.objects[object].span;
+        let span = static_span(world, places, object).unwrap_or(world.objects[object].span);
         program.globals.push(global(name, value, span));
     }
     for object in 0..world.objects.len() {
         let address = World::address(object);
-        if !names.addresses.contains_key(&address) {
-            names
-                .addresses
-                .insert(address, object_name(world, places, object));
-        }
+        names
+            .addresses
+            .entry(address)
+            .or_insert_with(|| object_name(world, places, object));
     }
     for (id, ..) in &cfgs {
         for (flag, what) in [(started(*id), "started"), (ended(*id), "ended")] {
@@ -108,6 +107,20 @@ pub(super) fn program(
     }
     program.names = names;
     Ok(program)
+}
+
+/// An object that threads free, with a pointer to it in shared memory: that its address is not used
+/// again may matter.
+pub(super) fn kept_after_free(world: &World<'_>) -> Option<Span> {
+    let kept = |object: &ObjectId| {
+        world.cells.iter().any(|((holder, _), cell)| {
+            let list = cell.known(true).and_then(|values| values.list());
+            let points = |value: &i64| world.at(*value).is_some_and(|(to, _)| to == *object);
+            holder != object && cell.written && list.is_some_and(|list| list.iter().any(points))
+        })
+    };
+    let found = world.freed.iter().find(|object| kept(object))?;
+    Some(world.objects[*found].span)
 }
 
 fn thread_name(id: usize) -> String {
@@ -153,13 +166,13 @@ fn object_name(world: &World<'_>, places: &Places<'_>, object: ObjectId) -> Stri
             plain.trim_matches(|c| c == '<' || c == '>').to_owned()
         }
         Key::Heap(thread, _) => {
-            let line = (places.line)(world.objects[object].span);
+            let line = (places.text.line)(world.objects[object].span);
             match thread {
                 0 => format!("heap@{line}"),
                 thread => format!("heap@{line}.{}", thread_name(*thread)),
             }
         }
-        Key::Stack(..) => format!("local@{}", (places.line)(world.objects[object].span)),
+        Key::Stack(..) => format!("local@{}", (places.text.line)(world.objects[object].span)),
     }
 }
 
@@ -184,6 +197,16 @@ fn cell_name(world: &World<'_>, places: &Places<'_>, object: ObjectId, offset: u
         None => format!("+{offset}"),
     };
     format!("{name}{part}")
+}
+
+/// Where a variable of the module is declared.
+fn static_span(world: &World<'_>, places: &Places<'_>, object: ObjectId) -> Option<Span> {
+    let Key::Static(name) = &world.objects[object].key else {
+        return None;
+    };
+    let (module, variable) = world.variable(name)?;
+    let place = places.debug[module].static_place(variable.debug)?;
+    (places.text.spans)(&place.file, place.line, 0)
 }
 
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {

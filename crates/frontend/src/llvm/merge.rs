@@ -356,9 +356,10 @@ impl Engine<'_, '_> {
                 })
             };
             let free = moves.keys().copied().find(|to| !reads(*to, &moves));
-            let to = match free {
-                Some(to) => to,
-                None => {
+            let to = if let Some(to) = free {
+                to
+            } else {
+                {
                     let first = *moves.keys().next().expect("there is one");
                     let aside = (0..).map(LocalId).find(|id| !used.contains(id));
                     let aside = aside.expect("there are more numbers than locals");

@@ -4,30 +4,49 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | `ir`, `cursor`, `parse` | modules, and how they are read |
+//! | `ir`, `cursor`, `parse`, `parse_inst` | modules, and how they are read |
 //! | `debug` | places, names and types of the source |
-//! | `arith` | machine words as expressions |
+//! | `arith`, `division`, `overflow` | machine words as expressions |
 //! | `values` | what is known of numbers |
 //! | `world`, `memory`, `state` | objects and cells; private memory; a thread |
 //! | `analysis`, `merge` | what is dead, and where paths meet |
-//! | `engine`, `access`, `spread`, `call`, `thread` | execution: instructions, memory, calls, threads |
+//! | `engine`, `operand`, `instruction` | execution: paths, numbers, instructions |
+//! | `access`, `spread`, `update`, `block` | memory: cells, arrays, read-modify-writes, bytes |
+//! | `call`, `known`, `thread` | calls, functions known by name, threads |
 //! | `finish` | the Program |
+
+// What executes instructions has one shape: a method with the state that may fail.
+#![allow(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    clippy::needless_pass_by_value
+)]
+// Numbers of locals and allocations are looked for until one is free.
+#![allow(clippy::maybe_infinite_iter, clippy::needless_for_each)]
 
 mod access;
 mod analysis;
 mod arith;
+mod block;
 mod call;
 mod cursor;
 mod debug;
+mod division;
 mod engine;
 mod finish;
+mod instruction;
 mod ir;
+mod known;
 mod memory;
 mod merge;
+mod operand;
+mod overflow;
 mod parse;
+mod parse_inst;
 mod spread;
 mod state;
 mod thread;
+mod update;
 mod values;
 mod world;
 
@@ -58,18 +77,28 @@ struct Thread {
     locals: u32,
 }
 
-/// The Program whose `main` is the function `entry`. `spans` finds the places of the user's files.
+/// What is known of the text that the compiler has read.
+pub(crate) struct Text<'a> {
+    /// The place of a file, line and column, if the file is the user's.
+    pub(crate) spans: &'a dyn Fn(&str, u32, u32) -> Option<Span>,
+    /// The line of a span.
+    pub(crate) line: &'a dyn Fn(Span) -> u32,
+    /// Where a fence may stand behind an access.
+    pub(crate) gap: &'a dyn Fn(Span) -> Option<Span>,
+}
+
+/// The Program whose `main` is the function `entry`, and where memory is allocated that may be freed
+/// while pointers to it are kept.
 pub(crate) fn lower(
     modules: &[Module],
     entry: &str,
-    spans: &dyn Fn(&str, u32, u32) -> Option<Span>,
-    line: &dyn Fn(Span) -> u32,
+    text: &Text<'_>,
     orders: Orders,
-) -> Result<Program, Refusal> {
+) -> Result<(Program, Option<Span>), Refusal> {
     let mut world = World::new(modules);
     let mut liveness = BTreeMap::new();
     let debug = modules.iter().map(Debug::new).collect();
-    let places = Places { debug, spans, line };
+    let places = Places { debug, text };
     for _ in 0..MOST_ROUNDS {
         world.grown = false;
         world.initial.clear();
@@ -115,7 +144,8 @@ pub(crate) fn lower(
             next += 1;
         }
         if !world.grown {
-            return finish::program(&mut world, &places, threads, orders, weak_loads);
+            let program = finish::program(&mut world, &places, threads, orders, weak_loads)?;
+            return Ok((program, finish::kept_after_free(&world)));
         }
     }
     Err((

@@ -120,6 +120,7 @@ impl Engine<'_, '_> {
             self.weak_loads = true;
         }
         self.here = join;
+        self.after_access(span);
         state.known.insert(dst, values?);
         let local = self.use_local(dst);
         Some(Value::Word(local))

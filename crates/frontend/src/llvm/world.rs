@@ -85,6 +85,9 @@ pub(super) struct Plan {
     pub(super) span: Span,
 }
 
+/// Bytes that are copied: from, to, how many.
+type Copy = ((ObjectId, u64), (ObjectId, u64), u64);
+
 /// Where a thread is started: by whom, in which calls, as its how-many-th.
 pub(super) type Start = (usize, PathId, usize, u32);
 
@@ -99,7 +102,7 @@ pub(super) struct World<'m> {
     pub(super) shared: BTreeSet<ObjectId>,
     pub(super) cells: BTreeMap<(ObjectId, u64), Cell>,
     /// Bytes that are copied between shared objects: from, to, how many.
-    copies: BTreeSet<((ObjectId, u64), (ObjectId, u64), u64)>,
+    copies: BTreeSet<Copy>,
     /// Shared objects that some thread frees.
     pub(super) freed: BTreeSet<ObjectId>,
     /// Whether the program makes pointers of `Arc`s, or the other way round.

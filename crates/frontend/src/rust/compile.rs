@@ -23,19 +23,10 @@ pub enum Overflow {
     Release,
 }
 
-/// A package of cargo.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Package {
-    /// Its folder.
-    pub folder: PathBuf,
-}
-
 /// What the compiler has made.
 pub(super) struct Compiled {
     /// LLVM's text of each crate, the user's first.
     pub(super) modules: Vec<String>,
-    /// The files of the program, if there is more than the given one.
-    pub(super) files: Vec<(String, String)>,
 }
 
 /// Why there is nothing.
@@ -76,17 +67,16 @@ impl Drop for Scratch {
     }
 }
 
-fn compiler() -> Command {
+fn compiler(options: &Options) -> Command {
     let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(name);
-    command.args([
-        "-C",
-        "opt-level=2",
-        "-C",
-        "no-prepopulate-passes",
-        "-C",
-        "panic=abort",
-    ]);
+    command.args(["-C", "opt-level=2", "-C", "no-prepopulate-passes", "-C"]);
+    // Test programs cannot be compiled to abort.
+    command.arg(if options.test.is_some() {
+        "panic=unwind"
+    } else {
+        "panic=abort"
+    });
     command.args(["-C", "debuginfo=2", "-C", "symbol-mangling-version=v0"]);
     command.args(["-C", "codegen-units=1", "-C", "debug-assertions=off"]);
     command.args(["--color", "never"]);
@@ -121,15 +111,18 @@ fn place_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Compiles our library into a folder.
-fn library(folder: &Path) -> Result<(), Trouble> {
+fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Trouble> {
     let written = |error: std::io::Error| {
         let message = format!("the temporary folder cannot be used: {error}");
         trouble(message, "set TMPDIR to a folder that can be written")
     };
     for (name, text) in [("std", STD), ("loom", LOOM), ("shuttle", SHUTTLE)] {
+        if !names.contains(&name) {
+            continue;
+        }
         let file = folder.join(format!("{name}.rs"));
         std::fs::write(&file, text).map_err(written)?;
-        let mut command = compiler();
+        let mut command = compiler(options);
         command.args([
             "--edition",
             "2021",
@@ -160,6 +153,47 @@ fn library(folder: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Compiles the other crates of a program into a folder.
+fn other_crates(folder: &Path, options: &Options) -> Result<(), Trouble> {
+    for (number, (name, file)) in options.crates.iter().enumerate() {
+        let mut command = compiler(options);
+        command.args([
+            "--edition",
+            "2021",
+            "--crate-type",
+            "rlib",
+            "--crate-name",
+            name,
+        ]);
+        command.args(["--cap-lints", "allow", "-C", overflow(options)]);
+        command
+            .arg("--emit=link,llvm-ir")
+            .arg("--out-dir")
+            .arg(folder);
+        let before = options.crates[..number]
+            .iter()
+            .map(|(name, _)| name.as_str());
+        for name in before.chain(["std"]) {
+            let rlib = folder.join(format!("lib{name}.rlib"));
+            command
+                .arg("--extern")
+                .arg(with_path(&format!("{name}="), &rlib));
+        }
+        for condition in &options.conditions {
+            command.arg("--cfg").arg(condition);
+        }
+        run(command.arg(file))?;
+    }
+    Ok(())
+}
+
+const fn overflow(options: &Options) -> &'static str {
+    match options.overflow {
+        Overflow::Debug => "overflow-checks=on",
+        Overflow::Release => "overflow-checks=off",
+    }
+}
+
 fn with_path(prefix: &str, path: &Path) -> std::ffi::OsString {
     let mut text = std::ffi::OsString::from(prefix);
     text.push(path);
@@ -174,8 +208,19 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
     };
     let scratch = Scratch::new().map_err(written)?;
     let folder = &scratch.0;
-    library(folder)?;
-    let mut command = compiler();
+    let mut names = vec!["std"];
+    names.extend(
+        ["loom", "shuttle"]
+            .iter()
+            .filter(|name| text.contains(**name)),
+    );
+    library(folder, &names, options)?;
+    other_crates(folder, options)?;
+    names.extend(options.crates.iter().map(|(name, _)| name.as_str()));
+    let mut command = compiler(options);
+    for condition in &options.conditions {
+        command.arg("--cfg").arg(condition);
+    }
     command.args([
         "--edition",
         "2021",
@@ -184,12 +229,8 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         "--emit=llvm-ir",
     ]);
     command.args(["--cap-lints", "allow", "-A", "warnings"]);
-    let overflow = match options.overflow {
-        Overflow::Debug => "overflow-checks=on",
-        Overflow::Release => "overflow-checks=off",
-    };
-    command.args(["-C", overflow]);
-    for name in ["std", "loom", "shuttle"] {
+    command.args(["-C", overflow(options)]);
+    for name in &names {
         let rlib = folder.join(format!("lib{name}.rlib"));
         command
             .arg("--extern")
@@ -222,12 +263,9 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
     }
     run(&mut command)?;
     let mut modules = Vec::new();
-    for name in ["program", "std", "loom", "shuttle"] {
+    for name in ["program"].iter().chain(&names) {
         let file = folder.join(format!("{name}.ll"));
         modules.push(std::fs::read_to_string(file).map_err(written)?);
     }
-    Ok(Compiled {
-        modules,
-        files: Vec::new(),
-    })
+    Ok(Compiled { modules })
 }

@@ -10,14 +10,14 @@
 mod compile;
 mod places;
 
-pub use compile::{Overflow, Package};
+pub use compile::Overflow;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use palisade_program::{Orders, Source, Span};
+use palisade_program::{Gap, Orders, Source, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::{Parsed, llvm};
+use crate::{Gapped, Parsed, llvm};
 
 /// How Rust programs are read.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,10 @@ pub struct Options {
     pub overflow: Overflow,
     /// The function that is verified: a test. `main` if there is none.
     pub test: Option<String>,
-    /// The package that the file belongs to.
-    pub package: Option<Package>,
+    /// Other crates: their names and root files. A later one may use those before it.
+    pub crates: Vec<(String, PathBuf)>,
+    /// Conditions for all crates, as the compiler takes them.
+    pub conditions: Vec<String>,
 }
 
 /// Reads a Rust program.
@@ -37,6 +39,39 @@ pub fn parse(
     options: &Options,
     orders: Orders,
 ) -> Result<Parsed, Diagnostics> {
+    let (gapped, kept) = read(path, source, options, orders, None)?;
+    let warnings = kept.map(|span| {
+        let words =
+            "memory that is freed is not handed out again: runs that need that (ABA) are not seen";
+        Diagnostic::warning(span, words).label("allocated here").help(
+            "free it when no thread can hold the pointer any more, or compare a counter with it",
+        )
+    });
+    Ok(Parsed {
+        program: gapped.program,
+        warnings: warnings.into_iter().collect(),
+    })
+}
+
+/// Reads a Rust program and puts a candidate for a fence into each of its gaps that `wanted`
+/// accepts: behind statements that access shared memory.
+pub fn parse_gapped(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+    orders: Orders,
+    wanted: &dyn Fn(&Gap) -> bool,
+) -> Result<Gapped, Diagnostics> {
+    read(path, source, options, orders, Some(wanted)).map(|(gapped, _)| gapped)
+}
+
+fn read(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+    orders: Orders,
+    wanted: Option<&dyn Fn(&Gap) -> bool>,
+) -> Result<(Gapped, Option<Span>), Diagnostics> {
     let refused = |source: &Source, span, message: String, help: &str| {
         let error = Diagnostic::error(span, message).help(help);
         Diagnostics::new(source.clone(), vec![error])
@@ -52,10 +87,7 @@ pub fn parse(
             trouble.help,
         )
     })?;
-    let source = match compiled.files.is_empty() {
-        true => source.clone(),
-        false => Source::of_files(compiled.files.clone()),
-    };
+    let source = source.clone();
     let mut modules = Vec::new();
     for text in &compiled.modules {
         let module = llvm::parse(text);
@@ -81,14 +113,26 @@ pub fn parse(
     let places = places::Places::new(&source);
     let spans = |file: &str, line: u32, column: u32| places.span(file, line, column);
     let line = |span: Span| source.position(span.start).line;
-    let mut program = llvm::lower(&modules, &entry, &spans, &line, orders)
+    let gaps = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let gap = |access: Span| {
+        let wanted = wanted?;
+        let gap = places.gap(access)?;
+        wanted(&gap).then(|| {
+            gaps.borrow_mut().insert(gap);
+            gap.at
+        })
+    };
+    let text = llvm::Text {
+        spans: &spans,
+        line: &line,
+        gap: &gap,
+    };
+    let (mut program, kept) = llvm::lower(&modules, &entry, &text, orders)
         .map_err(|(span, message, help)| refused(&source, span, message, help))?;
     program.names.functions = places.functions();
     program.source = source.clone();
-    Ok(Parsed {
-        program,
-        warnings: Vec::new(),
-    })
+    let gaps = gaps.into_inner().into_iter().collect();
+    Ok((Gapped { program, gaps }, kept))
 }
 
 /// The symbol of the function that is verified.

@@ -1,6 +1,6 @@
 //! *Places* of a Rust source: spans for the lines and columns that the compiler speaks of.
 
-use palisade_program::{Source, Span};
+use palisade_program::{Gap, Side, Source, Span};
 
 /// The files of a source.
 pub(super) struct Places<'a> {
@@ -49,6 +49,49 @@ impl<'a> Places<'a> {
         let length = expression(&text[at..*end]);
         let from = receiver(text, start, at);
         Some(Span::new(from, at + length))
+    }
+
+    /// The gap behind the statement that an access stands in, if that ends with a semicolon.
+    pub(super) fn gap(&self, access: Span) -> Option<Gap> {
+        let text = self.source.text();
+        let mut depth = 0_i32;
+        let mut end = None;
+        for (i, c) in text[access.end as usize..].char_indices() {
+            match c {
+                '(' | '[' => depth += 1,
+                ')' | ']' if depth == 0 => return None,
+                ')' | ']' => depth -= 1,
+                ';' if depth == 0 => {
+                    end = Some(access.end as usize + i + 1);
+                    break;
+                }
+                '{' | '}' | ',' if depth == 0 => return None,
+                _ => {}
+            }
+        }
+        let end = end?;
+        let mut depth = 0_i32;
+        let mut start = access.start as usize;
+        for (i, c) in text[..access.start as usize].char_indices().rev() {
+            match c {
+                ')' | ']' => depth += 1,
+                '(' | '[' | '|' if depth == 0 => return None,
+                '(' | '[' => depth -= 1,
+                ';' | '{' | '}' if depth == 0 => break,
+                _ => {}
+            }
+            if !c.is_whitespace() {
+                start = i;
+            }
+        }
+        Some(Gap {
+            at: Span::new(end, end),
+            statement: Span::new(start, end),
+            side: Side::After,
+            lonely: false,
+            head: None,
+            flush: None,
+        })
     }
 
     /// The functions, by the lines that they start on.

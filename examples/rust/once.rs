@@ -1,0 +1,40 @@
+// Initialisation once, by whoever comes first; others wait until it is done.
+// expect: sc=holds tso=holds pso=holds rc11=holds
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+
+struct Once {
+    state: AtomicU8,
+    value: UnsafeCell<Option<u32>>,
+}
+
+unsafe impl Sync for Once {}
+
+impl Once {
+    fn get(&self, init: impl FnOnce() -> u32) -> u32 {
+        match self.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                unsafe { *self.value.get() = Some(init()) };
+                self.state.store(2, Ordering::Release);
+            }
+            Err(_) => {
+                while self.state.load(Ordering::Acquire) != 2 {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        unsafe { (*self.value.get()).unwrap() }
+    }
+}
+
+static ONCE: Once = Once {
+    state: AtomicU8::new(0),
+    value: UnsafeCell::new(None),
+};
+
+fn main() {
+    let other = thread::spawn(|| ONCE.get(|| 7));
+    let mine = ONCE.get(|| 8);
+    assert_eq!(mine, other.join().unwrap());
+}
