@@ -98,20 +98,17 @@ fn accesses_of(
             Step::Store { dst, .. } => plain(dst, true),
             Step::Atomic(block) => {
                 // The library's blocks access what they are for, without condition.
-                let paths = (block.kind == AtomicKind::Block)
-                    .then(|| block::accesses(&block.body, HERE, &buffered));
-                match paths {
-                    Some(Some(accesses)) => {
-                        for a in accesses {
-                            push(a.var, a.index, Some(a.when), a.writes, true);
-                        }
+                let is_users = block.kind == AtomicKind::Block;
+                let paths = block::accesses(&block.body, HERE, &buffered);
+                if let (true, Some(accesses)) = (is_users, paths) {
+                    for a in accesses {
+                        push(a.var, a.index, Some(a.when), a.writes, true);
                     }
-                    Some(None) | None => {
-                        let when = paths.is_none().then_some(Ir::TRUE);
-                        for (place, writes) in touched(&block.body) {
-                            let index = place.index.as_ref().map(|e| lifted(e, HERE));
-                            push(place.var, index, when.clone(), writes, true);
-                        }
+                } else {
+                    for (place, writes) in touched(&block.body) {
+                        let index = place.index.as_ref().map(|e| lifted(e, HERE));
+                        let when = (!is_users).then_some(Ir::TRUE);
+                        push(place.var, index, when, writes, true);
                     }
                 }
             }

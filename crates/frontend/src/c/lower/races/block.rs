@@ -53,6 +53,9 @@ pub(super) fn accesses(
     paths.all.iter().all(is_stable).then_some(paths.all)
 }
 
+/// No property can name it.
+struct Unclear;
+
 /// A value on a path; `None` if no property can name it.
 type Value = Option<PropExpr>;
 
@@ -119,22 +122,21 @@ impl Paths<'_> {
                 state.locals.insert(*dst, None);
             }
             Step::Load { dst, src } => {
-                let index = self.index(src, state)?;
+                let index = self.index(src, state).ok()?;
                 state.touched.push((src.var, index.clone(), false));
                 let value = read(src.var, index.as_ref(), state);
                 state.locals.insert(*dst, value);
             }
             Step::Store { dst, value } => {
-                let index = self.index(dst, state)?;
+                let index = self.index(dst, state).ok()?;
                 state.touched.push((dst.var, index.clone(), true));
                 let value = self.value(value, state);
-                match element(index.as_ref()) {
-                    Some(k) => state.memory.insert((dst.var, k), value),
-                    None => {
-                        state.memory.retain(|(var, _), _| *var != dst.var);
-                        state.memory.insert((dst.var, None), None)
-                    }
-                };
+                if let Ok(k) = element(index.as_ref()) {
+                    state.memory.insert((dst.var, k), value);
+                } else {
+                    state.memory.retain(|(var, _), _| *var != dst.var);
+                    state.memory.insert((dst.var, None), None);
+                }
             }
             Step::Atomic(_) | Step::Put { .. } | Step::Get { .. } => return None,
             Step::RemoteAtomic(_) | Step::Flush(_) => return None,
@@ -157,26 +159,24 @@ impl Paths<'_> {
         })
     }
 
-    /// The index of a place: `Some(None)` for a scalar.
-    fn index(&self, place: &Place, state: &State) -> Option<Option<PropExpr>> {
-        match &place.index {
-            None => Some(None),
-            Some(e) => self.value(e, state).map(Some),
-        }
+    /// The index of a place, none for a scalar.
+    fn index(&self, place: &Place, state: &State) -> Result<Option<PropExpr>, Unclear> {
+        let value = |e| self.value(e, state).ok_or(Unclear);
+        place.index.as_ref().map(value).transpose()
     }
 }
 
-/// The element of an access: `Some(None)` for a scalar, `None` if it is no constant.
-fn element(index: Option<&PropExpr>) -> Option<Option<u32>> {
+/// The element of an access, none for a scalar; unclear if it is no constant.
+fn element(index: Option<&PropExpr>) -> Result<Option<u32>, Unclear> {
     match index {
-        None => Some(None),
-        Some(Ir::Const(k)) => u32::try_from(*k).ok().map(Some),
-        Some(_) => None,
+        None => Ok(None),
+        Some(Ir::Const(k)) => u32::try_from(*k).map(Some).map_err(|_| Unclear),
+        Some(_) => Err(Unclear),
     }
 }
 
 fn read(var: GlobalId, index: Option<&PropExpr>, state: &State) -> Value {
-    let k = element(index)?;
+    let k = element(index).ok()?;
     let stored = state.memory.get(&(var, k));
     // An element may be one that was stored to by an index that is not known.
     let unclear = k.is_some() && state.memory.contains_key(&(var, None));
