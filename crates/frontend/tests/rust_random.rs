@@ -281,9 +281,9 @@ impl Shape {
 fn compiled(folder: &Path, programs: &[(usize, String)]) -> Vec<u64> {
     let mut text = String::from(DECLARATIONS);
     text.push_str("#[inline(never)] fn opaque(x: u64) -> u64 { x }\n");
-    programs
-        .iter()
-        .for_each(|(_, program)| text.push_str(program));
+    for (_, program) in programs {
+        text.push_str(program);
+    }
     text.push_str("fn main() {\n");
     for (n, _) in programs {
         let _ = writeln!(text, "    println!(\"{{}}\", p{n}());");
@@ -314,9 +314,9 @@ fn compiled(folder: &Path, programs: &[(usize, String)]) -> Vec<u64> {
 fn verdict(folder: &Path, programs: &[(usize, String)], sums: &[u64]) -> String {
     let mut text = String::from(DECLARATIONS);
     text.push_str("use std::hint::opaque;\n");
-    programs
-        .iter()
-        .for_each(|(_, program)| text.push_str(program));
+    for (_, program) in programs {
+        text.push_str(program);
+    }
     text.push_str("fn main() {\n");
     for ((n, _), sum) in programs.iter().zip(sums) {
         let _ = writeln!(text, "    assert!(p{n}() == {sum}, \"program {n}\");");
