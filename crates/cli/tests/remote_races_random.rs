@@ -177,7 +177,7 @@ fn program(random: &mut Random) -> Program {
     ]);
     let count = 2;
     let mut ranks = vec![Vec::new(); count];
-    for _ in 0..1 + random.below(2) {
+    for _ in 0..=random.below(2) {
         for (me, steps) in ranks.iter_mut().enumerate() {
             let (mut locked, length) = (None, random.below(3));
             if style == Style::Locks && random.below(4) > 0 {

@@ -28,7 +28,7 @@ impl Synthesis<'_, '_> {
                 replays_reordered(self.plan, &program, &refuted.witness, decision)
             })
         });
-        self.bug_of(&program, witnesses.next()?)
+        bug_of(&program, witnesses.next()?)
     }
 
     /// A bug of many threads that random schedules find.
@@ -40,20 +40,21 @@ impl Synthesis<'_, '_> {
         }
         let is_over = || self.options.verify.is_over();
         let start = Start::new(model, copies);
-        self.bug_of(
+        bug_of(
             program,
             random_schedules(program, &start, SCHEDULES.0, is_over)?,
         )
     }
+}
 
-    fn bug_of(&self, program: &Program, witness: Witness) -> Option<Bug> {
-        let replayed = replay(program, &witness.start, &witness.actions).ok()?;
-        let violation = replayed.violation?;
-        let asked = program.asked.includes_broken(&violation.broken);
-        asked.then_some(Bug {
-            violation,
-            witness,
-            states: 0,
-        })
-    }
+/// The bug that a run is, if what it violates is asked about.
+fn bug_of(program: &Program, witness: Witness) -> Option<Bug> {
+    let replayed = replay(program, &witness.start, &witness.actions).ok()?;
+    let violation = replayed.violation?;
+    let asked = program.asked.includes_broken(&violation.broken);
+    asked.then_some(Bug {
+        violation,
+        witness,
+        states: 0,
+    })
 }

@@ -400,16 +400,15 @@ fn undecided_placements_end_in_some_repair() {
 #[test]
 fn a_bug_of_a_ring_excludes_half_of_the_placements() {
     let n = 7;
-    let mut text = String::new();
-    for i in 0..n {
-        text += &format!("shared x{i} = 0;\n");
-    }
-    for i in 0..n {
+    let process = |i: usize| {
         let next = (i + 1) % n;
-        text += &format!("thread t{i} {{ local r = 1; x{i} = 1; r = x{next}; }}\n");
-    }
+        format!("thread t{i} {{ local r = 1; x{i} = 1; r = x{next}; }}")
+    };
+    let mut lines: Vec<String> = (0..n).map(|i| format!("shared x{i} = 0;")).collect();
+    lines.extend((0..n).map(process));
     let all: Vec<String> = (0..n).map(|i| format!("t{i}.r == 0")).collect();
-    text += &format!("finally !({});\n", all.join(" && "));
+    lines.push(format!("finally !({});", all.join(" && ")));
+    let text = lines.join("\n");
     let found = synthesized(&text, Model::Tso, &Rule::Count, &Options::default());
     assert!(found.outcome.is_minimum, "{:?}", found.outcome.end);
     assert_eq!(counts(&found), (n, 0));

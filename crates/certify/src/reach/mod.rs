@@ -249,7 +249,7 @@ fn starts(threads: &mut Threads<'_>) -> Result<Vec<Vec<u32>>, Trouble> {
                 buffer: crate::Buffer::default(),
                 slots: Box::default(),
             };
-            numbers.push(threads.intern(thread, own)?);
+            numbers.push(threads.intern(thread, own));
         }
         all = extended(&all, &numbers, template.span)?;
     }

@@ -84,7 +84,7 @@ pub(super) struct Threads<'p> {
     program: &'p Program,
     model: Model,
     pub(super) judged: Judged<'p>,
-    threads: Vec<Thread>,
+    all: Vec<Thread>,
     cells: Vec<Values>,
     nodes: Vec<Node>,
     roots: Vec<u32>,
@@ -148,7 +148,7 @@ impl<'p> Threads<'p> {
             program,
             model,
             judged,
-            threads: instances.iter().map(thread).collect(),
+            all: instances.iter().map(thread).collect(),
             cells: (0..program.cell_count())
                 .map(|_| Values::default())
                 .collect(),
@@ -167,17 +167,17 @@ impl<'p> Threads<'p> {
 
     /// A thread's template and number.
     pub(super) fn instance(&self, thread: usize) -> Instance {
-        self.threads[thread].instance
+        self.all[thread].instance
     }
 
     /// How many threads there are.
     pub(super) fn count(&self) -> usize {
-        self.threads.len()
+        self.all.len()
     }
 
     /// What is known of a thread's state.
     pub(super) fn known(&self, thread: usize, number: u32) -> &Known {
-        &self.threads[thread].states[number as usize]
+        &self.all[thread].states[number as usize]
     }
 
     /// The state itself.
@@ -200,13 +200,13 @@ impl<'p> Threads<'p> {
     }
 
     /// The number of a thread's state; its dead locals are forgotten.
-    pub(super) fn intern(&mut self, thread: usize, mut own: Own) -> Result<u32, Trouble> {
-        let known = &mut self.threads[thread];
+    pub(super) fn intern(&mut self, thread: usize, mut own: Own) -> u32 {
+        let known = &mut self.all[thread];
         for dead in known.live.dead(own.loc) {
             own.locals[dead.index()] = 0;
         }
         if let Some(number) = known.numbers.get(&own) {
-            return Ok(*number);
+            return *number;
         }
         let cfg = &self.program.template(known.instance.template).cfg;
         let steps = cfg.outgoing(own.loc).count() as u32 + 1;
@@ -220,7 +220,7 @@ impl<'p> Threads<'p> {
             roots: first..first + steps,
             own,
         });
-        Ok(number)
+        number
     }
 
     /// How many steps a thread in this state has.
@@ -282,7 +282,7 @@ impl<'p> Threads<'p> {
             };
             (self.outcome(thread, step, &before)?, before.asked.take())
         };
-        for fault in outcome.faults {
+        if let Some(fault) = outcome.faults.into_iter().next() {
             return Err(Trouble {
                 reason: fault.reason,
                 span: fault.span,
@@ -299,6 +299,11 @@ impl<'p> Threads<'p> {
         }
         let first = self.changes.len() as u32;
         self.changes.extend(found);
+        let tables = [self.changes.len(), self.writes.len(), self.roots.len()];
+        let is_small = |n: &usize| u32::try_from(*n).is_ok();
+        if !tables.iter().chain([&self.nodes.len()]).all(is_small) {
+            return Err(unsupported("so many states of one thread", span));
+        }
         let changes = first..self.changes.len() as u32;
         self.grow(thread, number, step, (cells, &asked), changes.clone())?;
         Ok(changes)
@@ -306,7 +311,7 @@ impl<'p> Threads<'p> {
 
     /// The symbolic run of a step, in which every value is known.
     fn outcome(&self, thread: usize, step: u32, before: &Before<'_>) -> Result<Outcome, Trouble> {
-        let own = &self.threads[thread];
+        let own = &self.all[thread];
         let template = self.program.template(own.instance.template);
         let number = thread as u32;
         let mut edges = template.cfg.outgoing(before.own.loc);
@@ -340,7 +345,7 @@ impl<'p> Threads<'p> {
     }
 
     fn span(&self, thread: usize) -> Span {
-        let template = self.threads[thread].instance.template;
+        let template = self.all[thread].instance.template;
         self.program.template(template).span
     }
 
@@ -386,7 +391,7 @@ impl<'p> Threads<'p> {
             }
         }
         let writes = first..self.writes.len() as u32;
-        let to = self.intern(thread, next)?;
+        let to = self.intern(thread, next);
         Ok(Change { to, writes })
     }
 
