@@ -22,8 +22,7 @@ fn shmem() -> Spelling {
     Spelling {
         full: "shmem_quiet();".to_owned(),
         store_store: "shmem_fence();".to_owned(),
-        separator: "",
-        header: None,
+        ..Spelling::pal()
     }
 }
 
