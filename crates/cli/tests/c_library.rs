@@ -155,6 +155,14 @@ int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); LOCKED(if (p) assert(
             "violated: assertion failed",
         ),
         ("static int x = 5; publish(&x); return 0;", "holds"),
+        (
+            "int x = 5; LOCKED(__atomic_store_n(&p, &x, 5)) LOCKED(p = 0) return 0;",
+            "holds",
+        ),
+        (
+            "int x = 5; LOCKED(__atomic_exchange_n(&p, &x, 5)) return 0;",
+            gone,
+        ),
     ] {
         let order = common.split_once("int main").expect("two parts");
         let text = format!(

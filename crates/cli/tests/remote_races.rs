@@ -60,7 +60,9 @@ fn check(folder: &Folder, text: &str, ranks: &str, expected: Expected) {
     let file = folder.0.join("t.c");
     fs::write(&file, text).expect("written");
     for command in ["explore", "verify"] {
-        let words = [command, "--check", "races", "--model", "rma", "-n", ranks, "--json"];
+        let words = [
+            command, "--check", "races", "--model", "rma", "-n", ranks, "--json",
+        ];
         let output = palisade(&words, &file);
         let errors = String::from_utf8_lossy(&output.stderr);
         let context = format!("{command}: {text}\n{errors}");
@@ -183,6 +185,38 @@ fn epochs_of_mpi() {
     row(&[start, PUT, complete, PUT], &[post, wait], EPOCH);
 }
 
+/// The wrong examples get the calls that they miss, and no fewer would do.
+#[test]
+fn missing_completion_is_found() {
+    if !has_compiler() {
+        return;
+    }
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (file, ranks, line) in [
+        ("shmem/notify_unfenced.c", "2", "+        shmem_fence();"),
+        ("shmem/counter_synced.c", "2", "+    shmem_quiet();"),
+        (
+            "mpi/hash_insert_early.c",
+            "2",
+            "+    MPI_Win_flush(0, win);",
+        ),
+        ("mpi/token_early.c", "3", "+        MPI_Win_flush(1, win);"),
+    ] {
+        let words = ["fence", "--model", "rma", "--diff", "-n", ranks];
+        let output = palisade(&words, &examples.join(file));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{file}: {text}");
+        assert!(text.contains("minimum: proved"), "{file}: {text}");
+        assert!(text.contains("(certified)"), "{file}: {text}");
+        let added = text.lines().filter(|l| l.starts_with("+ "));
+        assert_eq!(added.collect::<Vec<_>>(), [line], "{file}: {text}");
+    }
+    // A shared lock where an exclusive one is needed: no flush helps.
+    let words = ["fence", "--model", "rma", "-n", "2"];
+    let output = palisade(&words, &examples.join("mpi/counter_shared.c"));
+    assert_eq!(output.status.code(), Some(3));
+}
+
 /// Two PEs.
 fn shmem(zero: &str, one: &str) -> String {
     format!(
@@ -200,7 +234,12 @@ fn remote_races_of_openshmem() {
     }
     let folder = Folder::new("shmem");
     let row = |zero: &[&str], one: &[&str], expected| {
-        check(&folder, &shmem(&zero.concat(), &one.concat()), "2", expected);
+        check(
+            &folder,
+            &shmem(&zero.concat(), &one.concat()),
+            "2",
+            expected,
+        );
     };
     let put = "shmem_int_put(&a[0], &x, 1, 1);";
     let two = "shmem_int_put(a, y, 2, 1);";
@@ -234,5 +273,9 @@ fn remote_races_of_openshmem() {
     let wait_two = "shmem_int_wait_until(&a[1], SHMEM_CMP_EQ, 6);";
     row(&[two], &[wait_two], Unknown);
     // Memory that is not symmetric.
-    row(&["shmem_int_put(&x, &y[0], 1, 1);"], &[], Violated("language"));
+    row(
+        &["shmem_int_put(&x, &y[0], 1, 1);"],
+        &[],
+        Violated("language"),
+    );
 }

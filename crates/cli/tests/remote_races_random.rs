@@ -15,7 +15,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % n as u64) as usize
     }
 
@@ -58,9 +61,7 @@ fn conflict(a: Kind, b: Kind, same_origin: bool) -> bool {
     use Kind::{Look, Product, Read, Sum, Write};
     match (a, b) {
         (Read | Look, Read | Look) | (Sum, Sum) | (Product, Product) => false,
-        (Sum | Product | Look, Sum | Product | Look) => {
-            !same_origin && a != Look && b != Look
-        }
+        (Sum | Product | Look, Sum | Product | Look) => !same_origin && a != Look && b != Look,
         (Write, _) | (_, Write) => true,
         (Read, Sum | Product) | (Sum | Product, Read) => true,
     }
@@ -70,18 +71,41 @@ fn conflict(a: Kind, b: Kind, same_origin: bool) -> bool {
 enum Step {
     Load(Place),
     Store(Place),
-    Put { to: usize, cell: usize, from: Place, blocks: bool },
-    Get { to: usize, cell: usize, into: Place, blocks: bool },
-    Atomic { to: usize, cell: usize, buffer: Place, kind: Kind },
+    Put {
+        to: usize,
+        cell: usize,
+        from: Place,
+        blocks: bool,
+    },
+    Get {
+        to: usize,
+        cell: usize,
+        into: Place,
+        blocks: bool,
+    },
+    Atomic {
+        to: usize,
+        cell: usize,
+        buffer: Place,
+        kind: Kind,
+    },
     /// Completes the own operations to a rank, or to all; for the origin's side only.
-    Complete { to: Option<usize>, local: bool },
+    Complete {
+        to: Option<usize>,
+        local: bool,
+    },
     /// OpenSHMEM.
     Fence,
     Barrier,
     /// Completes, then a barrier.
     FenceAll,
-    Lock { to: usize, exclusive: bool },
-    Unlock { to: usize },
+    Lock {
+        to: usize,
+        exclusive: bool,
+    },
+    Unlock {
+        to: usize,
+    },
     Send(usize),
     Receive(usize),
 }
@@ -113,18 +137,44 @@ fn access(random: &mut Random, style: Style, me: usize, ranks: usize) -> Step {
     match random.below(7) {
         0 => Step::Load(random.pick(&PLACES)),
         1 => Step::Store(random.pick(&PLACES)),
-        2 | 3 => Step::Put { to, cell, from: buffer, blocks },
-        4 => Step::Get { to, cell, into: buffer, blocks },
-        _ if style == Style::Shmem => Step::Put { to, cell, from: buffer, blocks },
+        2 | 3 => Step::Put {
+            to,
+            cell,
+            from: buffer,
+            blocks,
+        },
+        4 => Step::Get {
+            to,
+            cell,
+            into: buffer,
+            blocks,
+        },
+        _ if style == Style::Shmem => Step::Put {
+            to,
+            cell,
+            from: buffer,
+            blocks,
+        },
         _ => {
             let kind = random.pick(&[Kind::Sum, Kind::Sum, Kind::Product, Kind::Look]);
-            Step::Atomic { to, cell, buffer, kind }
+            Step::Atomic {
+                to,
+                cell,
+                buffer,
+                kind,
+            }
         }
     }
 }
 
 fn program(random: &mut Random) -> Program {
-    let style = random.pick(&[Style::Passive, Style::Passive, Style::Fences, Style::Locks, Style::Shmem]);
+    let style = random.pick(&[
+        Style::Passive,
+        Style::Passive,
+        Style::Fences,
+        Style::Locks,
+        Style::Shmem,
+    ]);
     let count = 2;
     let mut ranks = vec![Vec::new(); count];
     for _ in 0..1 + random.below(2) {
@@ -140,17 +190,50 @@ fn program(random: &mut Random) -> Program {
                 match (style, locked, step) {
                     (Style::Locks, None, Step::Load(_) | Step::Store(_)) => steps.push(step),
                     (Style::Locks, None, _) => steps.push(Step::Load(Place::Window(0))),
-                    (Style::Locks, Some(to), Step::Put { cell, from, blocks, .. }) => {
+                    (
+                        Style::Locks,
+                        Some(to),
+                        Step::Put {
+                            cell, from, blocks, ..
+                        },
+                    ) => {
                         let from = if to == me { Place::X } else { from };
-                        steps.push(Step::Put { to, cell, from, blocks });
+                        steps.push(Step::Put {
+                            to,
+                            cell,
+                            from,
+                            blocks,
+                        });
                     }
-                    (Style::Locks, Some(to), Step::Get { cell, into, blocks, .. }) => {
+                    (
+                        Style::Locks,
+                        Some(to),
+                        Step::Get {
+                            cell, into, blocks, ..
+                        },
+                    ) => {
                         let into = if to == me { Place::X } else { into };
-                        steps.push(Step::Get { to, cell, into, blocks });
+                        steps.push(Step::Get {
+                            to,
+                            cell,
+                            into,
+                            blocks,
+                        });
                     }
-                    (Style::Locks, Some(to), Step::Atomic { cell, buffer, kind, .. }) => {
+                    (
+                        Style::Locks,
+                        Some(to),
+                        Step::Atomic {
+                            cell, buffer, kind, ..
+                        },
+                    ) => {
                         let buffer = if to == me { Place::X } else { buffer };
-                        steps.push(Step::Atomic { to, cell, buffer, kind });
+                        steps.push(Step::Atomic {
+                            to,
+                            cell,
+                            buffer,
+                            kind,
+                        });
                     }
                     _ => steps.push(step),
                 }
@@ -161,7 +244,10 @@ fn program(random: &mut Random) -> Program {
                         steps.push(Step::Complete { to, local });
                     }
                     Style::Shmem if random.below(4) == 0 => {
-                        let quiet = Step::Complete { to: None, local: false };
+                        let quiet = Step::Complete {
+                            to: None,
+                            local: false,
+                        };
                         steps.push(random.pick(&[quiet, Step::Fence]));
                     }
                     _ => {}
@@ -197,13 +283,28 @@ fn mpi_text(step: Step) -> String {
         Step::Load(p) => format!("printf(\"%d\", {});", p.text()),
         Step::Store(p) => format!("{} = 3;", p.text()),
         Step::Put { to, cell, from, .. } => {
-            format!("MPI_Put(&{}, 1, MPI_INT, {to}, {cell}, 1, MPI_INT, win);", from.text())
+            format!(
+                "MPI_Put(&{}, 1, MPI_INT, {to}, {cell}, 1, MPI_INT, win);",
+                from.text()
+            )
         }
         Step::Get { to, cell, into, .. } => {
-            format!("MPI_Get(&{}, 1, MPI_INT, {to}, {cell}, 1, MPI_INT, win);", into.text())
+            format!(
+                "MPI_Get(&{}, 1, MPI_INT, {to}, {cell}, 1, MPI_INT, win);",
+                into.text()
+            )
         }
-        Step::Atomic { to, cell, buffer, kind } => {
-            let op = if kind == Kind::Sum { "MPI_SUM" } else { "MPI_PROD" };
+        Step::Atomic {
+            to,
+            cell,
+            buffer,
+            kind,
+        } => {
+            let op = if kind == Kind::Sum {
+                "MPI_SUM"
+            } else {
+                "MPI_PROD"
+            };
             let b = buffer.text();
             if kind == Kind::Look {
                 format!("MPI_Fetch_and_op(NULL, &{b}, MPI_INT, {to}, {cell}, MPI_NO_OP, win);")
@@ -236,11 +337,29 @@ fn mpi_text(step: Step) -> String {
 fn shmem_text(step: Step) -> String {
     let nbi = |blocks: bool| if blocks { "" } else { "_nbi" };
     match step {
-        Step::Put { to, cell, from, blocks } => {
-            format!("shmem_int_put{}(&w[{cell}], &{}, 1, {to});", nbi(blocks), from.text())
+        Step::Put {
+            to,
+            cell,
+            from,
+            blocks,
+        } => {
+            format!(
+                "shmem_int_put{}(&w[{cell}], &{}, 1, {to});",
+                nbi(blocks),
+                from.text()
+            )
         }
-        Step::Get { to, cell, into, blocks } => {
-            format!("shmem_int_get{}(&{}, &w[{cell}], 1, {to});", nbi(blocks), into.text())
+        Step::Get {
+            to,
+            cell,
+            into,
+            blocks,
+        } => {
+            format!(
+                "shmem_int_get{}(&{}, &w[{cell}], 1, {to});",
+                nbi(blocks),
+                into.text()
+            )
         }
         Step::Complete { .. } => "shmem_quiet();".to_owned(),
         Step::Fence => "shmem_fence();".to_owned(),
@@ -270,7 +389,11 @@ fn text(program: &Program) -> String {
     for (rank, steps) in program.ranks.iter().enumerate() {
         let _ = writeln!(text, "if (rank == {rank}) {{");
         for step in steps {
-            let line = if is_shmem { shmem_text(*step) } else { mpi_text(*step) };
+            let line = if is_shmem {
+                shmem_text(*step)
+            } else {
+                mpi_text(*step)
+            };
             let _ = writeln!(text, "{line}");
         }
         text += "}\n";
@@ -380,7 +503,9 @@ impl Run<'_> {
 
     /// Takes the next step of a rank; whether there is a race.
     fn step(&mut self, rank: usize) -> bool {
-        let Some(step) = self.next(rank) else { return false };
+        let Some(step) = self.next(rank) else {
+            return false;
+        };
         self.clocks[rank][rank] += 1;
         let now = (rank, self.clocks[rank][rank]);
         let own = |place, kind| Seen {
@@ -415,25 +540,48 @@ impl Run<'_> {
         match step {
             Step::Load(place) => races |= self.note(own(place, Kind::Read), false),
             Step::Store(place) => races |= self.note(own(place, Kind::Write), false),
-            Step::Put { to, cell, from, blocks } => {
+            Step::Put {
+                to,
+                cell,
+                from,
+                blocks,
+            } => {
                 races |= self.note(far(to, cell, Kind::Write, None), true);
                 let done = blocks.then_some(now);
                 races |= self.note(near(to, from, Kind::Read, done), false);
             }
-            Step::Get { to, cell, into, blocks } => {
+            Step::Get {
+                to,
+                cell,
+                into,
+                blocks,
+            } => {
                 let done = blocks.then_some(now);
                 races |= self.note(far(to, cell, Kind::Read, done), false);
                 races |= self.note(near(to, into, Kind::Write, done), false);
             }
-            Step::Atomic { to, cell, buffer, kind } => {
+            Step::Atomic {
+                to,
+                cell,
+                buffer,
+                kind,
+            } => {
                 races |= self.note(far(to, cell, kind, None), true);
-                let own = if kind == Kind::Look { Kind::Write } else { Kind::Read };
+                let own = if kind == Kind::Look {
+                    Kind::Write
+                } else {
+                    Kind::Read
+                };
                 races |= self.note(near(to, buffer, own, None), false);
             }
             Step::Complete { to, local } => self.complete(rank, to, local),
             Step::Fence => {
-                let own = self.seen.iter_mut().filter(|a| a.by == rank && !a.is_origin);
-                own.filter(|a| a.kind == Kind::Write).for_each(|a| a.fenced = true);
+                let own = self
+                    .seen
+                    .iter_mut()
+                    .filter(|a| a.by == rank && !a.is_origin);
+                own.filter(|a| a.kind == Kind::Write)
+                    .for_each(|a| a.fenced = true);
             }
             Step::Barrier | Step::FenceAll => {
                 let all = 0..self.at.len();
@@ -454,7 +602,11 @@ impl Run<'_> {
                 let lock = &mut self.locks[to];
                 lock.holders.push(rank);
                 lock.exclusive = exclusive;
-                let after = if exclusive { &lock.after_all } else { &lock.after_exclusive };
+                let after = if exclusive {
+                    &lock.after_all
+                } else {
+                    &lock.after_exclusive
+                };
                 join(&mut self.clocks[rank], after);
             }
             Step::Unlock { to } => {
@@ -490,7 +642,9 @@ fn has_race(program: &Program, random: &mut Random) -> bool {
     (0..SCHEDULES).any(|_| {
         let mut run = Run::new(program);
         loop {
-            let ready: Vec<usize> = (0..program.ranks.len()).filter(|r| run.is_ready(*r)).collect();
+            let ready: Vec<usize> = (0..program.ranks.len())
+                .filter(|r| run.is_ready(*r))
+                .collect();
             if ready.is_empty() {
                 return false;
             }
@@ -506,7 +660,9 @@ fn races_are_those_of_vector_clocks() {
     if Command::new("cc").arg("--version").output().is_err() {
         return;
     }
-    let wanted = std::env::var("PALISADE_SOAK").ok().and_then(|n| n.parse().ok());
+    let wanted = std::env::var("PALISADE_SOAK")
+        .ok()
+        .and_then(|n| n.parse().ok());
     let count: u64 = wanted.unwrap_or(50);
     let folder = std::env::temp_dir().join(format!("palisade-races-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -518,12 +674,17 @@ fn races_are_those_of_vector_clocks() {
         let text = text(&program);
         fs::write(&file, &text).expect("written");
         let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
-            .args(["explore", "--check", "races", "--model", "rma", "-n", "2", "--json"])
+            .args([
+                "explore", "--check", "races", "--model", "rma", "-n", "2", "--json",
+            ])
             .arg(&file)
             .output()
             .expect("palisade runs");
         let words = String::from_utf8_lossy(&output.stdout).into_owned();
-        let context = format!("seed {seed}\n{text}{}", String::from_utf8_lossy(&output.stderr));
+        let context = format!(
+            "seed {seed}\n{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let found = match output.status.code() {
             Some(0) => false,
             Some(1) => {
@@ -533,9 +694,15 @@ fn races_are_those_of_vector_clocks() {
             other => panic!("{other:?}: {context}\n{words}"),
         };
         let expected = has_race(&program, &mut random);
-        assert_eq!(found, expected, "a race by vector clocks: {expected}; {context}");
+        assert_eq!(
+            found, expected,
+            "a race by vector clocks: {expected}; {context}"
+        );
         *(if found { &mut racy } else { &mut free }) += 1;
     }
     fs::remove_dir_all(&folder).expect("made above");
-    assert!(racy * 5 > count && free * 5 > count, "{racy} with races, {free} without");
+    assert!(
+        racy * 5 > count && free * 5 > count,
+        "{racy} with races, {free} without"
+    );
 }

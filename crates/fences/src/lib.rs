@@ -23,10 +23,12 @@
 //! | [`paper`] | [Abdulla et al., SAS 2012]'s own way, for comparison |
 //! | [`removal`] | [Baumann et al., VMCAI 2018]'s own way, for flushes |
 //! | [`mod@repair`] | synthesis, patch and final proof: the verdict |
+//! | [`completion`] | flushes, fences and quiets that end remote races |
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 //! | [`orders`] | memory orders and fences of C11, under RC11 |
 
 pub mod clause;
+pub mod completion;
 pub mod cost;
 pub mod diff;
 mod easiest;

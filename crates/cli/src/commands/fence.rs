@@ -109,6 +109,11 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     if model == Model::Rc11 {
         return super::orders::run(args, context);
     }
+    if model == Model::Rma
+        && let Some(outcome) = super::completion::run(args, context)?
+    {
+        return Ok(outcome);
+    }
     let rule = rule(args)?;
     let candidates = match candidates(args, context)? {
         Ok(candidates) => candidates,
@@ -165,7 +170,7 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
 }
 
 /// How C is read.
-fn c_options(args: &FenceArgs) -> Result<c::Options> {
+pub(super) fn c_options(args: &FenceArgs) -> Result<c::Options> {
     if let (Some(second), false) = (args.preprocessor.more.first(), c_task::is_c(&args.file)) {
         bail!("{}: several files are for C programs", second.display());
     }

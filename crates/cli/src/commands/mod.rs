@@ -4,6 +4,7 @@ mod abstract_;
 mod bench;
 mod certify;
 mod check;
+mod completion;
 mod completions;
 mod explore;
 mod fence;

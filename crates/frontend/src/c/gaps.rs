@@ -150,6 +150,35 @@ impl Filler<'_> {
     }
 }
 
+/// The gaps after remote operations of OpenSHMEM.
+pub(super) fn after_shmem(file: &mut File, source: &Source) -> Vec<Gap> {
+    let mut ends = std::collections::BTreeSet::new();
+    for item in &file.items {
+        if let Item::Function(f) = item {
+            for s in &f.body {
+                super::lower::each_statement(s, &mut |s| {
+                    if is_shmem(s) {
+                        ends.insert(s.span.end);
+                    }
+                });
+            }
+        }
+    }
+    fill(file, source, &|gap| {
+        gap.side == Side::After && ends.contains(&gap.statement.end)
+    })
+}
+
+/// Whether a statement is a remote operation of OpenSHMEM that may go on after it.
+fn is_shmem(s: &Stmt) -> bool {
+    let Some((name, _, _)) = call(s) else {
+        return false;
+    };
+    let parts = ["_put", "_iput", "_get_nbi", "_atomic_"];
+    let is_remote = name.ends_with("_p") || parts.iter().any(|part| name.contains(part));
+    name.starts_with("shmem_") && is_remote
+}
+
 /// The function that a statement calls, its arguments, and the span of the call.
 fn call(s: &Stmt) -> Option<(&str, &[Expr], Span)> {
     let StmtKind::Expr(e) = &s.kind else {
@@ -167,13 +196,20 @@ fn call(s: &Stmt) -> Option<(&str, &[Expr], Span)> {
 /// What a flush after the statement would wait for: rank and window of a remote operation.
 fn remote_side(s: &Stmt) -> Option<FlushWords> {
     let (name, args, _) = call(s)?;
-    let rank = match name {
-        "MPI_Put" | "MPI_Get" | "MPI_Accumulate" | "MPI_Fetch_and_op" => args.get(3)?,
-        "MPI_Compare_and_swap" => args.get(4)?,
+    let (last, before) = (
+        args.last()?,
+        args.len().checked_sub(2).and_then(|k| args.get(k)),
+    );
+    let (rank, window) = match name {
+        "MPI_Put" | "MPI_Get" | "MPI_Accumulate" | "MPI_Fetch_and_op" => (args.get(3)?, last),
+        "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => (args.get(3)?, before?),
+        "MPI_Compare_and_swap" => (args.get(4)?, last),
+        "MPI_Get_accumulate" => (args.get(6)?, last),
+        "MPI_Rget_accumulate" => (args.get(6)?, before?),
         _ => return None,
     };
     Some(FlushWords {
         target: rank.span,
-        window: Some(args.last()?.span),
+        window: Some(window.span),
     })
 }

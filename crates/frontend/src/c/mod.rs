@@ -127,6 +127,40 @@ pub fn parse_gapped(
     Ok(Gapped { program, gaps })
 }
 
+/// Where calls can be put into a program whose remote races are always looked for.
+pub struct RemotePlaces {
+    /// The files.
+    pub source: Source,
+    /// The gaps after remote operations.
+    pub gaps: Vec<Gap>,
+    /// Whether the program uses OpenSHMEM; else MPI.
+    pub is_shmem: bool,
+}
+
+/// The places after remote operations; `None` if the program may be asked without its races.
+pub fn remote_places(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+) -> Result<Option<RemotePlaces>, Diagnostics> {
+    let (source, mut file) = parsed(path, source, options)?;
+    let (is_always, is_shmem) = lower::always_races(&file);
+    if !is_always {
+        return Ok(None);
+    }
+    let gaps = if is_shmem {
+        gaps::after_shmem(&mut file, &source)
+    } else {
+        let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
+        gaps::fill(&mut file, &source, &wanted)
+    };
+    Ok(Some(RemotePlaces {
+        source,
+        gaps,
+        is_shmem,
+    }))
+}
+
 /// Reads a program; `change` works on the syntax tree before it is lowered.
 fn parse_changed(
     path: &Path,
@@ -134,6 +168,17 @@ fn parse_changed(
     options: &Options,
     change: &mut dyn FnMut(&mut ast::File, &Source),
 ) -> Result<Program, Diagnostics> {
+    let (source, mut file) = parsed(path, source, options)?;
+    change(&mut file, &source);
+    lower::lower(&file, &source, options).map_err(|items| Diagnostics::new(source, items))
+}
+
+/// The syntax tree of a program.
+fn parsed(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+) -> Result<(Source, ast::File), Diagnostics> {
     let (source, texts) = preprocessed(path, source, options)?;
     let mut units = Vec::new();
     for (name, text, origin) in &texts {
@@ -142,12 +187,10 @@ fn parse_changed(
         let stem = Path::new(name).file_stem().unwrap_or_default();
         units.push((stem.to_string_lossy().into_owned(), tokens));
     }
-    parser::parse(units, options.data_model, false)
-        .and_then(|mut file| {
-            change(&mut file, &source);
-            lower::lower(&file, &source, options)
-        })
-        .map_err(|items| Diagnostics::new(source, items))
+    match parser::parse(units, options.data_model, false) {
+        Ok(file) => Ok((source, file)),
+        Err(items) => Err(Diagnostics::new(source, items)),
+    }
 }
 
 /// A file's name, its preprocessed text, and where its tokens are from.

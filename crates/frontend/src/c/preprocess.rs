@@ -43,7 +43,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 27] = [
+const HEADERS: [(&str, &str); 29] = [
     (
         "__palisade_keys.h",
         include_str!("headers/__palisade_keys.h"),
@@ -73,6 +73,8 @@ const HEADERS: [(&str, &str); 27] = [
     ("unistd.h", include_str!("headers/unistd.h")),
     ("x86intrin.h", include_str!("headers/immintrin.h")),
     ("xmmintrin.h", include_str!("headers/immintrin.h")),
+    ("strings.h", include_str!("headers/strings.h")),
+    ("sys/time.h", include_str!("headers/sys_time.h")),
     ("sys/types.h", include_str!("headers/sys_types.h")),
 ];
 
@@ -227,9 +229,7 @@ pub(super) fn run(
     if !output.status.success() {
         // Headers that do not ship with Palisade may be the system's.
         let with_system = preprocessed(unit, &folder, &mirror, model, true);
-        if let Ok(with_system) = with_system
-            && with_system.status.success()
-        {
+        if let Ok(with_system) = with_system {
             output = with_system;
         }
     }

@@ -323,7 +323,7 @@ impl Engine<'_, '_> {
         }
     }
 
-    fn store_cell(
+    pub(super) fn store_cell(
         &mut self,
         state: &mut State,
         (object, offset): (ObjectId, u64),

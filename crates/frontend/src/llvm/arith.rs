@@ -211,7 +211,7 @@ pub(super) fn binary(
             Expr::Const(n) if n < 64 => bin(
                 BinOp::BitAnd,
                 bin(BinOp::Shr, a, c(n)),
-                c((1 << (64 - n)) - 1),
+                c(((1_u64 << (64 - n)) - 1) as i64),
             ),
             b => {
                 let less = bin(BinOp::Sub, b.clone(), c(1));

@@ -316,6 +316,10 @@ impl<'a> Cursor<'a> {
             match text.get(i) {
                 None => return Err("an open quotation mark".to_owned()),
                 Some(b'"') => break,
+                Some(b'\\') if text.get(i + 1) == Some(&b'\\') => {
+                    bytes.push(b'\\');
+                    i += 2;
+                }
                 Some(b'\\') => {
                     let digits = self.rest.get(i + 1..i + 3).unwrap_or("");
                     let byte = u8::from_str_radix(digits, 16);

@@ -26,7 +26,7 @@ const MOST_CALLS: usize = 128;
 /// Instructions that are executed at most.
 const MOST_STEPS: u64 = 60_000_000;
 /// Places of a thread at most.
-const MOST_PLACES: usize = 60_000;
+const MOST_PLACES: usize = 40_000;
 /// Nodes of an expression at most, before it gets a local of its own.
 const MOST_NODES: usize = 24;
 
@@ -565,6 +565,11 @@ impl<'m> Engine<'_, 'm> {
                 order,
                 defined,
             } => {
+                let pointer = self.word(state, from)?;
+                if let Some(value) = self.spread_load(state, &pointer, ty, *order) {
+                    state.set(*dst, value);
+                    return Ok(Flow::Next);
+                }
                 let address = match self.pinned(state, from, "a pointer")? {
                     Ok(address) => address,
                     Err(flow) => return Ok(flow),
@@ -578,11 +583,15 @@ impl<'m> Engine<'_, 'm> {
                 to,
                 order,
             } => {
+                let pointer = self.word(state, to)?;
+                let value = self.value(state, value, ty)?;
+                if self.spread_store(state, &pointer, ty, &value, *order)? {
+                    return Ok(Flow::Next);
+                }
                 let address = match self.pinned(state, to, "a pointer")? {
                     Ok(address) => address,
                     Err(flow) => return Ok(flow),
                 };
-                let value = self.value(state, value, ty)?;
                 self.store(state, address, ty, value, *order)?;
             }
             Inst::Address {

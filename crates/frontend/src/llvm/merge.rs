@@ -17,8 +17,9 @@ use super::state::{State, Value};
 use super::values::{Values, values_of};
 use super::world::{Key, ObjectId};
 
-/// States of one shape that are kept apart at one place.
-const MOST_VARIANTS: usize = 16;
+/// States of one shape that are kept apart at one place, and up to how many places of the whole
+/// thread: the larger it is, the fewer.
+const MOST_VARIANTS: [(u32, usize); 4] = [(1500, 16), (4000, 6), (8000, 2), (u32::MAX, 1)];
 /// Generalisations at one place after which ranges are given up.
 const PATIENCE: usize = 6;
 /// The register that holds what is in use between steps of one instruction.
@@ -280,17 +281,19 @@ impl Engine<'_, '_> {
         let mut shape = state.clone();
         shape.known.clear();
         shape.change(&mut |e| *e = Expr::Const(0));
+        let most = MOST_VARIANTS.iter().find(|(size, _)| self.locs <= *size);
+        let most = most.map_or(1, |(_, most)| *most);
         let variants = self.variants.entry(shape.clone()).or_default();
         if let Some(found) = variants.iter().find(|v| covers(v, &numbers)).cloned() {
             self.go_to(state, &numbers, &found.numbers, found.at);
             return Ok(Flow::Fork(Vec::new()));
         }
-        if variants.len() < MOST_VARIANTS {
+        if variants.len() < most {
             let at = self.here;
             variants.push(Variant { numbers, at });
             return Ok(Flow::Next);
         }
-        let rounds = variants.len() - MOST_VARIANTS;
+        let rounds = variants.len() - most;
         let nearest = variants
             .iter()
             .rev()
@@ -338,7 +341,14 @@ impl Engine<'_, '_> {
             }
         }
         // Those first that nothing else waits for; a cycle is broken by a spare local.
-        let mut spare = self.most_locals;
+        let mut used: BTreeSet<LocalId> = [numbers, wanted]
+            .into_iter()
+            .flatten()
+            .filter_map(|number| match number {
+                Number::Local(id, _) => Some(*id),
+                Number::Constant(_) => None,
+            })
+            .collect();
         while !moves.is_empty() {
             let reads = |to: LocalId, moves: &BTreeMap<LocalId, Number>| {
                 moves.iter().any(|(other, number)| {
@@ -350,8 +360,10 @@ impl Engine<'_, '_> {
                 Some(to) => to,
                 None => {
                     let first = *moves.keys().next().expect("there is one");
-                    let aside = LocalId(spare);
-                    spare += 1;
+                    let aside = (0..).map(LocalId).find(|id| !used.contains(id));
+                    let aside = aside.expect("there are more numbers than locals");
+                    used.insert(aside);
+                    self.most_locals = self.most_locals.max(aside.0 + 1);
                     let value = palisade_program::cfg::local(first);
                     self.emit(Step::Assign { dst: aside, value }, span);
                     for number in moves.values_mut() {
@@ -372,7 +384,6 @@ impl Engine<'_, '_> {
                 self.emit(Step::Assign { dst: to, value }, span);
             }
         }
-        self.most_locals = self.most_locals.max(spare);
         let from = self.here;
         self.edges.push(super::engine::Made {
             from,

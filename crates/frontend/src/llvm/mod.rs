@@ -10,7 +10,7 @@
 //! | `values` | what is known of numbers |
 //! | `world`, `memory`, `state` | objects and cells; private memory; a thread |
 //! | `analysis`, `merge` | what is dead, and where paths meet |
-//! | `engine`, `access`, `call`, `thread` | execution: instructions, memory, calls, threads |
+//! | `engine`, `access`, `spread`, `call`, `thread` | execution: instructions, memory, calls, threads |
 //! | `finish` | the Program |
 
 mod access;
@@ -25,6 +25,7 @@ mod ir;
 mod memory;
 mod merge;
 mod parse;
+mod spread;
 mod state;
 mod thread;
 mod values;

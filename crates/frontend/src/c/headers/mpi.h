@@ -53,6 +53,12 @@ int MPI_Finalize(void);
 int MPI_Abort(MPI_Comm comm, int code);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_size(MPI_Comm comm, int *size);
+double MPI_Wtime(void);
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy);
+int MPI_Comm_free(MPI_Comm *comm);
+int MPI_Info_create(MPI_Info *info);
+int MPI_Info_set(MPI_Info info, const char *key, const char *value);
+int MPI_Info_free(MPI_Info *info);
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Group_incl(MPI_Group of, int count, const int *ranks, MPI_Group *group);
 int MPI_Group_free(MPI_Group *group);
@@ -121,6 +127,10 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
 int MPI_Sendrecv(const void *buffer, int count, MPI_Datatype type, int to, int tag, void *into,
                  int into_count, MPI_Datatype into_type, int from, int from_tag, MPI_Comm comm,
                  MPI_Status *status);
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm);
+int MPI_Reduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm);
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 
 #endif

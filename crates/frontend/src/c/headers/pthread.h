@@ -34,6 +34,7 @@ typedef struct { int x; } pthread_once_t;
 int pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int pthread_join(pthread_t, void **);
 int pthread_detach(pthread_t);
+int pthread_setaffinity_np(pthread_t, size_t, const cpu_set_t *);
 void pthread_exit(void *);
 pthread_t pthread_self(void);
 int pthread_equal(pthread_t, pthread_t);

@@ -1,6 +1,6 @@
 #ifndef __PALISADE_UNISTD
 #define __PALISADE_UNISTD
-#include <stddef.h>
+#include <sys/types.h>
 unsigned sleep(unsigned);
 int usleep(unsigned);
 void _exit(int);

@@ -99,6 +99,18 @@ const MAX_WAITING: usize = 32;
 /// Passes at most until objects and threads are known.
 const MAX_PASSES: usize = 10;
 
+/// Calls `f` on a statement and those inside it.
+pub(super) fn each_statement<'s>(s: &'s super::ast::Stmt, f: &mut dyn FnMut(&'s super::ast::Stmt)) {
+    walk::each_stmt(s, f);
+}
+
+/// Whether remote races are looked for whatever is asked, and whether it is OpenSHMEM.
+pub(super) fn always_races(file: &File) -> (bool, bool) {
+    let names = walk::file_names(file).mentioned;
+    let is_shmem = names.contains("shmem_init");
+    (is_shmem || mpi::needs_races(&names), is_shmem)
+}
+
 /// Lowers a file.
 pub(super) fn lower(
     file: &File,

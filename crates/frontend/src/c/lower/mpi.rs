@@ -109,6 +109,7 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => argument == 0,
         "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
         "MPI_Sendrecv" => matches!(argument, 0 | 5),
+        "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
         "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),
         "MPI_Group_incl" => argument == 2,
         "MPI_Waitall" => argument == 1,
@@ -221,6 +222,9 @@ impl Code<'_, '_> {
                 Diagnostic::error(span, format!("`{name}` without MPI_Init"))
                     .help("call MPI_Init first in main"),
             );
+        }
+        if (name, self.cx.layouts.floats) == ("MPI_Wtime", true) {
+            return Ok(Some(Val::opaque(&Type::Other("double"))));
         }
         if self.cx.onesided.is_some() && self.checked_call(name, args, span)?.is_some() {
             return Ok(Some(zero()));

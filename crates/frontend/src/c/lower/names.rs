@@ -49,6 +49,9 @@ impl Context<'_> {
             let flags = parts.map(|part| format!("{}.{part}", plan.name));
             names.made_up.extend(flags);
         }
+        if let Some(onesided) = &self.onesided {
+            names.made_up.extend(onesided.made_up());
+        }
         names
     }
 }

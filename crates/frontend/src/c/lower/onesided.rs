@@ -144,6 +144,11 @@ impl Onesided {
         self.allocations = 0;
     }
 
+    /// The variables that users have never written.
+    pub(super) fn made_up(&self) -> impl Iterator<Item = String> {
+        self.commons.keys().cloned()
+    }
+
     fn site(&mut self, words: String, span: Span) -> usize {
         let site = Site { words, span };
         let known = self.tracked.sites.iter().position(|s| *s == site);

@@ -173,14 +173,12 @@ impl Code<'_, '_> {
                 }
                 unsupported(s.span, &refusal.what, refusal.help)
             }
-            StmtKind::Gap if self.cx.onesided.is_some() => {
-                return super::expr::unsupported(
-                    s.span,
-                    "a search for flushes where remote races are looked for",
-                    "ask without `--check races`; programs with window locks, messages, requests or \
+            StmtKind::Gap if self.cx.onesided.is_some() => unsupported(
+                s.span,
+                "a search for flushes where remote races are looked for",
+                "ask without `--check races`; programs with window locks, messages, requests or \
                      OpenSHMEM are always asked for races",
-                );
-            }
+            ),
             StmtKind::Gap => {
                 self.emit(Step::Fence(FenceKind::Candidate), s.span);
                 Ok(())

@@ -70,7 +70,7 @@ pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
 }
 
 /// Calls `f` on a statement and all inside it, not those of statement expressions.
-fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
+pub(super) fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     f(s);
     match &s.kind {
         StmtKind::Block(body) => body.iter().for_each(|s| each_stmt(s, f)),
@@ -179,15 +179,24 @@ pub(super) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
     names
 }
 
-/// Functions that take places rather than pointers: `&x` in their arguments does
+/// Whether argument `k` of a function is a place rather than a pointer: `&x` there does
 /// not make `x` an object in memory.
-fn takes_places(name: &str) -> bool {
-    super::mpi::takes_places(name)
-        || name.starts_with("atomic_")
-        || name.starts_with("__atomic_")
-        || name.starts_with("__sync_")
-        || starts_thread(name)
-        || awaits_thread(name)
+fn takes_place(name: &str, k: usize) -> bool {
+    let atomic = ["atomic_", "__atomic_", "__sync_"];
+    if atomic.iter().any(|family| name.starts_with(family)) {
+        let whole = matches!(
+            name,
+            "__atomic_load" | "__atomic_store" | "__atomic_exchange"
+        );
+        return match k {
+            0 => true,
+            1 => whole || name.contains("compare_exchange"),
+            2 => matches!(name, "__atomic_exchange" | "__atomic_compare_exchange"),
+            _ => false,
+        };
+    }
+    let starts = starts_thread(name);
+    super::mpi::takes_places(name) || starts && k == 0 || awaits_thread(name)
 }
 
 /// Whether a function of the library starts a thread.
@@ -259,18 +268,22 @@ fn note_addresses(e: &Expr, all: &mut Addresses) {
             note_path(a, all);
         }
         ExprKind::Call(callee, args) => {
-            let places = matches!(&callee.kind, ExprKind::Ident(name) if takes_places(name));
             let creates = matches!(&callee.kind, ExprKind::Ident(name) if starts_thread(name));
             if !matches!(callee.kind, ExprKind::Ident(_)) {
                 note_addresses(callee, all);
             }
+            let name = match &callee.kind {
+                ExprKind::Ident(name) => name.as_str(),
+                _ => "",
+            };
+            let is_place = |k| takes_place(name, k);
             for (k, a) in args.iter().enumerate() {
                 let is_buffer = matches!(&callee.kind,
                     ExprKind::Ident(name) if super::mpi::is_buffer(name, k));
                 match address_operand(a) {
                     // The network reads and writes it later: it has to be in memory.
                     Some(_) if is_buffer => note_addresses(a, all),
-                    Some(inner) if places && !(creates && k > 0) => note_path(inner, all),
+                    Some(inner) if is_place(k) => note_path(inner, all),
                     Some(inner) if !creates => {
                         all.taken.extend(root(inner).map(str::to_owned));
                         note_path(inner, all);

@@ -47,13 +47,11 @@ fn is_not(e: LocalExpr, value: i64) -> LocalExpr {
 
 /// Whether a rank is in a group.
 fn holds(group: &LocalExpr, rank: u32) -> LocalExpr {
-    match group {
-        Ir::Const(mask) => Ir::Const((mask >> rank) & 1),
-        _ => {
-            let part = LocalExpr::binary(BinOp::Div, group.clone(), Ir::Const(1 << rank));
-            is(LocalExpr::binary(BinOp::Mod, part, Ir::Const(2)), 1)
-        }
+    if let Ir::Const(mask) = group {
+        return Ir::Const((mask >> rank) & 1);
     }
+    let part = LocalExpr::binary(BinOp::Div, group.clone(), Ir::Const(1 << rank));
+    is(LocalExpr::binary(BinOp::Mod, part, Ir::Const(2)), 1)
 }
 
 impl Code<'_, '_> {
@@ -112,7 +110,13 @@ impl Code<'_, '_> {
     }
 
     /// Takes the lock of a window at a rank, when it is free.
-    fn acquire(&mut self, window: usize, rank: u32, exclusive: LocalExpr, span: Span) -> Lower<()> {
+    fn acquire(
+        &mut self,
+        window: usize,
+        rank: u32,
+        exclusive: &LocalExpr,
+        span: Span,
+    ) -> Lower<()> {
         let word = self.lock_word(window, rank, span);
         self.atomically(AtomicKind::Block, span, |code| {
             let held = code.load_from(&Memory::scalar(word), span);
@@ -122,7 +126,7 @@ impl Code<'_, '_> {
             let ready = alone.or(exclusive.clone().negate().and(shared));
             code.emit(Step::Assume(ready), span);
             let next = LocalExpr::binary(BinOp::Add, held, Ir::Const(1));
-            let value = match &exclusive {
+            let value = match exclusive {
                 Ir::Const(0) => next,
                 Ir::Const(_) => Ir::Const(-1),
                 other => Ir::Cond(
@@ -164,7 +168,7 @@ impl Code<'_, '_> {
             let all = code.epoch(Epoch::LockAll(window), span);
             let what = "`MPI_Win_lock` of a window that is locked by this rank already";
             code.demand_epoch(is(open, 0).and(is(all, 0)), what, span);
-            code.acquire(window, rank, exclusive.clone(), span)?;
+            code.acquire(window, rank, &exclusive, span)?;
             code.set_epoch(Epoch::Lock(window, rank), Ir::Const(1), span);
             Ok(())
         })
@@ -195,7 +199,7 @@ impl Code<'_, '_> {
         let what = "`MPI_Win_lock_all` of a window that is locked by this rank already";
         self.demand_epoch(is(all, 0), what, span);
         for rank in 0..self.ranks() {
-            self.acquire(window, rank, Ir::FALSE, span)?;
+            self.acquire(window, rank, &Ir::FALSE, span)?;
         }
         self.set_epoch(Epoch::LockAll(window), Ir::Const(1), span);
         Ok(())

@@ -261,6 +261,29 @@ impl Code<'_, '_> {
                 let elements = self.counted(count, ty, span)?;
                 self.broadcast((buffer, &elements), root, span)?;
             }
+            ("MPI_Allreduce", [from, to, count, ty, op, _]) => {
+                let elements = self.counted(count, ty, span)?;
+                let combine = self.combination(op, span)?;
+                let (to, from) = self.buffers(to, from, span)?;
+                let all = (1_u64 << self.ranks()) - 1;
+                self.reduce(all, (&to, &from), &elements, (combine, name), span)?;
+            }
+            ("MPI_Reduce", [from, to, count, ty, op, root, _]) => {
+                let elements = self.counted(count, ty, span)?;
+                let combine = self.combination(op, span)?;
+                let (to, from) = self.buffers(to, from, span)?;
+                self.each_target(root, span, &mut |code, root| {
+                    let buffers = (&to, &from);
+                    code.reduce_to(root, buffers, &elements, (combine, name), span)
+                })?;
+            }
+            ("MPI_Comm_dup", [comm, to]) => {
+                self.value(comm)?;
+                self.set_handle(to, 1, span)?;
+            }
+            ("MPI_Info_create", [to]) => self.set_handle(to, 0, span)?,
+            ("MPI_Info_set", [_, _, _]) => {}
+            ("MPI_Info_free" | "MPI_Comm_free", [_]) => {}
             ("MPI_Type_contiguous", [count, of, to]) => {
                 self.make_datatype([Some(count), None, None], of, to, span)?;
             }
@@ -292,6 +315,11 @@ impl Code<'_, '_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn buffers(&mut self, to: &Expr, from: &Expr, span: Span) -> Lower<(Val, Val)> {
+        let (to, from) = (self.value(to)?, self.value(from)?);
+        Ok((self.saved(to, span), self.saved(from, span)))
     }
 
     /// The group of some ranks of the group of all.

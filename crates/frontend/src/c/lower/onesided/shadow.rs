@@ -359,7 +359,11 @@ impl Code<'_, '_> {
             f(self);
             return;
         }
-        let word = if class == Class::Read { "load" } else { "store" };
+        let word = if class == Class::Read {
+            "load"
+        } else {
+            "store"
+        };
         let what = format!("{} {word}", self.whose());
         let is_outer = self.block_depth == 0;
         if is_outer {

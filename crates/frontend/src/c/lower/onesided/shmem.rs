@@ -60,6 +60,11 @@ impl Remote<'_> {
     }
 }
 
+/// The value of a register.
+fn register(local: LocalId) -> LocalExpr {
+    Ir::Atom(palisade_program::LocalAtom::Local(local))
+}
+
 fn is(e: LocalExpr, value: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::Eq, e, Ir::Const(value))
 }
@@ -186,7 +191,7 @@ impl Code<'_, '_> {
                                     code.emit(Step::Load { dst, src }, span);
                                     Ok(())
                                 })?;
-                                code.local(into)
+                                register(into)
                             }
                         };
                         code.put_value(op, touched, value, is_single.then_some(&issue), span)
@@ -209,10 +214,6 @@ impl Code<'_, '_> {
         })
     }
 
-    fn local(&self, local: LocalId) -> LocalExpr {
-        Ir::Atom(palisade_program::LocalAtom::Local(local))
-    }
-
     /// Writes an element of a put: now, or when it is delivered.
     fn put_value(
         &mut self,
@@ -233,16 +234,12 @@ impl Code<'_, '_> {
                 None => Ok(()),
             };
         };
-        match delivery {
-            Some(issue) => {
-                let message = Message::change(target, Combine::Replace, vec![value]);
-                self.send_message(message, issue, span)
-            }
-            None => {
-                self.store_to(target, value, span);
-                Ok(())
-            }
+        if let Some(issue) = delivery {
+            let message = Message::change(target, Combine::Replace, vec![value]);
+            return self.send_message(message, issue, span);
         }
+        self.store_to(target, value, span);
+        Ok(())
     }
 
     /// `shmem_get`, `shmem_g`: into a buffer, or a value that is returned.
@@ -289,7 +286,7 @@ impl Code<'_, '_> {
                         code.each_case(&places, span, &mut |code, place| {
                             code.check_access(place, Class::Write, &what, span)?;
                             code.mark_access(place, (near, Class::Write), &issue, span)?;
-                            let got = code.local(value);
+                            let got = register(value);
                             code.store_to(place, got, span);
                             Ok(())
                         })
@@ -312,7 +309,7 @@ impl Code<'_, '_> {
         &mut self,
         op: &Remote<'_>,
         combine: Combine,
-        operand: LocalExpr,
+        operand: &LocalExpr,
         span: Span,
     ) -> Lower<()> {
         self.each_target(op.pe, span, &mut |code, to| {
@@ -396,7 +393,7 @@ impl Code<'_, '_> {
                         Some(cell) if touched.is_whole && is_same => {
                             let (dst, src) = (value, cell.clone());
                             code.emit(Step::Load { dst, src }, span);
-                            let old = code.local(value);
+                            let old = register(value);
                             let new = combine.apply(&old, operands);
                             if new != old {
                                 code.store_to(cell, new, span);
@@ -543,7 +540,7 @@ impl Code<'_, '_> {
                 code.check_look(place, class, &what, span)?;
                 let (dst, src) = (value, place.clone());
                 code.emit(Step::Load { dst, src }, span);
-                let found = code.local(value);
+                let found = register(value);
                 code.check_followed(&found, span);
                 if let Some(ready) = ready {
                     code.emit(Step::Assume(ready(&found)), span);

@@ -72,6 +72,14 @@ fn change(name: &str) -> Option<(Combine, bool)> {
     })
 }
 
+/// The type of what a pointer points to, as a datatype.
+fn pointed_base(pointer: &Val, span: Span) -> Lower<i64> {
+    match pointer.ty.pointee().map(Type::plain) {
+        Some(Type::Int { bits, signed }) => Ok(i64::from(*bits) + if *signed { 0 } else { 1000 }),
+        _ => unsupported(span, "an operation on this type", "use integers"),
+    }
+}
+
 /// Calls that mean nothing to what is checked.
 const SILENT: [&str; 6] = [
     "shmem_init",
@@ -302,16 +310,6 @@ impl Code<'_, '_> {
         }
     }
 
-    /// The type of what a pointer points to, as a datatype.
-    fn pointed_base(&self, pointer: &Val, span: Span) -> Lower<i64> {
-        match pointer.ty.pointee().map(Type::plain) {
-            Some(Type::Int { bits, signed }) => {
-                Ok(i64::from(*bits) + if *signed { 0 } else { 1000 })
-            }
-            _ => unsupported(span, "an operation on this type", "use integers"),
-        }
-    }
-
     /// An operand, as a value of the type of an operation.
     fn operand(&mut self, e: &Expr, base: i64, span: Span) -> Lower<LocalExpr> {
         let Some(ty) = integer(base) else {
@@ -357,7 +355,7 @@ impl Code<'_, '_> {
         let address = self.saved(address, span);
         let base = match call.base {
             Some(base) => base,
-            None => self.pointed_base(&address, span)?,
+            None => pointed_base(&address, span)?,
         };
         Ok(Remote {
             name: call.name,
@@ -498,7 +496,7 @@ impl Code<'_, '_> {
                 self.returned(value, op.base, span).map(Some)
             }
             (false, None) => {
-                self.shmem_atomic(&op, combine, operands[0].clone(), span)?;
+                self.shmem_atomic(&op, combine, &operands[0], span)?;
                 Ok(Some(Val::void()))
             }
             (false, Some(_)) => Ok(None),
@@ -506,15 +504,15 @@ impl Code<'_, '_> {
     }
 
     fn shmem_wait(&mut self, call: &Call<'_>, args: &[Expr], span: Span) -> Lower<Option<Val>> {
-        let base_of = |code: &Self, pointer: &Val| match call.base {
+        let base_of = |pointer: &Val| match call.base {
             Some(base) => Ok(base),
-            None => code.pointed_base(pointer, span),
+            None => pointed_base(pointer, span),
         };
         match (call.op, args) {
             ("wait_until" | "signal_wait_until" | "test", [at, how, value]) => {
                 let at = self.value(at)?;
                 let at = self.saved(at, span);
-                let base = base_of(self, &at)?;
+                let base = base_of(&at)?;
                 let how = self.value(how)?.as_constant();
                 let Some(how) = how.and_then(comparison) else {
                     return unsupported(span, "this comparison", "SHMEM_CMP_EQ and its kin");
@@ -551,7 +549,7 @@ impl Code<'_, '_> {
                 let team = self.team(team, span)?;
                 let (to, from) = (self.value(to)?, self.value(from)?);
                 let (to, from) = (self.saved(to, span), self.saved(from, span));
-                let base = base_of(self, &to)?;
+                let base = base_of(&to)?;
                 let elements = (base, self.elements_of(count, base, span)?);
                 self.reduce(team, (&to, &from), &elements, (combine, call.name), span)?;
                 Ok(Some(Val::constant(0, &Type::INT)))

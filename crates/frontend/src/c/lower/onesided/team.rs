@@ -1,10 +1,12 @@
-//! *Teams* of OpenSHMEM: sets of PEs, with barriers and reductions of their own. A handle is a number of
+//! *Teams* of OpenSHMEM, and reductions: sets of PEs, with barriers and reductions of their own. A handle is a number of
 //! the header, or of a team that was made; teams are made of the team of all PEs.
 //!
 //! A reduction reads its source and writes its destination from its call to its return. Each PE's
 //! contribution is there when it is called, and the result when all have called it.
 
-use palisade_program::{AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span};
+use palisade_program::{
+    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalAtom, LocalExpr, Place as Memory, Span, Step,
+};
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
@@ -96,9 +98,9 @@ impl Code<'_, '_> {
 
     fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
         let name = |what: &str| format!("team{team}.{what}.{pe}");
-        let len = Some(MAX_REDUCED as u32);
+        let len = Some(2 * MAX_REDUCED as u32);
         let values = self.cx.common(name("values"), len, span);
-        (values, self.cx.common(name("unread"), None, span))
+        (values, self.cx.common(name("turn"), None, span))
     }
 
     pub(super) fn reduce(
@@ -117,7 +119,7 @@ impl Code<'_, '_> {
             );
         }
         let me = self.me();
-        let words = format!("PE {me}'s `{name}`");
+        let words = format!("{} `{name}`", self.whose());
         let number = self.request_number(me, span);
         let issue = Issue {
             site: self.cx.one_sided().site(words.clone(), span),
@@ -127,16 +129,27 @@ impl Code<'_, '_> {
             fetches: false,
         };
         let part = Part::RequestOrigin(number);
-        let at = |var: GlobalId, k: usize| Memory {
-            var,
-            index: Some(Ir::Const(k as i64)),
-            order: palisade_program::Order::Plain,
+        // A PE may be one reduction ahead of others, which still read the one before: two
+        // places for each contribution, in turn.
+        let (values, turn) = self.contribution(team, me, span);
+        let turn = Memory::scalar(turn);
+        let this = self.hidden(span);
+        let at = |var: GlobalId, k: usize| {
+            let this = Ir::Atom(LocalAtom::Local(this));
+            let start = LocalExpr::binary(BinOp::Mul, this, Ir::Const(MAX_REDUCED as i64));
+            let index = LocalExpr::binary(BinOp::Add, start, Ir::Const(k as i64));
+            Memory {
+                var,
+                index: Some(index),
+                order: palisade_program::Order::Plain,
+            }
         };
-        let (values, unread) = self.contribution(team, me, span);
         self.atomically(AtomicKind::Block, span, |code| {
-            let left = code.load_from(&Memory::scalar(unread), span);
-            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
-            code.require(is_read, "a reduction while another one is under way", span);
+            let (dst, src) = (this, turn.clone());
+            code.emit(Step::Load { dst, src }, span);
+            let other = Ir::Atom(LocalAtom::Local(this));
+            let other = LocalExpr::binary(BinOp::Sub, Ir::Const(1), other);
+            code.store_to(&turn, other, span);
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
@@ -152,8 +165,6 @@ impl Code<'_, '_> {
                     code.mark_access(place, (part, Class::Write), &issue, span)
                 })?;
             }
-            let all = Ir::Const(i64::from(team.count_ones()));
-            code.store_to(&Memory::scalar(unread), all, span);
             Ok(())
         })?;
         self.team_sync(team, span)?;
@@ -178,13 +189,80 @@ impl Code<'_, '_> {
                     Ok(())
                 })?;
             }
-            for pe in &members {
-                let (_, unread) = code.contribution(team, *pe, span);
-                let before = code.load_from(&Memory::scalar(unread), span);
-                let less = LocalExpr::binary(BinOp::Sub, before, Ir::Const(1));
-                code.store_to(&Memory::scalar(unread), less, span);
-            }
             code.complete_accesses(&|a| a.part == part, span)
+        })
+    }
+
+    /// MPI: a reduction to one rank, for which the others do not wait.
+    pub(super) fn reduce_to(
+        &mut self,
+        root: u32,
+        (to, from): (&Val, &Val),
+        (base, elements): &Elements,
+        (combine, name): (Combine, &str),
+        span: Span,
+    ) -> Lower<()> {
+        if elements.len() > MAX_REDUCED {
+            return unsupported(
+                span,
+                "a reduction of so many elements",
+                "8 at most are followed",
+            );
+        }
+        let team = (1_u64 << self.ranks()) - 1;
+        let words = format!("{} `{name}`", self.whose());
+        let at = |var: GlobalId, k: usize| Memory {
+            var,
+            index: Some(Ir::Const(k as i64)),
+            order: palisade_program::Order::Plain,
+        };
+        let me = self.me();
+        let (values, unread) = self.contribution(team | 1 << 63, me, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let left = code.load_from(&Memory::scalar(unread), span);
+            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
+            code.require(is_read, "a reduction while another one is under way", span);
+            for (k, byte) in elements.iter().enumerate() {
+                let places = code.buffer_cells(from, *byte, *base, span)?;
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Read, &words, span)?;
+                    let value = code.load_from(place, span);
+                    code.store_to(&at(values, k), value, span);
+                    Ok(())
+                })?;
+            }
+            code.store_to(&Memory::scalar(unread), Ir::Const(1), span);
+            Ok(())
+        })?;
+        if me != root {
+            return Ok(());
+        }
+        self.atomically(AtomicKind::Block, span, |code| {
+            let mut sums: Vec<Option<LocalExpr>> = vec![None; elements.len()];
+            for rank in 0..code.ranks() {
+                let (values, unread) = code.contribution(team | 1 << 63, rank, span);
+                let there = code.load_from(&Memory::scalar(unread), span);
+                let is_there = LocalExpr::binary(BinOp::Eq, there, Ir::Const(1));
+                code.emit(Step::Assume(is_there), span);
+                code.store_to(&Memory::scalar(unread), Ir::Const(0), span);
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    let value = code.load_from(&at(values, k), span);
+                    *sum = Some(match sum.take() {
+                        Some(before) => combine.apply(&before, &[value]),
+                        None => value,
+                    });
+                }
+            }
+            for (byte, sum) in elements.iter().zip(sums) {
+                let places = code.buffer_cells(to, *byte, *base, span)?;
+                let sum = sum.unwrap_or(Ir::Const(0));
+                code.each_case(&places, span, &mut |code, place| {
+                    code.check_access(place, Class::Write, &words, span)?;
+                    code.store_to(place, sum.clone(), span);
+                    Ok(())
+                })?;
+            }
+            Ok(())
         })
     }
 }
