@@ -18,7 +18,7 @@ use crate::uninitialised;
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let text = input::read(&args.certificate)?;
     let model = model(text.text());
-    let program = match input::load_for(context, &args.program, model, &Default::default())? {
+    let program = match input::load_for(context, &args.program, model, &palisade_frontend::c::Options::default())? {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
