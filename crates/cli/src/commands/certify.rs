@@ -18,7 +18,12 @@ use crate::uninitialised;
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let text = input::read(&args.certificate)?;
     let model = model(text.text());
-    let program = match input::load_for(context, &args.program, model, &palisade_frontend::c::Options::default())? {
+    let program = match input::load_for(
+        context,
+        &args.program,
+        model,
+        &palisade_frontend::rust::Options::default(),
+    )? {
         Ok(program) => program,
         Err(outcome) => return Ok(outcome),
     };
