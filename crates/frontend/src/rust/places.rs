@@ -1,5 +1,8 @@
 //! *Places* of a Rust source: spans for the lines and columns that the compiler speaks of.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use palisade_program::{Gap, Side, Source, Span};
 
 /// The files of a source.
@@ -7,6 +10,8 @@ pub(super) struct Places<'a> {
     source: &'a Source,
     /// For each file: its name, and where its lines start in the whole text.
     files: Vec<(String, Vec<usize>, usize)>,
+    /// Which file a name of the compiler's is.
+    known: RefCell<BTreeMap<String, Option<usize>>>,
 }
 
 impl<'a> Places<'a> {
@@ -20,15 +25,25 @@ impl<'a> Places<'a> {
                 (name.to_owned(), starts, range.end)
             })
             .collect();
-        Self { source, files }
+        Self {
+            source,
+            files,
+            known: RefCell::default(),
+        }
     }
 
     /// The expression that starts at a place of a file.
     pub(super) fn span(&self, file: &str, line: u32, column: u32) -> Option<Span> {
-        let number = self.files.iter().position(|(name, ..)| {
-            name == file
-                || file.strip_prefix("./") == Some(name)
-                || name.strip_prefix("./") == Some(file)
+        let known = self.known.borrow().get(file).copied();
+        let number = known.unwrap_or_else(|| {
+            // Compilers write paths in their own way.
+            let same = |name: &str| {
+                let paths = (std::fs::canonicalize(name), std::fs::canonicalize(file));
+                name == file || matches!(paths, (Ok(a), Ok(b)) if a == b)
+            };
+            let number = self.files.iter().position(|(name, ..)| same(name));
+            self.known.borrow_mut().insert(file.to_owned(), number);
+            number
         })?;
         self.span_in(number, line, column)
     }
