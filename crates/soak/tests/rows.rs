@@ -28,6 +28,8 @@ rows! {
     machine_rma "machine-rma"
     finals "finals"
     protocols_machine "protocols-machine"
+    reachable "reachable"
+    protocols_reachable "protocols-reachable"
     verify "verify"
     protocols "protocols"
     publications "publications"

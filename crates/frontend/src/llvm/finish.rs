@@ -26,6 +26,9 @@ pub(super) fn program(
         assumptions: vec![Assumption::Allocation],
         ..Program::default()
     };
+    if !world.freed.is_empty() {
+        program.assumptions.push(Assumption::FreshAddresses);
+    }
     if weak_loads && orders == Orders::Mapped {
         program.assumptions.push(Assumption::LoadsInOrder);
     }

@@ -1,6 +1,6 @@
 #ifndef __PALISADE_SCHED
 #define __PALISADE_SCHED
-typedef struct { unsigned long bits[16]; } cpu_set_t;
+typedef struct __palisade_cpu_set { unsigned long bits[16]; } cpu_set_t;
 #define CPU_SETSIZE 1024
 #define CPU_ZERO(set) ((void)(set))
 #define CPU_SET(cpu, set) ((void)(cpu), (void)(set))

@@ -726,6 +726,8 @@ impl<'a> Context<'a> {
         } else {
             Assumption::FreedUnused
         });
+        let frees = self.allocates && self.names_used.mentioned.contains("free");
+        let fresh = frees.then_some(Assumption::FreshAddresses);
         let order = match self.options.orders {
             Orders::Mapped => Some(Assumption::AccessOrder),
             Orders::Kept => None,
@@ -737,7 +739,7 @@ impl<'a> Context<'a> {
         let not_joined = self.joiners.len() + 1 < self.plans.len();
         let returns = self.options.lost_signals && !self.main_exits && self.mpi.is_none();
         let ends = (returns && not_joined).then_some(Assumption::MainEnds);
-        let all = [order, math, allocation, loads, undefined, ends];
+        let all = [order, math, allocation, fresh, loads, undefined, ends];
         all.into_iter().flatten().collect()
     }
 
