@@ -1,6 +1,6 @@
 //! *Completion*: the fewest calls that complete or order remote operations, such that a program has no remote race: flushes of MPI,
 //! `shmem_fence` and `shmem_quiet` of OpenSHMEM. Such calls are no steps that synthesis could switch on and off
-//! ([`crate::synthesize`]): what they complete is part of how the program is read. So placements are texts. They are
+//! ([`mod@crate::synthesize`]): what they complete is part of how the program is read. So placements are texts. They are
 //! tried from the cheapest on (fewest calls, then fewest of the stronger kind), each one is patched, read and
 //! verified; the first that holds is the repair, and it is a minimum if all before it were violated.
 

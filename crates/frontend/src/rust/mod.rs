@@ -1,5 +1,5 @@
 //! The *Rust front end*: the installed `rustc` compiles the program, and what it makes is read back
-//! ([`crate::llvm`]). docs/rust.md is its reference.
+//! (`crate::llvm`). docs/rust.md is its reference.
 //!
 //! | file | term |
 //! |---|---|
