@@ -9,14 +9,16 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 /// Crate, and the crates of ours that it may use directly.
 const TABLE: &[(&str, &[&str])] = &[
     ("program", &[]),
-    ("frontend", &["program"]),
+    // Scanner, cursor, precedence: for everything that reads text.
+    ("syntax", &["program"]),
+    ("frontend", &["program", "syntax"]),
     ("machine", &["program"]),
     ("memory", &["program"]),
     ("logic", &["program"]),
     ("abstraction", &["program", "logic"]),
     ("checker", &["program", "logic", "abstraction"]),
     // Boolean programs: nobody needs them for a verdict.
-    ("boolean", &["program", "logic", "abstraction"]),
+    ("boolean", &["program", "syntax", "logic", "abstraction"]),
     ("certify", &["program", "logic"]),
     (
         "verify",
@@ -31,7 +33,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("fences", &["program", "verify", "machine"]),
-    ("shape", &["program"]),
+    ("shape", &["syntax"]),
     ("linearize", &["program", "shape", "verify"]),
     ("report", &["program", "verify", "shape"]),
     // The library for users: what reads, decides and shows, together.
