@@ -10,7 +10,7 @@
 //!
 //! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on.
 
-mod c_support;
+use crate::c_support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -197,3 +197,30 @@ fn libraries_have_typed_errors_and_one_crate_has_the_solver() {
         );
     }
 }
+
+/// A file of tests that `tests/main.rs` does not name would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(crates).expect("the crates are there") {
+        let tests = entry.expect("a folder").path().join("tests");
+        let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else {
+            continue;
+        };
+        for file in std::fs::read_dir(&tests).expect("tests are there") {
+            let path = file.expect("a file").path();
+            let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or("");
+            let is_rust = path.extension().is_some_and(|e| e == "rs");
+            if is_rust && name != "main" {
+                seen += 1;
+                assert!(
+                    main.lines().any(|line| line == format!("mod {name};")),
+                    "{} is not in main.rs",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(seen > 100, "{seen} files of tests");
+}
