@@ -17,3 +17,4 @@ mod rmm_errors;
 mod robust;
 mod roundtrip;
 mod rust_random;
+mod rust_threads_random;
