@@ -160,11 +160,6 @@ impl<'a> Session<'a> {
     fn refusal(&self, method: &Method) -> Option<Gap> {
         match method {
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => None,
-            // More behaviours may be fewer deadlocks.
-            Method::Histories { .. } if self.program.deadlock => Some(Gap::Unsupported(
-                "proofs that there is no deadlock under RC11".to_owned(),
-                palisade_program::Span::default(),
-            )),
             Method::Histories { .. } => None,
             Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
             Method::Cegar(_) | Method::StateByState { .. } => {
