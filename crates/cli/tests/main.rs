@@ -15,6 +15,7 @@ mod c_generator;
 mod c_language;
 mod c_library;
 mod c_linkage;
+mod c_misuse_random;
 mod c_pointers;
 mod c_random;
 mod c_rc11;

@@ -3,6 +3,7 @@
 mod abstract_certificates;
 mod deadlock;
 mod extrapolation;
+mod fair_rc11;
 mod joins;
 mod many;
 mod oldest;
