@@ -227,7 +227,7 @@ impl<'a> Code<'_, 'a> {
         match memory {
             Memory::Part { object, path, .. } => take(object, path, None),
             Memory::Behind { ty, .. } => {
-                for object in self.cx.targets(self.thread) {
+                for object in self.cx.targets(None, None, self.thread) {
                     take(&object, "", ty.as_ref());
                 }
             }

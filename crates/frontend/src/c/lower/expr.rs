@@ -36,6 +36,17 @@ impl Code<'_, '_> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, e: &Expr) -> Lower<Val> {
+        let value = self.value_itself(e)?;
+        Ok(self.aimed(e, value))
+    }
+
+    /// With the objects that the expression may point to.
+    fn aimed(&self, e: &Expr, value: Val) -> Val {
+        let among = self.cx.points_to.targets(e).cloned();
+        Val { among, ..value }
+    }
+
+    fn value_itself(&mut self, e: &Expr) -> Lower<Val> {
         if let Some(v) = self.evaluated(e) {
             self.want = None;
             return Ok(v);
@@ -463,6 +474,7 @@ impl Code<'_, '_> {
                 Some(pointer) => pointer,
                 None => self.read_place(&place, span)?,
             };
+            let pointer = self.aimed(a, pointer);
             let i = self.value(i)?;
             let sum = self.binary(Binary::Add, pointer, i, span)?;
             return self.dereferenced(sum, span);

@@ -112,9 +112,19 @@ pub(super) struct Object {
     pub(super) status: Option<GlobalId>,
     /// The rank that it belongs to, in MPI programs.
     pub(super) rank: Option<u32>,
+    /// Where it is declared or allocated.
+    pub(super) site: Span,
 }
 
 impl Object {
+    /// Its variables in memory.
+    pub(super) fn shared(&self) -> impl Iterator<Item = GlobalId> + '_ {
+        self.cells.iter().filter_map(|cells| match cells {
+            Cells::Shared(var) => Some(*var),
+            Cells::Locals(_) => None,
+        })
+    }
+
     /// Whether its cells are registers of a thread.
     pub(super) fn in_registers(&self) -> bool {
         self.cells.iter().any(|c| matches!(c, Cells::Locals(_)))

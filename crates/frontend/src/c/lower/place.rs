@@ -6,8 +6,8 @@
 //! pointer and an obligation otherwise, so that a missing target is never a wrong
 //! verdict.
 //!
-//! Cases are taken here by type (a member only in structs that have it); `targets`
-//! removes those that cannot be at their location.
+//! Cases are taken here by the objects that the points-to analysis allows and by type (a member only in
+//! structs that have it); `targets` removes those that cannot be at their location.
 
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
+use crate::c::points_to::Targets;
 use crate::c::types::{Opaque, Type};
 use crate::diagnostic::Diagnostic;
 
@@ -39,11 +40,12 @@ pub(super) enum Place {
         index: Vec<(LocalExpr, u64)>,
         ty: Type,
     },
-    /// What an address points to; `object` if that is known, `part` if it is a member
-    /// of what it points to.
+    /// What an address points to; `object` or one of those `among` if that is known, `part` if it is a
+    /// member of what it points to.
     Address {
         address: LocalExpr,
         object: Option<usize>,
+        among: Option<Targets>,
         ty: Type,
         part: Option<Part>,
     },
@@ -91,6 +93,7 @@ impl Place {
             Self::Address {
                 address,
                 object,
+                among,
                 ty: of,
                 part,
             } => {
@@ -111,6 +114,7 @@ impl Place {
                 Self::Address {
                     address: plus(address, Ir::Const(by as i64)),
                     object,
+                    among,
                     ty,
                     part: Some(part),
                 }
@@ -138,6 +142,7 @@ impl Place {
             Self::Address {
                 address,
                 object,
+                among,
                 part,
                 ..
             } => {
@@ -155,6 +160,7 @@ impl Place {
                 Self::Address {
                     address: plus(address, times(i, stride)),
                     object,
+                    among,
                     ty,
                     part,
                 }
@@ -184,6 +190,7 @@ impl Code<'_, '_> {
         Place::Address {
             address: pointer.e,
             object,
+            among: pointer.among,
             ty,
             part: None,
         }
@@ -191,10 +198,13 @@ impl Code<'_, '_> {
 
     /// The address of a place.
     pub(super) fn address_of(&mut self, place: &Place, span: Span) -> Lower<Val> {
-        let (e, object) = match place {
+        let (e, object, among) = match place {
             Place::Address {
-                address, object, ..
-            } => (address.clone(), *object),
+                address,
+                object,
+                among,
+                ..
+            } => (address.clone(), *object, among.clone()),
             Place::Variable {
                 object,
                 offset,
@@ -212,10 +222,11 @@ impl Code<'_, '_> {
                 for (i, stride) in index {
                     e = plus(e, times(i.clone(), *stride));
                 }
-                (e, self.cx.object_at(base))
+                (e, self.cx.object_at(base), None)
             }
         };
         Ok(Val {
+            among,
             e,
             ty: Type::pointer(place.ty().clone()),
             lo: 0,
@@ -231,8 +242,14 @@ impl Code<'_, '_> {
             Place::Address {
                 object: Some(k), ..
             } => self.cx.object_number(*k).is_some_and(|o| o.in_registers()),
-            Place::Address { object: None, .. } => {
-                self.cx.objects.iter().any(|o| o.owner == Some(self.thread))
+            Place::Address {
+                object: None,
+                among,
+                ..
+            } => {
+                let mut objects = self.cx.objects.iter();
+                let may_be = |o: &Object| self.cx.may_be(among.as_ref(), o);
+                objects.any(|o| o.owner == Some(self.thread) && may_be(o))
             }
         }
     }
@@ -250,11 +267,13 @@ impl Code<'_, '_> {
             Place::Address {
                 address,
                 object,
+                among,
                 ty,
                 part,
             } => {
+                let objects = self.cx.targets(*object, among.as_ref(), self.thread);
                 let pointer = (address, *object, ty);
-                self.cases_of_address(pointer, part.as_ref(), access, span)
+                self.cases_of_address(pointer, &objects, part.as_ref(), (access, span))
             }
         }
     }
@@ -262,14 +281,10 @@ impl Code<'_, '_> {
     fn cases_of_address(
         &mut self,
         (address, object, ty): (&LocalExpr, Option<usize>, &Type),
+        objects: &[Rc<Object>],
         part: Option<&Part>,
-        access: Access,
-        span: Span,
+        (access, span): (Access, Span),
     ) -> Lower<Vec<Case>> {
-        let objects: Vec<Rc<Object>> = match object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
         let foreign = |o: &Rc<Object>| o.owner.is_some_and(|t| t != self.thread);
         if objects.iter().any(foreign) {
             self.require(Ir::FALSE, "a pointer to another thread's local", span);
@@ -279,7 +294,7 @@ impl Code<'_, '_> {
         let mut cases = Vec::new();
         // Pointers that are never converted to this type point to whole objects of it.
         let is_aligned = !self.cx.previous.recast.contains(ty.plain());
-        for object in &objects {
+        for object in objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
                 if compatible(&leaf.ty, ty) && self.is_within(part, object, leaf, span)? {
                     push_cases(object, k, address, is_aligned, &mut cases);
@@ -293,7 +308,7 @@ impl Code<'_, '_> {
         }
         if !is_aligned && access != Access::Name && self.may_split() {
             let mut parts = Vec::new();
-            for object in &objects {
+            for object in objects {
                 let is_own = object.in_registers() || object.owner == Some(self.thread);
                 if access == Access::Store && !self.is_locked && !is_own {
                     continue;
@@ -433,10 +448,8 @@ impl Code<'_, '_> {
             other if self.cx.previous.recast.contains(other) => other.clone(),
             _ => return,
         };
-        let objects: Vec<Rc<Object>> = match pointer.object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
+        let among = pointer.among.as_ref();
+        let objects = self.cx.targets(pointer.object, among, self.thread);
         if objects.iter().all(|o| self.cx.layouts.is_exact(&o.ty)) {
             return;
         }
