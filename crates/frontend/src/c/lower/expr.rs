@@ -441,8 +441,17 @@ impl Code<'_, '_> {
         let Type::Struct(id) = place.ty().plain() else {
             return Err(Diagnostic::error(span, format!("no member `{name}` here")));
         };
+        let overlaps = self.cx.layouts.has_overlap(place.ty());
         match self.cx.layouts.member(*id, name, span)? {
-            Some((offset, ty)) => Ok(place.part(offset, ty)),
+            Some((offset, ty)) => {
+                // Pointers to it may point into the middle of a cell.
+                if overlaps {
+                    for leaf in self.cx.layouts.leaves(&ty, span)? {
+                        self.cx.note_recast(&leaf.ty);
+                    }
+                }
+                Ok(place.part(offset, ty))
+            }
             None => Err(Diagnostic::error(span, format!("no member `{name}` here"))),
         }
     }

@@ -262,8 +262,21 @@ impl Code<'_, '_> {
                 object,
                 offset,
                 index,
-                ..
-            } => cases_of_variable(object, *offset, index, span),
+                ty,
+            } if is_cell(object, *offset, index.len(), ty) => {
+                cases_of_variable(object, *offset, index, span)
+            }
+            Place::Variable {
+                object,
+                offset,
+                index,
+                ty,
+            } => {
+                let start = Ir::Const(*offset as i64);
+                let add = |at, (i, stride): &(LocalExpr, u64)| plus(at, times(i.clone(), *stride));
+                let at = index.iter().fold(start, add);
+                self.cases_of_part(object, &at, ty, (access, span))
+            }
             Place::Address {
                 address,
                 object,
@@ -276,6 +289,52 @@ impl Code<'_, '_> {
                 self.cases_of_address(pointer, &objects, part.as_ref(), (access, span))
             }
         }
+    }
+
+    /// The cells that hold a part of a variable, `at` bytes behind its start: a union's member whose cells are
+    /// those of another.
+    fn cases_of_part(
+        &mut self,
+        object: &Object,
+        at: &LocalExpr,
+        ty: &Type,
+        (access, span): (Access, Span),
+    ) -> Lower<Vec<Case>> {
+        let is_own = self.is_own(object);
+        let is_allowed = match access {
+            Access::Load => is_own || self.may_split(),
+            Access::Store => is_own || self.may_split() && self.is_locked,
+            Access::Name => false,
+        };
+        if !is_allowed {
+            self.require(
+                Ir::FALSE,
+                "a part of an integer in shared memory here",
+                span,
+            );
+            self.block(span);
+            return Ok(Vec::new());
+        }
+        let mut cases = Vec::new();
+        for k in 0..object.leaves.len() {
+            push_parts(object, k, (at, 0), (ty, true), &mut cases);
+        }
+        cases.retain(|c| c.when != Ir::FALSE);
+        if cases.is_empty() {
+            return Err(Diagnostic::error(
+                span,
+                "unsupported: this part of a variable",
+            ));
+        }
+        Ok(cases)
+    }
+
+    /// Whether only this thread accesses an object: its registers, or anything where there is no other thread.
+    fn is_own(&self, object: &Object) -> bool {
+        let found = &self.cx.previous;
+        let is_alone = found.complete && found.plans.len() <= 1 && !self.is_any;
+        let is_c = self.cx.mpi.is_none() && self.cx.litmus.is_none();
+        object.in_registers() || object.owner == Some(self.thread) || is_alone && is_c
     }
 
     fn cases_of_address(
@@ -306,15 +365,16 @@ impl Code<'_, '_> {
                 return Ok(Vec::new());
             }
         }
-        if !is_aligned && access != Access::Name && self.may_split() {
+        if !is_aligned && access != Access::Name {
             let mut parts = Vec::new();
             for object in objects {
-                let is_own = object.in_registers() || object.owner == Some(self.thread);
-                if access == Access::Store && !self.is_locked && !is_own {
+                let may_split = self.may_split() && (access == Access::Load || self.is_locked);
+                if !may_split && !self.is_own(object) {
                     continue;
                 }
+                let Some(base) = object.base else { continue };
                 for k in 0..object.leaves.len() {
-                    push_parts(object, k, address, ty, &mut parts);
+                    push_parts(object, k, (address, base), (ty, false), &mut parts);
                 }
             }
             if cases.len() + parts.len() <= MAX_CASES {
@@ -394,9 +454,10 @@ impl Code<'_, '_> {
     /// Whether a part of an integer may be accessed. A load reads the whole, which one store has
     /// written. A store to memory may not: the rest is no business of it; only where nothing
     /// comes between (a read-modify-write, a variable of this thread) it is the same to write the whole. C11
-    /// knows nothing of this.
+    /// knows nothing of this, and accesses of different parts are no race.
     fn may_split(&self) -> bool {
-        self.cx.options.orders == Orders::Mapped
+        let options = &self.cx.options;
+        options.orders == Orders::Mapped && options.races == crate::c::Races::Ignore
     }
 
     /// The part of an integer that a case means.
@@ -663,6 +724,16 @@ impl Code<'_, '_> {
         let kind = AssertKind::Index;
         self.emit(Step::Assert { cond, kind }, span);
     }
+}
+
+/// Whether a scalar part of a variable is a cell of it.
+fn is_cell(object: &Object, offset: u64, dims: usize, ty: &Type) -> bool {
+    let Type::Int { bits, .. } = ty.plain() else {
+        return true;
+    };
+    let bytes = u64::from(*bits / 8);
+    let mut leaves = object.leaves.iter();
+    leaves.any(|l| l.offset == offset && l.dims.len() == dims && l.bytes == bytes)
 }
 
 /// What is done with the cells of a place.
