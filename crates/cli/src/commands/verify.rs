@@ -63,7 +63,7 @@ pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
 
 /// What is asked about.
 pub(super) struct Subject {
-    task: Option<Task>,
+    pub(super) task: Option<Task>,
     /// The program as it is declared.
     declared: Program,
     /// The program with the number of threads that is asked for.
@@ -82,8 +82,8 @@ pub(super) fn subject(
         task.load(context)?
     } else {
         let predicates = args.predicates.as_deref();
-        let rust = args.rust.options();
-        predicates::load_for(context, &args.file, predicates, (args.model.only(), &rust))?
+        let (file, rust) = args.rust.program(&args.file)?;
+        predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
     };
     let mut declared = match loaded {
         Ok(program) => program,
@@ -253,11 +253,8 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
 pub(super) fn ask(program: &mut Program, checks: &[CheckArg], model: Model) -> anyhow::Result<()> {
     program.deadlock = checks.contains(&CheckArg::Deadlock);
     program.progress = checks.contains(&CheckArg::Progress);
-    if program.deadlock && model == Model::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
-    if program.progress && matches!(model, Model::Rc11 | Model::Rma) {
-        anyhow::bail!("--check progress: unsupported under RC11 and RMA; use sc, tso or pso");
+    if program.progress && model == Model::Rma {
+        anyhow::bail!("--check progress: unsupported under RMA; use sc, tso, pso or rc11");
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(in crate::c) struct Typing<'t> {
     pub(in crate::c) model: DataModel,
 }
 
-impl Parser {
+impl Parser<'_> {
     /// The type of an expression, if it is known here.
     pub(super) fn type_of(&self, e: &Expr) -> Option<Type> {
         let names = |name: &str| match self.lookup(name)? {
