@@ -87,6 +87,9 @@ impl Next {
                     );
                 }
             }
+            Unknown::Unsupported(..) if situation.program.has_unbounded_threads() => {
+                next.commands.push(context.again("--copies", "2"));
+            }
             Unknown::Time | Unknown::Memory | Unknown::Interrupted => {}
             Unknown::Unsupported(..) | Unknown::Uninitialised(..) => {}
             Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {}

@@ -12,8 +12,7 @@
 //! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on, on all cores; a difference is
 //! reduced to a few lines.
 
-mod c_generator;
-mod c_support;
+use crate::{c_generator, c_support};
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -7,7 +7,7 @@
 //!
 //! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on.
 
-mod c_support;
+use crate::c_support;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -87,53 +87,75 @@ fn what_is_wrong_is_reported_to_other_tools() {
     assert_eq!(place["region"]["startLine"], 1);
 }
 
-/// What SARIF 2.1.0 asks of the parts that are used, as its schema says it.
-fn sarif_rules() -> serde_json::Value {
-    serde_json::json!({
-        "type": "object",
-        "required": ["version", "runs"],
-        "properties": {
-            "version": { "const": "2.1.0" },
-            "$schema": { "type": "string" },
-            "runs": { "type": "array", "items": {
-                "type": "object",
-                "required": ["tool"],
-                "properties": {
-                    "tool": { "type": "object", "required": ["driver"], "properties": {
-                        "driver": { "type": "object", "required": ["name"], "properties": {
-                            "name": { "type": "string" },
-                            "rules": { "type": "array", "uniqueItems": true, "items": {
-                                "type": "object", "required": ["id"]
-                            } },
-                        } },
-                    } },
-                    "results": { "type": "array", "items": {
-                        "type": "object",
-                        "required": ["message"],
-                        "properties": {
-                            "message": { "type": "object", "required": ["text"] },
-                            "level": { "enum": ["none", "note", "warning", "error"] },
-                            "ruleId": { "type": "string" },
-                            "locations": { "type": "array", "items": { "properties": {
-                                "physicalLocation": { "required": ["artifactLocation"], "properties": {
-                                    "artifactLocation": { "properties": {
-                                        "uri": { "type": "string", "pattern": "^[^\\\\ ]+$" },
-                                    } },
-                                    "region": { "properties": {
-                                        "startLine": { "type": "integer", "minimum": 1 },
-                                        "startColumn": { "type": "integer", "minimum": 1 },
-                                    } },
-                                } },
-                            } } },
-                        },
-                    } },
-                },
-            } },
-        },
-    })
+/// The schema of SARIF 2.1.0 (OASIS), as the package that writes our reports brings it.
+fn sarif_schema() -> serde_json::Value {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let mut packages = metadata["packages"].as_array().expect("packages").iter();
+    let package = packages.find(|package| package["name"] == "serde-sarif");
+    let manifest = package.and_then(|p| p["manifest_path"].as_str());
+    let path = Path::new(manifest.expect("a dependency")).with_file_name("src/schema.json");
+    let schema = fs::read_to_string(path).expect("the package has the schema");
+    serde_json::from_str(&schema).expect("JSON")
 }
 
-/// The tags of an XML text, outermost first; panics where they do not fit together.
+/// An element of JUnit's XML: which it may contain, which attributes it must and may have. From
+/// the schema `junit-10.xsd` of Jenkins' xUnit plugin, as far as reports use it; with `disabled`, of the
+/// schema of Ant's reports, which quick-junit writes and readers ignore.
+const JUNIT: [(&str, &[&str], &[&str], &[&str]); 5] = [
+    (
+        "testsuites",
+        &["testsuite"],
+        &[],
+        &["name", "time", "tests", "failures", "errors"],
+    ),
+    (
+        "testsuite",
+        &[
+            "testsuite",
+            "properties",
+            "testcase",
+            "system-out",
+            "system-err",
+        ],
+        &["name", "tests", "failures", "errors"],
+        &[
+            "disabled",
+            "time",
+            "skipped",
+            "timestamp",
+            "hostname",
+            "id",
+            "package",
+            "file",
+        ],
+    ),
+    (
+        "testcase",
+        &["skipped", "error", "failure", "system-out", "system-err"],
+        &["name"],
+        &["time", "classname", "group"],
+    ),
+    ("failure", &[], &[], &["type", "message"]),
+    ("error", &[], &[], &["type", "message"]),
+];
+
+/// The names of a tag's attributes.
+fn attributes(tag: &str) -> Vec<&str> {
+    // Values are quoted; every second piece is one.
+    let outside = tag.split('"').step_by(2);
+    let names = outside.filter_map(|piece| piece.trim().strip_suffix('='));
+    names
+        .filter_map(|piece| piece.split_whitespace().last())
+        .collect()
+}
+
+/// The tags of an XML text, outermost first; panics where they do not fit together, or are not as
+/// [`JUNIT`] says.
 fn tags(xml: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut seen = Vec::new();
@@ -143,6 +165,17 @@ fn tags(xml: &str) -> Vec<String> {
         if let Some(closed) = tag.strip_prefix('/') {
             assert_eq!(open.pop().as_deref(), Some(closed), "{xml}");
         } else if !tag.starts_with(['?', '!']) {
+            let rule = |of: &str| JUNIT.into_iter().find(|(name, ..)| *name == of);
+            let (_, _, must, may) = rule(&name).unwrap_or_else(|| panic!("{name}\n{xml}"));
+            let has = attributes(tag);
+            assert!(must.iter().all(|m| has.contains(m)), "{tag}");
+            assert!(
+                has.iter().all(|a| must.contains(a) || may.contains(a)),
+                "{tag}"
+            );
+            let parent = open.last().and_then(|parent| rule(parent));
+            let fits = parent.map_or(name == "testsuites", |p| p.1.contains(&name.as_str()));
+            assert!(fits, "{name} in {open:?}");
             seen.push([&open[..], std::slice::from_ref(&name)].concat().join("/"));
             if !tag.ends_with('/') {
                 open.push(name);
@@ -165,7 +198,7 @@ fn reports_follow_the_rules_of_their_formats() {
     palisade(at, &["test", ".", "--junit", "j.xml", "--sarif", "s.sarif"]);
     let sarif = fs::read_to_string(at.join("s.sarif")).expect("written");
     let sarif: serde_json::Value = serde_json::from_str(&sarif).expect("JSON");
-    let rules = jsonschema::validator_for(&sarif_rules()).expect("a schema");
+    let rules = jsonschema::validator_for(&sarif_schema()).expect("a schema");
     let errors: Vec<String> = rules.iter_errors(&sarif).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}\n{sarif:#}");
     // Every result is of a rule that is declared.

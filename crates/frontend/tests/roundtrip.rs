@@ -1,7 +1,7 @@
 //! A program that is printed and read again behaves like the original.
 #![allow(missing_docs)]
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -117,6 +117,14 @@ pub(crate) trait Sink {
     fn fails(&mut self, step: Move<'_>);
 }
 
+/// Keeps nothing: only the [`Outcome`] is asked for.
+pub(crate) struct Quiet;
+
+impl Sink for Quiet {
+    fn next(&mut self, _next: &State, _step: Move<'_>) {}
+    fn fails(&mut self, _step: Move<'_>) {}
+}
+
 /// Memory for expanding states, reused.
 #[derive(Default)]
 pub(crate) struct Scratch {

@@ -9,6 +9,10 @@
 //! moves for ever, under every scheduler that is fair to it. A violation is a stagnant state in
 //! which some thread spins; the others spin, wait, have ended or will end.
 //!
+//! Under RC11 it is the state in which all stores have arrived ([`Machine::arrived`]) that is looked at. A run may
+//! go there from every state: a thread may always read the newest message. So the values that a
+//! thread meets in its closure are the newest ones, and whether it spins is a question of those alone.
+//!
 //! A thread that may choose (`*`) to leave its loop does not spin. Others that change memory for ever
 //! (a loop that takes and gives back a lock) are progress, also if a thread waits in vain beside
 //! them.
@@ -46,6 +50,19 @@ struct Gather<'a> {
     keep_actions: bool,
 }
 
+impl<'a> Gather<'a> {
+    fn new(thread: usize, memory: &'a [i64], from: &'a State, keep_actions: bool) -> Self {
+        Self {
+            thread,
+            memory,
+            changes: false,
+            states: Vec::new(),
+            from,
+            keep_actions,
+        }
+    }
+}
+
 impl Sink for Gather<'_> {
     fn next(&mut self, next: &State, step: Move<'_>) {
         let cells = self.memory.len();
@@ -78,6 +95,7 @@ impl Machine<'_> {
         if !state.queues.iter().all(Queue::is_empty) {
             return spinning;
         }
+        let state = &self.arrived(state);
         for t in 0..self.threads.len() {
             match self.alone(state, t, scratch, bounds) {
                 Alone::GetsOn => return Vec::new(),
@@ -93,17 +111,9 @@ impl Machine<'_> {
         from: &'a State,
         memory: &'a [i64],
         thread: usize,
-        keep_actions: bool,
         scratch: &mut Scratch,
     ) -> Option<Vec<(State, Option<Action>)>> {
-        let mut gather = Gather {
-            thread,
-            memory,
-            changes: false,
-            states: Vec::new(),
-            from,
-            keep_actions,
-        };
+        let mut gather = Gather::new(thread, memory, from, false);
         let outcome = self.expand_thread(from, thread, scratch, &mut gather);
         let known = outcome.bounds.is_empty() && !outcome.waits && !gather.changes;
         known.then_some(gather.states)
@@ -117,7 +127,7 @@ impl Machine<'_> {
         let mut open = vec![state.clone()];
         let mut rests = false;
         while let Some(from) = open.pop() {
-            let Some(next) = self.successors(&from, &memory, t, false, scratch) else {
+            let Some(next) = self.successors(&from, &memory, t, scratch) else {
                 return Alone::GetsOn;
             };
             if next.is_empty() {
@@ -128,7 +138,7 @@ impl Machine<'_> {
             }
             for (next, _) in next {
                 if seen.insert(own(&next)) {
-                    open.push(next);
+                    open.push(self.arrived(&next));
                 }
             }
             if seen.len() > MOST {
@@ -140,23 +150,31 @@ impl Machine<'_> {
     }
 
     /// Steps of a thread that spins, up to where it has been before, and how many of them come
-    /// before the first round.
+    /// before the first round. It reads the newest values.
     pub(crate) fn round(&self, state: &State, t: usize) -> (Vec<Action>, usize) {
         let memory = state.slots[..self.cells].to_vec();
-        let mut path = vec![state.clone()];
-        let mut actions = Vec::new();
+        let key = |s: &State| (s.pcs[t], s.slots.clone());
+        let mut seen = vec![key(state)];
+        let (mut at, mut actions) = (state.clone(), Vec::new());
         let mut scratch = Scratch::default();
-        while path.len() < MOST {
-            let from = path.last().expect("it starts somewhere").clone();
-            let next = self.successors(&from, &memory, t, true, &mut scratch);
-            let Some((next, Some(action))) = next.and_then(|all| all.into_iter().next()) else {
+        while seen.len() < MOST {
+            // Where it goes when all stores have arrived.
+            let alone = self.successors(&self.arrived(&at), &memory, t, &mut scratch);
+            let Some((wanted, _)) = alone.and_then(|all| all.into_iter().next()) else {
+                return (actions, 0);
+            };
+            let mut gather = Gather::new(t, &memory, &at, true);
+            self.expand_thread(&at, t, &mut scratch, &mut gather);
+            let mut real = gather.states.into_iter();
+            let Some((next, Some(action))) = real.find(|(s, _)| key(s) == key(&wanted)) else {
                 return (actions, 0);
             };
             actions.push(action);
-            if let Some(before) = path.iter().position(|s| *s == next) {
+            if let Some(before) = seen.iter().position(|s| *s == key(&next)) {
                 return (actions, before);
             }
-            path.push(next);
+            seen.push(key(&next));
+            at = next;
         }
         (actions, 0)
     }

@@ -352,19 +352,18 @@ fn guide(
             return Ok(guide.path(guide.current, None));
         }
         let state = node.state.clone();
-        let outcome = machine.expand(&state, false, &mut scratch, &mut guide);
-        let stuck = outcome.steps == 0 && guide.nodes[guide.current].done == steps.len();
-        if machine.program.deadlock && stuck && machine.is_deadlock(&state) {
-            return Ok(guide.path(guide.current, None));
-        }
-        let whole = guide.nodes[guide.current].done == steps.len() && machine.program.progress;
-        let mut bounds = Bounds::default();
-        if whole
-            && !machine
-                .spinning(&state, &mut scratch, &mut bounds)
-                .is_empty()
-        {
-            return Ok(guide.path(guide.current, None));
+        machine.expand(&state, false, &mut scratch, &mut guide);
+        if guide.nodes[guide.current].done == steps.len() {
+            let (program, mut bounds) = (machine.program, Bounds::default());
+            let stuck = program.deadlock && machine.is_stuck(&state, &mut scratch, &mut bounds);
+            let mut spins = || {
+                !machine
+                    .spinning(&state, &mut scratch, &mut bounds)
+                    .is_empty()
+            };
+            if stuck || program.progress && spins() {
+                return Ok(guide.path(guide.current, None));
+            }
         }
         if let Some(action) = guide.failing.take() {
             return Ok(guide.path(guide.current, Some(action)));

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use palisade_program::Broken;
+use palisade_program::{Broken, Model};
 
 use crate::canonical::Canonical;
 use crate::expand::{Move, Outcome, Scratch, Sink};
@@ -481,6 +481,11 @@ impl Task<'_, '_> {
         let scratch = &mut worker.scratch;
         let outcome = machine.expand(state, self.partial_order, scratch, &mut receive);
         self.note(outcome, id, state, outbox);
+        let asked = machine.program.deadlock && self.options.model == Model::Rc11;
+        let noted = outbox.stuck.last() == Some(&id);
+        if asked && !noted && machine.is_stuck(state, scratch, &mut outbox.bounds) {
+            outbox.stuck.push(id);
+        }
         let spins = machine.program.progress
             && !machine
                 .spinning(state, scratch, &mut outbox.bounds)
@@ -502,7 +507,8 @@ impl Task<'_, '_> {
                 outbox.finals.push(self.machine.final_of(state));
             }
         } else if outcome.bounds.is_empty() && self.machine.is_deadlock(state) {
-            // A thread that a bound holds back is not stuck.
+            // A thread that a bound holds back is not stuck. Under RC11 there may be more
+            // deadlocks than these.
             outbox.stuck.push(id);
         }
     }

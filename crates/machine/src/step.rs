@@ -7,8 +7,9 @@
 use palisade_program::{LocId, Model, Stuck};
 
 use crate::code::Code;
+use crate::expand::{Quiet, Scratch};
 use crate::machine::{Act, Arc, Machine, Spot};
-use crate::options::Bound;
+use crate::options::{Bound, Bounds};
 use crate::state::{NO_CELL, Pending, State};
 
 /// What became of an attempt to step.
@@ -264,6 +265,22 @@ impl Machine<'_> {
     pub(crate) fn all_ended(&self, state: &State) -> bool {
         let mut both = self.threads.iter().zip(&state.pcs);
         both.all(|(thread, &pc)| pc == thread.graph.exit)
+    }
+
+    /// Whether nothing can move and a thread waits. Under RC11 threads that have not seen all stores could
+    /// move once more; what counts is that they cannot when they have.
+    pub(crate) fn is_stuck(
+        &self,
+        state: &State,
+        scratch: &mut Scratch,
+        bounds: &mut Bounds,
+    ) -> bool {
+        if !self.is_deadlock(state) {
+            return false;
+        }
+        let outcome = self.expand(&self.arrived(state), false, scratch, &mut Quiet);
+        bounds.merge(outcome.bounds);
+        outcome.steps == 0 && outcome.bounds.is_empty()
     }
 
     /// Whether a state in which nothing can move is a deadlock.

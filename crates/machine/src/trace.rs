@@ -11,7 +11,7 @@ use palisade_program::{
 };
 
 use crate::block::Inside;
-use crate::expand::{Move, Scratch, Sink};
+use crate::expand::Scratch;
 use crate::machine::{Act, Choice, Machine};
 use crate::options::{Bound, Bounds};
 use crate::remote::{Part, parts};
@@ -546,10 +546,9 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     /// Whether nothing can move and a thread waits.
     pub(crate) fn is_stuck(&self) -> bool {
-        let mut quiet = Quiet;
-        let machine = self.machine;
-        let outcome = machine.expand(&self.state, false, &mut Scratch::default(), &mut quiet);
-        outcome.steps == 0 && outcome.bounds.is_empty() && machine.is_deadlock(&self.state)
+        let (mut scratch, mut bounds) = (Scratch::default(), Bounds::default());
+        self.machine
+            .is_stuck(&self.state, &mut scratch, &mut bounds)
     }
 
     /// The deadlock in which the run ends, if it does and the program asks for it.
@@ -627,13 +626,6 @@ impl<'m, 'p> Recorder<'m, 'p> {
             trace: self.whole(),
         }
     }
-}
-
-struct Quiet;
-
-impl Sink for Quiet {
-    fn next(&mut self, _next: &State, _step: Move<'_>) {}
-    fn fails(&mut self, _step: Move<'_>) {}
 }
 
 /// The value of a `*`: the one given if it is among those allowed.

@@ -55,6 +55,7 @@ pub mod random;
 pub mod remote;
 pub mod shift;
 mod source;
+mod status;
 pub mod symmetry;
 pub mod unbuffered;
 mod uninitialised;

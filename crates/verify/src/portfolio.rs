@@ -484,9 +484,6 @@ pub(crate) fn rows(
 ) -> Result<Vec<Row>, Gap> {
     let program = &**stack.top();
     if options.model == Model::Rc11 {
-        if program.deadlock {
-            return Err(unsupported("deadlocks under RC11"));
-        }
         return histories(program, base, options);
     }
     let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;

@@ -13,12 +13,14 @@
 //! | `memory` | messages, gates of the SC order, what threads know; accesses and fences |
 //! | `shift` | the rules for counters that are shifted together |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
+//! | `fair` | deadlock and progress |
 //!
 //! Threads move from stop to stop ([`crate::stops`]): between them are steps over locals only,
 //! which commute with every step of another thread, whatever the memory model. Tests are stops
 //! here, since a load that leads to one may race.
 
 mod ahead;
+mod fair;
 mod forget;
 mod memory;
 mod shift;
@@ -127,8 +129,9 @@ pub(crate) fn check(
     if certificate.model != Model::Rc11 || program.orders != Orders::Kept {
         return Err(unsupported("histories of another model than RC11"));
     }
-    if program.deadlock || program.progress {
-        return Err(unsupported("deadlocks and progress under RC11"));
+    let asked = program.deadlock || program.progress;
+    if asked && program.templates.iter().any(|t| t.life.waits_at_assume) {
+        return Err(unsupported("assumptions that wait, under RC11"));
     }
     let groups = if summary.shifted {
         Groups::infer(program)
@@ -228,7 +231,8 @@ impl<'p> Judge<'p> {
                 let what = Reason::Unsupported("so many states".to_owned());
                 return Err(Refusal::whole(what));
             }
-            self.properties(&state).map_err(|t| self.refusal(t))?;
+            let judged = self.properties(&state).and_then(|()| self.fair(&state));
+            judged.map_err(|t| self.refusal(t))?;
             for thread in 0..self.instances.len() {
                 let next = self.moves(&state, thread);
                 for state in next.map_err(|t| self.refusal(t))? {

@@ -81,8 +81,13 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
         let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
         result.notes.extend(drawn);
     }
-    let text = text(args, context, &program, &options, &result);
-    context.print(&text, &document(heading, &program, &result));
+    let next = next(context, &options, &result);
+    let text = text(args, context, &program, &options, &result, next.as_deref());
+    let document = Document {
+        next: next.map(|command| json!({ "try": [command], "stuck": [] })),
+        ..document(heading, &program, &result)
+    };
+    context.print(&text, &document);
     Ok(outcome(&result))
 }
 
@@ -224,6 +229,21 @@ const fn word(result: &Checked) -> &'static str {
     }
 }
 
+/// A command to try where nothing was shown: more time, longer histories, more states.
+fn next(context: &Context, options: &Options, result: &Checked) -> Option<String> {
+    if !matches!(result.verdict, Verdict::Unknown) {
+        return None;
+    }
+    Some(match (context.limits.stopped(), &result.bound) {
+        (Some(_), _) => {
+            let seconds = context.timeout().map_or(60.0, |s| (6.0 * s).max(10.0));
+            context.again("--timeout", &format!("{seconds:.0}s"))
+        }
+        (None, Some(_)) => context.again("--ops", &(options.calls + 2).to_string()),
+        (None, None) => context.again("--max-states", &(10 * options.max_states).to_string()),
+    })
+}
+
 /// The result for people.
 fn text(
     args: &LinearizeArgs,
@@ -231,6 +251,7 @@ fn text(
     program: &Program,
     options: &Options,
     result: &Checked,
+    next: Option<&str>,
 ) -> String {
     let mut text = String::new();
     let ink = match result.verdict {
@@ -252,6 +273,9 @@ fn text(
         text.push_str(&timeline::text(witness, &program.source));
     } else {
         text.push('\n');
+    }
+    if let Some(command) = next {
+        let _ = writeln!(text, "  try: {command}");
     }
     for note in &result.notes {
         let _ = writeln!(text, "note: {note}");

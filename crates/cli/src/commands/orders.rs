@@ -19,6 +19,7 @@ use super::fence::{anchored_line, candidates, changed_files, options, write_repa
 use crate::CommandResult;
 use crate::args::{FenceArgs, StartArg};
 use crate::context::{self, Context};
+use crate::next::Next;
 use crate::progress::Progress;
 use crate::shown::{counted, shown_trace, trace_of};
 use crate::uninitialised;
@@ -60,6 +61,10 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     };
     result.write_files(args)?;
     let mut text = result.text(args, context);
+    let next = Next::of_limits(&result.found.verdict, program, context);
+    if let Some(end) = text.find('\n') {
+        text.insert_str(end + 1, &next.text(program));
+    }
     if !args.diff {
         for assumption in &program.assumptions {
             // Writing to a string does not fail.
@@ -69,6 +74,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let document = Document {
         warnings: uninitialised::warn(context, program, &candidates.chosen),
         uninitialised: candidates.chosen.keys().cloned().collect(),
+        next: next.value(program),
         ..result.document(heading)
     };
     context.print(&text, &document);

@@ -253,11 +253,8 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
 pub(super) fn ask(program: &mut Program, checks: &[CheckArg], model: Model) -> anyhow::Result<()> {
     program.deadlock = checks.contains(&CheckArg::Deadlock);
     program.progress = checks.contains(&CheckArg::Progress);
-    if program.deadlock && model == Model::Rc11 {
-        anyhow::bail!("--check deadlock: unsupported under RC11; use another model");
-    }
-    if program.progress && matches!(model, Model::Rc11 | Model::Rma) {
-        anyhow::bail!("--check progress: unsupported under RC11 and RMA; use sc, tso or pso");
+    if program.progress && model == Model::Rma {
+        anyhow::bail!("--check progress: unsupported under RMA; use sc, tso, pso or rc11");
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! The *search* for orders, as that for fences ([`mod@crate::synthesize`]): propose the cheapest
 //! placement that satisfies all clauses; verify it; a bug becomes a clause, a proof is the end.
 //!
-//! A bug with some orders is a bug with all weaker ones. It is told by the strongest placement
-//! that still has one: each decision is raised as far as a short search finds a bug, and the
-//! clause is "exceed this placement somewhere". Every such bug has been run by the machine.
+//! A bug with some orders is a bug with all weaker ones. It is told by a strong placement that still
+//! has one, and the clause is "exceed this placement somewhere". Each decision is raised as far as the machine can repeat the
+//! steps of the bug's threads; what holds them back is raised further if a short search finds
+//! another bug. Every such bug has been run by the machine.
 
+use palisade_machine::{ThreadStep, Witness, replay_deepest};
 use palisade_program::{Model, Program, Unknown, Verdict, Violation};
 use palisade_verify::{Bug, Goal, Report, falsify, verify_with};
 
@@ -13,6 +15,9 @@ use crate::hitting_set::{Clause, cheapest};
 use crate::synthesize::{Options, Progress};
 
 use super::plan::{Levelled, Plan};
+
+/// States that the machine looks at to repeat a run with other orders.
+const REPEATED: usize = 400;
 
 /// How a search ended.
 #[derive(Clone, Debug)]
@@ -85,8 +90,7 @@ struct Search<'a, 'p> {
 /// What is known about one placement.
 enum Judgement {
     Proved(Box<Report>),
-    /// With the states after which it was found.
-    Buggy(Box<Violation>, u64),
+    Buggy(Bug),
     Undecided(Unknown),
 }
 
@@ -108,9 +112,10 @@ impl Search<'_, '_> {
                         break;
                     }
                 }
-                Judgement::Buggy(violation, states) => {
+                Judgement::Buggy(bug) => {
                     self.outcome.bugs += 1;
-                    let refuted = self.strengthened(placement, states);
+                    let violation = bug.violation.clone();
+                    let refuted = self.strengthened(placement, bug);
                     if self.plan.is_everything(&refuted) {
                         return End::Wrong(violation);
                     }
@@ -148,7 +153,7 @@ impl Search<'_, '_> {
         }
         let program = self.plan.switched(placement);
         if let Some(bug) = self.bug(&program, self.options.falsify_states) {
-            return Judgement::Buggy(bug.violation, bug.states);
+            return Judgement::Buggy(bug);
         }
         let options = palisade_verify::Options {
             model: Model::Rc11,
@@ -160,8 +165,12 @@ impl Search<'_, '_> {
         self.outcome.states += report.stats.states;
         match (&report.verdict, &report.witness) {
             (Verdict::Holds, _) => Judgement::Proved(Box::new(report)),
-            (Verdict::Violated(violation), Some(_)) if report.chosen.is_empty() => {
-                Judgement::Buggy(violation.clone(), self.options.falsify_states)
+            (Verdict::Violated(violation), Some(witness)) if report.chosen.is_empty() => {
+                Judgement::Buggy(Bug {
+                    violation: violation.clone(),
+                    witness: witness.clone(),
+                    states: self.options.falsify_states,
+                })
             }
             (Verdict::Violated(_), _) => Judgement::Undecided(Unknown::ReplayFailed(
                 "a violation came without a run of the program".into(),
@@ -174,26 +183,69 @@ impl Search<'_, '_> {
         falsify(program, Model::Rc11, states, &self.options.verify)
     }
 
-    /// The strongest placement above `placement` in which a short search finds a bug. Fences
-    /// first: a clause without them asks for what is cheap.
-    fn strengthened(&self, mut placement: Levelled, states: u64) -> Levelled {
-        let states = (4 * states + 1_000).min(self.options.falsify_states);
+    /// A strong placement above `placement` that still has a bug. Fences first: a clause without
+    /// them asks for what is cheap.
+    fn strengthened(&self, mut placement: Levelled, bug: Bug) -> Levelled {
+        let states = (2 * bug.states + 200).min(self.options.falsify_states);
         let mut order: Vec<usize> = (0..placement.len()).collect();
         order.sort_by_key(|&d| self.plan.decisions[d].choice.fences == 0);
+        let mut run = bug.witness;
+        let mut held_back = Vec::new();
         for decision in order {
-            let levels = &self.plan.decisions[decision].levels;
-            let own = levels[placement[decision]];
-            let above = (0..levels.len()).rev();
-            let above = above.filter(|&l| levels[l] != own && own.is_below(levels[l]));
-            for level in above {
-                let mut higher = placement.clone();
-                higher[decision] = level;
-                if self.bug(&self.plan.switched(&higher), states).is_some() {
-                    placement = higher;
+            for (level, higher) in self.above(&placement, decision) {
+                if let Some(same) = repeated(&self.plan.switched(&higher), &run) {
+                    (placement, run) = (higher, same);
                     break;
+                }
+                held_back.push((decision, level));
+            }
+        }
+        for (decision, level) in held_back {
+            let mut above = self.above(&placement, decision).into_iter();
+            let Some((_, higher)) = above.find(|(l, _)| *l == level) else {
+                continue;
+            };
+            if let Some(other) = self.bug(&self.plan.switched(&higher), states) {
+                placement = higher;
+                // The rest may be raised with this one.
+                run = other.witness;
+                for decision in 0..placement.len() {
+                    let mut above = self.above(&placement, decision).into_iter();
+                    let found = above.find_map(|(_, higher)| {
+                        let same = repeated(&self.plan.switched(&higher), &run)?;
+                        Some((higher, same))
+                    });
+                    (placement, run) = found.unwrap_or((placement, run));
                 }
             }
         }
         placement
     }
+
+    /// The placements that have a higher level of one decision, the highest first.
+    fn above(&self, placement: &[usize], decision: usize) -> Vec<(usize, Levelled)> {
+        let levels = &self.plan.decisions[decision].levels;
+        let own = levels[placement[decision]];
+        let above = (0..levels.len()).rev();
+        let above = above.filter(|&l| levels[l] != own && own.is_below(levels[l]));
+        let with = |level: usize| {
+            let mut higher = placement.to_vec();
+            higher[decision] = level;
+            (level, higher)
+        };
+        above.map(with).collect()
+    }
+}
+
+/// The run with the same steps of threads on a program with other orders, if the machine has one that
+/// violates what is asked about.
+fn repeated(program: &Program, run: &Witness) -> Option<Witness> {
+    let steps: Vec<ThreadStep> = run.actions.iter().filter_map(ThreadStep::of).collect();
+    let replayed = replay_deepest(program, &run.start, &steps, REPEATED).ok()?;
+    let violation = replayed.violation?;
+    let is_asked = program.asked.includes_broken(&violation.broken);
+    is_asked.then(|| Witness {
+        start: run.start.clone(),
+        actions: replayed.actions,
+    })
 }

@@ -152,6 +152,16 @@ impl Machine<'_> {
         }
     }
 
+    /// The state when all stores have arrived: every thread sees the newest message of each location, and no
+    /// other. A memory that is fair brings every run of finitely many stores there [Lahav et al.,
+    /// OOPSLA 2021, s. 4], and a thread may read the newest message in every state, so that what one can do
+    /// here it can do in `state`, too. Under other models it is the state itself.
+    pub(crate) fn arrived(&self, state: &State) -> State {
+        let mut arrived = state.clone();
+        self.start_memory(&mut arrived);
+        arrived
+    }
+
     /// Brings memory into normal form.
     pub(crate) fn settle(&self, state: &mut State) {
         let (Some(rc11), Some(memory)) = (&self.rc11, &mut state.memory) else {

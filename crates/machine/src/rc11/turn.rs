@@ -94,6 +94,45 @@ impl Machine<'_> {
     }
 }
 
+impl Machine<'_> {
+    /// What an acquire brings: the locations of which a thread can read fewer messages behind a turn,
+    /// but for the one that it accesses, and the oldest value that is left.
+    pub(crate) fn brought(
+        &self,
+        state: &State,
+        t: usize,
+        arc: usize,
+        turn: &Turn,
+    ) -> Vec<(usize, i64)> {
+        let (Some(before), Some(rc11)) = (state.memory.as_deref(), &self.rc11) else {
+            return Vec::new();
+        };
+        // All outcomes of an event bring the same: they differ in places of stores and marks.
+        let after = match (turn.event, self.threads[t].graph.arcs[arc].act) {
+            (Some(event), _) => before
+                .access(event, &rc11.races)
+                .into_iter()
+                .next()
+                .map(|o| o.memory),
+            (None, Act::Ordered(order)) => before.fence(t, order).into_iter().next(),
+            (None, _) => None,
+        };
+        let Some(after) = after else {
+            return Vec::new();
+        };
+        let own = turn.event.map(|event| event.cell);
+        let others = (0..self.cells).filter(|cell| Some(*cell) != own);
+        let oldest = others.filter_map(|cell| {
+            let left = after.readable(t, cell);
+            let fewer = left.len() < before.readable(t, cell).len();
+            left.first()
+                .filter(|_| fewer)
+                .map(|read| (cell, read.value))
+        });
+        oldest.collect()
+    }
+}
+
 /// Whether no way through a block is without a store.
 fn always_stores(graph: &Graph) -> bool {
     let mut seen = vec![false; graph.loc_count()];

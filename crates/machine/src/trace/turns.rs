@@ -1,9 +1,9 @@
 //! Turns under RC11 as evidence: which message was read and how many stores it was behind, below
-//! how many newer ones a store went, and with whom an access races.
+//! how many newer ones a store went, what an acquire brought, and with whom an access races.
 
 use std::fmt::Write;
 
-use palisade_program::{Broken, Cell, Edge, EdgeId, Event, Step};
+use palisade_program::{AssertKind, Broken, Cell, Edge, EdgeId, Event, MemoryError, Step};
 
 use super::{Failed, Recorder, Seen};
 use crate::block::BlockScratch;
@@ -32,13 +32,28 @@ impl Recorder<'_, '_> {
             return Err(Refused::NoPath);
         }
         let mut text = self.turn_words(t, edge, &taken);
+        let brought = self.machine.brought(&self.state, t, id.index(), &taken);
+        if !brought.is_empty() {
+            let name = |cell| self.machine.program.cell_name(Cell::from(cell));
+            let words = brought
+                .iter()
+                .map(|(cell, v)| format!("{} = {v}", name(*cell)));
+            let _ = write!(text, "; brings {}", words.collect::<Vec<_>>().join(", "));
+        }
         match taken.end {
             TurnEnd::Done => {}
             TurnEnd::Race(other) => {
+                let place = edge.step.loaded().or(edge.step.stored());
+                let status = place.and_then(|p| self.machine.program.status_error(p.var));
                 self.failed = Some(Failed {
                     span: edge.span,
-                    broken: Broken::DataRace,
-                    message: self.race_words(t, other, &taken),
+                    broken: status.map_or(Broken::DataRace, |error| {
+                        Broken::Assert(AssertKind::Memory(error))
+                    }),
+                    message: match status {
+                        None => self.race_words(t, other, &taken),
+                        Some(error) => self.life_words(t, other, error),
+                    },
                     because: Vec::new(),
                 });
                 let _ = write!(text, "; races with {}", self.trace.threads[other]);
@@ -90,6 +105,12 @@ impl Recorder<'_, '_> {
         let place = self.cell_name(turn).unwrap_or_default();
         let (own, other) = (&self.trace.threads[t], &self.trace.threads[other]);
         format!("data race on {place}: nothing orders the accesses of {own} and {other}")
+    }
+
+    /// A use and the end of an object's life that nothing orders.
+    fn life_words(&self, t: usize, other: usize, error: MemoryError) -> String {
+        let (own, other) = (&self.trace.threads[t], &self.trace.threads[other]);
+        format!("{error}: nothing orders what {own} and {other} do")
     }
 
     fn turn_words(&self, t: usize, edge: &Edge, turn: &Turn) -> String {

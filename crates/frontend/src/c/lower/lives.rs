@@ -1,7 +1,7 @@
 //! *Lives of threads*, the last pass: what decides whether a thread that cannot move is in a
 //! deadlock ([`Life`]). A thread that waits to be started is not; when `main` has returned, or
 //! called `exit`, nobody is. Runs end at `assume`s outside blocks, so a join becomes a block that
-//! waits: `atomic(read) { r = t.ended; assume(r == 1) }`.
+//! waits: `atomic(read) { r = t.ended; assume(r == 1) }`. Under RC11 that is the acquire load that it was.
 
 use std::collections::BTreeSet;
 
@@ -20,16 +20,17 @@ pub(super) struct Flags {
 /// Finishes all threads; the first is `main`, whose end is that of the program unless it `exits`
 /// by itself, with the others going on.
 pub(super) fn settle(program: &mut Program, flags: &Flags, exits: bool) {
+    let awaited = flags.started.union(&flags.ended).copied().collect();
     for id in program.template_ids() {
-        let waits: Vec<Wait> = waits(program, id, &flags.ended).collect();
+        let waits: Vec<Wait> = waits(program, id, &awaited).collect();
         let template = &mut program.templates[id.index()];
-        template.life.is_started = is_started(&template.cfg, &flags.started);
-        template.life.ends_program = id.index() == 0 && !exits;
         for wait in waits {
             let edges = &mut template.cfg.edges;
             edges[wait.assume].step = Step::Skip;
             edges[wait.load].step = wait.block;
         }
+        template.life.is_started = is_started(&template.cfg, &flags.started);
+        template.life.ends_program = id.index() == 0 && !exits;
     }
 }
 

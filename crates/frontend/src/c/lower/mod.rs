@@ -770,7 +770,7 @@ impl<'a> Context<'a> {
             targets::prune(&mut program, self.held_locks);
         }
         lifetime::settle(&mut program, &self.statuses);
-        // The arguments for templates and lives are about buffers: under RC11 flags stay as they are.
+        // The arguments for templates are about buffers: under RC11 flags stay as they are.
         let numbers = match self.options.orders {
             Orders::Mapped => templates::keep(&mut program, &self.plans)?,
             Orders::Kept => program.global_ids().map(Some).collect(),
@@ -798,8 +798,7 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
-        let is_mapped = self.options.orders == Orders::Mapped;
-        if self.mpi.is_none() && self.litmus.is_none() && is_mapped {
+        if self.mpi.is_none() && self.litmus.is_none() {
             let kept = |var: GlobalId| numbers[var.index()];
             let plans = self.plans.iter().skip(1);
             let flags = lives::Flags {
