@@ -91,7 +91,7 @@ use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
 use found::{Accesses, Found, note_accesses};
-use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
+use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, Layouts, Object};
 use thread::Plan;
 
 /// Threads that wait for signals, at most, where lost ones are looked for.
@@ -392,7 +392,7 @@ impl<'a> Context<'a> {
     /// Addresses for an object of some bytes.
     fn room(&mut self, size: u64) -> i64 {
         let base = self.next_address;
-        self.next_address = (base + size as i64 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        self.next_address = (base + size as i64 + GAP) / ALIGNMENT * ALIGNMENT;
         base
     }
 
