@@ -77,8 +77,8 @@ demo: ## Dekker's algorithm under SC and TSO, without and with fences
 
 .PHONY: fuzz
 fuzz: setup ## random edits of models and programs, FUZZ_ROUNDS of them: none may panic
-	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-shape --test mutate --test input
-	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-frontend --test robust
+	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-shape -- mutate input
+	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-frontend robust
 
 .PHONY: clean
 clean: ## remove what was built (Z3 stays; `rm -r .palisade .cargo` removes it too)

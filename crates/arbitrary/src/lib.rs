@@ -15,17 +15,20 @@
 //! | `processes` | programs with processes (RMA) |
 //! | [`ordered`] | programs with memory orders (RC11) |
 //! | [`protocols`] | hand-over, handshakes, seqlocks, locks, with faults |
+//! | [`shrink()`] | delta debugging of a program that shows a difference |
 
 mod idioms;
 pub mod ordered;
 mod processes;
 pub mod protocols;
 mod shape;
+mod shrink;
 mod threads;
 mod writer;
 
 pub use palisade_program::random::Rng;
 pub use shape::Shape;
+pub use shrink::shrink;
 
 /// A random program.
 ///

@@ -1,7 +1,8 @@
-//! The words of Boolean programs. A comment (`// ...`) is kept as a word, since a
-//! comment at the end of a line becomes the note of what stands before it.
+//! The words of Boolean programs. A comment (`// ...`) at the end of a line is the note of the word
+//! before it.
 
 use palisade_program::Span;
+use palisade_syntax::Scanner;
 
 use crate::BpError;
 
@@ -12,8 +13,6 @@ pub(crate) enum Word {
     Name(String),
     /// Punctuation.
     Sign(&'static str),
-    /// The text of a comment, without the slashes and outer blanks.
-    Comment(String),
     /// The end of the text.
     End,
 }
@@ -25,8 +24,24 @@ pub(crate) struct Token {
     pub(crate) word: Word,
     /// Where.
     pub(crate) span: Span,
-    /// Whether it is the first of its line.
-    pub(crate) first: bool,
+    /// The comment behind it on its line, without the slashes and outer blanks.
+    pub(crate) note: Option<String>,
+}
+
+impl palisade_syntax::Token for Token {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(self.word, Word::Sign(sign) if sign == text)
+    }
+
+    fn is_end(&self) -> bool {
+        self.word == Word::End
+    }
 }
 
 /// All punctuation, longer ones first.
@@ -37,48 +52,46 @@ const SIGNS: [&str; 26] = [
 
 /// Splits a text into words; unknown characters are errors.
 pub(crate) fn lex(text: &str) -> (Vec<Token>, Vec<BpError>) {
-    let mut tokens = Vec::new();
+    let mut tokens: Vec<Token> = Vec::new();
     let mut errors = Vec::new();
-    let mut at = 0;
-    let mut first = true;
-    while let Some(c) = text[at..].chars().next() {
-        let rest = &text[at..];
-        let (word, len) = if c.is_whitespace() {
-            first |= c == '\n';
-            at += c.len_utf8();
+    let mut scanner = Scanner::new(text, 0);
+    let mut is_first = true;
+    while let Some(c) = scanner.first() {
+        let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let start = scanner.at();
+        let (word, span) = if c.is_whitespace() {
+            is_first |= c == '\n';
+            scanner.take(c.len_utf8());
             continue;
-        } else if let Some(comment) = rest.strip_prefix("//") {
-            let line = comment.lines().next().unwrap_or("");
-            (Word::Comment(line.trim().to_owned()), 2 + line.len())
-        } else if c == '_' || c.is_ascii_alphanumeric() {
-            let part = |c: char| c == '_' || c.is_ascii_alphanumeric();
-            let len = rest.find(|c| !part(c)).unwrap_or(rest.len());
-            (Word::Name(rest[..len].to_owned()), len)
-        } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-            (Word::Sign(sign), sign.len())
+        } else if let Some(span) = scanner.line_comment("//") {
+            let comment = text[start + 2..span.end as usize].trim();
+            if let Some(last) = tokens.last_mut()
+                && !is_first
+                && !comment.is_empty()
+            {
+                last.note.get_or_insert_with(|| comment.to_owned());
+            }
+            continue;
+        } else if is_part(c) {
+            let span = scanner.take_while(is_part);
+            (Word::Name(text[start..span.end as usize].to_owned()), span)
+        } else if let Some(sign) = scanner.symbol(&SIGNS) {
+            (Word::Sign(sign), scanner.take(sign.len()))
         } else {
-            let span = Span::new(at, at + c.len_utf8());
+            let span = scanner.take(c.len_utf8());
             let help = "Boolean programs are made of names, 0, 1, * and operators";
-            errors.push(BpError::new(
-                span,
-                format!("unexpected character `{c}`"),
-                help,
-            ));
-            at += c.len_utf8();
+            let message = format!("unexpected character `{c}`");
+            errors.push(BpError::new(span, message, help));
             continue;
         };
-        tokens.push(Token {
-            word,
-            span: Span::new(at, at + len),
-            first,
-        });
-        first = false;
-        at += len;
+        let note = None;
+        tokens.push(Token { word, span, note });
+        is_first = false;
     }
     tokens.push(Token {
         word: Word::End,
         span: Span::new(text.len(), text.len()),
-        first: true,
+        note: None,
     });
     (tokens, errors)
 }

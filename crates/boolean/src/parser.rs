@@ -3,6 +3,7 @@
 //! looked up here but in [`super::resolve`].
 
 use palisade_program::Span;
+use palisade_syntax::{Cursor, Parser as Syntax};
 
 use crate::BpError;
 use crate::ast::{
@@ -10,10 +11,6 @@ use crate::ast::{
     StatementKind, Target, Thread, Value, Variable,
 };
 use crate::lexer::{Token, Word, lex};
-
-/// Deepest nesting of expressions, and most operators in a row.
-const MAX_DEPTH: usize = 200;
-const MAX_CHAIN: usize = 20_000;
 
 /// Words that are no names.
 const KEYWORDS: [&str; 12] = [
@@ -35,9 +32,7 @@ const KEYWORDS: [&str; 12] = [
 pub fn parse(text: &str) -> Result<BooleanProgram, Vec<BpError>> {
     let (tokens, errors) = lex(text);
     let mut parser = Parser {
-        tokens,
-        at: 0,
-        depth: 0,
+        cursor: Cursor::new(&tokens),
         errors,
     };
     let program = parser.program();
@@ -54,121 +49,73 @@ struct Reported;
 
 type Parse<T> = Result<T, Reported>;
 
-struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
-    depth: usize,
+struct Parser<'t> {
+    cursor: Cursor<'t, Token>,
     errors: Vec<BpError>,
 }
 
-impl Parser {
-    /// The next word that is no comment.
-    fn peek(&mut self) -> &Token {
-        while matches!(self.tokens[self.at].word, Word::Comment(_)) {
-            self.at += 1;
-        }
-        &self.tokens[self.at]
+impl<'t> Syntax<'t> for Parser<'t> {
+    type Token = Token;
+    type Error = Reported;
+    const MAX_DEPTH: u32 = 200;
+    const MAX_CHAIN: u32 = 20_000;
+
+    fn cursor(&self) -> &Cursor<'t, Token> {
+        &self.cursor
     }
 
-    /// The word after the next.
-    fn second(&mut self) -> &Word {
-        self.peek();
-        let rest = self.tokens[self.at + 1..].iter().map(|t| &t.word);
-        let mut words = rest.filter(|w| !matches!(w, Word::Comment(_)));
-        words.next().unwrap_or(&Word::End)
+    fn cursor_mut(&mut self) -> &mut Cursor<'t, Token> {
+        &mut self.cursor
     }
 
-    fn next(&mut self) -> Token {
-        let token = self.peek().clone();
-        if token.word != Word::End {
-            self.at += 1;
-        }
-        token
+    fn too_deep(&mut self) -> Reported {
+        let message = "this expression is nested too deeply".to_owned();
+        self.report(message, "split it with further variables")
     }
 
-    fn span(&mut self) -> Span {
-        self.peek().span
+    fn too_long(&mut self) -> Reported {
+        let message = "too many operators in one expression".to_owned();
+        self.report(message, "split it with further variables")
     }
 
-    fn is(&mut self, sign: &str) -> bool {
-        matches!(&self.peek().word, Word::Sign(s) if *s == sign)
+    fn expected(&mut self, what: &str, help: &str) -> Reported {
+        let found = match &self.peek().word {
+            Word::Name(name) => format!("`{name}`"),
+            Word::Sign(sign) => format!("`{sign}`"),
+            Word::End => "the end of the file".to_owned(),
+        };
+        self.report(format!("expected {what}, found {found}"), help)
+    }
+}
+
+impl Parser<'_> {
+    /// Reports an error at the next word.
+    fn report(&mut self, message: String, help: &str) -> Reported {
+        self.errors.push(BpError::new(self.span(), message, help));
+        Reported
     }
 
     fn is_keyword(&mut self, keyword: &str) -> bool {
         matches!(&self.peek().word, Word::Name(n) if n == keyword)
     }
 
-    fn eat(&mut self, sign: &str) -> bool {
-        let found = self.is(sign);
-        if found {
-            self.at += 1;
-        }
-        found
-    }
-
     fn eat_keyword(&mut self, keyword: &str) -> bool {
         let found = self.is_keyword(keyword);
         if found {
-            self.at += 1;
+            self.advance();
         }
         found
-    }
-
-    fn fail<T>(&mut self, span: Span, message: String, help: &str) -> Parse<T> {
-        self.errors.push(BpError::new(span, message, help));
-        Err(Reported)
-    }
-
-    /// Reports that something else was expected here.
-    fn expected<T>(&mut self, what: &str, help: &str) -> Parse<T> {
-        let token = self.peek().clone();
-        let found = match token.word {
-            Word::Name(name) => format!("`{name}`"),
-            Word::Sign(sign) => format!("`{sign}`"),
-            Word::Comment(_) => "a comment".to_owned(),
-            Word::End => "the end of the file".to_owned(),
-        };
-        self.fail(token.span, format!("expected {what}, found {found}"), help)
-    }
-
-    fn expect(&mut self, sign: &str, help: &str) -> Parse<()> {
-        if self.eat(sign) {
-            Ok(())
-        } else {
-            self.expected(&format!("`{sign}`"), help)
-        }
     }
 
     /// Skips to behind the next semicolon, or to the end of the block.
     fn recover(&mut self) {
-        loop {
-            let token = self.peek().clone();
-            match token.word {
-                Word::End | Word::Sign("}") => return,
-                Word::Sign(";") => {
-                    self.at += 1;
-                    return;
-                }
-                Word::Name(_) | Word::Sign(_) | Word::Comment(_) => self.at += 1,
-            }
-        }
-    }
-
-    /// The comment behind the word before, on its line.
-    fn note(&mut self) -> Option<String> {
-        match &self.tokens[self.at] {
-            Token {
-                word: Word::Comment(text),
-                first: false,
-                ..
-            } if !text.is_empty() => Some(text.clone()),
-            _ => None,
-        }
+        self.skip_to(&[";", "}"]);
+        self.eat(";");
     }
 
     fn semicolon(&mut self) -> Parse<Option<String>> {
-        self.expect(";", "every declaration and statement ends with a semicolon")?;
-        Ok(self.note())
+        self.need(";", "every declaration and statement ends with a semicolon")?;
+        Ok(self.cursor.last().note.clone())
     }
 
     fn name(&mut self, what: &str) -> Parse<(String, Span)> {
@@ -176,13 +123,13 @@ impl Parser {
         match token.word {
             Word::Name(name) if !name.starts_with(|c: char| c.is_ascii_digit()) => {
                 if KEYWORDS.contains(&name.as_str()) {
-                    return self.expected(what, "this word is a keyword; choose another name");
+                    return Err(self.expected(what, "this word is a keyword; choose another name"));
                 }
-                self.at += 1;
+                self.advance();
                 Ok((name, token.span))
             }
-            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => {
-                self.expected(what, "names are made of letters, digits and `_`, as in C")
+            Word::Name(_) | Word::Sign(_) | Word::End => {
+                Err(self.expected(what, "names are made of letters, digits and `_`, as in C"))
             }
         }
     }
@@ -190,15 +137,15 @@ impl Parser {
     fn program(&mut self) -> BooleanProgram {
         let mut program = BooleanProgram::default();
         let mut outside = self.empty_thread(None, Copies::Any);
-        while self.peek().word != Word::End {
-            let before = self.at;
+        while !self.at_end() {
+            let before = self.cursor.position();
             if self.item(&mut program, &mut outside).is_err() {
                 self.recover();
             }
-            if self.at == before {
+            if self.cursor.position() == before {
                 // A stray closing brace.
-                let _: Parse<()> = self.expected("a declaration or statement", "remove it");
-                self.next();
+                let _reported = self.expected("a declaration or statement", "remove it");
+                self.advance();
             }
         }
         self.outside(&mut program, outside);
@@ -268,7 +215,7 @@ impl Parser {
             let init = if self.eat("=") || self.eat(":=") {
                 self.value()?
             } else {
-                return self.expected("`=` and a first value", "write `= 0`, `= 1` or `= *`");
+                return Err(self.expected("`=` and a first value", "write `= 0`, `= 1` or `= *`"));
             };
             list.push(Variable {
                 name,
@@ -290,7 +237,7 @@ impl Parser {
     fn value(&mut self) -> Parse<Value> {
         match self.maybe_value() {
             Some(value) => Ok(value),
-            None => self.expected("`0`, `1` or `*`", "first values are literals"),
+            None => Err(self.expected("`0`, `1` or `*`", "first values are literals")),
         }
     }
 
@@ -299,9 +246,9 @@ impl Parser {
             Word::Name(n) if n == "0" => Value::False,
             Word::Name(n) if n == "1" => Value::True,
             Word::Sign("*") => Value::Any,
-            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => return None,
+            Word::Name(_) | Word::Sign(_) | Word::End => return None,
         };
-        self.at += 1;
+        self.advance();
         Some(value)
     }
 
@@ -309,27 +256,27 @@ impl Parser {
         let (name, span) = self.name("the name of the thread")?;
         let copies = if self.eat("[") {
             let copies = self.copies()?;
-            self.expect("]", "write `thread name[3]` or `thread name[*]`")?;
+            self.need("]", "write `thread name[3]` or `thread name[*]`")?;
             copies
         } else {
             Copies::One
         };
         let mut thread = self.empty_thread(Some(name), copies);
         thread.at = At(span);
-        self.expect("{", "the code of a thread stands in braces")?;
+        self.need("{", "the code of a thread stands in braces")?;
         while !self.is("}") {
-            if self.peek().word == Word::End {
-                return self.expected("`}`", "close the thread that begins here with `}`");
+            if self.at_end() {
+                return Err(self.expected("`}`", "close the thread that begins here with `}`"));
             }
-            let before = self.at;
+            let before = self.cursor.position();
             if self.code(&mut thread).is_err() {
                 self.recover();
-            } else if self.at == before {
+            } else if self.cursor.position() == before {
                 let help = "`never` and `initially` stand outside of threads";
-                return self.expected("a statement", help);
+                return Err(self.expected("a statement", help));
             }
         }
-        self.next();
+        self.advance();
         Ok(thread)
     }
 
@@ -339,14 +286,14 @@ impl Parser {
         }
         let number = match &self.peek().word {
             Word::Name(digits) => digits.parse().ok().filter(|n| *n > 0),
-            Word::Sign(_) | Word::Comment(_) | Word::End => None,
+            Word::Sign(_) | Word::End => None,
         };
         match number {
             Some(n) => {
-                self.at += 1;
+                self.advance();
                 Ok(Copies::Fixed(n))
             }
-            None => self.expected("a number of threads or `*`", "write `[3]` or `[*]`"),
+            None => Err(self.expected("a number of threads or `*`", "write `[3]` or `[*]`")),
         }
     }
 
@@ -356,12 +303,14 @@ impl Parser {
             return self.variables(&mut thread.locals);
         }
         let mut labels = std::mem::take(&mut thread.end);
-        while matches!(self.peek().word, Word::Name(_)) && *self.second() == Word::Sign(":") {
+        while matches!(self.peek().word, Word::Name(_))
+            && self.cursor.peek_at(1).word == Word::Sign(":")
+        {
             let label = self.label()?;
             labels.push(label);
-            self.next();
+            self.advance();
         }
-        let ends = self.is("}") || self.peek().word == Word::End;
+        let ends = self.is("}") || self.at_end();
         if ends || self.is_keyword("never") || self.is_keyword("initially") {
             thread.end = labels;
             return Ok(());
@@ -383,14 +332,14 @@ impl Parser {
         let token = self.peek().clone();
         match token.word {
             Word::Name(name) if !KEYWORDS.contains(&name.as_str()) => {
-                self.at += 1;
+                self.advance();
                 Ok(Label {
                     name,
                     at: At(token.span),
                 })
             }
-            Word::Name(_) | Word::Sign(_) | Word::Comment(_) | Word::End => {
-                self.expected("a label", "labels are names or numbers")
+            Word::Name(_) | Word::Sign(_) | Word::End => {
+                Err(self.expected("a label", "labels are names or numbers"))
             }
         }
     }
@@ -419,7 +368,7 @@ impl Parser {
             targets.push(self.target()?);
         }
         if !self.eat(":=") {
-            self.expect("=", "assignments look like `a, b = e, f;`")?;
+            self.need("=", "assignments look like `a, b = e, f;`")?;
         }
         let mut values = vec![self.expr()?];
         while self.eat(",") {
@@ -456,7 +405,7 @@ impl Parser {
 
     /// `[v]` or `[t.v]`.
     fn passive(&mut self) -> Parse<(Passive, String, Span)> {
-        let start = self.next().span;
+        let start = self.advance().span;
         let (mut name, _) = self.name("a local variable of passive threads")?;
         let mut thread = None;
         if self.eat(".") {
@@ -464,29 +413,21 @@ impl Parser {
             thread = Some(std::mem::replace(&mut name, variable));
         }
         let end = self.span();
-        self.expect("]", "passive variables look like `[v]` or `[thread.v]`")?;
+        self.need("]", "passive variables look like `[v]` or `[thread.v]`")?;
         Ok((Passive { thread }, name, start.to(end)))
     }
 
     fn expr(&mut self) -> Parse<Expr> {
-        if self.depth >= MAX_DEPTH {
-            let span = self.span();
-            let message = "this expression is nested too deeply".to_owned();
-            return self.fail(span, message, "split it with further variables");
-        }
-        self.depth += 1;
-        let result = self.conditional();
-        self.depth -= 1;
-        result
+        self.nested(Self::conditional)
     }
 
     fn conditional(&mut self) -> Parse<Expr> {
-        let cond = self.binary(0)?;
+        let cond = self.operators()?;
         if !self.eat("?") {
             return Ok(cond);
         }
-        let then = self.binary(0)?;
-        self.expect(":", "conditional values look like `c ? a : b`")?;
+        let then = self.operators()?;
+        self.need(":", "conditional values look like `c ? a : b`")?;
         let otherwise = self.expr()?;
         let at = At(cond.at.0.to(otherwise.at.0));
         Ok(Expr {
@@ -495,56 +436,38 @@ impl Parser {
         })
     }
 
-    /// The operator at `level`, if it comes next.
-    fn operator(&mut self, level: usize) -> Option<Op> {
-        let (op, signs): (Op, &[&str]) = match level {
-            0 => (Op::Implies, &["=>"]),
-            1 => (Op::Or, &["||", "|"]),
-            2 => (Op::And, &["&&", "&"]),
-            3 => (Op::Iff, &["=="]),
-            _ => (Op::Xor, &["^", "!="]),
+    fn operator(&self) -> Option<(Op, u8)> {
+        let Word::Sign(sign) = self.peek().word else {
+            return None;
         };
-        signs.iter().any(|sign| self.eat(sign)).then_some(op)
+        Some(match sign {
+            "=>" => (Op::Implies, 1),
+            "||" | "|" => (Op::Or, 2),
+            "&&" | "&" => (Op::And, 3),
+            "==" => (Op::Iff, 4),
+            "^" | "!=" => (Op::Xor, 5),
+            _ => return None,
+        })
     }
 
-    fn binary(&mut self, level: usize) -> Parse<Expr> {
-        if level > 4 {
-            return self.unary();
-        }
-        let mut left = self.binary(level + 1)?;
-        let mut count = 0;
-        while let Some(op) = self.operator(level) {
-            count += 1;
-            if count > MAX_CHAIN {
-                let span = self.span();
-                let message = "too many operators in one expression".to_owned();
-                return self.fail(span, message, "split it with further variables");
-            }
-            let right = self.binary(level + 1)?;
+    fn operators(&mut self) -> Parse<Expr> {
+        self.binary(0, Self::operator, Self::unary, |_, op, left, right| {
             let at = At(left.at.0.to(right.at.0));
             let kind = Box::new(ExprKind::Binary(op, left, right));
-            left = Expr { kind, at };
-        }
-        Ok(left)
+            Ok(Expr { kind, at })
+        })
     }
 
     fn unary(&mut self) -> Parse<Expr> {
         let span = self.span();
         if self.eat("!") || self.eat("~") {
-            if self.depth >= MAX_DEPTH {
-                let message = "this expression is nested too deeply".to_owned();
-                return self.fail(span, message, "remove double negations");
-            }
-            self.depth += 1;
-            let inner = self.unary();
-            self.depth -= 1;
-            let inner = inner?;
+            let inner = self.nested(Self::unary)?;
             let at = At(span.to(inner.at.0));
             let kind = Box::new(ExprKind::Not(inner));
             return Ok(Expr { kind, at });
         }
         let kind = self.primary()?;
-        let end = self.tokens[self.at.saturating_sub(1)].span;
+        let end = self.last_span();
         match kind {
             // Parentheses leave no trace.
             Primary::Inner(e) => Ok(e),
@@ -558,7 +481,7 @@ impl Parser {
     fn primary(&mut self) -> Parse<Primary> {
         if self.eat("(") {
             let inner = self.expr()?;
-            self.expect(")", "close the parenthesis")?;
+            self.need(")", "close the parenthesis")?;
             return Ok(Primary::Inner(inner));
         }
         if let Some(value) = self.maybe_value() {
@@ -573,11 +496,11 @@ impl Parser {
             return Ok(Primary::Kind(ExprKind::Next(name)));
         }
         if self.eat_keyword("choose") {
-            self.expect("(", "choose looks like `choose(a, b)`")?;
+            self.need("(", "choose looks like `choose(a, b)`")?;
             let yes = self.expr()?;
-            self.expect(",", "choose looks like `choose(a, b)`")?;
+            self.need(",", "choose looks like `choose(a, b)`")?;
             let no = self.expr()?;
-            self.expect(")", "choose looks like `choose(a, b)`")?;
+            self.need(")", "choose looks like `choose(a, b)`")?;
             return Ok(Primary::Kind(ExprKind::Choose(yes, no)));
         }
         let (name, _) = self.name("an expression")?;

@@ -1,7 +1,7 @@
 //! Boolean broadcast programs: the examples of [Donaldson et al., CAV 2011] and its appendix A, and
 //! the semantics of each construct.
 
-mod plain;
+use crate::plain;
 
 use palisade_boolean::check::{Options, Stop, Target};
 use palisade_boolean::counted;

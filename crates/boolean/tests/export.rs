@@ -1,7 +1,7 @@
 //! Exported Boolean programs say the same as the search with the same predicates,
 //! and never more than the concrete machine.
 
-mod plain;
+use crate::plain;
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;

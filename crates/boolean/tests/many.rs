@@ -4,7 +4,7 @@
 #![allow(clippy::option_option)] // too large to check; holds; violated
 #![allow(clippy::format_push_string)] // speed does not matter here
 
-mod plain;
+use crate::plain;
 
 use palisade_arbitrary::Rng;
 use palisade_boolean::check::{Options, Stop};

@@ -1,7 +1,7 @@
 //! Certificates over abstract buffers, written as text: what proves programs that
 //! store without bound is accepted, and refused with any part of it missing.
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_program::*;

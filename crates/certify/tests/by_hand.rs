@@ -1,7 +1,7 @@
 //! Small programs with certificates written as text: what each rule of the
 //! check accepts and refuses.
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_program::*;

@@ -3,7 +3,7 @@
 //! of the check finds nothing to object to. What is accepted must be right, and a line that is
 //! wrong is refused. (Accesses that are wrongly called undisturbed: `random_programs.rs`.)
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_program::projection::without;

@@ -3,7 +3,7 @@
 //! however it is divided into explicit values and data, and no certificate of a
 //! violated program is accepted, mutated or not.
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_program::{BinOp, Cell, Expr, FenceKind, LocalExpr, Model, Program, Step};

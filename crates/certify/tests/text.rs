@@ -1,7 +1,7 @@
 //! The text of certificates: what is printed is read back as the same, and what
 //! is malformed is refused at the right place without panic.
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_logic::{Formula, Term};

@@ -3,7 +3,7 @@
 //! buffered store: every conjunct is needed, and each one that is removed makes
 //! the check refuse.
 
-mod support;
+use crate::support;
 
 use palisade_certify::*;
 use palisade_logic::{Formula, Term};

@@ -1,7 +1,7 @@
 //! `palisade bench fences`: [Abdulla et al., SAS 2012, table 1]. The paper's fences under TSO, and
 //! ours under PSO, each proved to be the fewest, certified, without hints.
 
-mod bench_support;
+use crate::bench_support;
 
 use bench_support::rows;
 use serde_json::Value;

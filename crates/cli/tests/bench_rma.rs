@@ -1,7 +1,7 @@
 //! `palisade bench rma` on small programs of the suite: a row of table 3, and the constructions
 //! of the Boolean program beside each other.
 
-mod bench_support;
+use crate::bench_support;
 
 use bench_support::rows;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Inline assembler of x86 with operands: each instruction computes what the processor computes
 //! (compiled and run, where this is one), and locks made of it are locks.
 
-mod c_support;
+use crate::c_support;
 
 use c_support::{literal, printed, verdict};
 use palisade_program::Model;

@@ -1,6 +1,6 @@
 //! The command on C programs: SV-COMP tasks, properties, notes, patches.
 
-mod c_support;
+use crate::c_support;
 
 use std::fmt::Write;
 use std::fs;

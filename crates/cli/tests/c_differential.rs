@@ -3,7 +3,7 @@
 //! asserted in the same programs under the concrete machine. A twin of each with one
 //! wrong value must be refuted.
 
-mod c_support;
+use crate::c_support;
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The C programs in `examples/c` have the verdicts that their second line says, and
 //! the system's compiler accepts them.
 
-mod c_support;
+use crate::c_support;
 
 use std::fs;
 use std::path::PathBuf;

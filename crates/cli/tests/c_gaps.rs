@@ -1,7 +1,7 @@
 //! What programs of other tools use: their names, functions without a body, headers of the
 //! system.
 
-mod c_support;
+use crate::c_support;
 
 use palisade_frontend::c::Options;
 use palisade_program::{Assumption, Model};

@@ -1,7 +1,7 @@
 //! The language of C, construct by construct: each program asserts what C says it
 //! computes. A program that must hold has a wrong twin in the same table.
 
-mod c_support;
+use crate::c_support;
 
 use palisade_frontend::c::{DataModel, Options};
 use palisade_program::Model;

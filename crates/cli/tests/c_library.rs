@@ -1,6 +1,6 @@
 //! The thread library: each object does what POSIX says, under SC and PSO.
 
-mod c_support;
+use crate::c_support;
 
 use palisade_program::Model;
 

@@ -5,7 +5,7 @@
 //!
 //! `PALISADE_SOAK=n` compares n programs, from `PALISADE_FIRST` on.
 
-mod c_support;
+use crate::c_support;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -278,7 +278,7 @@ fn errors_are_those_of_the_oracle() {
                 MemoryError::DoubleFree,
                 MemoryError::InvalidFree,
             ];
-            names.iter().any(|n| n.name() == **error) || **error == "index"
+            names.iter().any(|n| n.name() == *error) || *error == "index"
         };
         if threads.len() == 1
             && compiled < 12

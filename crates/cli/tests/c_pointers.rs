@@ -3,7 +3,7 @@
 //! functions that take addresses. What the compiled program prints is asserted in the
 //! same program under the concrete machine; a twin with one wrong value is refuted.
 
-mod c_support;
+use crate::c_support;
 
 use std::fmt::Write;
 

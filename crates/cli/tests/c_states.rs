@@ -1,7 +1,7 @@
 //! Proofs *state by state*: programs with few states and arithmetic for which predicates
 //! would be many. The proof is a certificate of all states; one that lacks a state is refused.
 
-mod c_support;
+use crate::c_support;
 
 use palisade_frontend::c::Options;
 use palisade_program::{Model, Program, Verdict};

@@ -2,7 +2,7 @@
 //! once. A proof if no value fails the assertion, a run if one does, and the variable is
 //! named.
 
-mod c_support;
+use crate::c_support;
 
 use c_support::{PRELUDE, read};
 use palisade_frontend::c::Options as COptions;

@@ -1,7 +1,7 @@
 //! C as users write it: constructs in common use, each in a program that asserts what a
 //! compiler makes of it, with a wrong twin; and what is refused, with its reason.
 
-mod c_support;
+use crate::c_support;
 
 use std::path::Path;
 

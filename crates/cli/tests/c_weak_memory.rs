@@ -2,7 +2,7 @@
 //! assembler, the assertion in `main`. The shapes are the classic ones of the
 //! literature; the verdicts are those of SC, TSO and PSO as docs/memory-models.md defines them.
 
-mod c_support;
+use crate::c_support;
 
 use std::fmt::Write;
 

@@ -9,14 +9,16 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 /// Crate, and the crates of ours that it may use directly.
 const TABLE: &[(&str, &[&str])] = &[
     ("program", &[]),
-    ("frontend", &["program"]),
+    // Scanner, cursor, precedence: for everything that reads text.
+    ("syntax", &["program"]),
+    ("frontend", &["program", "syntax"]),
     ("machine", &["program"]),
     ("memory", &["program"]),
     ("logic", &["program"]),
     ("abstraction", &["program", "logic"]),
     ("checker", &["program", "logic", "abstraction"]),
     // Boolean programs: nobody needs them for a verdict.
-    ("boolean", &["program", "logic", "abstraction"]),
+    ("boolean", &["program", "syntax", "logic", "abstraction"]),
     ("certify", &["program", "logic"]),
     (
         "verify",
@@ -31,7 +33,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("fences", &["program", "verify", "machine"]),
-    ("shape", &["program"]),
+    ("shape", &["syntax"]),
     ("linearize", &["program", "shape", "verify"]),
     ("report", &["program", "verify", "shape"]),
     // The library for users: what reads, decides and shows, together.
@@ -194,4 +196,31 @@ fn libraries_have_typed_errors_and_one_crate_has_the_solver() {
             "{name}: for tests only"
         );
     }
+}
+
+/// A file of tests that `tests/main.rs` does not name would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(crates).expect("the crates are there") {
+        let tests = entry.expect("a folder").path().join("tests");
+        let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else {
+            continue;
+        };
+        for file in std::fs::read_dir(&tests).expect("tests are there") {
+            let path = file.expect("a file").path();
+            let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or("");
+            let is_rust = path.extension().is_some_and(|e| e == "rs");
+            if is_rust && name != "main" {
+                seen += 1;
+                assert!(
+                    main.lines().any(|line| line == format!("mod {name};")),
+                    "{} is not in main.rs",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(seen > 100, "{seen} files of tests");
 }

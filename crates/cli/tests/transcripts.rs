@@ -1,5 +1,5 @@
 //! Transcripts of the command in Markdown, run and compared: what it prints and
-//! its exit codes. `TRYCMD=overwrite cargo test -p palisade-cli --test transcripts`
+//! its exit codes. `TRYCMD=overwrite cargo test -p palisade-cli transcripts`
 //! rewrites them.
 
 #[test]

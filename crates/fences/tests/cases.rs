@@ -2,7 +2,7 @@
 //! `fences: tso=1 pso=1+2` (full fences, `+` store-store fences, as lines of source)
 //! is held to it; others stand here.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! programs with processes, both searches, both starts, and the searches that count
 //! pending operations to one and to two against the exact one.
 
-mod common;
+use crate::common;
 
 use common::{all_placements, explored, soak};
 use palisade_arbitrary::{Shape, generate};

@@ -2,7 +2,7 @@
 //! candidates are not missed; runs with fences are runs without. (The minimum against all placements:
 //! `crates/soak`.)
 
-mod common;
+use crate::common;
 
 use common::{everywhere, explored, gapped, soak};
 use palisade_arbitrary::{Shape, generate};

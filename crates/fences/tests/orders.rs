@@ -3,7 +3,7 @@
 //! `all` the same placements. The law on which clauses rest is checked along: a bug with
 //! some orders is there with weaker ones.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Work is shared between placements: what one verification has computed, the next
 //! one recalls, and comes to the verdict that it would have come to alone.
 
-mod common;
+use crate::common;
 
 use common::gapped;
 use palisade_fences::{Level, Plan, Rule, sites};

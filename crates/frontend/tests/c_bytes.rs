@@ -1,7 +1,7 @@
 //! Objects lie at the bytes where the compiler puts them: distances, offsets, pointers that
 //! are moved by bytes and seen as something else.
 
-mod c_support;
+use crate::c_support;
 
 use c_support::check_all;
 

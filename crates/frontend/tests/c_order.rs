@@ -1,7 +1,7 @@
 //! The order of evaluation that C leaves open is a choice of the program; what C fixes, and
 //! what nobody can notice, is not.
 
-mod c_support;
+use crate::c_support;
 
 use c_support::{check_all, read};
 use palisade_program::Step;

@@ -1,7 +1,7 @@
 //! Lowered programs, location by location.
 #![allow(missing_docs)]
 
-mod common;
+use crate::common;
 
 use palisade_frontend::pal;
 use palisade_program::Source;

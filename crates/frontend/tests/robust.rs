@@ -2,7 +2,7 @@
 //! program survives formatting and printing.
 #![allow(missing_docs)]
 
-mod common;
+use crate::common;
 
 use palisade_frontend::pal;
 use palisade_machine::{Options, explore};

@@ -350,7 +350,7 @@ fn verdict(folder: &Path, programs: &[(usize, String)], sums: &[u64]) -> String 
     }
 }
 
-fn number(name: &str, otherwise: usize) -> usize {
+pub(crate) fn number(name: &str, otherwise: usize) -> usize {
     let text = std::env::var(name).ok();
     text.and_then(|s| s.parse().ok()).unwrap_or(otherwise)
 }

@@ -1,7 +1,7 @@
 //! Every way of answering agrees: brute force over a small box, the plain
 //! solver, the memo, and the procedure for difference bounds.
 
-mod common;
+use crate::common;
 
 use common::{Raw, RawFormula, any_term, assignment, difference, formula_over, linear, small_box};
 use palisade_logic::stats::Source;

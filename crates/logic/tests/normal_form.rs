@@ -1,7 +1,7 @@
 //! The laws of normal forms: whatever is built, simplified or substituted keeps
 //! the meaning of what was written.
 
-mod common;
+use crate::common;
 
 use common::{Raw, any_term, assignment, formula_over, linear, point};
 use palisade_logic::{Formula, Int, Overflow, Relation, Substitution, Term, Var, tidy_atoms};

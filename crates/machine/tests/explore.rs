@@ -1,7 +1,7 @@
 //! What `explore` promises beside the models: bounds, deadlocks, final states,
 //! traces, RMA.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! The classic shapes, each with its weak outcome: reachable or not under SC, TSO
 //! and PSO, without and with fences.
 
-mod common;
+use crate::common;
 
 use common::{run, word};
 use palisade_program::Model;

@@ -1,7 +1,7 @@
 //! Partial order: the conditions of an ample set, each by a program that goes
 //! wrong without it.
 
-mod common;
+use crate::common;
 
 use common::{parse, word};
 use palisade_machine::{Options, explore};

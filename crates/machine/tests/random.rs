@@ -1,7 +1,7 @@
 //! Random programs: reductions on and off, any number of workers. (The machine against a naive
 //! interpreter: `crates/soak`.)
 
-mod common;
+use crate::common;
 
 use common::{models, parse, soak, word};
 use palisade_arbitrary::{Shape, generate};

@@ -1,8 +1,8 @@
 //! RC11: the machine against the axioms on random straight-line programs, data races included;
 //! and the summary of old messages against the exact machine.
 
-mod axioms;
-mod common;
+use crate::axioms;
+use crate::common;
 
 use std::collections::BTreeSet;
 

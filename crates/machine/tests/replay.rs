@@ -1,6 +1,6 @@
 //! Replay: what `explore` finds can be replayed, and nothing else can.
 
-mod common;
+use crate::common;
 
 use common::{parse, soak};
 use palisade_arbitrary::{Rng, Shape, generate};

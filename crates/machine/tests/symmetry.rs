@@ -1,7 +1,7 @@
 //! Symmetry: what is interchangeable, what is not and why, and how much smaller
 //! searches become.
 
-mod common;
+use crate::common;
 
 use common::{parse, word};
 use palisade_machine::{Exploration, Options, explore};

@@ -2,7 +2,7 @@
 //! nothing; where no store is beyond the exact cells they add nothing; on shapes
 //! that they are there for they prove something; and seeded faults are caught.
 
-mod common;
+use crate::common;
 
 use common::over::{CLAIMS, Claimed, KEEPS, Way, covers, reduce, stuttering};
 use common::over_faults::FAULTS;

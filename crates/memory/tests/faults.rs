@@ -1,7 +1,7 @@
 //! Seeded faults: each is caught by the comparison with the machine on the fixed
 //! list of shapes. So the comparison can fail, and the list is long enough.
 
-mod common;
+use crate::common;
 
 use common::faults::FAULTS;
 use common::shapes::SHAPES;

@@ -1,7 +1,7 @@
 //! Random programs: each under TSO and PSO, the concrete machine on the original
 //! against SC on the reduced program, for buffers of 1 to 3 cells.
 
-mod common;
+use crate::common;
 
 use common::{
     Agreed, Answer, Target, WEAK, agree, answer, is_small, only, original_finals, parse, reduce,

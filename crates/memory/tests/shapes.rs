@@ -1,7 +1,7 @@
 //! Shapes with known answers: the reduced program gives them, for both kinds of
 //! full buffer.
 
-mod common;
+use crate::common;
 
 use common::shapes::SHAPES;
 use common::{Answer, WEAK, answer, parse, reduce, run};

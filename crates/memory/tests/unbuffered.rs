@@ -2,7 +2,7 @@
 //! stores; every obligation has the same answer, and the final states are the same. A
 //! store that needs its buffer is missed when it is made direct.
 
-mod common;
+use crate::common;
 
 use common::{Target, WEAK, answer, is_small, only, parse, run, shape, soak, targets};
 use palisade_arbitrary::{Rng, Shape, generate};

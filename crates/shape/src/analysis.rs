@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::states;
 use crate::structure::Structure;
 use crate::syntax::elaborate::{BUILT_IN, Reading, elaborate};
-use crate::syntax::lexer::{Token, lex};
+use crate::syntax::lexer::{Lexeme, Token, lex};
 use crate::syntax::parser::Parser;
 use crate::syntax::preprocess::{Loader, preprocess};
 use crate::syntax::program::{Language, program};
@@ -118,7 +118,7 @@ fn read_using(
 }
 
 /// The words of a text.
-fn tokens(input: Input<'_>, options: &Options<'_>, errors: &mut Diagnostics) -> Vec<(Token, Span)> {
+fn tokens(input: Input<'_>, options: &Options<'_>, errors: &mut Diagnostics) -> Vec<Lexeme> {
     let lines = preprocess(
         input.name,
         input.text,
@@ -135,7 +135,7 @@ fn built_in_used(structures: Input<'_>, options: &Options<'_>) -> Vec<&'static s
     let used = |name: &&str| {
         words
             .iter()
-            .any(|(t, _)| *t == Token::Ident((*name).into()))
+            .any(|t| t.token == Token::Ident((*name).into()))
     };
     BUILT_IN.into_iter().filter(used).collect()
 }

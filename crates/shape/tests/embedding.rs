@@ -1,7 +1,7 @@
 //! The laws of embeddings, canonical abstraction and joins, on random 3-valued structures with
 //! summary objects, and on the examples under several joins.
 
-mod random;
+use crate::random;
 
 use palisade_shape::analysis::{Analysis, Input, Options, analyse};
 use palisade_shape::blur::{blur, names};

@@ -1,7 +1,7 @@
 //! The laws of evaluation and actions, on random structures: the bit-plane evaluation against the
 //! naive one, coerce, focus, differencing. Those of embeddings and joins: [`embedding`](embedding.rs).
 
-mod random;
+use crate::random;
 
 use palisade_shape::analysis::{Input, Options, read_program};
 use palisade_shape::blur::blur;

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use palisade_arbitrary::shrink;
 use palisade_program::Orders;
 
 use crate::rows::Row;
-use crate::shrink::shrink;
 use crate::{Difference, Outcome};
 
 /// What came of the programs of a row.
@@ -29,6 +29,14 @@ impl Counts {
     /// Programs that were compared.
     pub const fn compared(&self) -> u64 {
         self.holds + self.violated + self.unknown
+    }
+
+    /// The counts of both.
+    pub const fn join(&mut self, more: &Self) {
+        self.holds += more.holds;
+        self.violated += more.violated;
+        self.unknown += more.unknown;
+        self.skipped += more.skipped;
     }
 
     fn add(&mut self, outcome: Outcome) {

@@ -6,7 +6,6 @@
 //! |---|---|
 //! | [`rows`] | the table: what is generated, how it is compared, how many of them |
 //! | [`campaign`] | runs a row: seeds in turn, on several threads, counts |
-//! | [`shrink`] | delta debugging of a program that shows a difference |
 //! | [`mod@reference`] | a naive interpreter of the memory models |
 //! | `compare` | machine, proofs, parameterised proofs, repairs: each against another account |
 //!
@@ -16,7 +15,6 @@ pub mod campaign;
 mod compare;
 pub mod reference;
 pub mod rows;
-pub mod shrink;
 
 pub use campaign::{Counts, run};
 pub use rows::{ROWS, Row};

@@ -1,20 +1,23 @@
-//! A second account of the models, as slow and as direct as possible: states are
-//! plain data in ordered sets, steps are read off the Program itself, nothing is
-//! packed, compiled or reduced. docs/memory-models.md, sentence by sentence.
+//! A second account of the models, as direct as possible: states are plain data in a
+//! set, steps are read off the Program itself, nothing is packed, compiled or reduced;
+//! states share the threads that a step does not touch, and that is all that is done for speed.
+//! docs/memory-models.md, sentence by sentence.
 //!
 //! Store-store fences under PSO are kept differently here than in the machine:
 //! every store carries the number of stores and fences that its thread issued
 //! before it, and the rule is checked on these numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use palisade_program::{
     AtomicKind, Cfg, FenceKind, FlushTarget, Init, Instance, LocalAtom, LocalExpr, Model, Operand,
     Pick, Place, Program, PropAtom, Property, PropertyKind, RemoteAtomic, RemoteOp, Step,
 };
+use rustc_hash::FxHashSet;
 
 /// A buffered store.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Store {
     cell: usize,
     value: i64,
@@ -23,7 +26,7 @@ struct Store {
 }
 
 /// A pending half of a remote operation.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Half {
     Read {
         from: usize,
@@ -40,7 +43,7 @@ enum Half {
 }
 
 /// A remote atomic operation that has not changed its cell yet.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Change {
     cell: usize,
     /// A compare-and-swap if there is none.
@@ -51,7 +54,7 @@ struct Change {
     remote: Instance,
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Thread {
     loc: u32,
     locals: Vec<i64>,
@@ -63,10 +66,17 @@ struct Thread {
     changes: Vec<Change>,
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct State {
     memory: Vec<i64>,
-    threads: Vec<Thread>,
+    threads: Vec<Rc<Thread>>,
+}
+
+impl State {
+    /// A thread, to change it.
+    fn thread(&mut self, t: usize) -> &mut Thread {
+        Rc::make_mut(&mut self.threads[t])
+    }
 }
 
 /// What the reference found.
@@ -76,11 +86,11 @@ pub struct Answer {
     pub violated: bool,
     /// Length of a shortest run to a violation.
     pub length: Option<usize>,
-    /// Some state is a deadlock.
+    /// Some state is a deadlock (if nothing is violated: the search ends there).
     pub deadlock: bool,
-    /// Memory and locals of all final states.
+    /// Memory and locals of all final states (if nothing is violated).
     pub finals: BTreeSet<(Vec<i64>, Vec<Vec<i64>>)>,
-    /// Number of states; `None` if there are more than the limit.
+    /// Number of states seen; `None` if there are more than the limit.
     pub states: Option<usize>,
 }
 
@@ -97,7 +107,7 @@ struct Reference<'p> {
     instances: Vec<Instance>,
 }
 
-/// Explores everything, up to `limit` states, also beyond violations.
+/// Explores everything up to the first violation, and up to `limit` states.
 pub fn explore(program: &Program, model: Model, limit: usize) -> Answer {
     let reference = Reference {
         program,
@@ -110,11 +120,12 @@ pub fn explore(program: &Program, model: Model, limit: usize) -> Answer {
 impl Reference<'_> {
     fn run(&self, limit: usize) -> Answer {
         let mut answer = Answer::default();
-        let mut seen = BTreeSet::new();
-        let mut level = vec![self.start()];
-        seen.insert(self.start());
+        let mut seen = FxHashSet::default();
+        let start = Rc::new(self.start());
+        let mut level = vec![Rc::clone(&start)];
+        seen.insert(start);
         let mut depth = 0;
-        while !level.is_empty() {
+        while !level.is_empty() && !answer.violated {
             let mut next_level = Vec::new();
             for state in level {
                 if self.is_broken(&state) {
@@ -136,13 +147,14 @@ impl Reference<'_> {
                     }
                 }
                 for state in next {
-                    if seen.insert(state.clone()) {
+                    let state = Rc::new(state);
+                    if seen.insert(Rc::clone(&state)) {
                         next_level.push(state);
                     }
                 }
-            }
-            if seen.len() > limit {
-                return answer;
+                if seen.len() > limit {
+                    return answer;
+                }
             }
             level = next_level;
             depth += 1;
@@ -158,14 +170,14 @@ impl Reference<'_> {
         };
         let threads = self.instances.iter().map(|i| {
             let template = self.program.template(i.template);
-            Thread {
+            Rc::new(Thread {
                 loc: template.cfg.entry.0,
                 locals: template.locals.iter().map(|l| value(&l.init)).collect(),
                 buffer: Vec::new(),
                 fences: 0,
                 pending: Vec::new(),
                 changes: Vec::new(),
-            }
+            })
         });
         State {
             memory: self.program.initial_cells().iter().map(value).collect(),
@@ -174,7 +186,7 @@ impl Reference<'_> {
     }
 
     fn all_ended(&self, state: &State) -> bool {
-        let ended = |(t, i): (&Thread, &Instance)| {
+        let ended = |(t, i): (&Rc<Thread>, &Instance)| {
             t.loc == self.program.template(i.template).cfg.exit.0
                 && t.buffer.is_empty()
                 && t.pending.is_empty()
@@ -186,7 +198,7 @@ impl Reference<'_> {
     /// Whether a state in which nothing moves is a deadlock: no thread has failed an `assume`,
     /// the programs of this test having no other way to be over.
     fn waits(&self, state: &State) -> bool {
-        let failed = |(t, i): (&Thread, &Instance)| {
+        let failed = |(t, i): (&Rc<Thread>, &Instance)| {
             let cfg = &self.program.template(i.template).cfg;
             let mut edges = cfg.edges.iter().filter(|e| e.from.0 == t.loc);
             t.loc != cfg.exit.0 && edges.all(|e| matches!(e.step, Step::Assume(_)))
@@ -260,7 +272,7 @@ impl Reference<'_> {
                         continue;
                     }
                     for mut after in self.step(state, t, &edge.step, &mut failing) {
-                        after.threads[t].loc = edge.to.0;
+                        after.thread(t).loc = edge.to.0;
                         next.push(after);
                     }
                 }
@@ -314,26 +326,26 @@ impl Reference<'_> {
                 }
             }
             Step::Assign { dst, value } => {
-                next.threads[t].locals[dst.index()] = self.eval(state, t, value);
+                next.thread(t).locals[dst.index()] = self.eval(state, t, value);
             }
             Step::Havoc { dst, domain } => {
                 let domain = domain.expect("random programs choose from ranges");
                 let with = |value| {
                     let mut next = state.clone();
-                    next.threads[t].locals[dst.index()] = value;
+                    next.thread(t).locals[dst.index()] = value;
                     next
                 };
                 return (domain.lo..=domain.hi).map(with).collect();
             }
             Step::Load { dst, src } => {
                 let cell = self.cell(state, t, src);
-                next.threads[t].locals[dst.index()] = Self::load(state, t, cell);
+                next.thread(t).locals[dst.index()] = Self::load(state, t, cell);
             }
             Step::Store { dst, value } => {
                 let (cell, value) = (self.cell(state, t, dst), self.eval(state, t, value));
                 if self.buffered() {
                     let fences = state.threads[t].fences;
-                    next.threads[t].buffer.push(Store {
+                    next.thread(t).buffer.push(Store {
                         cell,
                         value,
                         fences,
@@ -349,8 +361,8 @@ impl Reference<'_> {
             }
             Step::Fence(FenceKind::StoreStore) => {
                 if self.model == Model::Pso {
-                    next.threads[t].fences += 1;
-                    tidy(&mut next.threads[t]);
+                    next.thread(t).fences += 1;
+                    tidy(next.thread(t));
                 }
             }
             Step::Fence(FenceKind::Candidate) => {}
@@ -409,13 +421,13 @@ impl Reference<'_> {
             return;
         }
         let remote = self.home(if put { to } else { from });
-        next.threads[t].pending.push(Half::Read {
+        next.thread(t).pending.push(Half::Read {
             from,
             to,
             remote,
             put,
         });
-        next.threads[t].pending.sort();
+        next.thread(t).pending.sort();
     }
 
     fn home(&self, cell: usize) -> Instance {
@@ -447,7 +459,7 @@ impl Reference<'_> {
             remote: self.home(cell),
         };
         if self.model == Model::Rma {
-            next.threads[t].changes.push(change);
+            next.thread(t).changes.push(change);
             return;
         }
         let value = |o: &Result<i64, usize>| o.unwrap_or_else(|cell| state.memory[cell]);
@@ -466,7 +478,7 @@ impl Reference<'_> {
             for (o, operand) in change.operands.iter().enumerate() {
                 if let Err(cell) = operand {
                     let mut after = state.clone();
-                    after.threads[t].changes[i].operands[o] = Ok(state.memory[*cell]);
+                    after.thread(t).changes[i].operands[o] = Ok(state.memory[*cell]);
                     next.push(after);
                 }
             }
@@ -481,15 +493,15 @@ impl Reference<'_> {
             let mut after = state.clone();
             let old = state.memory[change.cell];
             after.memory[change.cell] = changed(change.op, old, &values);
-            after.threads[t].changes.remove(i);
+            after.thread(t).changes.remove(i);
             if let Some(to) = change.result {
-                after.threads[t].pending.push(Half::Write {
+                after.thread(t).pending.push(Half::Write {
                     to,
                     value: old,
                     remote: change.remote,
                     put: false,
                 });
-                after.threads[t].pending.sort();
+                after.thread(t).pending.sort();
             }
             next.push(after);
         }
@@ -540,15 +552,15 @@ impl Reference<'_> {
             if free {
                 let mut after = state.clone();
                 after.memory[store.cell] = store.value;
-                after.threads[t].buffer.remove(i);
-                tidy(&mut after.threads[t]);
+                after.thread(t).buffer.remove(i);
+                tidy(after.thread(t));
                 next.push(after);
             }
         }
         Self::change_steps(state, t, next);
         for (i, half) in thread.pending.iter().enumerate() {
             let mut after = state.clone();
-            let pending = &mut after.threads[t].pending;
+            let pending = &mut after.thread(t).pending;
             pending.remove(i);
             match half {
                 Half::Read {
@@ -564,7 +576,7 @@ impl Reference<'_> {
                 }),
                 Half::Write { to, value, .. } => after.memory[*to] = *value,
             }
-            after.threads[t].pending.sort();
+            after.thread(t).pending.sort();
             next.push(after);
         }
     }

@@ -23,7 +23,7 @@ use palisade_program::{
 use crate::answer::{Answer, Attempt, Gap, Proof, Report, Vacuity, Weak};
 use crate::evidence;
 use crate::knowledge::Knowledge;
-use crate::method::falsify::falsify;
+use crate::method::falsify::{falsify, reach_more};
 use crate::method::{Record, Session};
 use crate::portfolio::{self, MOST_JOINED, Method, OnGap, QUICK, Row, When};
 use crate::question::Options;
@@ -246,7 +246,7 @@ impl Schedule<'_> {
         let mut report = Report {
             attempts,
             deadlock: record.deadlock,
-            vacuity: record.vacuity,
+            vacuity: record.vacuity.unwrap_or_default(),
             notes: record.notes,
             stuck: record.stuck,
             predicates: record.predicates,
@@ -271,6 +271,7 @@ impl Schedule<'_> {
                 report.certified = certificate.is_some() && self.options.certify && !is_partial;
                 report.certificate = certificate;
                 report.verdict = Verdict::Holds;
+                reach_more(self.original, self.options, &mut report.vacuity);
                 is_partial.then(|| Gap::Bound(Bound::Copies(self.options.copies())))
             }
             Err(gap) => Some(gap),

@@ -14,6 +14,9 @@ pub(crate) struct ReplayArgs {
     /// What `verify`, `explore` or `fence` have printed with --json; `-` reads standard input
     #[arg(value_name = "TRACE")]
     pub(crate) document: PathBuf,
+    /// Compile the C program and run it as the trace (under sc) says: does its assertion fail?
+    #[arg(long)]
+    pub(crate) native: bool,
     /// Steps of the trace that are shown [default: events for C, full for others]
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
     pub(crate) trace: Option<TraceArg>,

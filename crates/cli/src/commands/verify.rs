@@ -63,7 +63,7 @@ pub(super) fn run_all(args: &VerifyArgs, context: &Context) -> CommandResult {
 
 /// What is asked about.
 pub(super) struct Subject {
-    task: Option<Task>,
+    pub(super) task: Option<Task>,
     /// The program as it is declared.
     declared: Program,
     /// The program with the number of threads that is asked for.

@@ -42,6 +42,22 @@ pub(super) struct Token {
     pub(super) own: bool,
 }
 
+impl palisade_syntax::Token for Token {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(&self.kind, Kind::Punct(p) if *p == text)
+    }
+
+    fn is_end(&self) -> bool {
+        self.kind == Kind::End
+    }
+}
+
 pub(super) const PUNCTUATORS: [&str; 48] = [
     "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "*=",
     "/=", "%=", "+=", "-=", "&=", "^=", "|=", "##", "[", "]", "(", ")", "{", "}", ".", "&", "*",

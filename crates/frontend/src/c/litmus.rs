@@ -97,7 +97,7 @@ pub(crate) fn parse(
         token.own = false;
     }
     all.append(&mut tokens);
-    let file = parser::parse(vec![(String::new(), all)], DataModel::Lp64, true)?;
+    let file = parser::parse(&[(String::new(), all)], DataModel::Lp64, true)?;
     let mut threads = Vec::new();
     for (name, spans) in heads {
         let function = file.items.iter().find_map(|item| match item {

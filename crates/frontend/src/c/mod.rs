@@ -187,7 +187,7 @@ fn parsed(
         let stem = Path::new(name).file_stem().unwrap_or_default();
         units.push((stem.to_string_lossy().into_owned(), tokens));
     }
-    match parser::parse(units, options.data_model, false) {
+    match parser::parse(&units, options.data_model, false) {
         Ok(file) => Ok((source, file)),
         Err(items) => Err(Diagnostics::new(source, items)),
     }

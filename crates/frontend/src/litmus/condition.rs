@@ -6,10 +6,11 @@
 //! `/\`, then `\/`.
 
 use palisade_program::Span;
+use palisade_syntax::Parser as _;
 
 use super::Failure;
 use super::init::{self, Literal, LocRef};
-use super::lexer::{Cursor, Tok, Token};
+use super::lexer::{Reader, Tok, Token};
 use super::ty::Ty;
 use crate::diagnostic::Diagnostic;
 
@@ -142,26 +143,23 @@ pub(super) struct Question {
 
 /// Parses the section. An empty one means `forall true`.
 pub(super) fn parse(tokens: &[Token]) -> Result<Question, Failure> {
-    let mut p = Parser {
-        cursor: Cursor::new(tokens),
-        depth: 0,
-    };
+    let mut p = Reader::new(tokens);
     let listed = p.locations()?;
-    let filter = if p.cursor.eat_name("filter") {
+    let filter = if p.eat_name("filter") {
         Some(p.or()?)
     } else {
         None
     };
     let (quantifier, prop) = p.constraint()?;
-    while p.cursor.eat(";") {}
-    if p.cursor.eat_name("with") {
+    while p.eat(";") {}
+    if p.eat_name("with") {
         // Which answers other models expect: of no use here.
-        while *p.cursor.peek() != Tok::End {
-            p.cursor.advance();
+        while *p.tok() != Tok::End {
+            p.advance();
         }
     }
-    if *p.cursor.peek() != Tok::End {
-        return Err(p.cursor.unexpected("the end of the condition"));
+    if *p.tok() != Tok::End {
+        return Err(p.unexpected("the end of the condition"));
     }
     Ok(Question {
         listed,
@@ -171,25 +169,17 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Question, Failure> {
     })
 }
 
-/// Deeper nesting is refused, so that no input exhausts the stack.
-const MAX_DEPTH: usize = 200;
-
-struct Parser<'a> {
-    cursor: Cursor<'a>,
-    depth: usize,
-}
-
-impl Parser<'_> {
+impl Reader<'_> {
     fn locations(&mut self) -> Result<Vec<Listed>, Failure> {
         let mut listed = Vec::new();
-        if !self.cursor.eat_name("locations") {
+        if !self.eat_name("locations") {
             return Ok(listed);
         }
-        self.cursor.expect("[")?;
-        while !self.cursor.eat("]") {
+        self.expect("[")?;
+        while !self.eat("]") {
             listed.push(self.listed()?);
-            if !self.cursor.eat(";") && !self.cursor.is("]") {
-                return Err(self.cursor.unexpected("`;` or `]`"));
+            if !self.eat(";") && !self.is("]") {
+                return Err(self.unexpected("`;` or `]`"));
             }
         }
         Ok(listed)
@@ -197,14 +187,14 @@ impl Parser<'_> {
 
     fn listed(&mut self) -> Result<Listed, Failure> {
         self.refuse_fault()?;
-        let span = self.cursor.span();
-        let loc = init::location(&mut self.cursor)?;
+        let span = self.span();
+        let loc = init::location(self)?;
         let mut words = Vec::new();
-        while matches!(self.cursor.peek(), Tok::Name(_)) {
-            words.push(self.cursor.name("a type")?.0);
+        while matches!(self.tok(), Tok::Name(_)) {
+            words.push(self.name("a type")?.0);
         }
-        let span = span.to(self.cursor.previous());
-        while self.cursor.eat("*") {}
+        let span = span.to(self.last_span());
+        while self.eat("*") {}
         let ty = match words.as_slice() {
             [] => None,
             words => Some(Ty::named(words).ok_or_else(|| {
@@ -218,17 +208,17 @@ impl Parser<'_> {
     }
 
     fn refuse_fault(&self) -> Result<(), Failure> {
-        match self.cursor.peek() {
+        match self.tok() {
             Tok::Name(name) if name == "fault" || name == "Fault" => {
-                Err(Diagnostic::error(self.cursor.span(), "faults are not supported").into())
+                Err(Diagnostic::error(self.span(), "faults are not supported").into())
             }
             Tok::Name(_) | Tok::Number(_) | Tok::Punct(_) | Tok::Text(_) | Tok::End => Ok(()),
         }
     }
 
     fn constraint(&mut self) -> Result<(Quantifier, Prop<Equation>), Failure> {
-        let c = &mut self.cursor;
-        if *c.peek() == Tok::End || c.is(";") {
+        let c = &mut *self;
+        if *c.tok() == Tok::End || c.is(";") {
             return Ok((Quantifier::Forall, Prop::And(Vec::new())));
         }
         if c.eat("~") || c.eat_name("not") {
@@ -254,14 +244,14 @@ impl Parser<'_> {
         let mut states = Vec::new();
         loop {
             let mut state = Vec::new();
-            while !matches!(self.cursor.peek(), Tok::End)
-                && !matches!(self.cursor.peek(), Tok::Name(n) if n == "and")
+            while !matches!(self.tok(), Tok::End)
+                && !matches!(self.tok(), Tok::Name(n) if n == "and")
             {
                 state.push(self.equation()?);
-                self.cursor.expect(";")?;
+                self.expect(";")?;
             }
             states.push(Prop::And(state));
-            if !self.cursor.eat_name("and") {
+            if !self.eat_name("and") {
                 return Ok(Prop::Or(states));
             }
         }
@@ -269,7 +259,7 @@ impl Parser<'_> {
 
     fn or(&mut self) -> Result<Prop<Equation>, Failure> {
         let mut parts = vec![self.and()?];
-        while self.cursor.eat("\\/") {
+        while self.eat("\\/") {
             parts.push(self.and()?);
         }
         Ok(single(parts, Prop::Or))
@@ -277,44 +267,33 @@ impl Parser<'_> {
 
     fn and(&mut self) -> Result<Prop<Equation>, Failure> {
         let mut parts = vec![self.implies()?];
-        while self.cursor.eat("/\\") {
+        while self.eat("/\\") {
             parts.push(self.implies()?);
         }
         Ok(single(parts, Prop::And))
     }
 
     fn implies(&mut self) -> Result<Prop<Equation>, Failure> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Diagnostic::error(
-                self.cursor.span(),
-                "the condition is nested too deeply",
-            )
-            .help(format!("at most {MAX_DEPTH} levels"))
-            .into());
-        }
-        let left = self.unary()?;
-        let result = if self.cursor.eat("=>") {
-            Prop::Implies(Box::new(left), Box::new(self.implies()?))
+        let left = self.nested(Self::unary)?;
+        Ok(if self.eat("=>") {
+            Prop::Implies(Box::new(left), Box::new(self.nested(Self::implies)?))
         } else {
             left
-        };
-        self.depth -= 1;
-        Ok(result)
+        })
     }
 
     fn unary(&mut self) -> Result<Prop<Equation>, Failure> {
         let mut negations = 0_usize;
-        while self.cursor.eat("~") || self.cursor.eat_name("not") {
+        while self.eat("~") || self.eat_name("not") {
             negations += 1;
         }
-        let inner = if self.cursor.eat("(") {
+        let inner = if self.eat("(") {
             let inner = self.or()?;
-            self.cursor.expect(")")?;
+            self.expect(")")?;
             inner
-        } else if self.cursor.eat_name("true") {
+        } else if self.eat_name("true") {
             Prop::And(Vec::new())
-        } else if self.cursor.eat_name("false") {
+        } else if self.eat_name("false") {
             Prop::Or(Vec::new())
         } else {
             self.equation()?
@@ -329,17 +308,17 @@ impl Parser<'_> {
 
     fn equation(&mut self) -> Result<Prop<Equation>, Failure> {
         self.refuse_fault()?;
-        let start = self.cursor.span();
-        let left = init::location(&mut self.cursor)?;
-        let negated = if self.cursor.eat("=") || self.cursor.eat("==") {
+        let start = self.span();
+        let left = init::location(self)?;
+        let negated = if self.eat("=") || self.eat("==") {
             false
-        } else if self.cursor.eat("!=") || self.cursor.eat("<>") {
+        } else if self.eat("!=") || self.eat("<>") {
             true
         } else {
-            return Err(self.cursor.unexpected("`=`"));
+            return Err(self.unexpected("`=`"));
         };
         let right = self.right()?;
-        let span = start.to(self.cursor.previous());
+        let span = start.to(self.last_span());
         let atom = Prop::Atom(Equation { left, right, span });
         Ok(if negated {
             Prop::Not(Box::new(atom))
@@ -349,14 +328,14 @@ impl Parser<'_> {
     }
 
     fn right(&mut self) -> Result<Right, Failure> {
-        let c = &mut self.cursor;
+        let c = self;
         if c.eat("{") {
             let list = init::list(c)?;
             c.expect("}")?;
             return Ok(Right::Array(list));
         }
         let names_register =
-            *c.peek_at(1) == Tok::Punct(":") && matches!(c.peek(), Tok::Number(_) | Tok::Name(_));
+            *c.tok_at(1) == Tok::Punct(":") && matches!(c.tok(), Tok::Number(_) | Tok::Name(_));
         if c.eat("*") || c.is("[") || names_register {
             return Ok(Right::Loc(init::location(c)?));
         }

@@ -2,9 +2,10 @@
 //! What is not named starts as 0. A location's name as a value is its address.
 
 use palisade_program::Span;
+use palisade_syntax::Parser as _;
 
 use super::Failure;
-use super::lexer::{Cursor, Tok, Token};
+use super::lexer::{Reader, Tok, Token};
 use super::ty::Ty;
 use crate::diagnostic::Diagnostic;
 
@@ -58,27 +59,27 @@ pub(super) const MAX_LEN: i128 = 1024;
 
 /// Parses the initial state.
 pub(super) fn parse(tokens: &[Token]) -> Result<Vec<Item>, Failure> {
-    let mut cursor = Cursor::new(tokens);
+    let mut cursor = Reader::new(tokens);
     let mut items = Vec::new();
     loop {
         while cursor.eat(";") {}
-        if *cursor.peek() == Tok::End {
+        if *cursor.tok() == Tok::End {
             return Ok(items);
         }
         items.push(item(&mut cursor)?);
-        if *cursor.peek() != Tok::End {
+        if *cursor.tok() != Tok::End {
             cursor.expect(";")?;
         }
     }
 }
 
-fn item(cursor: &mut Cursor<'_>) -> Result<Item, Failure> {
+fn item(cursor: &mut Reader<'_>) -> Result<Item, Failure> {
     let start = cursor.span();
     let mut words = Vec::new();
     while is_type_word(cursor) {
         words.push(cursor.name("a type")?.0);
     }
-    let words_end = cursor.previous();
+    let words_end = cursor.last_span();
     let mut stars = 0;
     while cursor.eat("*") {
         stars += 1;
@@ -95,7 +96,7 @@ fn item(cursor: &mut Cursor<'_>) -> Result<Item, Failure> {
     } else {
         Vec::new()
     };
-    let span = start.to(cursor.previous());
+    let span = start.to(cursor.last_span());
     check_count(len, &values, span)?;
     Ok(Item {
         loc,
@@ -116,13 +117,13 @@ fn type_of(words: &[&str], span: Span) -> Result<Ty, Failure> {
 }
 
 /// A name is a type if a declarator follows: another name, a star, `0:`, `[x]`.
-fn is_type_word(cursor: &Cursor<'_>) -> bool {
-    let Tok::Name(name) = cursor.peek() else {
+fn is_type_word(cursor: &Reader<'_>) -> bool {
+    let Tok::Name(name) = cursor.tok() else {
         return false;
     };
-    match cursor.peek_at(1) {
+    match cursor.tok_at(1) {
         Tok::Name(_) | Tok::Number(_) | Tok::Punct("*") => true,
-        Tok::Punct("[") => matches!(cursor.peek_at(2), Tok::Name(_)),
+        Tok::Punct("[") => matches!(cursor.tok_at(2), Tok::Name(_)),
         Tok::Punct(_) | Tok::Text(_) | Tok::End => {
             // A lone type name declares nothing.
             name == "_Atomic"
@@ -130,7 +131,7 @@ fn is_type_word(cursor: &Cursor<'_>) -> bool {
     }
 }
 
-fn declarator(cursor: &mut Cursor<'_>) -> Result<(LocRef, Option<u32>), Failure> {
+fn declarator(cursor: &mut Reader<'_>) -> Result<(LocRef, Option<u32>), Failure> {
     let loc = location(cursor)?;
     match loc {
         LocRef::Global {
@@ -154,7 +155,7 @@ fn check_count(len: Option<u32>, values: &[Literal], span: Span) -> Result<(), F
 }
 
 /// A location: `0:EAX`, `P0:EAX`, `0:%r`, `x`, `[x]`, `t[1]`.
-pub(super) fn location(cursor: &mut Cursor<'_>) -> Result<LocRef, Failure> {
+pub(super) fn location(cursor: &mut Reader<'_>) -> Result<LocRef, Failure> {
     if let Some(proc) = processor(cursor) {
         cursor.advance();
         cursor.expect(":")?;
@@ -179,11 +180,11 @@ pub(super) fn location(cursor: &mut Cursor<'_>) -> Result<LocRef, Failure> {
 }
 
 /// The number of the processor if the next tokens are `0:` or `P0:`.
-fn processor(cursor: &Cursor<'_>) -> Option<u32> {
-    if *cursor.peek_at(1) != Tok::Punct(":") {
+fn processor(cursor: &Reader<'_>) -> Option<u32> {
+    if *cursor.tok_at(1) != Tok::Punct(":") {
         return None;
     }
-    match cursor.peek() {
+    match cursor.tok() {
         Tok::Number(n) => u32::try_from(*n).ok(),
         Tok::Name(name) => proc_number(name),
         Tok::Punct(_) | Tok::Text(_) | Tok::End => None,
@@ -199,7 +200,7 @@ pub(super) fn proc_number(name: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-fn element(cursor: &mut Cursor<'_>) -> Result<Option<u32>, Failure> {
+fn element(cursor: &mut Reader<'_>) -> Result<Option<u32>, Failure> {
     if !cursor.is("[") {
         return Ok(None);
     }
@@ -217,7 +218,7 @@ fn element(cursor: &mut Cursor<'_>) -> Result<Option<u32>, Failure> {
     Ok(Some(value as u32))
 }
 
-fn values(cursor: &mut Cursor<'_>) -> Result<Vec<Literal>, Failure> {
+fn values(cursor: &mut Reader<'_>) -> Result<Vec<Literal>, Failure> {
     if !cursor.eat("{") {
         return Ok(vec![literal(cursor)?]);
     }
@@ -227,7 +228,7 @@ fn values(cursor: &mut Cursor<'_>) -> Result<Vec<Literal>, Failure> {
 }
 
 /// Values with commas between.
-pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Vec<Literal>, Failure> {
+pub(super) fn list(cursor: &mut Reader<'_>) -> Result<Vec<Literal>, Failure> {
     let mut list = vec![literal(cursor)?];
     while cursor.eat(",") {
         list.push(literal(cursor)?);
@@ -236,14 +237,14 @@ pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Vec<Literal>, Failure> {
 }
 
 /// A value: a number, or a location's name for its address.
-pub(super) fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Failure> {
+pub(super) fn literal(cursor: &mut Reader<'_>) -> Result<Literal, Failure> {
     if cursor.eat_name("ATOMIC_INIT") {
         cursor.expect("(")?;
         let value = literal(cursor)?;
         cursor.expect(")")?;
         return Ok(value);
     }
-    if matches!(cursor.peek(), Tok::Number(_)) || cursor.is("-") || cursor.is("+") {
+    if matches!(cursor.tok(), Tok::Number(_)) || cursor.is("-") || cursor.is("+") {
         return Ok(Literal::Number(cursor.signed()?));
     }
     cursor.eat("&");

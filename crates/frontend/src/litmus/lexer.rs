@@ -3,6 +3,7 @@
 //! lexer of its own). Every token keeps its span in the whole file.
 
 use palisade_program::Span;
+use palisade_syntax::{Cursor, Parser, Scanner, scanner::Unclosed};
 
 use super::Failure;
 use crate::diagnostic::Diagnostic;
@@ -96,45 +97,16 @@ pub(super) fn comment_end(
     if rest.starts_with("//") || (comments == Comments::Herd && rest.starts_with('#')) {
         return Ok(Some(line()));
     }
-    let unclosed = |close: &str| {
-        Diagnostic::error(Span::new(at, at + 2), "unterminated comment")
-            .help(format!("close it with `{close}`"))
-            .into()
+    let (open, close, nests) = match comments {
+        Comments::C => ("/*", "*/", false),
+        Comments::Herd => ("(*", "*)", true),
     };
-    match comments {
-        Comments::C if rest.starts_with("/*") => match rest[2..].find("*/") {
-            Some(i) => Ok(Some(at + i + 4)),
-            None => Err(unclosed("*/")),
-        },
-        Comments::Herd if rest.starts_with("(*") => match nested_comment(rest) {
-            Some(length) => Ok(Some(at + length)),
-            None => Err(unclosed("*)")),
-        },
-        Comments::C | Comments::Herd => Ok(None),
+    match Scanner::new(&text[..end], at).comment(open, close, nests) {
+        Ok(comment) => Ok(comment.map(|span| span.end as usize)),
+        Err(Unclosed(span)) => Err(Diagnostic::error(span, "unterminated comment")
+            .help(format!("close it with `{close}`"))
+            .into()),
     }
-}
-
-/// The length of the `(* *)` comment that `rest` starts with; they nest.
-fn nested_comment(rest: &str) -> Option<usize> {
-    let bytes = rest.as_bytes();
-    let (mut depth, mut i) = (0_usize, 0);
-    while i + 1 < bytes.len() {
-        match &bytes[i..i + 2] {
-            b"(*" => {
-                depth += 1;
-                i += 2;
-            }
-            b"*)" => {
-                depth -= 1;
-                i += 2;
-                if depth == 0 {
-                    return Some(i);
-                }
-            }
-            _ => i += 1,
-        }
-    }
-    None
 }
 
 fn token(text: &str, at: usize, end: usize) -> Result<(Tok, usize), Failure> {
@@ -200,85 +172,89 @@ pub(super) fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }
 
-/// A place in a list of tokens.
-#[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
-    tokens: &'a [Token],
-    at: usize,
+impl palisade_syntax::Token for Token {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(self.tok, Tok::Punct(p) if p == text)
+    }
+
+    fn is_end(&self) -> bool {
+        self.tok == Tok::End
+    }
 }
 
-impl<'a> Cursor<'a> {
+/// A place in a section.
+#[derive(Clone, Debug)]
+pub(super) struct Reader<'a>(Cursor<'a, Token>);
+
+impl<'a> Parser<'a> for Reader<'a> {
+    type Token = Token;
+    type Error = Failure;
+    const MAX_DEPTH: u32 = 200;
+    const MAX_CHAIN: u32 = u32::MAX;
+
+    fn cursor(&self) -> &Cursor<'a, Token> {
+        &self.0
+    }
+
+    fn cursor_mut(&mut self) -> &mut Cursor<'a, Token> {
+        &mut self.0
+    }
+
+    fn too_deep(&mut self) -> Failure {
+        Diagnostic::error(self.span(), "the condition is nested too deeply")
+            .help(format!("at most {} levels", Self::MAX_DEPTH))
+            .into()
+    }
+
+    fn too_long(&mut self) -> Failure {
+        Diagnostic::error(self.span(), "the condition is too long").into()
+    }
+
+    fn expected(&mut self, what: &str, _: &str) -> Failure {
+        self.unexpected(what)
+    }
+}
+
+impl<'a> Reader<'a> {
     /// At the start of `tokens`, which end with [`Tok::End`].
     pub(super) fn new(tokens: &'a [Token]) -> Self {
-        debug_assert!(tokens.last().is_some_and(|t| t.tok == Tok::End));
-        Self { tokens, at: 0 }
+        Self(Cursor::new(tokens))
     }
 
-    /// The next token.
-    pub(super) fn peek(&self) -> &'a Tok {
-        self.peek_at(0)
+    /// What the next token is.
+    pub(super) fn tok(&self) -> &'a Tok {
+        self.tok_at(0)
     }
 
-    /// The token `ahead` places after the next.
-    pub(super) fn peek_at(&self, ahead: usize) -> &'a Tok {
-        let last = self.tokens.len() - 1;
-        &self.tokens[(self.at + ahead).min(last)].tok
-    }
-
-    /// The span of the next token.
-    pub(super) fn span(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len() - 1)].span
-    }
-
-    /// The span of the token before; the next one's at the start.
-    pub(super) fn previous(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1).min(self.tokens.len() - 1)].span
-    }
-
-    /// Steps over the next token.
-    pub(super) fn advance(&mut self) -> &'a Token {
-        let token = &self.tokens[self.at.min(self.tokens.len() - 1)];
-        if token.tok != Tok::End {
-            self.at += 1;
-        }
-        token
-    }
-
-    /// Whether the next token is the punctuation `p`.
-    pub(super) fn is(&self, p: &str) -> bool {
-        matches!(self.peek(), Tok::Punct(q) if *q == p)
-    }
-
-    /// Steps over the punctuation `p` if it is next.
-    pub(super) fn eat(&mut self, p: &str) -> bool {
-        let found = self.is(p);
-        if found {
-            self.advance();
-        }
-        found
-    }
-
-    /// Steps over the word `name` if it is next.
-    pub(super) fn eat_name(&mut self, name: &str) -> bool {
-        let found = matches!(self.peek(), Tok::Name(n) if n == name);
-        if found {
-            self.advance();
-        }
-        found
+    /// What the token `ahead` places after the next is.
+    pub(super) fn tok_at(&self, ahead: usize) -> &'a Tok {
+        &self.0.peek_at(ahead).tok
     }
 
     /// Steps over `p`, or says that it is missing.
     pub(super) fn expect(&mut self, p: &str) -> Result<(), Failure> {
-        if self.eat(p) {
-            return Ok(());
+        self.need(p, "").map(drop)
+    }
+
+    /// Steps over the word `name` if it is next.
+    pub(super) fn eat_name(&mut self, name: &str) -> bool {
+        let found = matches!(self.tok(), Tok::Name(n) if n == name);
+        if found {
+            self.advance();
         }
-        Err(self.unexpected(&format!("`{p}`")))
+        found
     }
 
     /// A name, or an error that says what it should be.
     pub(super) fn name(&mut self, what: &str) -> Result<(&'a str, Span), Failure> {
         let span = self.span();
-        match self.peek() {
+        match self.tok() {
             Tok::Name(name) => {
                 self.advance();
                 Ok((name, span))
@@ -293,7 +269,7 @@ impl<'a> Cursor<'a> {
         if !negative {
             self.eat("+");
         }
-        match self.peek() {
+        match self.tok() {
             Tok::Number(value) => {
                 self.advance();
                 Ok(if negative { -value } else { *value })
@@ -306,7 +282,7 @@ impl<'a> Cursor<'a> {
 
     /// The error that something else was expected here.
     pub(super) fn unexpected(&self, wanted: &str) -> Failure {
-        let found = match self.peek() {
+        let found = match self.tok() {
             Tok::Name(name) => format!("`{name}`"),
             Tok::Number(value) => format!("`{value}`"),
             Tok::Punct(p) => format!("`{p}`"),

@@ -3,6 +3,7 @@
 //! comment is reported at its start. Comments are kept aside for the formatter.
 
 use palisade_program::{Source, Span};
+use palisade_syntax::{Scanner, scanner::Unclosed};
 
 use super::token::{Comment, SYMBOLS, Tok, Token};
 use crate::diagnostic::Diagnostic;
@@ -17,15 +18,15 @@ pub(crate) struct Lexed {
 /// Splits the text of `source` into tokens.
 pub(crate) fn lex(source: &Source) -> Lexed {
     let mut lexer = Lexer {
-        text: source.text(),
-        at: 0,
+        scanner: Scanner::new(source.text(), 0),
         out: Lexed {
             tokens: Vec::new(),
             comments: Vec::new(),
             errors: Vec::new(),
         },
     };
-    if u32::try_from(lexer.text.len()).is_err() {
+    let length = source.text().len();
+    if u32::try_from(length).is_err() {
         let span = Span::new(0, 0);
         let error = Diagnostic::error(span, "the file is larger than 4 GiB");
         lexer
@@ -33,11 +34,11 @@ pub(crate) fn lex(source: &Source) -> Lexed {
             .errors
             .push(error.help("split the program or make it smaller"));
     } else {
-        while lexer.at < lexer.text.len() {
-            lexer.step();
+        while let Some(first) = lexer.scanner.first() {
+            lexer.step(first);
         }
     }
-    let end = lexer.text.len().min(u32::MAX as usize);
+    let end = length.min(u32::MAX as usize);
     lexer.out.tokens.push(Token {
         kind: Tok::End,
         span: Span::new(end, end),
@@ -56,75 +57,59 @@ pub(crate) fn first_temporary(source: &Source, lexed: &Lexed) -> u32 {
 }
 
 struct Lexer<'a> {
-    text: &'a str,
-    at: usize,
+    scanner: Scanner<'a>,
     out: Lexed,
 }
 
 impl Lexer<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    /// The length of the longest start of the rest that `f` accepts.
-    fn run(&self, f: impl Fn(char) -> bool) -> usize {
-        let rest = self.rest();
-        rest.find(|c| !f(c)).unwrap_or(rest.len())
-    }
-
     fn push(&mut self, kind: Tok, length: usize) {
-        let span = Span::new(self.at, self.at + length);
+        let span = self.scanner.take(length);
         self.out.tokens.push(Token { kind, span });
-        self.at += length;
     }
 
-    fn step(&mut self) {
-        let bytes = self.rest().as_bytes();
-        let first = char::from(bytes[0]);
+    fn step(&mut self, first: char) {
+        let rest = self.scanner.rest();
         if first.is_ascii_whitespace() {
-            self.at += self.run(|c| c.is_ascii_whitespace());
-        } else if bytes.starts_with(b"//") {
-            let length = self.rest().find('\n').unwrap_or(bytes.len());
-            self.comment(length, true);
-        } else if bytes.starts_with(b"/*") {
+            self.scanner.take_while(|c| c.is_ascii_whitespace());
+        } else if rest.starts_with("/*") {
             self.block_comment();
+        } else if let Some(span) = self.scanner.line_comment("//") {
+            let length = rest[..(span.end - span.start) as usize].trim_end().len();
+            let start = span.start as usize;
+            self.comment(Span::new(start, start + length), true);
         } else if is_name_start(first) {
-            let length = self.run(|c| is_name_start(c) || c.is_ascii_digit());
+            let length = self.scanner.run(|c| is_name_start(c) || c.is_ascii_digit());
             self.push(Tok::Name, length);
         } else if first.is_ascii_digit() {
             self.number();
-        } else if let Some(symbol) = symbol_at(bytes) {
+        } else if let Some(symbol) = self.scanner.symbol(SYMBOLS) {
             self.push(Tok::Sym(symbol), symbol.len());
         } else {
             self.unknown();
         }
     }
 
-    fn comment(&mut self, length: usize, line: bool) {
-        let trimmed = self.rest()[..length].trim_end().len();
-        let span = Span::new(self.at, self.at + trimmed);
+    fn comment(&mut self, span: Span, line: bool) {
         self.out.comments.push(Comment { span, line });
-        self.at += length;
     }
 
     fn block_comment(&mut self) {
-        if let Some(end) = self.rest()[2..].find("*/") {
-            self.comment(end + 4, false);
-        } else {
-            let span = Span::new(self.at, self.at + 2);
-            self.out.errors.push(
+        match self.scanner.comment("/*", "*/", false) {
+            Ok(Some(span)) => self.comment(span, false),
+            Ok(None) => {}
+            Err(Unclosed(span)) => self.out.errors.push(
                 Diagnostic::error(span, "unterminated comment")
                     .label("the comment starts here")
                     .help("close it with `*/`"),
-            );
-            self.at = self.text.len();
+            ),
         }
     }
 
     fn number(&mut self) {
-        let length = self.run(|c| c.is_ascii_alphanumeric() || c == '_');
-        let span = Span::new(self.at, self.at + length);
-        let text = &self.rest()[..length];
+        let length = self.scanner.run(|c| c.is_ascii_alphanumeric() || c == '_');
+        let at = self.scanner.at();
+        let span = Span::new(at, at + length);
+        let text = &self.scanner.rest()[..length];
         let value = text.parse::<u64>().ok().filter(|&v| v <= 1 << 63);
         let error = if value.is_some() {
             None
@@ -146,14 +131,15 @@ impl Lexer<'_> {
     }
 
     fn unknown(&mut self) {
-        let length = self.run(|c| {
-            let symbol = c.is_ascii() && symbol_at(&[c as u8]).is_some();
+        let rest = self.scanner.rest();
+        let length = self.scanner.run(|c| {
+            let symbol = SYMBOLS.iter().any(|symbol| symbol.chars().eq([c]));
             !(symbol || c.is_ascii_whitespace() || is_name_start(c) || c.is_ascii_digit())
         });
         let length = length.max(1);
-        let shown: String = self.rest().chars().take(8).collect();
+        let shown: String = rest.chars().take(8).collect();
         let shown = &shown[..shown.len().min(length)];
-        let span = Span::new(self.at, self.at + length);
+        let span = self.scanner.take(length);
         let shown: String = shown
             .chars()
             .flat_map(|c| match c {
@@ -166,20 +152,12 @@ impl Lexer<'_> {
                 .label("not part of the language")
                 .help("remove it; names are made of letters, digits and `_`"),
         );
-        self.at += length;
     }
 }
 
 /// `$` starts the names of temporaries in programs that Palisade printed.
 fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == '$'
-}
-
-fn symbol_at(bytes: &[u8]) -> Option<&'static str> {
-    SYMBOLS
-        .iter()
-        .copied()
-        .find(|s| bytes.starts_with(s.as_bytes()))
 }
 
 #[cfg(test)]

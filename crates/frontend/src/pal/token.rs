@@ -23,6 +23,22 @@ pub(crate) struct Token {
     pub(crate) span: Span,
 }
 
+impl palisade_syntax::Token for Token {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(self.kind, Tok::Sym(symbol) if symbol == text)
+    }
+
+    fn is_end(&self) -> bool {
+        self.kind == Tok::End
+    }
+}
+
 /// A comment and where it stands, for the formatter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Comment {

@@ -2,6 +2,7 @@
 //! word of the language is reported and left out.
 
 use palisade_program::{Source, Span};
+use palisade_syntax::{Scanner, scanner::Unclosed};
 
 use super::token::{FILE, SYMBOLS, Tok, Token, WORDS};
 use crate::diagnostic::Diagnostic;
@@ -10,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 pub(super) fn lex(source: &Source, errors: &mut Vec<Diagnostic>) -> Vec<Token> {
     let mut lexer = Lexer {
         text: source.text(),
-        at: 0,
+        scanner: Scanner::new(source.text(), 0),
         errors,
     };
     let mut tokens = Vec::new();
@@ -25,33 +26,28 @@ pub(super) fn lex(source: &Source, errors: &mut Vec<Diagnostic>) -> Vec<Token> {
 
 struct Lexer<'a> {
     text: &'a str,
-    at: usize,
+    scanner: Scanner<'a>,
     errors: &'a mut Vec<Diagnostic>,
 }
 
 impl Lexer<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    /// Moves on over characters that satisfy `f`.
-    fn skip_while(&mut self, f: impl Fn(char) -> bool) {
-        let rest = self.rest();
-        self.at += rest.find(|c| !f(c)).unwrap_or(rest.len());
-    }
-
     fn next(&mut self) -> Token {
         loop {
-            self.skip_while(char::is_whitespace);
-            let start = self.at;
-            if self.rest().starts_with("/*") {
-                self.comment(start);
-                continue;
+            self.scanner.take_while(char::is_whitespace);
+            match self.scanner.comment("/*", "*/", false) {
+                Ok(Some(_)) => continue,
+                Ok(None) => {}
+                Err(Unclosed(span)) => self.errors.push(
+                    Diagnostic::error(span, "unclosed comment")
+                        .label("starts here")
+                        .help("end it with `*/`"),
+                ),
             }
+            let start = self.scanner.at();
             let Some(tok) = self.token(start) else {
                 continue;
             };
-            let span = Span::new(start, self.at);
+            let span = Span::new(start, self.scanner.at());
             return Token {
                 tok,
                 text: span,
@@ -61,38 +57,26 @@ impl Lexer<'_> {
         }
     }
 
-    fn comment(&mut self, start: usize) {
-        if let Some(length) = self.rest()[2..].find("*/") {
-            self.at += length + 4;
-            return;
-        }
-        self.at = self.text.len();
-        let error = Diagnostic::error(Span::new(start, start + 2), "unclosed comment")
-            .label("starts here")
-            .help("end it with `*/`");
-        self.errors.push(error);
-    }
-
     /// The token at `start`; `None` after an error.
     fn token(&mut self, start: usize) -> Option<Tok> {
-        let Some(first) = self.rest().chars().next() else {
+        let Some(first) = self.scanner.first() else {
             return Some(Tok::End);
         };
         match first {
             'a'..='z' | 'A'..='Z' | '_' => {
-                self.skip_while(is_name_part);
-                let name = &self.text[start..self.at];
+                self.scanner.take_while(is_name_part);
+                let name = &self.text[start..self.scanner.at()];
                 let word = WORDS.iter().find(|w| **w == name);
                 Some(word.map_or(Tok::Name, |w| Tok::Word(w)))
             }
             '0'..='9' => {
-                self.skip_while(|c| c.is_ascii_digit());
+                self.scanner.take_while(|c| c.is_ascii_digit());
                 Some(Tok::Number)
             }
             '$' => {
-                self.at += 1;
-                self.skip_while(is_name_part);
-                if self.at > start + 1 {
+                self.scanner.take(1);
+                self.scanner.take_while(is_name_part);
+                if self.scanner.at() > start + 1 {
                     return Some(Tok::Register);
                 }
                 self.complain(start, "a register needs a name", "write it as `$name`");
@@ -103,11 +87,11 @@ impl Lexer<'_> {
     }
 
     fn symbol(&mut self, start: usize, first: char) -> Option<Tok> {
-        if let Some(symbol) = SYMBOLS.iter().find(|s| self.rest().starts_with(**s)) {
-            self.at += symbol.len();
+        if let Some(symbol) = self.scanner.symbol(SYMBOLS) {
+            self.scanner.take(symbol.len());
             return Some(Tok::Symbol(symbol));
         }
-        self.at += first.len_utf8();
+        self.scanner.take(first.len_utf8());
         let help = match first {
             '!' => "write `!=` for unequal and `not` for negation",
             '&' => "conjunction is `&&`",
@@ -123,7 +107,7 @@ impl Lexer<'_> {
     }
 
     fn complain(&mut self, start: usize, message: &str, help: &str) {
-        let span = Span::new(start, self.at);
+        let span = Span::new(start, self.scanner.at());
         self.errors
             .push(Diagnostic::error(span, message).help(help));
     }

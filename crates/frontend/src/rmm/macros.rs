@@ -9,6 +9,7 @@
 //! has a span that can be read, and patched, as one piece.
 
 use palisade_program::{Source, Span};
+use palisade_syntax::Token as _;
 
 use super::MAX_ERRORS;
 use super::token::{FILE, Frame, Tok, Token};

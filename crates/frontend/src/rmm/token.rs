@@ -84,12 +84,21 @@ pub(super) struct Token {
     pub(super) frame: Frame,
 }
 
-impl Token {
-    /// Whether it is this word or symbol.
-    pub(super) fn is(&self, what: &str) -> bool {
+impl palisade_syntax::Token for Token {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, what: &str) -> bool {
         match self.tok {
             Tok::Word(text) | Tok::Symbol(text) => text == what,
             Tok::End | Tok::Name | Tok::Register | Tok::Number => false,
         }
+    }
+
+    fn is_end(&self) -> bool {
+        self.tok == Tok::End
     }
 }

@@ -14,7 +14,7 @@ pub use compile::Overflow;
 
 use std::path::{Path, PathBuf};
 
-use palisade_program::{Gap, Orders, Source, Span};
+use palisade_program::{Gap, Orders, Program, Source, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::{Gapped, Parsed, llvm};
@@ -133,6 +133,22 @@ fn read(
     program.source = source.clone();
     let gaps = gaps.into_inner().into_iter().collect();
     Ok((Gapped { program, gaps }, kept))
+}
+
+/// Reads LLVM's text as it is, without its compiler: for tests of that reader.
+#[doc(hidden)]
+pub fn read_llvm(text: &str, orders: Orders) -> Result<Program, String> {
+    let modules = [llvm::parse(text)?];
+    let entry = entry(&modules, &Options::default()).ok_or("no function `main`")?;
+    let text = llvm::Text {
+        spans: &|_, _, _| None,
+        line: &|_| 0,
+        gap: &|_| None,
+    };
+    let lowered = llvm::lower(&modules, &entry, &text, orders);
+    lowered
+        .map(|(program, _)| program)
+        .map_err(|(_, message, _)| message)
 }
 
 /// The symbol of the function that is verified.

@@ -40,6 +40,37 @@ impl std::fmt::Display for Token {
     }
 }
 
+/// A token and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lexeme {
+    /// The token.
+    pub token: Token,
+    /// Where.
+    pub span: Span,
+}
+
+impl Lexeme {
+    const fn new(token: Token, span: Span) -> Self {
+        Self { token, span }
+    }
+}
+
+impl palisade_syntax::Token for Lexeme {
+    type Span = Span;
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(self.token, Token::Sign(sign) if sign == text)
+    }
+
+    fn is_end(&self) -> bool {
+        self.token == Token::End
+    }
+}
+
 /// Longer signs first.
 const SIGNS: [&str; 27] = [
     "<->", "==>", "-->", "->", "==", "!=", "|", "&", "!", "*", "+", "-", "(", ")", "{", "}", "[",
@@ -47,7 +78,7 @@ const SIGNS: [&str; 27] = [
 ];
 
 /// Splits the text into tokens, the last being [`Token::End`].
-pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)> {
+pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<Lexeme> {
     let mut out = Vec::new();
     let mut last = Span::default();
     // Strings may span lines: the rest of an open string and where it began.
@@ -65,7 +96,7 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
                 continue;
             };
             text.push_str(&rest[..end]);
-            out.push((Token::Text(text), span));
+            out.push(Lexeme::new(Token::Text(text), span));
             rest = &rest[end + 1..];
         }
         while let Some(c) = rest.chars().next() {
@@ -77,7 +108,7 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
                 rest = &rest[c.len_utf8()..];
             } else if c == '"' {
                 if let Some(end) = rest[1..].find('"') {
-                    out.push((Token::Text(rest[1..=end].to_owned()), span));
+                    out.push(Lexeme::new(Token::Text(rest[1..=end].to_owned()), span));
                     rest = &rest[end + 2..];
                 } else {
                     open = Some((rest[1..].to_owned(), span));
@@ -93,45 +124,40 @@ pub fn lex(input: &Preprocessed, errors: &mut Diagnostics) -> Vec<(Token, Span)>
         let span = first_long.unwrap_or(span);
         errors.error(span, "the string is not closed", "add `\"`");
     }
-    out.push((Token::End, last));
+    out.push(Lexeme::new(Token::End, last));
     out
 }
 
-fn word<'t>(
-    rest: &'t str,
-    span: Span,
-    out: &mut Vec<(Token, Span)>,
-    errors: &mut Diagnostics,
-) -> &'t str {
+fn word<'t>(rest: &'t str, span: Span, out: &mut Vec<Lexeme>, errors: &mut Diagnostics) -> &'t str {
     let c = rest.chars().next().expect("not empty");
     if c.is_ascii_alphabetic() || c == '_' || c == '$' {
         let end = rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$' || c == '.'))
             .unwrap_or(rest.len());
-        out.push((Token::Ident(rest[..end].to_owned()), span));
+        out.push(Lexeme::new(Token::Ident(rest[..end].to_owned()), span));
         return &rest[end..];
     }
     if c == '%' {
         if let Some(after) = rest.strip_prefix("%%") {
-            out.push((Token::Section, span));
+            out.push(Lexeme::new(Token::Section, span));
             return after;
         }
         let end = rest[1..]
             .find(|c: char| !(c.is_ascii_alphabetic() || c == '_'))
             .map_or(rest.len(), |e| e + 1);
-        out.push((Token::Directive(rest[1..end].to_owned()), span));
+        out.push(Lexeme::new(Token::Directive(rest[1..end].to_owned()), span));
         return &rest[end..];
     }
     if c.is_ascii_digit() {
         return number(rest, span, out, errors);
     }
     if let Some(after) = spaced(rest, &["<", "-", ">"]) {
-        out.push((Token::Sign("<->"), span));
+        out.push(Lexeme::new(Token::Sign("<->"), span));
         return after;
     }
     for sign in SIGNS {
         if let Some(after) = rest.strip_prefix(sign) {
-            out.push((Token::Sign(sign), span));
+            out.push(Lexeme::new(Token::Sign(sign), span));
             return after;
         }
     }
@@ -158,19 +184,19 @@ fn spaced<'t>(rest: &'t str, parts: &[&str]) -> Option<&'t str> {
 fn number<'t>(
     rest: &'t str,
     span: Span,
-    out: &mut Vec<(Token, Span)>,
+    out: &mut Vec<Lexeme>,
     errors: &mut Diagnostics,
 ) -> &'t str {
     if let Some(after) = spaced(rest, &["1", "/", "2"]) {
-        out.push((Token::Value(Kleene::Half), span));
+        out.push(Lexeme::new(Token::Value(Kleene::Half), span));
         return after;
     }
     let end = rest
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(rest.len());
     match &rest[..end] {
-        "0" => out.push((Token::Value(Kleene::False), span)),
-        "1" => out.push((Token::Value(Kleene::True), span)),
+        "0" => out.push(Lexeme::new(Token::Value(Kleene::False), span)),
+        "1" => out.push(Lexeme::new(Token::Value(Kleene::True), span)),
         other => errors.error(
             span,
             format!("the number {other} is not a truth value"),

@@ -4,12 +4,11 @@
 //! so no input overflows the stack. Binding, loosest first: quantifiers (as far right as
 //! possible), `<->`, `->`, `|`, `&`, `!`; all binary signs associate to the left.
 
-use super::ast::{FormulaAst, Name, Piece, SetExpr};
-use super::lexer::Token;
-use super::{Diagnostics, Span};
+use palisade_syntax::{Cursor, Parser as Syntax};
 
-/// How deep formulas and sets may nest.
-const MAX_NESTING: usize = 400;
+use super::ast::{FormulaAst, Name, Piece, SetExpr};
+use super::lexer::{Lexeme, Token};
+use super::{Diagnostics, Span};
 
 /// Parsing failed; the error is in the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,68 +17,83 @@ pub struct Failed;
 /// Result of a parsing function.
 pub type Parsed<T> = Result<T, Failed>;
 
-/// A cursor over tokens.
+/// Makes a formula of two.
+type Connective = fn(Box<FormulaAst>, Box<FormulaAst>) -> FormulaAst;
+
+/// The place in the tokens.
 pub struct Parser<'a> {
-    tokens: &'a [(Token, Span)],
-    at: usize,
-    nesting: usize,
+    cursor: Cursor<'a, Lexeme>,
     /// Inside `%message`, outside parentheses: `->` ends the formula.
     arrow_ends: bool,
     pub(crate) errors: &'a mut Diagnostics,
 }
 
+impl<'a> Syntax<'a> for Parser<'a> {
+    type Token = Lexeme;
+    type Error = Failed;
+    const MAX_DEPTH: u32 = 400;
+    const MAX_CHAIN: u32 = u32::MAX;
+
+    fn cursor(&self) -> &Cursor<'a, Lexeme> {
+        &self.cursor
+    }
+
+    fn cursor_mut(&mut self) -> &mut Cursor<'a, Lexeme> {
+        &mut self.cursor
+    }
+
+    fn too_deep(&mut self) -> Failed {
+        let help = "split it by instrumentation predicates or sets";
+        let span = self.span();
+        self.errors.error(span, "the text nests too deeply", help);
+        Failed
+    }
+
+    fn too_long(&mut self) -> Failed {
+        let help = "split it by instrumentation predicates or sets";
+        let span = self.span();
+        self.errors.error(span, "the formula is too long", help);
+        Failed
+    }
+
+    fn expected(&mut self, what: &str, help: &str) -> Failed {
+        let found = self.token();
+        let span = self.span();
+        let help = match (found, self.unclosed()) {
+            (Token::Section | Token::End | Token::Directive(_), Some(unclosed)) => unclosed,
+            _ => help.to_owned(),
+        };
+        self.errors
+            .error(span, format!("expected {what}, found {found}"), help);
+        Failed
+    }
+}
+
 impl<'a> Parser<'a> {
     /// Starts at the first token; the last token is [`Token::End`].
-    pub fn new(tokens: &'a [(Token, Span)], errors: &'a mut Diagnostics) -> Self {
+    pub fn new(tokens: &'a [Lexeme], errors: &'a mut Diagnostics) -> Self {
         Self {
-            tokens,
-            at: 0,
-            nesting: 0,
+            cursor: Cursor::new(tokens),
             arrow_ends: false,
             errors,
         }
     }
 
     /// The next token.
-    pub fn peek(&self) -> &'a Token {
-        &self.tokens[self.at.min(self.tokens.len() - 1)].0
+    pub fn token(&self) -> &'a Token {
+        &self.peek().token
     }
 
     /// The token after the next.
-    pub fn peek_second(&self) -> &'a Token {
-        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].0
-    }
-
-    /// Where the next token is.
-    pub fn span(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len() - 1)].1
-    }
-
-    /// Takes the next token.
-    pub fn advance(&mut self) -> &'a Token {
-        let t = self.peek();
-        self.at += 1;
-        t
-    }
-
-    /// Reports that something else was expected.
-    pub fn expected<T>(&mut self, what: &str, help: &str) -> Parsed<T> {
-        let found = self.peek().clone();
-        let span = self.span();
-        let help = match (&found, self.unclosed()) {
-            (Token::Section | Token::End | Token::Directive(_), Some(unclosed)) => unclosed,
-            _ => help.to_owned(),
-        };
-        self.errors
-            .error(span, format!("expected {what}, found {found}"), help);
-        Err(Failed)
+    pub fn second(&self) -> &'a Token {
+        &self.cursor.peek_at(1).token
     }
 
     /// A remedy if a brace before the next token is still open: where a part ends too early, its end
     /// is missing.
     pub(super) fn unclosed(&self) -> Option<String> {
         let mut open: Vec<Span> = Vec::new();
-        for (token, span) in &self.tokens[..self.at.min(self.tokens.len())] {
+        for Lexeme { token, span } in &self.cursor.tokens()[..self.cursor.position()] {
             match token {
                 Token::Sign("{") => open.push(*span),
                 Token::Sign("}") => drop(open.pop()),
@@ -90,70 +104,50 @@ impl<'a> Parser<'a> {
         Some(format!("is the `}}` missing that closes {place}?"))
     }
 
-    /// Whether the next token is this sign.
-    pub fn is(&self, sign: &str) -> bool {
-        matches!(self.peek(), Token::Sign(s) if *s == sign)
-    }
-
-    /// Takes a sign if it is next.
-    pub fn take(&mut self, sign: &str) -> bool {
-        let found = self.is(sign);
-        if found {
-            self.at += 1;
-        }
-        found
-    }
-
     /// Demands a sign.
     pub fn sign(&mut self, sign: &str) -> Parsed<()> {
-        if self.take(sign) {
-            Ok(())
-        } else {
-            self.expected(
-                &format!("`{sign}`"),
-                "check the brackets and commas before it",
-            )
-        }
+        self.need(sign, "check the brackets and commas before it")?;
+        Ok(())
     }
 
     /// Takes a directive if it is next.
     pub fn take_directive(&mut self, name: &str) -> bool {
-        let found = matches!(self.peek(), Token::Directive(d) if d == name);
+        let found = matches!(self.token(), Token::Directive(d) if d == name);
         if found {
-            self.at += 1;
+            self.advance();
         }
         found
     }
 
     /// Takes a word if it is next.
     pub fn take_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Token::Ident(w) if w == word);
+        let found = matches!(self.token(), Token::Ident(w) if w == word);
         if found {
-            self.at += 1;
+            self.advance();
         }
         found
     }
 
     /// Demands an identifier.
     pub fn ident(&mut self, what: &str) -> Parsed<String> {
-        match self.peek() {
+        match self.token() {
             Token::Ident(w) => {
-                self.at += 1;
+                self.advance();
                 Ok(w.clone())
             }
-            _ => self.expected(what, "identifiers start with a letter, `_` or `$`"),
+            _ => Err(self.expected(what, "identifiers start with a letter, `_` or `$`")),
         }
     }
 
     /// A list of identifiers up to a closing sign, which is taken.
     pub fn idents_until(&mut self, close: &str) -> Parsed<Vec<String>> {
         let mut out = Vec::new();
-        if self.take(close) {
+        if self.eat(close) {
             return Ok(out);
         }
         loop {
             out.push(self.ident("an identifier")?);
-            if self.take(close) {
+            if self.eat(close) {
                 return Ok(out);
             }
             self.sign(",")?;
@@ -164,8 +158,8 @@ impl<'a> Parser<'a> {
     pub fn name(&mut self) -> Parsed<Name> {
         let id = self.ident("a name")?;
         let mut params = Vec::new();
-        if self.take("[") {
-            params = self.deeper(|p| p.names_until("]"))?;
+        if self.eat("[") {
+            params = self.nested(|p| p.names_until("]"))?;
         }
         Ok(Name { id, params })
     }
@@ -173,45 +167,28 @@ impl<'a> Parser<'a> {
     /// A list of names up to a closing sign, which is taken.
     pub fn names_until(&mut self, close: &str) -> Parsed<Vec<Name>> {
         let mut out = Vec::new();
-        if self.take(close) {
+        if self.eat(close) {
             return Ok(out);
         }
         loop {
             out.push(self.name()?);
-            if self.take(close) {
+            if self.eat(close) {
                 return Ok(out);
             }
             self.sign(",")?;
         }
     }
 
-    /// Runs a nested parse, refusing to go too deep.
-    pub fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.nesting >= MAX_NESTING {
-            let span = self.span();
-            self.errors.error(
-                span,
-                "the text nests too deeply",
-                "split it by instrumentation predicates or sets",
-            );
-            return Err(Failed);
-        }
-        self.nesting += 1;
-        let out = f(self);
-        self.nesting -= 1;
-        out
-    }
-
     /// A set expression.
     pub fn set(&mut self) -> Parsed<SetExpr> {
-        self.deeper(|p| {
+        self.nested(|p| {
             let mut left = p.set_atom()?;
             loop {
-                let make = if p.take("+") {
+                let make = if p.eat("+") {
                     SetExpr::Plus
-                } else if p.take("-") {
+                } else if p.eat("-") {
                     SetExpr::Minus
-                } else if p.take("&") {
+                } else if p.eat("&") {
                     SetExpr::And
                 } else {
                     return Ok(left);
@@ -223,22 +200,22 @@ impl<'a> Parser<'a> {
     }
 
     fn set_atom(&mut self) -> Parsed<SetExpr> {
-        if self.take("(") {
+        if self.eat("(") {
             let inner = self.set()?;
             self.sign(")")?;
             return Ok(inner);
         }
-        if self.take("{") {
+        if self.eat("{") {
             let mut names = Vec::new();
-            if self.take("}") {
+            if self.eat("}") {
                 return Ok(SetExpr::Constant(names));
             }
             loop {
                 names.push(self.name()?);
-                if self.take("}") {
+                if self.eat("}") {
                     return Ok(SetExpr::Constant(names));
                 }
-                if self.take(":") {
+                if self.eat(":") {
                     let (var, set) = self.member()?;
                     self.sign("}")?;
                     return Ok(SetExpr::Comprehension(names, var, Box::new(set)));
@@ -255,7 +232,7 @@ impl<'a> Parser<'a> {
     pub fn member(&mut self) -> Parsed<(String, SetExpr)> {
         let var = self.ident("a name")?;
         if !self.take_word("in") {
-            return self.expected("`in`", "write `name in Set`");
+            return Err(self.expected("`in`", "write `name in Set`"));
         }
         Ok((var, self.set()?))
     }
@@ -264,17 +241,19 @@ impl<'a> Parser<'a> {
     pub fn text(&mut self) -> Parsed<Vec<Piece>> {
         let mut out = Vec::new();
         loop {
-            match self.peek() {
+            match self.token() {
                 Token::Text(t) => {
                     out.push(Piece::Text(t.clone()));
-                    self.at += 1;
+                    self.advance();
                 }
                 Token::Ident(_) => out.push(Piece::Name(self.name()?)),
                 _ => {
-                    return self.expected("a text", "texts are \"...\" and names, joined by `+`");
+                    return Err(
+                        self.expected("a text", "texts are \"...\" and names, joined by `+`")
+                    );
                 }
             }
-            if !self.take("+") {
+            if !self.eat("+") {
                 return Ok(out);
             }
         }
@@ -282,13 +261,28 @@ impl<'a> Parser<'a> {
 
     /// A formula.
     pub fn formula(&mut self) -> Parsed<FormulaAst> {
-        self.deeper(|p| {
-            let mut left = p.implication()?;
-            while p.take("<->") {
-                left = FormulaAst::Iff(Box::new(left), Box::new(p.implication()?));
-            }
-            Ok(left)
+        self.nested(|p| {
+            p.binary(
+                0,
+                Self::connective,
+                Self::literal,
+                |_, make, left, right| Ok(make(Box::new(left), Box::new(right))),
+            )
         })
+    }
+
+    fn connective(&self) -> Option<(Connective, u8)> {
+        Some(match self.token() {
+            Token::Sign("<->") => (FormulaAst::Iff, 1),
+            Token::Sign("->") if !self.arrow_ends => (FormulaAst::Implies, 2),
+            Token::Sign("|") => (FormulaAst::Or, 3),
+            Token::Sign("&") => (FormulaAst::And, 4),
+            _ => return None,
+        })
+    }
+
+    fn literal(&mut self) -> Parsed<FormulaAst> {
+        self.nested(Self::unary)
     }
 
     /// A formula in which a top-level `->` ends it, for messages.
@@ -306,47 +300,23 @@ impl<'a> Parser<'a> {
         out
     }
 
-    fn implication(&mut self) -> Parsed<FormulaAst> {
-        let mut left = self.disjunction()?;
-        while !self.arrow_ends && self.take("->") {
-            left = FormulaAst::Implies(Box::new(left), Box::new(self.disjunction()?));
-        }
-        Ok(left)
-    }
-
-    fn disjunction(&mut self) -> Parsed<FormulaAst> {
-        let mut left = self.conjunction()?;
-        while self.take("|") {
-            left = FormulaAst::Or(Box::new(left), Box::new(self.conjunction()?));
-        }
-        Ok(left)
-    }
-
-    fn conjunction(&mut self) -> Parsed<FormulaAst> {
-        let mut left = self.deeper(Self::unary)?;
-        while self.take("&") {
-            left = FormulaAst::And(Box::new(left), Box::new(self.deeper(Self::unary)?));
-        }
-        Ok(left)
-    }
-
     fn unary(&mut self) -> Parsed<FormulaAst> {
-        if self.take("!") {
-            return Ok(FormulaAst::Not(Box::new(self.deeper(Self::unary)?)));
+        if self.eat("!") {
+            return Ok(FormulaAst::Not(Box::new(self.nested(Self::unary)?)));
         }
-        if (self.is("|") || self.is("&")) && matches!(self.peek_second(), Token::Sign("/")) {
+        if (self.is("|") || self.is("&")) && matches!(self.second(), Token::Sign("/")) {
             return self.combine();
         }
-        if self.take("(") {
+        if self.eat("(") {
             return self.bracketed(Self::parenthesis);
         }
-        match self.peek() {
+        match self.token() {
             Token::Value(k) => {
-                self.at += 1;
+                self.advance();
                 Ok(FormulaAst::Value(*k))
             }
             Token::Ident(w) if w == "E" || w == "A" => {
-                self.at += 1;
+                self.advance();
                 self.sign("(")?;
                 let vars = self.idents_until(")")?;
                 let body = Box::new(self.formula()?);
@@ -357,22 +327,22 @@ impl<'a> Parser<'a> {
                 })
             }
             Token::Ident(w) if w == "TC" => {
-                self.at += 1;
+                self.advance();
                 let (l, r) = self.pair()?;
                 let (a, b) = self.pair()?;
                 Ok(FormulaAst::Tc([l, r, a, b], Box::new(self.formula()?)))
             }
             Token::Ident(_) => self.atom(),
-            _ => self.expected(
+            _ => Err(self.expected(
                 "a formula",
                 "formulas are p(v), v == w, E(v) f, A(v) f, TC (a,b)(c,d) f, (c ? f : g), 0, 1, 1/2",
-            ),
+            )),
         }
     }
 
     fn parenthesis(&mut self) -> Parsed<FormulaAst> {
         let first = self.formula()?;
-        if self.take("?") {
+        if self.eat("?") {
             let yes = self.formula()?;
             self.sign(":")?;
             let no = self.formula()?;
@@ -389,7 +359,8 @@ impl<'a> Parser<'a> {
 
     fn combine(&mut self) -> Parsed<FormulaAst> {
         let or = self.is("|");
-        self.at += 2;
+        self.advance();
+        self.advance();
         self.sign("{")?;
         self.bracketed(|p| {
             let f = p.formula()?;
@@ -412,20 +383,20 @@ impl<'a> Parser<'a> {
     fn atom(&mut self) -> Parsed<FormulaAst> {
         let span = self.span();
         let name = self.name()?;
-        if self.take("(") {
+        if self.eat("(") {
             let args = self.idents_until(")")?;
             return Ok(FormulaAst::Atom(name, args, span));
         }
         for (sign, reflexive) in [("*", true), ("+", false)] {
-            if self.is(sign) && matches!(self.peek_second(), Token::Sign("(")) {
-                self.at += 1;
+            if self.is(sign) && matches!(self.second(), Token::Sign("(")) {
+                self.advance();
                 let (a, b) = self.pair()?;
                 return Ok(FormulaAst::Closure(name, a, b, reflexive, span));
             }
         }
         let equal = self.is("==");
         if name.params.is_empty() && (equal || self.is("!=")) {
-            self.at += 1;
+            self.advance();
             let right = self.ident("a variable")?;
             let eq = FormulaAst::Eq(name.id, right);
             return Ok(if equal {
@@ -434,9 +405,9 @@ impl<'a> Parser<'a> {
                 FormulaAst::Not(Box::new(eq))
             });
         }
-        self.expected(
+        Err(self.expected(
             "`(`, `==` or `!=` after a name in a formula",
             "a predicate takes its arguments in parentheses, also when it has none: p()",
-        )
+        ))
     }
 }

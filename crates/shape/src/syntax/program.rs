@@ -3,6 +3,8 @@
 //! Place: tokens to [`ProgramAst`]. TVP: `declarations %% actions %% edges [%% labels]`. TVM:
 //! `declarations %% actions %% threads %% global actions [%% output]`.
 
+use palisade_syntax::Parser as _;
+
 use super::ast::{
     ActionBody, ActionMacro, Decl, EdgeAction, EdgeAst, FocusItem, MessageAst, PredicateDecl,
     ProgramAst, ThreadAst, UpdateItem,
@@ -26,30 +28,30 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
         ..ProgramAst::default()
     };
     section(p, "the actions")?;
-    while matches!(p.peek(), Token::Directive(d) if d == "action") {
+    while matches!(p.token(), Token::Directive(d) if d == "action") {
         out.actions.push(action(p)?);
     }
     section(p, "the program")?;
     match language {
         Language::Tvp => {
-            while !matches!(p.peek(), Token::Section | Token::End) {
+            while !matches!(p.token(), Token::Section | Token::End) {
                 out.edges.push(edge(p)?);
             }
-            if matches!(p.peek(), Token::Section) {
+            if matches!(p.token(), Token::Section) {
                 p.advance();
-                while !matches!(p.peek(), Token::End | Token::Section) {
+                while !matches!(p.token(), Token::End | Token::Section) {
                     out.printed.push(label(p)?);
-                    p.take(",");
+                    p.eat(",");
                 }
             }
         }
         Language::Tvm => {
-            while !matches!(p.peek(), Token::Section | Token::End) {
+            while !matches!(p.token(), Token::Section | Token::End) {
                 out.threads.push(thread(p)?);
             }
-            if matches!(p.peek(), Token::Section) {
+            if matches!(p.token(), Token::Section) {
                 p.advance();
-                while matches!(p.peek(), Token::Ident(_)) {
+                while matches!(p.token(), Token::Ident(_)) {
                     let span = p.span();
                     let name = p.ident("an action")?;
                     p.sign("(")?;
@@ -57,36 +59,36 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
                 }
             }
             // Output modifiers only choose what is printed.
-            if matches!(p.peek(), Token::Section) {
-                while !matches!(p.peek(), Token::End) {
+            if matches!(p.token(), Token::Section) {
+                while !matches!(p.token(), Token::End) {
                     p.advance();
                 }
             }
         }
     }
-    if !matches!(p.peek(), Token::End) {
-        return p.expected("the end of the file", "");
+    if !matches!(p.token(), Token::End) {
+        return Err(p.expected("the end of the file", ""));
     }
     Ok(out)
 }
 
 fn section(p: &mut Parser<'_>, next: &str) -> Parsed<()> {
-    if matches!(p.peek(), Token::Section) {
+    if matches!(p.token(), Token::Section) {
         p.advance();
         return Ok(());
     }
-    p.expected(
+    Err(p.expected(
         &format!("`%%` before {next}"),
         "a program is: declarations %% actions %% program; declarations start with %s %p %i %r %f \
          %message or foreach, actions with %action",
-    )
+    ))
 }
 
 fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
     let mut out = Vec::new();
     loop {
         let span = p.span();
-        match p.peek() {
+        match p.token() {
             Token::Directive(d) => match d.as_str() {
                 "s" => {
                     p.advance();
@@ -127,15 +129,15 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
                 let (var, set) = p.member()?;
                 p.sign(")")?;
                 p.sign("{")?;
-                let body = p.deeper(|p| decls(p, true))?;
+                let body = p.nested(|p| decls(p, true))?;
                 p.sign("}")?;
                 out.push(Decl::Foreach(var, set, body, span));
             }
             _ if nested && !p.is("}") => {
-                return p.expected(
+                return Err(p.expected(
                     "a declaration or `}`",
                     "declarations start with %s %p %i %r %f %message or foreach",
-                );
+                ));
             }
             _ => return Ok(out),
         }
@@ -157,11 +159,11 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
     let mut dependencies = Vec::new();
     loop {
         let at = p.span();
-        match p.peek() {
+        match p.token() {
             Token::Ident(w) if w != "foreach" => {
                 p.advance();
                 properties.push((w.clone(), at));
-                if p.take("(") {
+                if p.eat("(") {
                     p.idents_until(")")?;
                     p.errors.error(
                         at,
@@ -174,8 +176,8 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
             Token::Sign("[") => {
                 p.advance();
                 let from = p.idents_until("]")?;
-                if !p.take("-->") && !p.take("->") {
-                    return p.expected("`-->`", "a dependency is [x, y] --> z");
+                if !p.eat("-->") && !p.eat("->") {
+                    return Err(p.expected("`-->`", "a dependency is [x, y] --> z"));
                 }
                 dependencies.push((from, p.ident("an argument")?, at));
             }
@@ -183,16 +185,16 @@ fn predicate(p: &mut Parser<'_>, instrumentation: bool) -> Parsed<PredicateDecl>
         }
     }
     let mut shown = None;
-    if p.take("{") {
+    if p.eat("{") {
         let mut values = Vec::new();
-        while !p.take("}") {
-            match p.peek() {
+        while !p.eat("}") {
+            match p.token() {
                 Token::Value(k) => {
                     values.push(*k);
                     p.advance();
-                    p.take(",");
+                    p.eat(",");
                 }
-                _ => return p.expected("0, 1, 1/2 or `}`", "the values shown in pictures"),
+                _ => return Err(p.expected("0, 1, 1/2 or `}`", "the values shown in pictures")),
             }
         }
         shown = Some(values);
@@ -215,7 +217,7 @@ fn focus(p: &mut Parser<'_>) -> Parsed<Vec<FocusItem>> {
 
 fn focus_items(p: &mut Parser<'_>) -> Parsed<Vec<FocusItem>> {
     let mut out = Vec::new();
-    if p.take("}") {
+    if p.eat("}") {
         return Ok(out);
     }
     loop {
@@ -225,11 +227,11 @@ fn focus_items(p: &mut Parser<'_>) -> Parsed<Vec<FocusItem>> {
             let (var, set) = p.member()?;
             p.sign(")")?;
             p.sign("{")?;
-            out.push(FocusItem::Foreach(var, set, p.deeper(focus_items)?));
+            out.push(FocusItem::Foreach(var, set, p.nested(focus_items)?));
         } else {
             out.push(FocusItem::Formula(p.formula()?, span));
         }
-        if p.take("}") {
+        if p.eat("}") {
             return Ok(out);
         }
         p.sign(",")?;
@@ -247,11 +249,11 @@ fn message(p: &mut Parser<'_>) -> Parsed<MessageAst> {
         return Err(Failed);
     }
     let formula = p.message_formula()?;
-    if !p.take("->") {
-        return p.expected(
+    if !p.eat("->") {
+        return Err(p.expected(
             "`->` and a text",
             "write %message (condition) -> \"text\"; implications in the condition need parentheses",
-        );
+        ));
     }
     Ok(MessageAst {
         formula,
@@ -278,7 +280,7 @@ fn action(p: &mut Parser<'_>) -> Parsed<ActionMacro> {
 
 /// A formula unless the clause ends here.
 fn optional_formula(p: &mut Parser<'_>) -> Parsed<Option<super::ast::FormulaAst>> {
-    match p.peek() {
+    match p.token() {
         Token::Directive(_) | Token::Sign("{" | "}") => Ok(None),
         _ => Ok(Some(p.formula()?)),
     }
@@ -290,7 +292,7 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
     let mut updated = false;
     loop {
         let span = p.span();
-        match p.peek() {
+        match p.token() {
             Token::Sign("}") => {
                 p.advance();
                 return Ok(b);
@@ -350,10 +352,10 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
                 }
             }
             _ => {
-                return p.expected(
+                return Err(p.expected(
                     "a clause or `}`",
                     "clauses: %t %f %p %message %new %clone { updates } %retain",
-                );
+                ));
             }
         }
     }
@@ -361,17 +363,17 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
 
 fn updates(p: &mut Parser<'_>) -> Parsed<Vec<UpdateItem>> {
     let mut out = Vec::new();
-    while !p.take("}") {
+    while !p.eat("}") {
         if p.take_word("foreach") {
             p.sign("(")?;
             let (var, set) = p.member()?;
             p.sign(")")?;
             p.sign("{")?;
-            out.push(UpdateItem::Foreach(var, set, p.deeper(updates)?));
+            out.push(UpdateItem::Foreach(var, set, p.nested(updates)?));
             continue;
         }
         let span = p.span();
-        let wrapped = p.take("(");
+        let wrapped = p.eat("(");
         let name = p.name()?;
         p.sign("(")?;
         let args = p.idents_until(")")?;
@@ -387,7 +389,7 @@ fn updates(p: &mut Parser<'_>) -> Parsed<Vec<UpdateItem>> {
 }
 
 fn label(p: &mut Parser<'_>) -> Parsed<String> {
-    if let Token::Text(t) = p.peek() {
+    if let Token::Text(t) = p.token() {
         p.advance();
         return Ok(t.clone());
     }
@@ -397,7 +399,7 @@ fn label(p: &mut Parser<'_>) -> Parsed<String> {
 fn edge(p: &mut Parser<'_>) -> Parsed<EdgeAst> {
     let source = label(p)?;
     let span = p.span();
-    let action = match p.peek() {
+    let action = match p.token() {
         Token::Directive(d) if d == "assert" || d == "hardassert" => {
             p.advance();
             p.sign("(")?;
@@ -422,23 +424,23 @@ fn edge(p: &mut Parser<'_>) -> Parsed<EdgeAst> {
 
 fn thread(p: &mut Parser<'_>) -> Parsed<ThreadAst> {
     if !p.take_directive("thread") && !p.take_directive("method") {
-        return p.expected(
+        return Err(p.expected(
             "`%thread name {` or `%%`",
             "the program of a tvm file is threads",
-        );
+        ));
     }
     let span = p.span();
     let name = p.ident("a thread name")?;
     p.sign("{")?;
     let mut edges = Vec::new();
-    while !p.take("}") {
-        if matches!(p.peek(), Token::Ident(w) if w == "atomic")
-            && matches!(p.peek_second(), Token::Sign("{"))
+    while !p.eat("}") {
+        if matches!(p.token(), Token::Ident(w) if w == "atomic")
+            && matches!(p.second(), Token::Sign("{"))
         {
             p.advance();
             p.advance();
             let first = edges.len();
-            while !p.take("}") {
+            while !p.eat("}") {
                 edges.push(edge(p)?);
             }
             mark_atomic(&mut edges[first..]);

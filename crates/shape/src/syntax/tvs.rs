@@ -3,6 +3,8 @@
 //! Place: tokens to [`StructureAst`]s. Also reads what TVLA and this engine print
 //! (`%location L = { ... }`, `%message "..."`), ignoring locations and messages.
 
+use palisade_syntax::Parser as _;
+
 use super::ast::{StructureAst, ValueAst};
 use super::lexer::Token;
 use super::parser::{Parsed, Parser};
@@ -12,30 +14,30 @@ use crate::kleene::Kleene;
 pub fn structures(p: &mut Parser<'_>) -> Parsed<Vec<StructureAst>> {
     let mut out = Vec::new();
     loop {
-        if p.take(",") {
+        if p.eat(",") {
             continue;
         }
-        match p.peek() {
+        match p.token() {
             Token::End => return Ok(out),
             Token::Directive(d) if d == "location" => {
                 p.advance();
-                if !matches!(p.advance(), Token::Ident(_) | Token::Text(_)) {
-                    return p.expected("a label", "");
+                if !matches!(p.advance().token, Token::Ident(_) | Token::Text(_)) {
+                    return Err(p.expected("a label", ""));
                 }
                 p.sign("=")?;
                 p.sign("{")?;
-                while !p.take("}") {
-                    if !p.take(",") {
+                while !p.eat("}") {
+                    if !p.eat(",") {
                         out.push(structure(p)?);
                     }
                 }
             }
             Token::Directive(_) => out.push(structure(p)?),
             _ => {
-                return p.expected(
+                return Err(p.expected(
                     "a structure",
                     "a structure is %n = { objects } %p = { values }",
-                );
+                ));
             }
         }
     }
@@ -49,8 +51,8 @@ fn structure(p: &mut Parser<'_>) -> Parsed<StructureAst> {
         span: p.span(),
     };
     loop {
-        let Token::Directive(d) = p.peek() else {
-            return p.expected("`%n`, `%t` or `%p`", "a structure is %n = {...} %p = {...}");
+        let Token::Directive(d) = p.token() else {
+            return Err(p.expected("`%n`, `%t` or `%p`", "a structure is %n = {...} %p = {...}"));
         };
         p.advance();
         match d.as_str() {
@@ -60,9 +62,9 @@ fn structure(p: &mut Parser<'_>) -> Parsed<StructureAst> {
             "d" => {
                 p.sign("=")?;
                 p.sign("{")?;
-                while !p.take("}") {
-                    if matches!(p.advance(), Token::End) {
-                        return p.expected("`}`", "");
+                while !p.eat("}") {
+                    if matches!(p.advance().token, Token::End) {
+                        return Err(p.expected("`}`", ""));
                     }
                 }
             }
@@ -74,13 +76,13 @@ fn structure(p: &mut Parser<'_>) -> Parsed<StructureAst> {
             "n" => {
                 p.sign("=")?;
                 p.sign("{")?;
-                if p.take("}") {
+                if p.eat("}") {
                     continue;
                 }
                 loop {
                     let span = p.span();
                     s.nodes.push((node(p)?, span));
-                    if p.take("}") {
+                    if p.eat("}") {
                         break;
                     }
                     p.sign(",")?;
@@ -89,21 +91,21 @@ fn structure(p: &mut Parser<'_>) -> Parsed<StructureAst> {
             "p" => {
                 p.sign("=")?;
                 p.sign("{")?;
-                while !p.take("}") {
+                while !p.eat("}") {
                     s.values.push(values(p)?);
                 }
                 return Ok(s);
             }
             other => {
                 let what = format!("`%n`, `%t` or `%p` instead of `%{other}`");
-                return p.expected(&what, "a structure is %n = {...} %p = {...}");
+                return Err(p.expected(&what, "a structure is %n = {...} %p = {...}"));
             }
         }
     }
 }
 
 fn threads(p: &mut Parser<'_>, s: &mut StructureAst) -> Parsed<()> {
-    if p.take("}") {
+    if p.eat("}") {
         return Ok(());
     }
     loop {
@@ -111,14 +113,14 @@ fn threads(p: &mut Parser<'_>, s: &mut StructureAst) -> Parsed<()> {
         let name = node(p)?;
         p.sign("(")?;
         let thread = p.ident("a thread")?;
-        let label = if p.take(",") {
+        let label = if p.eat(",") {
             Some(p.ident("a label")?)
         } else {
             None
         };
         p.sign(")")?;
         s.threads.push((name, thread, label, span));
-        if p.take("}") {
+        if p.eat("}") {
             return Ok(());
         }
         p.sign(",")?;
@@ -127,11 +129,11 @@ fn threads(p: &mut Parser<'_>, s: &mut StructureAst) -> Parsed<()> {
 
 /// An object's name: an identifier, or the bracketed lists and `.0`/`.1` that tools print.
 fn node(p: &mut Parser<'_>) -> Parsed<String> {
-    if p.take("[") {
+    if p.eat("[") {
         let mut parts = Vec::new();
         loop {
-            parts.push(p.deeper(node)?);
-            if p.take("]") {
+            parts.push(p.nested(node)?);
+            if p.eat("]") {
                 return suffix(p, format!("[{}]", parts.join(",")));
             }
             p.sign(",")?;
@@ -144,22 +146,22 @@ fn node(p: &mut Parser<'_>) -> Parsed<String> {
 fn suffix(p: &mut Parser<'_>, mut name: String) -> Parsed<String> {
     while p.is(".") {
         p.advance();
-        match p.advance() {
+        match &p.advance().token {
             Token::Value(k) => name = format!("{name}.{k}"),
             Token::Ident(w) => name = format!("{name}.{w}"),
-            _ => return p.expected("0, 1 or a name after `.`", ""),
+            _ => return Err(p.expected("0, 1 or a name after `.`", "")),
         }
     }
     Ok(name)
 }
 
 fn kleene(p: &mut Parser<'_>) -> Parsed<Kleene> {
-    match p.peek() {
+    match p.token() {
         Token::Value(k) => {
             p.advance();
             Ok(*k)
         }
-        _ => p.expected("0, 1 or 1/2", ""),
+        _ => Err(p.expected("0, 1 or 1/2", "")),
     }
 }
 
@@ -168,7 +170,7 @@ fn values(p: &mut Parser<'_>) -> Parsed<ValueAst> {
     let name = p.name()?;
     p.sign("=")?;
     let mut entries = Vec::new();
-    if !p.take("{") {
+    if !p.eat("{") {
         entries.push((vec![], kleene(p)?, span));
         return Ok(ValueAst {
             name,
@@ -176,28 +178,24 @@ fn values(p: &mut Parser<'_>) -> Parsed<ValueAst> {
             span,
         });
     }
-    while !p.take("}") {
+    while !p.eat("}") {
         let span = p.span();
         let mut tuple = Vec::new();
-        if p.take("(") {
+        if p.eat("(") {
             loop {
                 tuple.push(node(p)?);
-                if p.take(")") {
+                if p.eat(")") {
                     break;
                 }
                 p.sign(",")?;
             }
         } else {
             tuple.push(node(p)?);
-            if p.take("->") {
+            if p.eat("->") {
                 tuple.push(node(p)?);
             }
         }
-        let value = if p.take(":") {
-            kleene(p)?
-        } else {
-            Kleene::True
-        };
+        let value = if p.eat(":") { kleene(p)? } else { Kleene::True };
         entries.push((tuple, value, span));
         if !p.is("}") {
             p.sign(",")?;

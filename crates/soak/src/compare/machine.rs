@@ -24,7 +24,8 @@ pub(crate) fn machine(_: u64, _: &str, program: &Program) -> Result<Outcome, Dif
     for &model in models(program) {
         let expected = reference::explore(program, model, NAIVE);
         if expected.states.is_none() {
-            continue;
+            // It has hardly fewer states under the weaker models that follow.
+            break;
         }
         let mut options = Options::new(model);
         options.workers = 1;

@@ -57,17 +57,21 @@ pub(crate) struct Record {
     pub(crate) all_states_seen: Option<u32>,
     /// A deadlock that the machine has seen and that does not count.
     pub(crate) deadlock: Option<Box<Violation>>,
-    /// What the machine has not reached.
-    pub(crate) vacuity: Vacuity,
+    /// What the machine has not reached, once it has searched.
+    pub(crate) vacuity: Option<Vacuity>,
 }
 
 impl Record {
-    /// What a falsification has not reached: the last one has seen most.
+    /// What no search has reached, this one included.
     fn saw(&mut self, seen: &Seen, is_all: bool) {
-        self.vacuity = Vacuity {
-            unreached: seen.vacuous.clone(),
+        let mut unreached = seen.vacuous.clone();
+        if let Some(before) = &self.vacuity {
+            unreached.retain(|what| before.unreached.contains(what));
+        }
+        self.vacuity = Some(Vacuity {
+            unreached,
             states: (!is_all).then_some(seen.states),
-        };
+        });
     }
 
     /// Adds the cost of an attempt.

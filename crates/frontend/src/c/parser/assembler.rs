@@ -10,6 +10,7 @@ use super::{Parse, Parser, x86};
 use crate::c::ast::{Expr, ExprKind, Refusal, Stmt, StmtKind, Unary};
 use crate::c::lexer::Kind;
 use crate::c::types::Type;
+use palisade_syntax::Parser as _;
 
 /// An operand as written.
 #[derive(Debug)]
@@ -75,12 +76,12 @@ fn is_register(letter: char) -> bool {
     )
 }
 
-impl Parser {
+impl Parser<'_> {
     /// The statement; `asm` stands here.
     pub(super) fn assembler(&mut self) -> Parse<StmtKind> {
         let start = self.span();
-        let number = self.at;
-        self.at += 1;
+        let number = self.cursor.position();
+        self.advance();
         while self.eat_word(&[
             "volatile",
             "__volatile",
@@ -94,7 +95,7 @@ impl Parser {
         let mut template = String::new();
         while let Kind::Str(part) = &self.peek().kind {
             template.push_str(part);
-            self.at += 1;
+            self.advance();
         }
         let mut operands = Vec::new();
         let mut labels = Vec::new();
@@ -110,12 +111,12 @@ impl Parser {
                 self.eat(",");
             } else if let Some(word) = self.word().map(str::to_owned) {
                 labels.push(word);
-                self.at += 1;
+                self.advance();
                 self.eat(",");
             } else {
                 // A clobber.
-                self.at += 1;
-                if self.is_end() {
+                self.advance();
+                if self.at_end() {
                     return Err(self.unexpected("`)`"));
                 }
             }
@@ -154,13 +155,13 @@ impl Parser {
         let mut name = None;
         if self.eat("[") {
             name = self.word().map(str::to_owned);
-            self.at += 1;
+            self.advance();
             self.expect("]")?;
         }
         let mut constraint = String::new();
         while let Kind::Str(part) = &self.peek().kind {
             constraint.push_str(part);
-            self.at += 1;
+            self.advance();
         }
         self.expect("(")?;
         let value = self.expression()?;

@@ -10,6 +10,7 @@ use crate::c::ast::{Declaration, Designator, Initializer, Storage};
 use crate::c::lexer::Kind;
 use crate::c::types::{Signature, Type, library_type};
 use crate::diagnostic::Diagnostic;
+use palisade_syntax::Parser as _;
 
 /// The type of a parameter that is declared behind the parentheses.
 const UNDECLARED: &str = "of this parameter";
@@ -17,7 +18,7 @@ const UNDECLARED: &str = "of this parameter";
 /// Elements at most that one initialiser is for.
 const MAX_RANGE: u64 = 1 << 16;
 
-impl Parser {
+impl Parser<'_> {
     /// A declarator around `base`: the name (none in abstract ones), the whole type,
     /// and the name's span.
     pub(super) fn declarator(&mut self, base: Type) -> Parse<(Option<String>, Type, Span)> {
@@ -39,17 +40,17 @@ impl Parser {
         }
         // `(` starts a nested declarator unless it starts parameters.
         if self.is("(") && self.nested_declarator() {
-            self.at += 1;
-            let inside = self.at;
+            self.advance();
+            let inside = self.cursor.position();
             // The suffixes behind the parentheses bind first: parse past the inner
             // declarator, build the type, then parse the inner one around it.
             self.declarator(Type::INT)?;
             self.expect(")")?;
             let outer = self.suffixes(base)?;
-            let end = self.at;
-            self.at = inside;
+            let end = self.cursor.position();
+            self.cursor.seek(inside);
             let result = self.declarator(outer)?;
-            self.at = end;
+            self.cursor.seek(end);
             return Ok(result);
         }
         let (name, span) = match self.word() {
@@ -118,7 +119,7 @@ impl Parser {
         let mut variadic = false;
         let result = self.scoped(|p| {
             if p.is_word("void") && matches!(p.peek_at(1).kind, Kind::Punct(")")) {
-                p.at += 1;
+                p.advance();
             }
             while !p.is(")") {
                 if p.eat("...") {
@@ -239,7 +240,7 @@ impl Parser {
             self.check_inner(name, span)?;
         }
         self.bind(name, Meaning::Variable(ty.clone()));
-        let is_own = self.tokens[self.at.saturating_sub(1)].own;
+        let is_own = self.cursor.last().own;
         let full = self.linked(name, specifiers.storage, is_own);
         self.bind(&full, Meaning::Variable(ty.clone()));
         let length = self.length.take();
@@ -285,7 +286,7 @@ impl Parser {
             return Ok(Initializer::Value(self.assignment()?));
         }
         self.nested(|p| {
-            let start = p.bump().span;
+            let start = p.advance().span;
             let mut list = Vec::new();
             while !p.is("}") {
                 let (designators, range) = p.designators()?;
@@ -334,7 +335,7 @@ impl Parser {
         // The old GNU form `name: value`.
         if self.word().is_some() && matches!(self.peek_at(1).kind, Kind::Punct(":")) {
             let (name, _) = self.identifier()?;
-            self.at += 1;
+            self.advance();
             return Ok((vec![Designator::Field(name)], None));
         }
         loop {
@@ -363,14 +364,14 @@ impl Parser {
 
     /// `_Static_assert(e, "text");`: gcc's business, but it must be true.
     pub(super) fn static_assert(&mut self) -> Parse<()> {
-        self.at += 1;
+        self.advance();
         self.expect("(")?;
         let e = self.conditional()?;
         if constant(&e) == Some(0) {
             return Err(Diagnostic::error(e.span, "static assertion failed"));
         }
-        while !self.is(")") && !self.is_end() {
-            self.at += 1;
+        while !self.is(")") && !self.at_end() {
+            self.advance();
         }
         self.expect(")")?;
         self.expect(";")?;

@@ -8,8 +8,9 @@ use crate::c::ast::{Binary, Designator, Expr, ExprKind, Initializer, Unary};
 use crate::c::lexer::Kind;
 use crate::c::types::{DataModel, Type};
 use crate::diagnostic::Diagnostic;
+use palisade_syntax::Parser as _;
 
-impl Parser {
+impl Parser<'_> {
     /// With commas.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         let mut left = self.assignment()?;
@@ -30,7 +31,7 @@ impl Parser {
                 return Ok(left);
             }
             let op = p.assignment_operator();
-            p.at += 1;
+            p.advance();
             let right = p.assignment()?;
             let span = left.span.to(right.span);
             let kind = ExprKind::Assign(op, Box::new(left), Box::new(right));
@@ -63,7 +64,16 @@ impl Parser {
     }
 
     pub(super) fn conditional(&mut self) -> Parse<Expr> {
-        let cond = self.binary(0)?;
+        let cond = self.binary(
+            0,
+            Self::binary_operator,
+            Self::cast,
+            |_, op, left, right| {
+                let span = left.span.to(right.span);
+                let kind = ExprKind::Binary(op, Box::new(left), Box::new(right));
+                Ok(Expr { kind, span })
+            },
+        )?;
         if !self.eat("?") {
             return Ok(cond);
         }
@@ -115,29 +125,14 @@ impl Parser {
         })
     }
 
-    fn binary(&mut self, above: u8) -> Parse<Expr> {
-        let mut left = self.cast()?;
-        while let Some((op, strength)) = self.binary_operator() {
-            if strength <= above {
-                break;
-            }
-            self.at += 1;
-            let right = self.nested(|p| p.binary(strength))?;
-            let span = left.span.to(right.span);
-            let kind = ExprKind::Binary(op, Box::new(left), Box::new(right));
-            left = Expr { kind, span };
-        }
-        Ok(left)
-    }
-
     /// Whether `(` and a type follow.
     fn is_parenthesised_type(&mut self) -> bool {
         if !self.is("(") {
             return false;
         }
-        self.at += 1;
+        self.advance();
         let found = self.starts_type();
-        self.at -= 1;
+        self.cursor.seek(self.cursor.position() - 1);
         found
     }
 
@@ -146,7 +141,7 @@ impl Parser {
         if !self.is_parenthesised_type() {
             return self.unary();
         }
-        self.at += 1;
+        self.advance();
         let ty = self.type_name()?;
         self.expect(")")?;
         if self.is("{") {
@@ -189,7 +184,7 @@ impl Parser {
                 return self.postfix(primary);
             }
         };
-        self.at += 1;
+        self.advance();
         let e = self.nested(Self::cast)?;
         let span = start.to(e.span);
         let kind = ExprKind::Unary(op, Box::new(e));
@@ -197,9 +192,9 @@ impl Parser {
     }
 
     fn size(&mut self) -> Parse<Expr> {
-        let start = self.bump().span;
+        let start = self.advance().span;
         let ty = if self.is_parenthesised_type() {
-            self.at += 1;
+            self.advance();
             let ty = self.type_name()?;
             self.expect(")")?;
             if self.is("{") {
@@ -304,7 +299,7 @@ impl Parser {
                 longs,
                 decimal,
             } => {
-                self.at += 1;
+                self.advance();
                 let ty = self.type_of_literal(value, unsigned, longs, decimal, token.span)?;
                 // Kept as the signed number with the same bits (see `Type::range`).
                 let value = if ty.is_u64() && value > i64::MAX as u128 {
@@ -315,16 +310,16 @@ impl Parser {
                 ExprKind::Int(value, ty)
             }
             Kind::Char(c) => {
-                self.at += 1;
+                self.advance();
                 ExprKind::Int(i128::from(c), Type::INT)
             }
             Kind::Float => {
-                self.at += 1;
+                self.advance();
                 ExprKind::Float
             }
             Kind::Str(_) => return Ok(self.string()),
             Kind::Punct("(") => {
-                self.at += 1;
+                self.advance();
                 if self.is("{") {
                     let body = self.scoped(Self::block)?;
                     self.expect(")")?;
@@ -352,7 +347,7 @@ impl Parser {
         let mut text = String::new();
         while let Kind::Str(part) = &self.peek().kind {
             text.push_str(part);
-            self.at += 1;
+            self.advance();
         }
         Expr {
             kind: ExprKind::Str(text),
@@ -361,7 +356,7 @@ impl Parser {
     }
 
     fn name(&mut self, name: String, span: Span) -> Parse<Expr> {
-        self.at += 1;
+        self.advance();
         if let Some(Meaning::Enumerator(value)) = self.lookup(&name) {
             let ty = if i32::try_from(*value).is_ok() {
                 Type::INT

@@ -55,7 +55,7 @@ fn address(name: &str, at: Expr) -> Parse<Expr> {
     }
 }
 
-impl Parser {
+impl Parser<'_> {
     /// A call, in the compiler's terms if it is one of the kernel's.
     pub(super) fn kernel_call(&self, callee: Expr, args: Vec<Expr>) -> Parse<ExprKind> {
         let ExprKind::Ident(name) = &callee.kind else {

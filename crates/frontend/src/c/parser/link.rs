@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use palisade_program::Span;
+use palisade_syntax::Cursor;
 
 use super::{Parse, Parser, Scope, Tag};
 use crate::c::ast::{Declaration, Function, Item, Storage};
@@ -58,27 +59,26 @@ fn agree(a: &Type, b: &Type) -> bool {
     }
 }
 
-impl Parser {
+impl<'t> Parser<'t> {
     /// Begins with a file.
-    pub(super) fn start(&mut self, name: String, tokens: Vec<Token>) {
+    pub(super) fn start(&mut self, name: &str, tokens: &'t [Token]) {
         let before = std::mem::replace(&mut self.scopes, vec![Scope::default()]);
         for (tag, meaning) in before.into_iter().flat_map(|scope| scope.tags) {
             if let Tag::Struct(id) = meaning {
                 self.linker.tags.entry(tag).or_insert(id);
             }
         }
-        if !self.tokens.is_empty() {
+        if !self.linker.files.is_empty() {
             self.linker.unit += 1;
         }
-        self.linker.name = if self.linker.files.insert(name.clone()) {
-            name
+        self.linker.name = if self.linker.files.insert(name.to_owned()) {
+            name.to_owned()
         } else {
             format!("{name}.{}", self.linker.unit)
         };
         self.linker.renamed.clear();
         self.linker.first = self.file.structs.len();
-        self.tokens = tokens;
-        self.at = 0;
+        self.cursor = Cursor::new(tokens);
     }
 
     /// The struct of a file before that a tag of this one means.
@@ -193,7 +193,7 @@ impl Parser {
         let unit = self.linker.unit;
         match self.linker.defined.get(name) {
             Some((other, place)) if *other != unit => {
-                if *place == span || !self.tokens[self.at.saturating_sub(1)].own {
+                if *place == span || !self.cursor.last().own {
                     return Ok(true);
                 }
                 let message = format!("`{name}` is defined in another file, too");

@@ -32,6 +32,7 @@ pub(super) use typing::constant;
 use std::collections::HashMap;
 
 use palisade_program::Span;
+use palisade_syntax::{Cursor, Parser as Syntax};
 
 use super::ast::{File, Item};
 use super::lexer::{Kind, Token};
@@ -42,9 +43,8 @@ use crate::diagnostic::Diagnostic;
 /// Result of parsing a part; the error ends the statement or declaration around it.
 type Parse<T> = Result<T, Diagnostic>;
 
-/// Parentheses, blocks and operators nested deeper are refused: a recursive parser
-/// must not run out of stack on any input.
-const MAX_DEPTH: usize = 200;
+/// The remedy where the syntax is wrong.
+const C11: &str = "the file should be C11 as gcc accepts it";
 
 /// What a name means.
 #[derive(Clone, Debug)]
@@ -70,14 +70,12 @@ enum Tag {
 /// read is skipped, up to the end of the statement or declaration, so that more than one error
 /// is found. `is_litmus`: names of the kernel's accesses are known.
 pub(super) fn parse(
-    units: Vec<(String, Vec<Token>)>,
+    units: &[(String, Vec<Token>)],
     model: DataModel,
     is_litmus: bool,
 ) -> Result<File, Vec<Diagnostic>> {
     let mut parser = Parser {
-        tokens: Vec::new(),
-        at: 0,
-        depth: 0,
+        cursor: Cursor::new(&NOTHING),
         model,
         is_litmus,
         file: File::default(),
@@ -91,8 +89,8 @@ pub(super) fn parse(
     parser.linker.several = units.len() > 1;
     for (name, tokens) in units {
         parser.start(name, tokens);
-        while !parser.is_end() && parser.errors.len() < MAX_ERRORS {
-            let start = parser.at;
+        while !parser.at_end() && parser.errors.len() < MAX_ERRORS {
+            let start = parser.cursor.position();
             if let Err(error) = parser.external() {
                 note_error(&mut parser.errors, error);
                 parser.skip_external(start);
@@ -106,10 +104,15 @@ pub(super) fn parse(
     }
 }
 
-struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
-    depth: usize,
+/// The tokens of no file.
+const NOTHING: [Token; 1] = [Token {
+    kind: Kind::End,
+    span: Span { start: 0, end: 0 },
+    own: false,
+}];
+
+struct Parser<'t> {
+    cursor: Cursor<'t, Token>,
     model: DataModel,
     is_litmus: bool,
     file: File,
@@ -134,26 +137,36 @@ struct Attributes {
     mode: Option<u8>,
 }
 
-impl Parser {
-    fn is_end(&self) -> bool {
-        self.peek().kind == Kind::End
+impl<'t> Syntax<'t> for Parser<'t> {
+    type Token = Token;
+    type Error = Diagnostic;
+    const MAX_DEPTH: u32 = 200;
+    const MAX_CHAIN: u32 = u32::MAX;
+
+    fn cursor(&self) -> &Cursor<'t, Token> {
+        &self.cursor
     }
 
-    fn peek(&self) -> &Token {
-        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    fn cursor_mut(&mut self) -> &mut Cursor<'t, Token> {
+        &mut self.cursor
     }
 
-    fn peek_at(&self, ahead: usize) -> &Token {
-        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+    fn too_deep(&mut self) -> Diagnostic {
+        Diagnostic::error(self.span(), "unsupported: nested too deeply")
     }
 
-    fn span(&self) -> Span {
-        self.peek().span
+    fn too_long(&mut self) -> Diagnostic {
+        Diagnostic::error(self.span(), "unsupported: the expression is too long")
     }
 
-    /// The span of the token before.
-    fn last_span(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1)].span
+    fn expected(&mut self, what: &str, help: &str) -> Diagnostic {
+        self.unexpected(what).help(help)
+    }
+}
+
+impl<'t> Parser<'t> {
+    fn peek_at(&self, ahead: usize) -> &'t Token {
+        self.cursor.peek_at(ahead)
     }
 
     /// From `start` up to the last token.
@@ -161,30 +174,11 @@ impl Parser {
         start.to(self.last_span())
     }
 
-    fn bump(&mut self) -> Token {
-        let token = self.peek().clone();
-        self.at += 1;
-        token
-    }
-
-    fn is(&self, punct: &str) -> bool {
-        matches!(&self.peek().kind, Kind::Punct(p) if *p == punct)
-    }
-
-    fn eat(&mut self, punct: &str) -> bool {
-        let found = self.is(punct);
-        self.at += usize::from(found);
-        found
-    }
-
     fn expect(&mut self, punct: &'static str) -> Parse<Span> {
-        if self.is(punct) {
-            return Ok(self.bump().span);
-        }
-        Err(self.unexpected(&format!("`{punct}`")))
+        self.need(punct, C11)
     }
 
-    fn word(&self) -> Option<&str> {
+    fn word(&self) -> Option<&'t str> {
         match &self.peek().kind {
             Kind::Ident(name) => Some(name),
             _ => None,
@@ -197,7 +191,9 @@ impl Parser {
 
     fn eat_word(&mut self, words: &[&str]) -> bool {
         let found = self.word().is_some_and(|w| words.contains(&w));
-        self.at += usize::from(found);
+        if found {
+            self.advance();
+        }
         found
     }
 
@@ -205,7 +201,7 @@ impl Parser {
         match self.word() {
             Some(name) => {
                 let name = name.to_owned();
-                Ok((name, self.bump().span))
+                Ok((name, self.advance().span))
             }
             None => Err(self.unexpected("a name")),
         }
@@ -222,22 +218,7 @@ impl Parser {
             Kind::Punct(p) => format!("`{p}`"),
             Kind::End => "the end of the file".to_owned(),
         };
-        Diagnostic::error(token.span, format!("expected {expected}, found {found}"))
-            .help("the file should be C11 as gcc accepts it")
-    }
-
-    /// Runs `f` one level deeper.
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            return Err(Diagnostic::error(
-                self.span(),
-                "unsupported: nested too deeply",
-            ));
-        }
-        self.depth += 1;
-        let result = f(self);
-        self.depth -= 1;
-        result
+        Diagnostic::error(token.span, format!("expected {expected}, found {found}")).help(C11)
     }
 
     fn lookup(&self, name: &str) -> Option<&Meaning> {
@@ -260,8 +241,8 @@ impl Parser {
     /// Goes behind the statement that starts at token `start`.
     fn skip_statement(&mut self, start: usize) {
         let mut depth = 0_usize;
-        self.at = start;
-        while !self.is_end() {
+        self.cursor.seek(start);
+        while !self.at_end() {
             if self.is("{") {
                 depth += 1;
             } else if self.is("}") {
@@ -272,7 +253,7 @@ impl Parser {
                 depth -= 1;
             }
             let ends = depth == 0 && (self.is(";") || self.is("}"));
-            self.at += 1;
+            self.advance();
             if ends {
                 return;
             }
@@ -282,17 +263,17 @@ impl Parser {
     /// Goes behind the declaration or function that starts at token `start`.
     fn skip_external(&mut self, start: usize) {
         let (mut depth, mut is_function) = (0_usize, false);
-        self.at = start;
-        while !self.is_end() {
+        self.cursor.seek(start);
+        while !self.at_end() {
             if self.is("{") {
-                let before = &self.tokens[self.at.saturating_sub(1)].kind;
+                let before = &self.cursor.last().kind;
                 is_function |= depth == 0 && *before == Kind::Punct(")");
                 depth += 1;
             } else if self.is("}") {
                 depth = depth.saturating_sub(1);
             }
             let ends = depth == 0 && (self.is(";") || (is_function && self.is("}")));
-            self.at += 1;
+            self.advance();
             if ends {
                 return;
             }

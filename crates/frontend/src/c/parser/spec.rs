@@ -11,6 +11,7 @@ use crate::c::ast::Storage;
 use crate::c::lexer::Kind;
 use crate::c::types::{Field, StructDef, Type};
 use crate::diagnostic::Diagnostic;
+use palisade_syntax::Parser as _;
 
 /// The specifiers of a declaration.
 pub(super) struct Specifiers {
@@ -115,7 +116,7 @@ pub(super) const STORAGE_WORDS: [&str; 10] = [
     "_Alignas",
 ];
 
-impl Parser {
+impl Parser<'_> {
     /// Whether a declaration (or a type name) starts here.
     pub(super) fn starts_type(&self) -> bool {
         let Some(word) = self.word() else {
@@ -138,7 +139,7 @@ impl Parser {
                 self.attributes.is_packed = true;
                 self.parenthesised()?;
             } else if self.word().is_some_and(is_asm) {
-                self.at += 1;
+                self.advance();
                 self.parenthesised()?;
             } else if !self.eat_word(&["__extension__"]) {
                 return Ok(());
@@ -149,10 +150,10 @@ impl Parser {
     /// The words of an attribute. Nearly all are about warnings and optimisation; those
     /// that change what the program does are refused, those that change a type noted.
     fn attribute_list(&mut self) -> Parse<()> {
-        let start = self.at;
+        let start = self.cursor.position();
         self.parenthesised()?;
-        for k in start..self.at {
-            let Kind::Ident(word) = &self.tokens[k].kind else {
+        for k in start..self.cursor.position() {
+            let Kind::Ident(word) = &self.cursor.tokens()[k].kind else {
                 continue;
             };
             match word.trim_matches('_') {
@@ -168,9 +169,8 @@ impl Parser {
                 | "scalar_storage_order"
                 | "ifunc") => {
                     let what = format!("unsupported: the attribute `{name}`");
-                    return Err(
-                        Diagnostic::error(self.tokens[k].span, what).help("write out what it does")
-                    );
+                    return Err(Diagnostic::error(self.cursor.tokens()[k].span, what)
+                        .help("write out what it does"));
                 }
                 _ => {}
             }
@@ -180,7 +180,7 @@ impl Parser {
 
     /// The width that a word of `mode(...)` stands for; 0 for one that is not known.
     fn mode_at(&self, at: usize) -> u8 {
-        let word = match self.tokens.get(at).map(|t| &t.kind) {
+        let word = match self.cursor.tokens().get(at).map(|t| &t.kind) {
             Some(Kind::Ident(word)) => word.trim_matches('_'),
             _ => "",
         };
@@ -211,11 +211,11 @@ impl Parser {
         self.expect("(")?;
         let mut depth = 1;
         while depth > 0 {
-            if self.is_end() {
+            if self.at_end() {
                 return Err(self.unexpected("`)`"));
             }
             depth += i32::from(self.is("(")) - i32::from(self.is(")"));
-            self.at += 1;
+            self.advance();
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Parser {
                 _ => break,
             }
             any = true;
-            self.at += 1;
+            self.advance();
         }
         if !any {
             return Err(self.unexpected("a declaration"));
@@ -294,15 +294,15 @@ impl Parser {
                 return Ok(true);
             }
             "typeof" | "__typeof" | "__typeof__" => {
-                self.at += 1;
+                self.advance();
                 words.named = Some(self.type_operand()?);
                 return Ok(true);
             }
             "_Atomic" => {
-                self.at += 1;
+                self.advance();
                 words.atomic = true;
                 if self.is("(") {
-                    self.at += 1;
+                    self.advance();
                     words.named = Some(self.type_name()?);
                     self.expect(")")?;
                 }
@@ -310,7 +310,7 @@ impl Parser {
             }
             _ => return Ok(self.typedef_word(word, words)),
         }
-        self.at += 1;
+        self.advance();
         Ok(true)
     }
 
@@ -321,7 +321,7 @@ impl Parser {
                 words.named = Some(ty.clone());
                 // A struct with such a member lies otherwise in memory.
                 self.attributes.is_packed |= self.misaligned.contains(word);
-                self.at += 1;
+                self.advance();
                 true
             }
             _ => false,
@@ -392,7 +392,7 @@ impl Parser {
     }
 
     fn structure_inner(&mut self) -> Parse<Type> {
-        let is_union = self.bump().kind == Kind::Ident("union".to_owned());
+        let is_union = self.advance().kind == Kind::Ident("union".to_owned());
         self.attributes()?;
         let tag = match self.word() {
             Some(_) => Some(self.identifier()?.0),
@@ -430,7 +430,7 @@ impl Parser {
             id
         };
         if self.is("{") {
-            let place = self.bump().span;
+            let place = self.advance().span;
             let fields = self.nested(Self::fields)?;
             self.set_fields(id, fields, place)?;
             self.attributes()?;
@@ -497,7 +497,7 @@ impl Parser {
     }
 
     fn enumeration_inner(&mut self) -> Parse<Type> {
-        self.at += 1;
+        self.advance();
         self.attributes()?;
         let tag = match self.word() {
             Some(_) => Some(self.identifier()?.0),

@@ -7,8 +7,9 @@ use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
 use crate::c::lexer::Kind;
 use crate::c::types::Type;
 use crate::c::{MAX_ERRORS, note_error};
+use palisade_syntax::Parser as _;
 
-impl Parser {
+impl Parser<'_> {
     /// A declaration or function at the top level.
     pub(super) fn external(&mut self) -> Parse<()> {
         if self.eat(";") {
@@ -125,10 +126,10 @@ impl Parser {
             p.expect("{")?;
             let mut body = Vec::new();
             while !p.is("}") {
-                if p.is_end() {
+                if p.at_end() {
                     return Err(p.unexpected("`}`"));
                 }
-                let start = p.at;
+                let start = p.cursor.position();
                 match p.statement() {
                     Ok(statement) => body.push(statement),
                     Err(error) if p.errors.len() + 1 < MAX_ERRORS => {
@@ -138,7 +139,7 @@ impl Parser {
                     Err(error) => return Err(error),
                 }
             }
-            p.at += 1;
+            p.advance();
             Ok(body)
         })
     }
@@ -168,12 +169,12 @@ impl Parser {
         match word.as_str() {
             "if" => self.if_statement(),
             "while" => {
-                self.at += 1;
+                self.advance();
                 let cond = self.in_parentheses()?;
                 Ok(StmtKind::While(cond, Box::new(self.statement()?)))
             }
             "do" => {
-                self.at += 1;
+                self.advance();
                 let body = Box::new(self.statement()?);
                 if !self.eat_word(&["while"]) {
                     return Err(self.unexpected("`while`"));
@@ -184,23 +185,24 @@ impl Parser {
             }
             "for" => self.scoped(Self::for_statement),
             "switch" => {
-                self.at += 1;
+                self.advance();
                 let on = self.in_parentheses()?;
                 Ok(StmtKind::Switch(on, Box::new(self.statement()?)))
             }
             "case" => self.case(),
             "default" if label => {
-                self.at += 2;
+                self.advance();
+                self.advance();
                 Ok(StmtKind::Default(Box::new(self.labelled()?)))
             }
             "goto" => {
-                self.at += 1;
+                self.advance();
                 let (name, _) = self.identifier()?;
                 self.expect(";")?;
                 Ok(StmtKind::Goto(name))
             }
             "break" | "continue" => {
-                self.at += 1;
+                self.advance();
                 self.expect(";")?;
                 Ok(if word == "break" {
                     StmtKind::Break
@@ -209,7 +211,7 @@ impl Parser {
                 })
             }
             "return" => {
-                self.at += 1;
+                self.advance();
                 let value = if self.is(";") {
                     None
                 } else {
@@ -224,7 +226,8 @@ impl Parser {
             }
             w if is_asm(w) => self.assembler(),
             _ if label => {
-                self.at += 2;
+                self.advance();
+                self.advance();
                 self.attributes()?;
                 let inner = self.labelled()?;
                 let inner = if word.starts_with("__CPROVER_ASYNC_") {
@@ -235,7 +238,7 @@ impl Parser {
                 Ok(StmtKind::Label(word, Box::new(inner)))
             }
             "__extension__" => {
-                self.at += 1;
+                self.advance();
                 if self.starts_type() {
                     self.declaration_statement()
                 } else {
@@ -277,7 +280,7 @@ impl Parser {
     }
 
     fn if_statement(&mut self) -> Parse<StmtKind> {
-        self.at += 1;
+        self.advance();
         let cond = self.in_parentheses()?;
         let then = Box::new(self.statement()?);
         let otherwise = if self.eat_word(&["else"]) {
@@ -289,7 +292,7 @@ impl Parser {
     }
 
     fn for_statement(&mut self) -> Parse<StmtKind> {
-        self.at += 1;
+        self.advance();
         self.expect("(")?;
         let start = self.span();
         let init = if self.eat(";") {
@@ -321,7 +324,7 @@ impl Parser {
     }
 
     fn case(&mut self) -> Parse<StmtKind> {
-        self.at += 1;
+        self.advance();
         let value = |e: &Expr| constant(e).ok_or_else(|| not_constant(e.span));
         let lo = self.conditional()?;
         let lo = value(&lo)?;

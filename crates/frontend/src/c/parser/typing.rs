@@ -5,7 +5,7 @@ use super::{Meaning, Parser};
 use crate::c::ast::{Binary, Expr, ExprKind, StmtKind, Unary};
 use crate::c::types::Type;
 
-impl Parser {
+impl Parser<'_> {
     /// The type of an expression, if it is known here.
     pub(super) fn type_of(&self, e: &Expr) -> Option<Type> {
         Some(match &e.kind {

@@ -4,15 +4,15 @@
 use super::Reader;
 use crate::diagnostic::Diagnostic;
 use crate::heap::ast::{Compare, Expr, ExprKind, Path};
-use crate::pal::parser::Parse;
+use crate::pal::parser::{Parse, Syntax};
 use crate::pal::token::Tok;
 
-/// How many operators may stand in one chain.
-const MAX_CHAIN: usize = 300;
+/// Makes a condition of two.
+type Connective = fn(Box<Expr>, Box<Expr>) -> ExprKind;
 
 impl Reader<'_> {
     pub(super) fn expr(&mut self) -> Parse<Expr> {
-        self.deeper(Self::disjunction)
+        self.nested(Self::disjunction)
     }
 
     /// An expression where `=` would be a likely slip for `==`.
@@ -23,42 +23,21 @@ impl Reader<'_> {
     }
 
     fn disjunction(&mut self) -> Parse<Expr> {
-        self.chain("||", ExprKind::Or, Self::conjunction)
-    }
-
-    fn conjunction(&mut self) -> Parse<Expr> {
-        self.chain("&&", ExprKind::And, Self::comparison)
-    }
-
-    fn chain(
-        &mut self,
-        symbol: &str,
-        make: fn(Box<Expr>, Box<Expr>) -> ExprKind,
-        operand: fn(&mut Self) -> Parse<Expr>,
-    ) -> Parse<Expr> {
-        let mut left = operand(self)?;
-        for _ in 0..MAX_CHAIN {
-            if !self.eat_sym(symbol) {
-                return Ok(left);
-            }
-            let right = operand(self)?;
+        let operator = |p: &Self| match p.peek().kind {
+            Tok::Sym("||") => Some((ExprKind::Or as Connective, 1)),
+            Tok::Sym("&&") => Some((ExprKind::And as Connective, 2)),
+            Tok::Sym(_) | Tok::Name | Tok::Int(_) | Tok::End => None,
+        };
+        self.binary(0, operator, Self::comparison, |_, make, left, right| {
             let span = left.span.to(right.span);
             let kind = make(Box::new(left), Box::new(right));
-            left = Expr { kind, span };
-        }
-        Err(self.too_long())
-    }
-
-    fn too_long(&mut self) -> crate::pal::parser::Failed {
-        let error = Diagnostic::error(self.span(), "the expression is too long")
-            .label(format!("more than {MAX_CHAIN} operators in a chain"))
-            .help("keep parts of it in locals");
-        self.error(error)
+            Ok(Expr { kind, span })
+        })
     }
 
     fn comparison(&mut self) -> Parse<Expr> {
         let left = self.sum()?;
-        let op = match self.token().kind {
+        let op = match self.peek().kind {
             Tok::Sym("==") => Compare::Eq,
             Tok::Sym("!=") => Compare::Ne,
             Tok::Sym("<") => Compare::Lt,
@@ -75,31 +54,27 @@ impl Reader<'_> {
     }
 
     fn sum(&mut self) -> Parse<Expr> {
-        let mut left = self.unary()?;
-        for _ in 0..MAX_CHAIN {
-            let minus = self.is_sym("-");
-            if !minus && !self.is_sym("+") {
-                return Ok(left);
-            }
-            self.advance();
-            let right = self.unary()?;
+        let operator = |p: &Self| {
+            let minus = p.is("-");
+            (minus || p.is("+")).then_some((minus, 1))
+        };
+        self.binary(0, operator, Self::unary, |_, minus, left, right| {
             let span = left.span.to(right.span);
             let kind = ExprKind::Add(Box::new(left), Box::new(right), minus);
-            left = Expr { kind, span };
-        }
-        Err(self.too_long())
+            Ok(Expr { kind, span })
+        })
     }
 
     fn unary(&mut self) -> Parse<Expr> {
         let start = self.span();
-        if self.eat_sym("!") {
-            let inner = self.deeper(Self::unary)?;
+        if self.eat("!") {
+            let inner = self.nested(Self::unary)?;
             let span = start.to(inner.span);
             let kind = ExprKind::Not(Box::new(inner));
             return Ok(Expr { kind, span });
         }
-        if self.eat_sym("-") {
-            let Tok::Int(value) = self.token().kind else {
+        if self.eat("-") {
+            let Tok::Int(value) = self.peek().kind else {
                 return Err(self.expected("a number", "write `0 - x` for variables"));
             };
             let span = start.to(self.advance().span);
@@ -110,7 +85,7 @@ impl Reader<'_> {
     }
 
     fn primary(&mut self) -> Parse<Expr> {
-        let token = self.token();
+        let token = *self.peek();
         let simple = |kind| {
             Ok(Expr {
                 kind,
@@ -135,7 +110,7 @@ impl Reader<'_> {
             Tok::Sym("(") => {
                 self.advance();
                 let mut inner = self.condition()?;
-                let close = self.need_sym(")", "close the parenthesis with `)`")?;
+                let close = self.need(")", "close the parenthesis with `)`")?;
                 inner.span = token.span.to(close);
                 Ok(inner)
             }
@@ -164,8 +139,8 @@ impl Reader<'_> {
             "new" => {
                 self.advance();
                 let name = self.name("a struct")?;
-                if self.eat_sym("(") {
-                    self.need_sym(
+                if self.eat("(") {
+                    self.need(
                         ")",
                         "a new node has no arguments: set its fields afterwards",
                     )?;
@@ -176,22 +151,22 @@ impl Reader<'_> {
                     span,
                 })
             }
-            "pack" if self.sym_after(1, "(") => {
+            "pack" if self.is_at(1, "(") => {
                 self.advance();
                 let help = "write `pack(pointer, tag)`";
-                self.need_sym("(", help)?;
+                self.need("(", help)?;
                 let pointer = self.expr()?;
-                self.need_sym(",", help)?;
+                self.need(",", help)?;
                 let tag = self.expr()?;
-                let end = self.need_sym(")", help)?;
+                let end = self.need(")", help)?;
                 let kind = ExprKind::Pack(Box::new(pointer), Box::new(tag));
                 let span = span.to(end);
                 Ok(Expr { kind, span })
             }
-            "cas" if self.sym_after(1, "(") => self.cas(),
+            "cas" if self.is_at(1, "(") => self.cas(),
             _ => {
                 let path = self.path()?;
-                if self.is_sym("(") {
+                if self.is("(") {
                     return Err(self.not_here(
                         "a call",
                         "write the code of the function in its place; `cas` and `pack` are built in",
@@ -210,15 +185,15 @@ impl Reader<'_> {
     pub(super) fn cas(&mut self) -> Parse<Expr> {
         let start = self.advance().span;
         let help = "write `cas(place, expected, new)`";
-        self.need_sym("(", help)?;
+        self.need("(", help)?;
         // C programmers write the address.
-        self.eat_sym("&");
+        self.eat("&");
         let place = self.path()?;
-        self.need_sym(",", help)?;
+        self.need(",", help)?;
         let expect = self.expr()?;
-        self.need_sym(",", help)?;
+        self.need(",", help)?;
         let new = self.expr()?;
-        let end = self.need_sym(")", help)?;
+        let end = self.need(")", help)?;
         let kind = ExprKind::Cas(place, Box::new(expect), Box::new(new));
         let span = start.to(end);
         Ok(Expr { kind, span })
@@ -228,7 +203,7 @@ impl Reader<'_> {
     pub(super) fn path(&mut self) -> Parse<Path> {
         let base = self.name("a variable")?;
         let mut fields = Vec::new();
-        while self.eat_sym(".") {
+        while self.eat(".") {
             fields.push(self.name("a field")?);
         }
         let span = base.span.to(self.last_span());

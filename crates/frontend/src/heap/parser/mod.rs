@@ -13,11 +13,10 @@ use palisade_program::{Source, Span};
 use super::ast::{Decl, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
 use crate::diagnostic::Diagnostic;
 use crate::pal::lexer::Lexed;
-use crate::pal::parser::{Failed, Parse, Parser};
+use crate::pal::parser::{Failed, Parse, Parser, Syntax};
 use crate::pal::suggest;
-
-/// How deep statements and parentheses may nest.
-const MAX_DEPTH: u32 = 100;
+use crate::pal::token::Token;
+use palisade_syntax::Cursor;
 
 /// Words that start a declaration.
 const ITEM_WORDS: &[&str] = &[
@@ -29,7 +28,7 @@ const ONLY_ITEM_WORDS: &[&str] = &["spec", "struct", "circular", "shared", "meth
 
 /// Parses the tokens of `source`; the errors are added to `errors`.
 pub(super) fn parse(source: &Source, lexed: Lexed, errors: &mut Vec<Diagnostic>) -> File {
-    let mut reader = Reader(Parser::new(source, lexed));
+    let mut reader = Reader(Parser::new(source, &lexed));
     let file = reader.file();
     errors.append(&mut reader.0.errors);
     file
@@ -58,11 +57,51 @@ impl<'a> DerefMut for Reader<'a> {
     }
 }
 
+impl<'a> Syntax<'a> for Reader<'a> {
+    type Token = Token;
+    type Error = Failed;
+    const MAX_DEPTH: u32 = Parser::MAX_DEPTH;
+    const MAX_CHAIN: u32 = 300;
+
+    fn cursor(&self) -> &Cursor<'a, Token> {
+        self.0.cursor()
+    }
+
+    fn cursor_mut(&mut self) -> &mut Cursor<'a, Token> {
+        self.0.cursor_mut()
+    }
+
+    fn too_deep(&mut self) -> Failed {
+        let error = Diagnostic::error(self.span(), "the program nests too deeply")
+            .label(format!("more than {} levels", Self::MAX_DEPTH))
+            .help("keep parts of it in locals");
+        self.error(error)
+    }
+
+    fn too_long(&mut self) -> Failed {
+        let error = Diagnostic::error(self.span(), "the expression is too long")
+            .label(format!(
+                "more than {} operators in a chain",
+                Self::MAX_CHAIN
+            ))
+            .help("keep parts of it in locals");
+        self.error(error)
+    }
+
+    fn expected(&mut self, what: &str, help: &str) -> Failed {
+        self.0.expected(what, help)
+    }
+
+    fn need(&mut self, symbol: &str, help: &str) -> Parse<Span> {
+        self.0.need(symbol, help)
+    }
+}
+
 impl Reader<'_> {
     fn file(&mut self) -> File {
         let mut file = File::default();
         while !self.at_end() && !self.too_many_errors() {
-            let start = self.at;
+            let start = self.position();
             if self.item(&mut file).is_err() {
                 self.recover_item(start);
             }
@@ -71,8 +110,7 @@ impl Reader<'_> {
     }
 
     fn recover_item(&mut self, start: usize) {
-        self.depth = 0;
-        if self.at == start {
+        if self.position() == start {
             self.advance();
         }
         while !self.at_end() && !ITEM_WORDS.contains(&self.word()) {
@@ -90,7 +128,7 @@ impl Reader<'_> {
             "never" => {
                 let start = self.advance().span;
                 let cond = self.expr()?;
-                let end = self.need_sym(";", "end the property with `;`")?;
+                let end = self.need(";", "end the property with `;`")?;
                 file.nevers.push((cond, start.to(end)));
             }
             word => {
@@ -112,9 +150,9 @@ impl Reader<'_> {
 
     fn spec(&mut self) -> Parse<Spec> {
         let start = self.advance().span;
-        if !self.is_sym("{") {
+        if !self.is("{") {
             let name = self.name("a specification")?;
-            self.need_sym(";", "end the declaration with `;`")?;
+            self.need(";", "end the declaration with `;`")?;
             return Ok(Spec::Named(name));
         }
         self.advance();
@@ -124,7 +162,7 @@ impl Reader<'_> {
             operations: Vec::new(),
             span: start,
         };
-        while !self.is_sym("}") {
+        while !self.is("}") {
             match self.word() {
                 "shared" => self.shared(&mut own.shared)?,
                 "init" => own.inits.push(self.init()?),
@@ -147,18 +185,18 @@ impl Reader<'_> {
             return Err(self.expected("`struct`", "write `circular struct node { ... }`"));
         }
         let name = self.name("the struct's name")?;
-        self.need_sym("{", "write `struct node { data value; node next; }`")?;
+        self.need("{", "write `struct node { data value; node next; }`")?;
         let mut fields = Vec::new();
-        while !self.is_sym("}") {
+        while !self.is("}") {
             let ty = self.type_name()?;
             fields.push((ty.clone(), self.name("the field's name")?));
-            while self.eat_sym(",") {
+            while self.eat(",") {
                 fields.push((ty.clone(), self.name("the field's name")?));
             }
-            self.need_sym(";", "end the field with `;`")?;
+            self.need(";", "end the field with `;`")?;
         }
         self.advance();
-        self.eat_sym(";");
+        self.eat(";");
         Ok(Struct {
             circular,
             name,
@@ -199,7 +237,7 @@ impl Reader<'_> {
         let ty = self.type_name()?;
         loop {
             let name = self.name("the variable's name")?;
-            let value = if self.eat_sym("=") {
+            let value = if self.eat("=") {
                 Some(self.expr()?)
             } else {
                 None
@@ -209,11 +247,11 @@ impl Reader<'_> {
                 name,
                 value,
             });
-            if !self.eat_sym(",") {
+            if !self.eat(",") {
                 break;
             }
         }
-        self.need_sym(";", "end the declaration with `;`")?;
+        self.need(";", "end the declaration with `;`")?;
         Ok(())
     }
 
@@ -226,16 +264,16 @@ impl Reader<'_> {
     fn method(&mut self, what: &str) -> Parse<Method> {
         let start = self.advance().span;
         let name = self.name(&format!("the {what}'s name"))?;
-        self.need_sym("(", "write the parameters in parentheses")?;
+        self.need("(", "write the parameters in parentheses")?;
         let mut parameters = Vec::new();
-        while !self.is_sym(")") {
+        while !self.is(")") {
             let ty = self.type_name()?;
             parameters.push((ty, self.name("the parameter's name")?));
-            if !self.eat_sym(",") {
+            if !self.eat(",") {
                 break;
             }
         }
-        self.need_sym(")", "close the parameters with `)`")?;
+        self.need(")", "close the parameters with `)`")?;
         let returns = if self.eat_word("returns") {
             Some(self.type_name()?)
         } else {
@@ -260,20 +298,6 @@ impl Reader<'_> {
             },
             span: head,
         })
-    }
-
-    /// Runs `f` one level deeper.
-    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            let error = Diagnostic::error(self.span(), "the program nests too deeply")
-                .label(format!("more than {MAX_DEPTH} levels"))
-                .help("keep parts of it in locals");
-            return Err(self.error(error));
-        }
-        self.depth += 1;
-        let result = f(self);
-        self.depth -= 1;
-        result
     }
 
     /// Reports something that the language has elsewhere, but not here.

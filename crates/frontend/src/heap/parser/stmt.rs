@@ -5,7 +5,7 @@ use palisade_program::heap::CommitKind;
 
 use super::{ONLY_ITEM_WORDS, Reader};
 use crate::heap::ast::{Expr, ExprKind, Fact, FactKind, Path, Stmt, StmtKind};
-use crate::pal::parser::{Parse, block};
+use crate::pal::parser::{Parse, Syntax, block};
 use crate::pal::token::Tok;
 
 const SEMICOLON: &str = "end the statement with `;`";
@@ -28,7 +28,7 @@ impl Reader<'_> {
     }
 
     fn stmt(&mut self) -> Parse<Stmt> {
-        self.deeper(Self::stmt_here)
+        self.nested(Self::stmt_here)
     }
 
     fn stmt_here(&mut self) -> Parse<Stmt> {
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     fn stmt_kind(&mut self) -> Parse<StmtKind> {
-        if self.is_sym("{") {
+        if self.is("{") {
             return Ok(StmtKind::Block(self.block()?.0));
         }
         match self.word() {
@@ -59,7 +59,7 @@ impl Reader<'_> {
                 self.end()?;
                 Ok(StmtKind::DoWhile(body, cond))
             }
-            "choose" if self.sym_after(1, "{") => {
+            "choose" if self.is_at(1, "{") => {
                 self.advance();
                 let mut blocks = vec![self.block()?.0];
                 while self.eat_word("or") {
@@ -72,7 +72,7 @@ impl Reader<'_> {
             "skip" => self.word_only(StmtKind::Skip),
             "return" => {
                 self.advance();
-                let value = if self.is_sym(";") {
+                let value = if self.is(";") {
                     None
                 } else {
                     Some(self.expr()?)
@@ -90,23 +90,21 @@ impl Reader<'_> {
                 self.end()?;
                 Ok(StmtKind::Assume(cond))
             }
-            "lock" if self.sym_after(1, "(") => Ok(StmtKind::Lock(self.place_argument()?)),
-            "unlock" if self.sym_after(1, "(") => Ok(StmtKind::Unlock(self.place_argument()?)),
-            "free" if self.sym_after(1, "(") => {
+            "lock" if self.is_at(1, "(") => Ok(StmtKind::Lock(self.place_argument()?)),
+            "unlock" if self.is_at(1, "(") => Ok(StmtKind::Unlock(self.place_argument()?)),
+            "free" if self.is_at(1, "(") => {
                 self.advance();
                 let node = self.parenthesised_condition()?;
                 self.end()?;
                 Ok(StmtKind::Free(node))
             }
-            "cas" if self.sym_after(1, "(") => {
+            "cas" if self.is_at(1, "(") => {
                 let cas = self.cas()?;
                 self.end()?;
                 Ok(StmtKind::Cas(cas))
             }
-            "commit" | "confirm" if !self.sym_after(1, "=") && !self.sym_after(1, ".") => {
-                self.commit()
-            }
-            "soft" if !self.sym_after(1, "=") && !self.sym_after(1, ".") => self.soft(),
+            "commit" | "confirm" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.commit(),
+            "soft" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.soft(),
             "goto" | "for" | "assert" | "fence" => {
                 let what = format!("`{}`", self.word());
                 Err(self.not_here(&what, "use `while`, `if`, `break` and `continue`"))
@@ -126,7 +124,7 @@ impl Reader<'_> {
     /// A type and a name: `node n`, `marked node n`, `int i`.
     fn at_declaration(&self) -> bool {
         let word = self.word();
-        let next = self.word_at(self.token_after(1));
+        let next = self.word_at(1);
         matches!(word, "local" | "int") || (!word.is_empty() && !next.is_empty())
     }
 
@@ -137,22 +135,22 @@ impl Reader<'_> {
     }
 
     fn end(&mut self) -> Parse<()> {
-        self.need_sym(";", SEMICOLON)?;
+        self.need(";", SEMICOLON)?;
         Ok(())
     }
 
     fn parenthesised_condition(&mut self) -> Parse<Expr> {
-        self.need_sym("(", "write it in parentheses")?;
+        self.need("(", "write it in parentheses")?;
         let cond = self.condition()?;
-        self.need_sym(")", "close the parenthesis with `)`")?;
+        self.need(")", "close the parenthesis with `)`")?;
         Ok(cond)
     }
 
     fn place_argument(&mut self) -> Parse<Path> {
         self.advance();
-        self.need_sym("(", "write the lock in parentheses")?;
+        self.need("(", "write the lock in parentheses")?;
         let place = self.path()?;
-        self.need_sym(")", "close the parenthesis with `)`")?;
+        self.need(")", "close the parenthesis with `)`")?;
         self.end()?;
         Ok(place)
     }
@@ -205,9 +203,9 @@ impl Reader<'_> {
 
     /// `!entered(x)`, `done`, `x.next == y`
     fn fact(&mut self) -> Parse<Fact> {
-        let negated = self.eat_sym("!");
-        let alone = self.sym_after(1, ";") || self.word_at(self.token_after(1)) == "when";
-        let is_word = !self.word().is_empty() && (alone || self.sym_after(1, "("));
+        let negated = self.eat("!");
+        let alone = self.is_at(1, ";") || self.word_at(1) == "when";
+        let is_word = !self.word().is_empty() && (alone || self.is_at(1, "("));
         let kind = if is_word {
             self.fact_word()?
         } else {
@@ -219,14 +217,14 @@ impl Reader<'_> {
     fn fact_word(&mut self) -> Parse<FactKind> {
         let word = self.name("a fact")?;
         let mut arguments = Vec::new();
-        if self.eat_sym("(") {
+        if self.eat("(") {
             loop {
                 arguments.push(self.name("a variable")?);
-                if !self.eat_sym(",") {
+                if !self.eat(",") {
                     break;
                 }
             }
-            self.need_sym(")", "close the parenthesis with `)`")?;
+            self.need(")", "close the parenthesis with `)`")?;
         }
         Ok(FactKind::Word(word, arguments))
     }
@@ -239,7 +237,7 @@ impl Reader<'_> {
             let span = place.span;
             Box::new(Expr { kind, span })
         };
-        let operator = self.token();
+        let operator = *self.peek();
         let value = match operator.kind {
             Tok::Sym("=") => {
                 self.advance();

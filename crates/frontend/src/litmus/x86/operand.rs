@@ -2,22 +2,23 @@
 //! `(%rax,%rbx,8)`, `[rax+rbx*8+4]`, `x(%rip)`.
 
 use palisade_program::Span;
+use palisade_syntax::Parser as _;
 
 use super::super::Failure;
-use super::super::lexer::{Cursor, Tok};
+use super::super::lexer::{Reader, Tok};
 use super::super::split::Arch;
 use super::instr::{Mem, Operand};
 use super::reg::{Base, Reg};
 use crate::diagnostic::Diagnostic;
 
 /// Parses one operand.
-pub(super) fn parse(cursor: &mut Cursor<'_>, arch: Arch) -> Result<(Operand, Span), Failure> {
+pub(super) fn parse(cursor: &mut Reader<'_>, arch: Arch) -> Result<(Operand, Span), Failure> {
     let start = cursor.span();
     let operand = operand(cursor, arch)?;
-    Ok((operand, start.to(cursor.previous())))
+    Ok((operand, start.to(cursor.last_span())))
 }
 
-fn operand(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Operand, Failure> {
+fn operand(cursor: &mut Reader<'_>, arch: Arch) -> Result<Operand, Failure> {
     if cursor.eat("$") {
         return immediate(cursor);
     }
@@ -31,7 +32,7 @@ fn operand(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Operand, Failure> {
         }
         return Ok(Operand::Reg(reg));
     }
-    match cursor.peek() {
+    match cursor.tok() {
         Tok::Name(name) => {
             if let Some(reg) = Reg::named(name, arch) {
                 cursor.advance();
@@ -53,8 +54,8 @@ fn operand(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Operand, Failure> {
     }
 }
 
-fn immediate(cursor: &mut Cursor<'_>) -> Result<Operand, Failure> {
-    match cursor.peek() {
+fn immediate(cursor: &mut Reader<'_>) -> Result<Operand, Failure> {
+    match cursor.tok() {
         Tok::Name(name) => {
             cursor.advance();
             Ok(Operand::Address(name.clone()))
@@ -66,16 +67,16 @@ fn immediate(cursor: &mut Cursor<'_>) -> Result<Operand, Failure> {
 }
 
 /// Intel's `dword ptr`: the width follows from the instruction and the location.
-fn skip_size_words(cursor: &mut Cursor<'_>) {
+fn skip_size_words(cursor: &mut Reader<'_>) {
     let is_ptr = |tok: &Tok| matches!(tok, Tok::Name(n) if n.eq_ignore_ascii_case("ptr"));
-    if matches!(cursor.peek(), Tok::Name(_)) && is_ptr(cursor.peek_at(1)) {
+    if matches!(cursor.tok(), Tok::Name(_)) && is_ptr(cursor.tok_at(1)) {
         cursor.advance();
         cursor.advance();
     }
 }
 
 /// `%name` or a register's name; an unknown name after `%` is a symbolic register.
-fn register(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Reg, Failure> {
+fn register(cursor: &mut Reader<'_>, arch: Arch) -> Result<Reg, Failure> {
     let symbolic = cursor.eat("%");
     let (name, span) = cursor.name("a register")?;
     if let Some(reg) = Reg::named(name, arch) {
@@ -94,12 +95,12 @@ fn register(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Reg, Failure> {
     Ok(Reg::whole(Base::Symbolic(name.to_owned()), arch))
 }
 
-fn memory(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Mem, Failure> {
+fn memory(cursor: &mut Reader<'_>, arch: Arch) -> Result<Mem, Failure> {
     let mut mem = Mem::default();
-    if matches!(cursor.peek(), Tok::Number(_)) || cursor.is("-") {
+    if matches!(cursor.tok(), Tok::Number(_)) || cursor.is("-") {
         mem.disp = cursor.signed()?;
     }
-    if let Tok::Name(name) = cursor.peek() {
+    if let Tok::Name(name) = cursor.tok() {
         cursor.advance();
         mem.symbol = Some(name.clone());
         while cursor.is("+") || cursor.is("-") {
@@ -127,20 +128,20 @@ fn memory(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Mem, Failure> {
 }
 
 /// `(x)`, `(%rax)`, `(%rax,%rbx,8)`, `(,%rbx,8)`.
-fn inside_parentheses(cursor: &mut Cursor<'_>, arch: Arch, mem: &mut Mem) -> Result<(), Failure> {
+fn inside_parentheses(cursor: &mut Reader<'_>, arch: Arch, mem: &mut Mem) -> Result<(), Failure> {
     if !cursor.is(",") {
         sum(cursor, arch, mem)?;
     }
     if cursor.eat(",") {
         let reg = register(cursor, arch)?;
         let scale = if cursor.eat(",") { cursor.signed()? } else { 1 };
-        add_register(mem, reg, Some(scale), cursor.previous())?;
+        add_register(mem, reg, Some(scale), cursor.last_span())?;
     }
     Ok(())
 }
 
 /// `rax+rbx*8+4`, `x+4`, `x`.
-fn sum(cursor: &mut Cursor<'_>, arch: Arch, mem: &mut Mem) -> Result<(), Failure> {
+fn sum(cursor: &mut Reader<'_>, arch: Arch, mem: &mut Mem) -> Result<(), Failure> {
     loop {
         let negative = cursor.eat("-");
         term(cursor, arch, mem, negative)?;
@@ -150,9 +151,9 @@ fn sum(cursor: &mut Cursor<'_>, arch: Arch, mem: &mut Mem) -> Result<(), Failure
     }
 }
 
-fn term(cursor: &mut Cursor<'_>, arch: Arch, mem: &mut Mem, negative: bool) -> Result<(), Failure> {
+fn term(cursor: &mut Reader<'_>, arch: Arch, mem: &mut Mem, negative: bool) -> Result<(), Failure> {
     let span = cursor.span();
-    if let Tok::Number(value) = cursor.peek() {
+    if let Tok::Number(value) = cursor.tok() {
         cursor.advance();
         if cursor.eat("*") {
             let reg = register(cursor, arch)?;
@@ -164,7 +165,7 @@ fn term(cursor: &mut Cursor<'_>, arch: Arch, mem: &mut Mem, negative: bool) -> R
     if negative {
         return Err(cursor.unexpected("a number"));
     }
-    if let Tok::Name(name) = cursor.peek()
+    if let Tok::Name(name) = cursor.tok()
         && Reg::named(name, arch).is_none()
     {
         cursor.advance();

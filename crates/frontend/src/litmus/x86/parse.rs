@@ -10,10 +10,11 @@
 //! memory operand, `(x)` and `[x]`, with or without `%` and `$`, as herd does.
 
 use palisade_program::Span;
+use palisade_syntax::Parser as _;
 
 use super::super::Failure;
 use super::super::init::proc_number;
-use super::super::lexer::{Cursor, Tok, Token};
+use super::super::lexer::{Reader, Tok, Token};
 use super::super::split::Arch;
 use super::instr::{Instr, Op, Operand};
 use super::mnemonic::{Shape, decode, shape};
@@ -42,10 +43,10 @@ pub(crate) struct Column {
 
 /// Parses the table; reports what is wrong in every cell.
 pub(crate) fn parse(tokens: &[Token], arch: Arch) -> Result<Vec<Column>, Vec<Diagnostic>> {
-    let mut cursor = Cursor::new(tokens);
+    let mut cursor = Reader::new(tokens);
     let mut errors = Vec::new();
     let mut columns = header(&mut cursor).map_err(|e| vec![*e])?;
-    while *cursor.peek() != Tok::End {
+    while *cursor.tok() != Tok::End {
         row(&mut cursor, arch, &mut columns, &mut errors);
     }
     if errors.is_empty() {
@@ -55,12 +56,12 @@ pub(crate) fn parse(tokens: &[Token], arch: Arch) -> Result<Vec<Column>, Vec<Dia
     }
 }
 
-fn header(cursor: &mut Cursor<'_>) -> Result<Vec<Column>, Failure> {
+fn header(cursor: &mut Reader<'_>) -> Result<Vec<Column>, Failure> {
     while cursor.eat(";") {}
     let mut columns: Vec<Column> = Vec::new();
     loop {
         let span = cursor.span();
-        let number = match cursor.peek() {
+        let number = match cursor.tok() {
             Tok::Name(name) => proc_number(name),
             Tok::Number(_) | Tok::Punct(_) | Tok::Text(_) | Tok::End => None,
         };
@@ -85,7 +86,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Vec<Column>, Failure> {
     }
 }
 
-fn row(cursor: &mut Cursor<'_>, arch: Arch, columns: &mut [Column], errors: &mut Vec<Diagnostic>) {
+fn row(cursor: &mut Reader<'_>, arch: Arch, columns: &mut [Column], errors: &mut Vec<Diagnostic>) {
     let start = cursor.span();
     let mut cells = 0;
     loop {
@@ -106,7 +107,7 @@ fn row(cursor: &mut Cursor<'_>, arch: Arch, columns: &mut [Column], errors: &mut
         }
     }
     if cells != columns.len() {
-        let span = start.to(cursor.previous());
+        let span = start.to(cursor.last_span());
         let message = format!(
             "the row has {cells} cells, the table {} columns",
             columns.len()
@@ -116,7 +117,7 @@ fn row(cursor: &mut Cursor<'_>, arch: Arch, columns: &mut [Column], errors: &mut
                 .help("separate cells by `|`, also empty ones, and end the row with `;`"),
         );
     }
-    if *cursor.peek() != Tok::End && !cursor.eat(";") {
+    if *cursor.tok() != Tok::End && !cursor.eat(";") {
         errors.push(*cursor.unexpected("`|` or `;`"));
         skip_cell(cursor);
         cursor.eat("|");
@@ -124,19 +125,19 @@ fn row(cursor: &mut Cursor<'_>, arch: Arch, columns: &mut [Column], errors: &mut
     }
 }
 
-fn skip_cell(cursor: &mut Cursor<'_>) {
+fn skip_cell(cursor: &mut Reader<'_>) {
     while !cell_ends(cursor) {
         cursor.advance();
     }
 }
 
-fn cell_ends(cursor: &Cursor<'_>) -> bool {
-    cursor.is("|") || cursor.is(";") || *cursor.peek() == Tok::End
+fn cell_ends(cursor: &Reader<'_>) -> bool {
+    cursor.is("|") || cursor.is(";") || *cursor.tok() == Tok::End
 }
 
-fn cell(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Vec<Line>, Failure> {
+fn cell(cursor: &mut Reader<'_>, arch: Arch) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
-    while let (Tok::Name(name), Tok::Punct(":")) = (cursor.peek(), cursor.peek_at(1)) {
+    while let (Tok::Name(name), Tok::Punct(":")) = (cursor.tok(), cursor.tok_at(1)) {
         lines.push(Line::Label(name.clone(), cursor.span()));
         cursor.advance();
         cursor.advance();
@@ -150,7 +151,7 @@ fn cell(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-fn instruction(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Instr, Failure> {
+fn instruction(cursor: &mut Reader<'_>, arch: Arch) -> Result<Instr, Failure> {
     let (mut name, start) = cursor.name("an instruction")?;
     let mut name_span = start;
     let lock = name.eq_ignore_ascii_case("lock");
@@ -189,7 +190,7 @@ fn instruction(cursor: &mut Cursor<'_>, arch: Arch) -> Result<Instr, Failure> {
         width,
         operands,
         mnemonic: name.to_owned(),
-        span: start.to(cursor.previous()),
+        span: start.to(cursor.last_span()),
     };
     order_operands(&mut instr, arch)?;
     check_lock(&instr)?;

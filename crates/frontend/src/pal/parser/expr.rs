@@ -2,7 +2,7 @@
 
 use palisade_program::{BinOp, Span, UnOp};
 
-use super::{Failed, MAX_HEIGHT, Parse, Parser};
+use super::{Failed, MAX_HEIGHT, Parse, Parser, Syntax};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, Place, Thread, ThreadPick};
 use crate::pal::token::Tok;
@@ -45,12 +45,12 @@ impl Parser<'_> {
     }
 
     fn conditional(&mut self) -> Parse<Expr> {
-        let cond = self.binary(0)?;
-        if !self.eat_sym("?") {
+        let cond = self.binary(0, Self::operator, Self::unary, Self::apply)?;
+        if !self.eat("?") {
             return Ok(cond);
         }
         let then = self.expr()?;
-        self.need_sym(":", "write `c ? a : b`")?;
+        self.need(":", "write `c ? a : b`")?;
         let other = self.expr()?;
         let span = cond.span.to(other.span);
         let height = cond.height.max(then.height).max(other.height);
@@ -58,32 +58,24 @@ impl Parser<'_> {
         self.node(kind, span, height)
     }
 
-    fn binary(&mut self, weakest: u8) -> Parse<Expr> {
-        let mut left = self.unary()?;
-        while let Tok::Sym(symbol) = self.token().kind
-            && let Some((op, strength)) = binary_operator(symbol)
-            && strength > weakest
-        {
-            self.advance();
-            let right = self.nested(|p| p.binary(strength))?;
-            let span = left.span.to(right.span);
-            let height = left.height.max(right.height);
-            left = self.node(
-                ExprKind::Binary(op, Box::new(left), Box::new(right)),
-                span,
-                height,
-            )?;
+    fn operator(&self) -> Option<(BinOp, u8)> {
+        match self.peek().kind {
+            Tok::Sym(symbol) => binary_operator(symbol),
+            Tok::Name | Tok::Int(_) | Tok::End => None,
         }
-        Ok(left)
+    }
+
+    fn apply(&mut self, op: BinOp, left: Expr, right: Expr) -> Parse<Expr> {
+        let span = left.span.to(right.span);
+        let height = left.height.max(right.height);
+        let kind = ExprKind::Binary(op, Box::new(left), Box::new(right));
+        self.node(kind, span, height)
     }
 
     /// A tree over children of the given height.
     fn node(&mut self, kind: ExprKind, span: Span, height: u16) -> Parse<Expr> {
         if height >= MAX_HEIGHT {
-            let error = Diagnostic::error(span, "the expression is too long")
-                .label(format!("more than {MAX_HEIGHT} operators in a chain"))
-                .help("split it: keep parts in locals");
-            return Err(self.error(error));
+            return Err(self.too_long());
         }
         Ok(Expr {
             kind,
@@ -94,7 +86,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parse<Expr> {
         let start = self.span();
-        let op = match self.token().kind {
+        let op = match self.peek().kind {
             Tok::Sym("-") => UnOp::Neg,
             Tok::Sym("!") => UnOp::Not,
             Tok::Sym("~") => UnOp::BitNot,
@@ -102,7 +94,7 @@ impl Parser<'_> {
             Tok::Sym(_) | Tok::Name | Tok::Int(_) | Tok::End => return self.postfix(),
         };
         self.advance();
-        if let (UnOp::Neg, Tok::Int(value)) = (op, self.token().kind) {
+        if let (UnOp::Neg, Tok::Int(value)) = (op, self.peek().kind) {
             let span = start.to(self.advance().span);
             let value = 0_i64.wrapping_sub_unsigned(value);
             return self.node(ExprKind::Int(value), span, 0);
@@ -122,7 +114,7 @@ impl Parser<'_> {
 
     fn postfix(&mut self) -> Parse<Expr> {
         let primary = self.primary()?;
-        if self.is_sym("++") || self.is_sym("--") {
+        if self.is("++") || self.is("--") {
             // A statement `x++` never comes here: places are parsed apart.
             return Err(self.step_in_expression());
         }
@@ -130,7 +122,7 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Parse<Expr> {
-        let token = self.token();
+        let token = *self.peek();
         match token.kind {
             Tok::Int(value) => self.integer(value),
             Tok::Sym("*") => {
@@ -160,7 +152,7 @@ impl Parser<'_> {
     fn parenthesised(&mut self) -> Parse<Expr> {
         let open = self.advance().span;
         let mut inner = self.condition()?;
-        let close = self.need_sym(")", "close the parenthesis with `)`")?;
+        let close = self.need(")", "close the parenthesis with `)`")?;
         inner.span = open.to(close);
         Ok(inner)
     }
@@ -184,21 +176,21 @@ impl Parser<'_> {
 
     fn choose_value(&mut self) -> Parse<Expr> {
         let start = self.advance().span;
-        self.need_sym("(", "write `choose(a, b)` or `choose(0..3)`")?;
+        self.need("(", "write `choose(a, b)` or `choose(0..3)`")?;
         let first = self.expr()?;
         let height = first.height;
-        if self.eat_sym("..") {
+        if self.eat("..") {
             let last = self.expr()?;
             let height = height.max(last.height);
-            let end = self.need_sym(")", "close the choice with `)`")?;
+            let end = self.need(")", "close the choice with `)`")?;
             let kind = ExprKind::ChooseRange(Box::new(first), Box::new(last));
             return self.node(kind, start.to(end), height);
         }
         let mut values = vec![first];
-        while self.eat_sym(",") {
+        while self.eat(",") {
             values.push(self.expr()?);
         }
-        let end = self.need_sym(")", "close the choice with `)`")?;
+        let end = self.need(")", "close the choice with `)`")?;
         let height = values.iter().map(|v| v.height).max().unwrap_or(0);
         self.node(ExprKind::Choose(values), start.to(end), height)
     }
@@ -206,14 +198,14 @@ impl Parser<'_> {
     pub(super) fn place_call_or_thread(&mut self) -> Parse<Expr> {
         let name = self.name("an expression")?;
         let start = name.span;
-        if self.is_sym("(") {
+        if self.is("(") {
             let args = self.arguments()?;
             let height = args.iter().map(|v| v.height).max().unwrap_or(0);
             let span = start.to(self.last_span());
             return self.node(ExprKind::Call(name, args), span, height);
         }
-        if self.eat_sym("#") {
-            let Tok::Int(number) = self.token().kind else {
+        if self.eat("#") {
+            let Tok::Int(number) = self.peek().kind else {
                 return Err(self.expected("a number", "write `t#1@label` or `t#1.local`"));
             };
             let span = start.to(self.advance().span);
@@ -222,7 +214,7 @@ impl Parser<'_> {
         }
         let index = self.index()?;
         let span = start.to(self.last_span());
-        if self.is_sym("@") || self.is_sym(".") {
+        if self.is("@") || self.is(".") {
             let pick = index.map_or(ThreadPick::Plain, ThreadPick::Copy);
             return self.member(Thread { name, pick, span });
         }
@@ -232,37 +224,37 @@ impl Parser<'_> {
 
     /// `[e]`, if it is there.
     pub(super) fn index(&mut self) -> Parse<Option<Box<Expr>>> {
-        if !self.eat_sym("[") {
+        if !self.eat("[") {
             return Ok(None);
         }
         let index = self.expr()?;
-        self.need_sym("]", "close the index with `]`")?;
+        self.need("]", "close the index with `]`")?;
         Ok(Some(Box::new(index)))
     }
 
     /// `(a, b, c)`
     fn arguments(&mut self) -> Parse<Vec<Expr>> {
-        self.need_sym("(", "write the arguments in parentheses")?;
+        self.need("(", "write the arguments in parentheses")?;
         let mut args = Vec::new();
-        while !self.is_sym(")") {
+        while !self.is(")") {
             args.push(self.expr()?);
-            if !self.eat_sym(",") {
+            if !self.eat(",") {
                 break;
             }
         }
-        self.need_sym(")", "close the arguments with `)`")?;
+        self.need(")", "close the arguments with `)`")?;
         Ok(args)
     }
 
     /// `@label`, `.name`, `.name[e]`, `.self` after a thread.
     fn member(&mut self, thread: Thread) -> Parse<Expr> {
         let start = thread.span;
-        if self.eat_sym("@") {
+        if self.eat("@") {
             let label = self.name("a label")?;
             let span = start.to(label.span);
             return self.node(ExprKind::At(thread, label), span, 0);
         }
-        self.need_sym(".", "follow a thread by `@label` or `.local`")?;
+        self.need(".", "follow a thread by `@label` or `.local`")?;
         let field = if self.is_word("self") {
             let span = self.advance().span;
             crate::pal::ast::Name {

@@ -2,7 +2,7 @@
 
 use palisade_program::{PropertyKind, Span};
 
-use super::{Parse, Parser};
+use super::{Parse, Parser, Syntax};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Copies, Decl, DeclInit, File, Function, Item, Property, Stmt, Unit};
 use crate::pal::token::BUILTINS;
@@ -24,7 +24,7 @@ impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
         let mut file = File::default();
         while !self.at_end() && !self.too_many_errors() {
-            let start = self.at;
+            let start = self.position();
             if let Ok(item) = self.item() {
                 file.items.push(item);
             } else {
@@ -36,9 +36,8 @@ impl Parser<'_> {
 
     /// After an error in a declaration: skips to the next word that starts one.
     fn recover_item(&mut self, start: usize) {
-        self.depth = 0;
         self.mark_skipped(start);
-        if self.at == start {
+        if self.position() == start {
             self.skip();
         }
         while !self.at_end() && !ITEM_WORDS.contains(&self.word()) {
@@ -64,7 +63,7 @@ impl Parser<'_> {
     fn not_an_item(&mut self) -> super::Failed {
         let what = "a declaration";
         let word = self.word();
-        if self.is_sym("}") {
+        if self.is("}") {
             let error = Diagnostic::error(self.span(), "unmatched `}`")
                 .label("nothing is open here")
                 .help("remove it, or look for a missing `{` above");
@@ -94,9 +93,9 @@ impl Parser<'_> {
     fn constant(&mut self) -> Parse<Item> {
         self.advance();
         let name = self.name("the constant's name")?;
-        self.need_sym("=", "write `const N = 3;`")?;
+        self.need("=", "write `const N = 3;`")?;
         let value = self.expr()?;
-        self.need_sym(";", "end the declaration with `;`")?;
+        self.need(";", "end the declaration with `;`")?;
         Ok(Item::Const { name, value })
     }
 
@@ -104,38 +103,38 @@ impl Parser<'_> {
     pub(super) fn declarations(&mut self, what: &str) -> Parse<Vec<Decl>> {
         self.advance();
         let mut all = vec![self.declaration(what)?];
-        while self.eat_sym(",") {
+        while self.eat(",") {
             all.push(self.declaration(what)?);
         }
-        self.need_sym(";", "end the declaration with `;`")?;
+        self.need(";", "end the declaration with `;`")?;
         Ok(all)
     }
 
     fn declaration(&mut self, what: &str) -> Parse<Decl> {
         let start = self.span();
-        let control = self.is_word("control") && !self.word_at(self.token_after(1)).is_empty() && {
-            let next = self.word_at(self.token_after(1));
+        let control = self.is_word("control") && !self.word_at(1).is_empty() && {
+            let next = self.word_at(1);
             next != "in" || !self.sym_is_value(2)
         };
         if control {
             self.advance();
         }
         let name = self.name(&format!("the {what}'s name"))?;
-        let len = if self.eat_sym("[") {
+        let len = if self.eat("[") {
             let len = self.expr()?;
-            self.need_sym("]", "close the array's size with `]`")?;
+            self.need("]", "close the array's size with `]`")?;
             Some(len)
         } else {
             None
         };
         let domain = if self.eat_word("in") {
             let lo = self.expr()?;
-            self.need_sym("..", "write the range as `in 0..3`, both ends included")?;
+            self.need("..", "write the range as `in 0..3`, both ends included")?;
             Some((lo, self.expr()?))
         } else {
             None
         };
-        let init = if self.eat_sym("=") {
+        let init = if self.eat("=") {
             self.initial_value()?
         } else {
             DeclInit::None
@@ -154,26 +153,26 @@ impl Parser<'_> {
     /// Whether the token `n` ahead can start a value: tells `control in 0..2` (a
     /// variable called control) from `control in = 0` (a variable called in).
     fn sym_is_value(&self, n: usize) -> bool {
-        !(self.sym_after(n, "=")
-            || self.sym_after(n, ";")
-            || self.sym_after(n, "[")
-            || self.sym_after(n, ",")
-            || self.word_at(self.token_after(n)) == "in")
+        !(self.is_at(n, "=")
+            || self.is_at(n, ";")
+            || self.is_at(n, "[")
+            || self.is_at(n, ",")
+            || self.word_at(n) == "in")
     }
 
     fn initial_value(&mut self) -> Parse<DeclInit> {
         let open = self.span();
-        if !self.eat_sym("{") {
+        if !self.eat("{") {
             return Ok(DeclInit::Value(self.expr()?));
         }
         let mut values = Vec::new();
-        while !self.is_sym("}") {
+        while !self.is("}") {
             values.push(self.expr()?);
-            if !self.eat_sym(",") {
+            if !self.eat(",") {
                 break;
             }
         }
-        let close = self.need_sym("}", "close the list of initial values with `}`")?;
+        let close = self.need("}", "close the list of initial values with `}`")?;
         Ok(DeclInit::List(values, open.to(close)))
     }
 
@@ -187,15 +186,15 @@ impl Parser<'_> {
             self.error(error);
         }
         let name = self.name("the function's name")?;
-        self.need_sym("(", "write `fn f(a, b) { ... }`")?;
+        self.need("(", "write `fn f(a, b) { ... }`")?;
         let mut params = Vec::new();
-        while !self.is_sym(")") {
+        while !self.is(")") {
             params.push(self.name("a parameter's name")?);
-            if !self.eat_sym(",") {
+            if !self.eat(",") {
                 break;
             }
         }
-        self.need_sym(")", "close the parameters with `)`")?;
+        self.need(")", "close the parameters with `)`")?;
         let (body, _) = self.block()?;
         Ok(Item::Function(Function { name, params, body }))
     }
@@ -220,24 +219,24 @@ impl Parser<'_> {
     }
 
     fn copies(&mut self) -> Parse<Copies> {
-        if !self.eat_sym("[") {
+        if !self.eat("[") {
             return Ok(Copies::Once);
         }
-        let any = self.is_sym("*") && self.sym_after(1, "]");
+        let any = self.is("*") && self.is_at(1, "]");
         let count = if any {
             self.advance();
             Copies::Any
         } else {
             Copies::Fixed(self.expr()?)
         };
-        self.need_sym("]", "close the number of copies with `]`")?;
+        self.need("]", "close the number of copies with `]`")?;
         Ok(count)
     }
 
     fn property(&mut self, kind: PropertyKind) -> Parse<Item> {
         let start = self.advance().span;
         let cond = self.expr()?;
-        let end = self.need_sym(";", "end the property with `;`")?;
+        let end = self.need(";", "end the property with `;`")?;
         Ok(Item::Property(Property {
             kind,
             cond,
@@ -248,7 +247,7 @@ impl Parser<'_> {
     fn reach(&mut self) -> Parse<Item> {
         let start = self.advance().span;
         let cond = self.expr()?;
-        let end = self.need_sym(";", "end the property with `;`")?;
+        let end = self.need(";", "end the property with `;`")?;
         Ok(Item::Reach {
             cond,
             span: start.to(end),
@@ -258,7 +257,7 @@ impl Parser<'_> {
     fn predicate(&mut self) -> Parse<Item> {
         let start = self.advance().span;
         let cond = self.expr()?;
-        let end = self.need_sym(";", "end the predicate with `;`")?;
+        let end = self.need(";", "end the predicate with `;`")?;
         Ok(Item::Predicate {
             cond,
             span: start.to(end),

@@ -10,6 +10,8 @@ mod stmt;
 use std::collections::HashSet;
 
 use palisade_program::{Source, Span};
+pub(crate) use palisade_syntax::Parser as Syntax;
+use palisade_syntax::{Cursor, Token as _};
 
 use super::ast::{File, Name};
 use super::lexer::Lexed;
@@ -17,8 +19,6 @@ use super::token::{Tok, Token, is_reserved};
 use crate::diagnostic::Diagnostic;
 pub(crate) use stmt::block;
 
-/// How deep statements and parentheses may nest.
-const MAX_DEPTH: u32 = 100;
 /// How high an expression's tree may grow: the length of a chain such as `a + b + c ...`.
 const MAX_HEIGHT: u16 = 300;
 /// After so many errors the rest of the file is not looked at.
@@ -39,7 +39,7 @@ pub(crate) struct ParsedFile {
 
 /// Parses the tokens of `source`.
 pub(crate) fn parse(source: &Source, lexed: Lexed) -> ParsedFile {
-    let mut parser = Parser::new(source, lexed);
+    let mut parser = Parser::new(source, &lexed);
     let file = parser.file();
     ParsedFile {
         file,
@@ -48,15 +48,12 @@ pub(crate) fn parse(source: &Source, lexed: Lexed) -> ParsedFile {
     }
 }
 
-/// The tokens of a text with a place in them: what the parsers of `.pal` and of heap
-/// programs have in common is here.
+/// A place in the tokens of a text: what the parsers of `.pal` and of heap programs have in common.
 pub(crate) struct Parser<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
-    pub(crate) at: usize,
+    cursor: Cursor<'a, Token>,
     pub(crate) errors: Vec<Diagnostic>,
     skipped: HashSet<String>,
-    pub(crate) depth: u32,
 }
 
 impl AsMut<Self> for Parser<'_> {
@@ -65,36 +62,76 @@ impl AsMut<Self> for Parser<'_> {
     }
 }
 
+impl<'a> Syntax<'a> for Parser<'a> {
+    type Token = Token;
+    type Error = Failed;
+    const MAX_DEPTH: u32 = 100;
+    /// The height of a tree is limited instead.
+    const MAX_CHAIN: u32 = u32::MAX;
+
+    fn cursor(&self) -> &Cursor<'a, Token> {
+        &self.cursor
+    }
+
+    fn cursor_mut(&mut self) -> &mut Cursor<'a, Token> {
+        &mut self.cursor
+    }
+
+    fn too_deep(&mut self) -> Failed {
+        let error = Diagnostic::error(self.span(), "the program nests too deeply")
+            .label(format!("more than {} levels", Self::MAX_DEPTH))
+            .help("name parts of it: locals for expressions, functions for statements");
+        self.error(error)
+    }
+
+    fn too_long(&mut self) -> Failed {
+        let error = Diagnostic::error(self.span(), "the expression is too long")
+            .label(format!("more than {MAX_HEIGHT} operators in a chain"))
+            .help("split it: keep parts in locals");
+        self.error(error)
+    }
+
+    /// Reports that `what` was expected at the current token.
+    fn expected(&mut self, what: &str, help: &str) -> Failed {
+        let message = format!("expected {what}, found {}", self.found());
+        let error = Diagnostic::error(self.span(), message)
+            .label(format!("expected {what}"))
+            .help(help);
+        self.error(error)
+    }
+
+    /// Takes a symbol, which closes or separates something. When it is missing the
+    /// error points right behind the last token: that is where it belongs.
+    fn need(&mut self, symbol: &str, help: &str) -> Parse<Span> {
+        if self.is(symbol) {
+            return Ok(self.advance().span);
+        }
+        let missing_here = matches!(symbol, ";" | ")" | "]" | "}");
+        let message = format!("expected `{symbol}`, found {}", self.found());
+        let span = if missing_here && self.cursor.position() > 0 {
+            let end = self.last_span().end as usize;
+            Span::new(end, end)
+        } else {
+            self.span()
+        };
+        let error = Diagnostic::error(span, message)
+            .label(format!("expected `{symbol}`"))
+            .help(help);
+        Err(self.error(error))
+    }
+}
+
 impl<'a> Parser<'a> {
     /// A parser at the start of the text.
-    pub(crate) fn new(source: &'a Source, lexed: Lexed) -> Self {
-        let mut errors = lexed.errors;
+    pub(crate) fn new(source: &'a Source, lexed: &'a Lexed) -> Self {
+        let mut errors = lexed.errors.clone();
         errors.truncate(MAX_ERRORS);
         Self {
             text: source.text(),
-            tokens: lexed.tokens,
-            at: 0,
+            cursor: Cursor::new(&lexed.tokens),
             errors,
             skipped: HashSet::new(),
-            depth: 0,
         }
-    }
-
-    pub(crate) fn token(&self) -> Token {
-        self.tokens[self.at]
-    }
-
-    pub(crate) fn token_after(&self, n: usize) -> Token {
-        self.tokens[(self.at + n).min(self.tokens.len() - 1)]
-    }
-
-    pub(crate) fn span(&self) -> Span {
-        self.token().span
-    }
-
-    /// The span of the token before the current one.
-    pub(crate) fn last_span(&self) -> Span {
-        self.tokens[self.at.saturating_sub(1)].span
     }
 
     pub(crate) fn slice(&self, span: Span) -> &'a str {
@@ -103,59 +140,38 @@ impl<'a> Parser<'a> {
 
     /// The text of the current token if it is a name or keyword, else "".
     pub(crate) fn word(&self) -> &'a str {
-        self.word_at(self.token())
+        self.word_at(0)
     }
 
-    pub(crate) fn word_at(&self, token: Token) -> &'a str {
+    /// The text of the token `ahead` places behind it, likewise.
+    pub(crate) fn word_at(&self, ahead: usize) -> &'a str {
+        let token = self.cursor.peek_at(ahead);
         match token.kind {
             Tok::Name => self.slice(token.span),
             Tok::Int(_) | Tok::Sym(_) | Tok::End => "",
         }
     }
 
-    pub(crate) fn at_end(&self) -> bool {
-        self.token().kind == Tok::End
-    }
-
-    pub(crate) fn advance(&mut self) -> Token {
-        let token = self.token();
-        if token.kind != Tok::End {
-            self.at += 1;
-        }
-        token
-    }
-
-    pub(crate) fn is_sym(&self, symbol: &str) -> bool {
-        matches!(self.token().kind, Tok::Sym(s) if s == symbol)
-    }
-
-    pub(crate) fn sym_after(&self, n: usize, symbol: &str) -> bool {
-        matches!(self.token_after(n).kind, Tok::Sym(s) if s == symbol)
+    /// Whether this symbol stands `ahead` places behind the current token.
+    pub(crate) fn is_at(&self, ahead: usize, symbol: &str) -> bool {
+        self.cursor.peek_at(ahead).is(symbol)
     }
 
     pub(crate) fn is_word(&self, word: &str) -> bool {
         self.word() == word
     }
 
-    pub(crate) fn eat_sym(&mut self, symbol: &str) -> bool {
-        let found = self.is_sym(symbol);
-        if found {
-            self.at += 1;
-        }
-        found
-    }
-
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
-            self.at += 1;
+            self.advance();
         }
         found
     }
 
     /// The current token as errors call it.
     pub(crate) fn found(&self) -> String {
-        match self.token().kind {
+        match self.peek().kind {
             Tok::End => "the end of the file".to_owned(),
             Tok::Sym(symbol) => format!("`{symbol}`"),
             Tok::Name if is_reserved(self.word()) => format!("keyword `{}`", self.word()),
@@ -175,35 +191,6 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn too_many_errors(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
-    }
-
-    /// Reports that `what` was expected at the current token.
-    pub(crate) fn expected(&mut self, what: &str, help: &str) -> Failed {
-        let message = format!("expected {what}, found {}", self.found());
-        let error = Diagnostic::error(self.span(), message)
-            .label(format!("expected {what}"))
-            .help(help);
-        self.error(error)
-    }
-
-    /// Takes `symbol`, which closes or separates something. When it is missing the
-    /// error points right behind the last token: that is where it belongs.
-    pub(crate) fn need_sym(&mut self, symbol: &'static str, help: &str) -> Parse<Span> {
-        if self.is_sym(symbol) {
-            return Ok(self.advance().span);
-        }
-        let missing_here = matches!(symbol, ";" | ")" | "]" | "}");
-        let message = format!("expected `{symbol}`, found {}", self.found());
-        let span = if missing_here && self.at > 0 {
-            let end = self.last_span().end as usize;
-            Span::new(end, end)
-        } else {
-            self.span()
-        };
-        let error = Diagnostic::error(span, message)
-            .label(format!("expected `{symbol}`"))
-            .help(help);
-        Err(self.error(error))
     }
 
     /// Takes a name that is not reserved; `what` says what it would name.
@@ -228,7 +215,7 @@ impl<'a> Parser<'a> {
 
     /// Complains about `=` where it would be a likely slip for `==`.
     pub(crate) fn no_assignment(&mut self) -> Parse<()> {
-        if self.is_sym("=") {
+        if self.is("=") {
             let error = Diagnostic::error(self.span(), "assignment used as a condition")
                 .label("this assigns")
                 .help("use `==` to compare");
@@ -237,18 +224,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Runs `f` one level deeper.
-    pub(crate) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            let error = Diagnostic::error(self.span(), "the program nests too deeply")
-                .label(format!("more than {MAX_DEPTH} levels"))
-                .help("name parts of it: locals for expressions, functions for statements");
-            return Err(self.error(error));
-        }
-        self.depth += 1;
-        let result = f(self);
-        self.depth -= 1;
-        result
+    /// The number of the current token.
+    pub(crate) const fn position(&self) -> usize {
+        self.cursor.position()
     }
 
     /// Skips one token on the way to a point of recovery.
@@ -262,9 +240,9 @@ impl<'a> Parser<'a> {
 
     /// Remembers the names between token number `from` and here as skipped.
     pub(crate) fn mark_skipped(&mut self, from: usize) {
-        let end = self.at;
-        self.at = from.min(end);
-        while self.at < end {
+        let end = self.position();
+        self.cursor.seek(from);
+        while self.position() < end {
             self.skip();
         }
     }

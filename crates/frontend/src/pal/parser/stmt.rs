@@ -3,7 +3,7 @@
 use palisade_program::{AtomicKind, BinOp, FenceKind, Order, RemoteOp, Span};
 
 use super::item::ITEM_WORDS;
-use super::{Parse, Parser};
+use super::{Parse, Parser, Syntax};
 use crate::diagnostic::Diagnostic;
 use crate::pal::ast::{Expr, ExprKind, Place, Process, RemoteAtomic, RemoteChange, Stmt, StmtKind};
 use crate::pal::token::{RESERVED, Tok, is_reserved};
@@ -26,11 +26,11 @@ pub(crate) fn block<'a, R: AsMut<Parser<'a>>, S>(
     stmt: fn(&mut R) -> Parse<S>,
 ) -> Parse<(Vec<S>, Span)> {
     let open = reader.as_mut().span();
-    reader.as_mut().need_sym("{", "open the block with `{`")?;
+    reader.as_mut().need("{", "open the block with `{`")?;
     let mut body = Vec::new();
     loop {
         let parser = reader.as_mut();
-        if parser.is_sym("}") {
+        if parser.is("}") {
             return Ok((body, open.to(parser.advance().span)));
         }
         if parser.at_end() || is_item(parser.word()) {
@@ -42,11 +42,10 @@ pub(crate) fn block<'a, R: AsMut<Parser<'a>>, S>(
         if parser.too_many_errors() {
             return Err(super::Failed);
         }
-        let (start, depth) = (parser.at, parser.depth);
+        let start = parser.position();
         if let Ok(stmt) = stmt(reader) {
             body.push(stmt);
         } else {
-            reader.as_mut().depth = depth;
             reader.as_mut().recover_stmt(start, is_item, words);
         }
     }
@@ -68,12 +67,12 @@ impl Parser<'_> {
         self.mark_skipped(start);
         let mut open = 0_u32;
         while !self.at_end() && !is_item(self.word()) {
-            let fresh = self.at > start;
-            if open == 0 && ((fresh && words.contains(&self.word())) || self.is_sym("}")) {
+            let fresh = self.position() > start;
+            if open == 0 && ((fresh && words.contains(&self.word())) || self.is("}")) {
                 return;
             }
-            let (semicolon, closed) = (self.is_sym(";"), self.is_sym("}"));
-            open += u32::from(self.is_sym("{"));
+            let (semicolon, closed) = (self.is(";"), self.is("}"));
+            open += u32::from(self.is("{"));
             open -= u32::from(closed);
             self.skip();
             if open == 0 && (semicolon || closed) {
@@ -88,11 +87,11 @@ impl Parser<'_> {
 
     fn stmt_here(&mut self) -> Parse<Stmt> {
         let mut labels = Vec::new();
-        while self.token().kind == Tok::Name && self.sym_after(1, ":") {
+        while self.peek().kind == Tok::Name && self.is_at(1, ":") {
             labels.push(self.name("a label")?);
             self.advance();
         }
-        if !labels.is_empty() && self.is_sym("}") {
+        if !labels.is_empty() && self.is("}") {
             let end = self.last_span();
             return Ok(Stmt {
                 labels,
@@ -110,7 +109,7 @@ impl Parser<'_> {
     }
 
     fn stmt_kind(&mut self) -> Parse<StmtKind> {
-        match self.token().kind {
+        match self.peek().kind {
             Tok::Sym(";") => {
                 self.advance();
                 Ok(StmtKind::Empty)
@@ -118,7 +117,7 @@ impl Parser<'_> {
             Tok::Sym("{") => Ok(StmtKind::Block(self.block()?.0)),
             Tok::Sym("++" | "--") => {
                 let kind = self.prefix_step()?;
-                self.need_sym(";", SEMICOLON)?;
+                self.need(";", SEMICOLON)?;
                 Ok(kind)
             }
             Tok::Name => self.worded(),
@@ -139,7 +138,7 @@ impl Parser<'_> {
             }
             "do" => self.do_while(),
             "for" => self.for_loop(),
-            "choose" if self.sym_after(1, "{") => self.choose_block(),
+            "choose" if self.is_at(1, "{") => self.choose_block(),
             "atomic" => {
                 self.advance();
                 let kind = self.atomic_kind()?;
@@ -153,11 +152,11 @@ impl Parser<'_> {
             _ => {
                 let kind = self.simple()?;
                 if let StmtKind::Call(call) = &kind
-                    && self.is_sym("{")
+                    && self.is("{")
                 {
                     return Err(self.mistyped_keyword(call));
                 }
-                self.need_sym(";", SEMICOLON)?;
+                self.need(";", SEMICOLON)?;
                 Ok(kind)
             }
         }
@@ -181,7 +180,7 @@ impl Parser<'_> {
 
     /// Statements of one keyword and perhaps an operand.
     fn keyword(&mut self, word: &str) -> Parse<StmtKind> {
-        let start = self.at;
+        let start = self.position();
         self.advance();
         let kind = match word {
             "break" => StmtKind::Break,
@@ -191,36 +190,36 @@ impl Parser<'_> {
             "assume" => StmtKind::Assume(self.condition()?),
             "assert" => StmtKind::Assert(self.condition()?),
             "fence" => StmtKind::Fence(self.fence_kind()?),
-            "return" if self.is_sym(";") => StmtKind::Return(None),
+            "return" if self.is(";") => StmtKind::Return(None),
             "return" => StmtKind::Return(Some(self.expr()?)),
             _ => {
-                self.at = start;
+                self.cursor_mut().seek(start);
                 let help = format!("`{word}` cannot stand here");
                 return Err(self.expected("a statement", &help));
             }
         };
-        self.need_sym(";", SEMICOLON)?;
+        self.need(";", SEMICOLON)?;
         Ok(kind)
     }
 
     /// Nothing, or `(read)`.
     fn atomic_kind(&mut self) -> Parse<AtomicKind> {
-        if !self.eat_sym("(") {
+        if !self.eat("(") {
             return Ok(AtomicKind::Block);
         }
         if self.word() != "read" {
             return Err(self.expected("`read`", "write `atomic { ... }` or `atomic(read) { ... }`"));
         }
         self.advance();
-        self.need_sym(")", "close with `)`")?;
+        self.need(")", "close with `)`")?;
         Ok(AtomicKind::Read)
     }
 
     fn fence_kind(&mut self) -> Parse<FenceKind> {
-        if self.eat_sym("?") {
+        if self.eat("?") {
             return Ok(FenceKind::Candidate);
         }
-        if !self.eat_sym("(") {
+        if !self.eat("(") {
             return Ok(FenceKind::Full);
         }
         let kind = match self.word() {
@@ -228,7 +227,7 @@ impl Parser<'_> {
                 self.advance();
                 FenceKind::StoreStore
             }
-            "" if self.is_sym(")") => FenceKind::Full,
+            "" if self.is(")") => FenceKind::Full,
             word => {
                 let order = Order::named(word).filter(|order| *order != Order::Relaxed);
                 let Some(order) = order else {
@@ -241,15 +240,15 @@ impl Parser<'_> {
                 FenceKind::Ordered(order)
             }
         };
-        self.need_sym(")", "close the fence with `)`")?;
+        self.need(")", "close the fence with `)`")?;
         Ok(kind)
     }
 
     /// A condition in parentheses, as `if` and `while` want it.
     fn in_parentheses(&mut self) -> Parse<Expr> {
-        self.need_sym("(", "put the condition in parentheses")?;
+        self.need("(", "put the condition in parentheses")?;
         let cond = self.condition()?;
-        self.need_sym(")", "close the condition with `)`")?;
+        self.need(")", "close the condition with `)`")?;
         Ok(cond)
     }
 
@@ -280,39 +279,39 @@ impl Parser<'_> {
             return Err(self.expected("`while`", "write `do { ... } while (condition);`"));
         }
         let cond = self.in_parentheses()?;
-        self.need_sym(";", SEMICOLON)?;
+        self.need(";", SEMICOLON)?;
         Ok(StmtKind::DoWhile { body, cond })
     }
 
     fn for_loop(&mut self) -> Parse<StmtKind> {
         const FORM: &str = "write `for (i = 0; i < 3; i++) { ... }`";
         self.advance();
-        self.need_sym("(", FORM)?;
+        self.need("(", FORM)?;
         let start = self.span();
-        let init = if self.eat_sym(";") {
+        let init = if self.eat(";") {
             None
         } else if ["local", "int"].contains(&self.word()) {
             Some(StmtKind::Local(self.declarations("local variable")?))
         } else {
             let init = self.simple()?;
-            self.need_sym(";", FORM)?;
+            self.need(";", FORM)?;
             Some(init)
         };
         let init = init.map(|kind| self.unlabelled(kind, start));
-        let cond = if self.is_sym(";") {
+        let cond = if self.is(";") {
             None
         } else {
             Some(self.condition()?)
         };
-        self.need_sym(";", FORM)?;
+        self.need(";", FORM)?;
         let start = self.span();
-        let update = if self.is_sym(")") {
+        let update = if self.is(")") {
             None
         } else {
             let kind = self.simple()?;
             Some(self.unlabelled(kind, start))
         };
-        self.need_sym(")", FORM)?;
+        self.need(")", FORM)?;
         let body = Box::new(self.stmt()?);
         Ok(StmtKind::For {
             init,
@@ -333,7 +332,7 @@ impl Parser<'_> {
     fn choose_block(&mut self) -> Parse<StmtKind> {
         self.advance();
         let mut branches = vec![self.block()?.0];
-        while self.is_word("or") && self.sym_after(1, "{") {
+        while self.is_word("or") && self.is_at(1, "{") {
             self.advance();
             branches.push(self.block()?.0);
         }
@@ -342,10 +341,10 @@ impl Parser<'_> {
 
     /// Assignments, steps and calls, without the semicolon.
     fn simple(&mut self) -> Parse<StmtKind> {
-        if self.is_sym("++") || self.is_sym("--") {
+        if self.is("++") || self.is("--") {
             return self.prefix_step();
         }
-        if self.sym_after(1, "(") {
+        if self.is_at(1, "(") {
             match self.word() {
                 "put" => return self.put(),
                 "flush" => return self.flush(false),
@@ -372,20 +371,20 @@ impl Parser<'_> {
     }
 
     fn after_place(&mut self, place: Place, start: Span) -> Parse<StmtKind> {
-        let Tok::Sym(symbol) = self.token().kind else {
+        let Tok::Sym(symbol) = self.peek().kind else {
             return Err(self.not_a_statement(&place));
         };
         match symbol {
             "=" => {
                 self.advance();
-                if self.is_word("get") && self.sym_after(1, "(") {
+                if self.is_word("get") && self.is_at(1, "(") {
                     return self.get(place);
                 }
-                if is_remote_atomic(self.word()) && self.sym_after(1, "(") {
+                if is_remote_atomic(self.word()) && self.is_at(1, "(") {
                     return self.remote_atomic(Some(place));
                 }
                 let value = self.expr()?;
-                if self.is_sym("=") {
+                if self.is("=") {
                     let help = "assign one variable after the other";
                     return Err(self.expected("`;`", help));
                 }
@@ -449,9 +448,9 @@ impl Parser<'_> {
 
     fn lock_operand(&mut self) -> Parse<Place> {
         self.advance();
-        self.need_sym("(", "write `lock(m);`")?;
+        self.need("(", "write `lock(m);`")?;
         let place = self.place()?;
-        self.need_sym(")", "write `lock(m);`")?;
+        self.need(")", "write `lock(m);`")?;
         Ok(place)
     }
 
@@ -465,13 +464,13 @@ impl Parser<'_> {
     fn put(&mut self) -> Parse<StmtKind> {
         const FORM: &str = "write `put(Y, p, X);`: X of this process goes to Y of process p";
         self.advance();
-        self.need_sym("(", FORM)?;
+        self.need("(", FORM)?;
         let remote = self.place()?;
-        self.need_sym(",", FORM)?;
+        self.need(",", FORM)?;
         let process = self.process()?;
-        self.need_sym(",", FORM)?;
+        self.need(",", FORM)?;
         let local = self.place()?;
-        self.need_sym(")", FORM)?;
+        self.need(")", FORM)?;
         Ok(StmtKind::Put {
             remote,
             process,
@@ -482,12 +481,12 @@ impl Parser<'_> {
     fn get(&mut self, local: Place) -> Parse<StmtKind> {
         const FORM: &str = "write `X = get(Y, p);`: Y of process p goes to X of this process";
         self.advance();
-        self.need_sym("(", FORM)?;
+        self.need("(", FORM)?;
         let remote = self.place()?;
-        self.need_sym(",", FORM)?;
+        self.need(",", FORM)?;
         let process = self.process()?;
-        self.need_sym(")", FORM)?;
-        if !self.is_sym(";") {
+        self.need(")", FORM)?;
+        if !self.is(";") {
             return Err(self.expected("`;`", FORM));
         }
         Ok(StmtKind::Get {
@@ -500,14 +499,14 @@ impl Parser<'_> {
     fn flush(&mut self, is_local: bool) -> Parse<StmtKind> {
         const FORM: &str = "write `flush(p);` or `flush(all);`, or the same with `flush_local`";
         self.advance();
-        self.need_sym("(", FORM)?;
-        let target = if self.is_word("all") && self.sym_after(1, ")") {
+        self.need("(", FORM)?;
+        let target = if self.is_word("all") && self.is_at(1, ")") {
             self.advance();
             None
         } else {
             Some(self.process()?)
         };
-        self.need_sym(")", FORM)?;
+        self.need(")", FORM)?;
         Ok(StmtKind::Flush(target, is_local))
     }
 
@@ -530,21 +529,21 @@ impl Parser<'_> {
             return Err(self.expected("`R = `", form));
         }
         self.advance();
-        self.need_sym("(", form)?;
+        self.need("(", form)?;
         let remote = self.place()?;
-        self.need_sym(",", form)?;
+        self.need(",", form)?;
         let process = self.process()?;
-        self.need_sym(",", form)?;
+        self.need(",", form)?;
         let first = self.expr()?;
         let change = if word == "compare_and_swap" {
-            self.need_sym(",", form)?;
+            self.need(",", form)?;
             RemoteChange::CompareSwap(first, self.expr()?)
-        } else if self.eat_sym(",") {
+        } else if self.eat(",") {
             RemoteChange::Op(self.remote_op()?, first)
         } else {
             RemoteChange::Op(RemoteOp::Sum, first)
         };
-        self.need_sym(")", form)?;
+        self.need(")", form)?;
         Ok(StmtKind::RemoteAtomic(Box::new(RemoteAtomic {
             result,
             remote,

@@ -3,63 +3,46 @@
 //! are read from left to right; `&&` binds stronger than `||`.
 
 use palisade_program::BinOp;
+use palisade_syntax::Token as _;
 
-use super::{Failed, MAX_CHAIN, Parse, Parser};
+use super::{Failed, Parse, Parser, Syntax};
 use crate::rmm::ast::{Cond, Expr, Loc, LocKind};
 use crate::rmm::token::{Tok, Token};
 
 impl Parser<'_> {
-    /// Complains about a chain that would nest too deeply.
-    fn chained(&mut self, length: u32) -> Parse<()> {
-        if length < MAX_CHAIN {
-            return Ok(());
-        }
-        let token = self.peek();
-        let help = format!("at most {MAX_CHAIN} operators may be chained");
-        Err(self.fail(token, "the expression is too long", &help))
-    }
-
     /// An integer expression.
     pub(super) fn expr(&mut self) -> Parse<Expr> {
-        let mut left = self.unit()?;
-        let mut length = 0;
-        loop {
-            let sum = self.is("+");
-            if !sum && !self.is("-") {
-                return Ok(left);
-            }
-            length += 1;
-            self.chained(length)?;
-            self.at += 1;
-            let right = Box::new(self.unit()?);
-            left = if sum {
-                Expr::Sum(Box::new(left), right)
-            } else {
-                Expr::Difference(Box::new(left), right)
-            };
-        }
+        let operator = |p: &Self| match p.peek().tok {
+            Tok::Symbol("+") => Some((Expr::Sum as fn(_, _) -> _, 1)),
+            Tok::Symbol("-") => Some((Expr::Difference as fn(_, _) -> _, 1)),
+            Tok::Symbol(_) | Tok::Word(_) | Tok::Number => None,
+            Tok::Register | Tok::Name | Tok::End => None,
+        };
+        self.binary(0, operator, Self::unit, |_, make, left, right| {
+            Ok(make(Box::new(left), Box::new(right)))
+        })
     }
 
     fn unit(&mut self) -> Parse<Expr> {
         let token = self.peek();
         match token.tok {
             Tok::Register => {
-                self.at += 1;
+                self.advance();
                 Ok(Expr::Register(self.named(token)))
             }
             Tok::Number => Ok(Expr::Number(self.number("")?)),
             Tok::Symbol("-") => {
-                self.at += 1;
-                let inner = self.deeper(Self::unit)?;
+                self.advance();
+                let inner = self.nested(Self::unit)?;
                 Ok(match inner {
                     Expr::Number(n) => Expr::Number(-n),
                     other => Expr::Negative(Box::new(other)),
                 })
             }
             Tok::Symbol("(") => {
-                self.at += 1;
-                let inner = self.deeper(Self::expr)?;
-                self.force(")", "close the bracket")?;
+                self.advance();
+                let inner = self.nested(Self::expr)?;
+                self.need(")", "close the bracket")?;
                 Ok(inner)
             }
             Tok::Name => Ok(Expr::Memory(Box::new(self.loc()?))),
@@ -82,9 +65,9 @@ impl Parser<'_> {
     pub(super) fn loc(&mut self) -> Parse<Loc> {
         let first = self.peek();
         let help = "memory is `x`, `x[my]`, `x[0]` or `[e]`";
-        let kind = if self.take("[") {
-            let pointer = self.deeper(Self::expr)?;
-            self.force("]", "close the bracket")?;
+        let kind = if self.eat("[") {
+            let pointer = self.nested(Self::expr)?;
+            self.need("]", "close the bracket")?;
             LocKind::Pointer(pointer)
         } else {
             let name = self.name("a memory location", help)?.text;
@@ -96,58 +79,46 @@ impl Parser<'_> {
 
     /// What follows a variable's name.
     fn owner(&mut self, name: String) -> Parse<LocKind> {
-        if !self.take("[") {
+        if !self.eat("[") {
             return Ok(LocKind::Global(name));
         }
-        let kind = if self.take("my") {
+        let kind = if self.eat("my") {
             LocKind::My(name)
         } else {
             let help = "write `[my]`, or the number of another process: `[0]`";
             LocKind::Other(name, self.number(help)?)
         };
-        self.force("]", "close the bracket")?;
+        self.need("]", "close the bracket")?;
         Ok(kind)
     }
 
     /// A Boolean expression.
     pub(super) fn cond(&mut self) -> Parse<Cond> {
-        let mut left = self.conjunction()?;
-        let mut length = 0;
-        while self.is("||") {
-            length += 1;
-            self.chained(length)?;
-            self.at += 1;
-            left = Cond::Or(Box::new(left), Box::new(self.conjunction()?));
-        }
-        Ok(left)
-    }
-
-    fn conjunction(&mut self) -> Parse<Cond> {
-        let mut left = self.atom()?;
-        let mut length = 0;
-        while self.is("&&") {
-            length += 1;
-            self.chained(length)?;
-            self.at += 1;
-            left = Cond::And(Box::new(left), Box::new(self.atom()?));
-        }
-        Ok(left)
+        let operator = |p: &Self| match p.peek().tok {
+            Tok::Symbol("||") => Some((Cond::Or as fn(_, _) -> _, 1)),
+            Tok::Symbol("&&") => Some((Cond::And as fn(_, _) -> _, 2)),
+            Tok::Symbol(_) | Tok::Word(_) | Tok::Number => None,
+            Tok::Register | Tok::Name | Tok::End => None,
+        };
+        self.binary(0, operator, Self::atom, |_, make, left, right| {
+            Ok(make(Box::new(left), Box::new(right)))
+        })
     }
 
     fn atom(&mut self) -> Parse<Cond> {
-        if self.take("not") {
-            let inner = self.deeper(Self::atom)?;
+        if self.eat("not") {
+            let inner = self.nested(Self::atom)?;
             return Ok(Cond::Not(Box::new(inner)));
         }
-        if self.take("true") {
+        if self.eat("true") {
             return Ok(Cond::Constant(true));
         }
-        if self.take("false") {
+        if self.eat("false") {
             return Ok(Cond::Constant(false));
         }
-        if self.take("[") {
-            let inner = self.deeper(Self::cond)?;
-            self.force("]", "close the bracket")?;
+        if self.eat("[") {
+            let inner = self.nested(Self::cond)?;
+            self.need("]", "close the bracket")?;
             return Ok(inner);
         }
         let left = self.expr()?;
@@ -172,7 +143,7 @@ impl Parser<'_> {
                 return Err(self.expected("a comparison", help));
             }
         };
-        self.at += 1;
+        self.advance();
         Ok(op)
     }
 }

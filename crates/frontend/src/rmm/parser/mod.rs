@@ -6,6 +6,8 @@ mod expr;
 mod stmt;
 
 use palisade_program::{Domain, Init, Source, Span};
+pub(super) use palisade_syntax::Parser as Syntax;
+use palisade_syntax::{Cursor, Token as _};
 
 use super::MAX_ERRORS;
 use super::ast::{Decl, File, Forbidden, Name, Process};
@@ -13,10 +15,6 @@ use super::macros::Expanded;
 use super::token::{Tok, Token};
 use crate::diagnostic::Diagnostic;
 
-/// Most levels of statements and brackets.
-const MAX_DEPTH: u32 = 100;
-/// Most operators in one chain.
-const MAX_CHAIN: u32 = 300;
 /// Most processes of one declaration.
 const MAX_COPIES: i64 = 1 << 12;
 
@@ -31,8 +29,7 @@ pub(super) fn parse(source: &Source, text: &Expanded, errors: &mut Vec<Diagnosti
     let mut parser = Parser {
         source,
         text,
-        at: 0,
-        depth: 0,
+        cursor: Cursor::new(&text.tokens),
         errors,
     };
     let mut file = File::default();
@@ -44,8 +41,7 @@ pub(super) fn parse(source: &Source, text: &Expanded, errors: &mut Vec<Diagnosti
 struct Parser<'a> {
     source: &'a Source,
     text: &'a Expanded,
-    at: usize,
-    depth: u32,
+    cursor: Cursor<'a, Token>,
     errors: &'a mut Vec<Diagnostic>,
 }
 
@@ -56,28 +52,39 @@ enum Declares {
     Registers,
 }
 
-impl<'a> Parser<'a> {
-    fn peek(&self) -> &'a Token {
-        let tokens = &self.text.tokens;
-        &tokens[self.at.min(tokens.len() - 1)]
+impl<'a> Syntax<'a> for Parser<'a> {
+    type Token = Token;
+    type Error = Failed;
+    const MAX_DEPTH: u32 = 100;
+    const MAX_CHAIN: u32 = 300;
+
+    fn cursor(&self) -> &Cursor<'a, Token> {
+        &self.cursor
     }
 
-    fn next(&mut self) -> &'a Token {
+    fn cursor_mut(&mut self) -> &mut Cursor<'a, Token> {
+        &mut self.cursor
+    }
+
+    fn too_deep(&mut self) -> Failed {
+        let help = format!("at most {} levels are read", Self::MAX_DEPTH);
+        self.fail(self.peek(), "nested too deeply", &help)
+    }
+
+    fn too_long(&mut self) -> Failed {
+        let help = format!("at most {} operators may be chained", Self::MAX_CHAIN);
+        self.fail(self.peek(), "the expression is too long", &help)
+    }
+
+    /// Reports that something else was expected at the current token.
+    fn expected(&mut self, what: &str, help: &str) -> Failed {
         let token = self.peek();
-        self.at += 1;
-        token
+        let message = format!("expected {what}, found {}", self.describe(token));
+        self.fail(token, &message, help)
     }
+}
 
-    fn is(&self, what: &str) -> bool {
-        self.peek().is(what)
-    }
-
-    fn take(&mut self, what: &str) -> bool {
-        let found = self.is(what);
-        self.at += usize::from(found);
-        found
-    }
-
+impl<'a> Parser<'a> {
     /// The span from `first` to the token before the current one.
     fn span_from(&self, first: &Token) -> Span {
         self.piece_from(first).0
@@ -85,8 +92,7 @@ impl<'a> Parser<'a> {
 
     /// The same, and whether it is of the file's own text.
     fn piece_from(&self, first: &Token) -> (Span, bool) {
-        let last = &self.text.tokens[self.at.saturating_sub(1)];
-        self.text.hull(first, last)
+        self.text.hull(first, self.cursor.last())
     }
 
     fn slice(&self, token: &Token) -> String {
@@ -104,13 +110,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports that something else was expected at the current token.
-    fn expected(&mut self, what: &str, help: &str) -> Failed {
-        let token = self.peek();
-        let message = format!("expected {what}, found {}", self.describe(token));
-        self.fail(token, &message, help)
-    }
-
     /// Reports an error at `token`.
     fn fail(&mut self, token: &Token, message: &str, help: &str) -> Failed {
         let mut error = Diagnostic::error(token.span, message).help(help);
@@ -124,17 +123,10 @@ impl<'a> Parser<'a> {
         Failed
     }
 
-    fn force(&mut self, what: &str, help: &str) -> Parse<&'a Token> {
-        if self.is(what) {
-            return Ok(self.next());
-        }
-        Err(self.expected(&format!("`{what}`"), help))
-    }
-
     fn name(&mut self, what: &str, help: &str) -> Parse<Name> {
         let token = self.peek();
         if token.tok == Tok::Name {
-            self.at += 1;
+            self.advance();
             return Ok(self.named(token));
         }
         let reserved = matches!(token.tok, Tok::Word(_));
@@ -153,32 +145,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Runs `inner` one level deeper.
-    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            let token = self.peek();
-            let help = format!("at most {MAX_DEPTH} levels are read");
-            return Err(self.fail(token, "nested too deeply", &help));
-        }
-        self.depth += 1;
-        let result = inner(self);
-        self.depth -= 1;
-        result
-    }
-
     fn file(&mut self, file: &mut File) -> Parse<()> {
         self.forbidden(file)?;
-        if self.take("predicates") {
+        if self.eat("predicates") {
             loop {
                 let first = self.peek();
                 let cond = self.cond()?;
                 file.predicates.push((cond, self.span_from(first)));
-                if !self.take(";") {
+                if !self.eat(";") {
                     break;
                 }
             }
         }
-        if self.take("data") {
+        if self.eat("data") {
             file.data = self.decls(Declares::Memory)?;
         }
         while self.is("process") {
@@ -203,7 +182,7 @@ impl<'a> Parser<'a> {
     fn forbidden(&mut self, file: &mut File) -> Parse<()> {
         let help =
             "a file starts with `forbidden` and the labels that must not be reached together";
-        self.force("forbidden", help)?;
+        self.need("forbidden", help)?;
         loop {
             let first = self.peek();
             let mut labels = Vec::new();
@@ -216,7 +195,7 @@ impl<'a> Parser<'a> {
                 } else {
                     break;
                 }
-                self.at += 1;
+                self.advance();
             }
             if labels.is_empty() {
                 let help = "write one label for each process, or `*` for anywhere";
@@ -224,17 +203,17 @@ impl<'a> Parser<'a> {
             }
             let span = self.span_from(first);
             file.forbidden.push(Forbidden { labels, span });
-            if !self.take(";") {
+            if !self.eat(";") {
                 return Ok(());
             }
         }
     }
 
     fn process(&mut self) -> Parse<Process> {
-        let first = self.next();
-        let count = if self.take("(") {
+        let first = self.advance();
+        let count = if self.eat("(") {
             let count = self.count()?;
-            self.force(")", "write `process(2)`")?;
+            self.need(")", "write `process(2)`")?;
             count
         } else {
             1
@@ -256,7 +235,7 @@ impl<'a> Parser<'a> {
             } else {
                 break;
             };
-            self.at += 1;
+            self.advance();
             if !list.is_empty() {
                 let help = "put all declarations of a kind under one word";
                 return Err(self.fail(token, "declared a second time", help));
@@ -265,7 +244,7 @@ impl<'a> Parser<'a> {
         }
         let help =
             "a process is `process`, `data` and `registers` if any, then `text` and statements";
-        self.force("text", help)?;
+        self.need("text", help)?;
         process.text = self.stmts()?;
         Ok(process)
     }
@@ -286,7 +265,7 @@ impl<'a> Parser<'a> {
         if token.tok != Tok::Number {
             return Err(self.expected("a number", help));
         }
-        self.at += 1;
+        self.advance();
         if let Ok(value) = self.source.slice(token.text).parse() {
             return Ok(value);
         }
@@ -296,7 +275,7 @@ impl<'a> Parser<'a> {
 
     /// A number with or without sign.
     fn signed(&mut self, help: &str) -> Parse<i64> {
-        let negative = self.take("-");
+        let negative = self.eat("-");
         let value = self.number(help)?;
         Ok(if negative { -value } else { value })
     }
@@ -324,26 +303,26 @@ impl<'a> Parser<'a> {
                 let _reported: Failed = self.fail(token, &message, "remove one of them");
             }
             list.push(decl);
-            if !self.take(",") && self.peek().tok != kind {
+            if !self.eat(",") && self.peek().tok != kind {
                 return Ok(list);
             }
         }
     }
 
     fn decl(&mut self) -> Parse<Decl> {
-        let token = self.next();
+        let token = self.advance();
         let name = self.named(token);
-        self.force(
+        self.need(
             "=",
             "every variable and register has an initial value: `= 0`, or `= *` for any",
         )?;
-        let init = if self.take("*") {
+        let init = if self.eat("*") {
             Init::Any
         } else {
             let help = "write a number, or `*` for any value";
             Init::Value(self.signed(help)?)
         };
-        let domain = if self.take(":") { self.domain()? } else { None };
+        let domain = if self.eat(":") { self.domain()? } else { None };
         if let (Init::Value(value), Some(domain)) = (init, domain)
             && !domain.contains(value)
         {
@@ -358,15 +337,15 @@ impl<'a> Parser<'a> {
     fn domain(&mut self) -> Parse<Option<Domain>> {
         let token = self.peek();
         if token.tok == Tok::Name && self.source.slice(token.text) == "Z" {
-            self.at += 1;
+            self.advance();
             return Ok(None);
         }
         let help = "a domain is `[0:1]`, or `Z` for all integers";
-        self.force("[", help)?;
+        self.need("[", help)?;
         let lo = self.signed(help)?;
-        self.force(":", help)?;
+        self.need(":", help)?;
         let hi = self.signed(help)?;
-        self.force("]", help)?;
+        self.need("]", help)?;
         if lo > hi {
             let message = "the domain is empty";
             return Err(self.fail(token, message, "the smaller number comes first"));

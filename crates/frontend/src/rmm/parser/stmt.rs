@@ -1,6 +1,8 @@
 //! Statements.
 
-use super::{Failed, Parse, Parser};
+use palisade_syntax::Token as _;
+
+use super::{Failed, Parse, Parser, Syntax};
 use crate::rmm::ast::{Alternatives, Labelled, Stmt, StmtKind, Sync, WriteKind};
 use crate::rmm::token::{Tok, Token};
 
@@ -11,11 +13,11 @@ impl Parser<'_> {
     pub(super) fn stmts(&mut self) -> Parse<Vec<Labelled>> {
         let mut list = Vec::new();
         loop {
-            match self.deeper(Self::labelled) {
+            match self.nested(Self::labelled) {
                 Ok(stmt) => list.push(stmt),
                 Err(Failed) => self.skip(),
             }
-            if !self.take(";") {
+            if !self.eat(";") {
                 return Ok(list);
             }
         }
@@ -36,18 +38,18 @@ impl Parser<'_> {
             } else if token.is("}") {
                 nesting -= 1;
             }
-            self.at += 1;
+            self.advance();
         }
     }
 
     /// The end of a block; after an error the rest of it is skipped.
     fn close(&mut self, help: &str) {
-        if let Err(Failed) = self.force("}", help) {
+        if let Err(Failed) = self.need("}", help) {
             self.skip();
-            while self.take(";") || self.take("or") {
+            while self.eat(";") || self.eat("or") {
                 self.skip();
             }
-            self.take("}");
+            self.eat("}");
         }
     }
 
@@ -55,9 +57,9 @@ impl Parser<'_> {
         let token = self.peek();
         let mut label = None;
         if token.tok == Tok::Name {
-            self.at += 1;
+            self.advance();
             let name = self.named(token);
-            if !self.take(":") {
+            if !self.eat(":") {
                 return Err(self.no_statement(token));
             }
             label = Some(name);
@@ -86,7 +88,7 @@ impl Parser<'_> {
             Tok::Word(word) => self.by_word(word)?,
             Tok::Symbol("{") => StmtKind::Block(self.block()?),
             Tok::Name => {
-                self.at += 1;
+                self.advance();
                 return Err(self.no_statement(first));
             }
             Tok::End | Tok::Number | Tok::Symbol(_) => {
@@ -102,7 +104,7 @@ impl Parser<'_> {
     }
 
     fn by_word(&mut self, word: &str) -> Parse<StmtKind> {
-        let first = self.next();
+        let first = self.advance();
         match word {
             "nop" => Ok(StmtKind::Nop),
             "fence" => Ok(StmtKind::Fence),
@@ -113,22 +115,22 @@ impl Parser<'_> {
             "write" => self.write(WriteKind::Plain),
             "syncwr" => self.write(WriteKind::Sync),
             "slocked" => {
-                self.force("write", "write `slocked write: x := ...`")?;
+                self.need("write", "write `slocked write: x := ...`")?;
                 self.write(WriteKind::StoreLocked)
             }
-            "locked" if self.take("write") => self.write(WriteKind::Locked),
+            "locked" if self.eat("write") => self.write(WriteKind::Locked),
             "locked" => Ok(StmtKind::Locked(self.alternatives()?)),
             "either" => Ok(StmtKind::Either(self.alternatives()?)),
             "cas" => self.cas(),
             "assume" => {
-                self.force(":", "write `assume: $r = 0`")?;
+                self.need(":", "write `assume: $r = 0`")?;
                 Ok(StmtKind::Assume(self.cond()?))
             }
             "if" => self.if_then(),
             "while" => {
                 let cond = self.cond()?;
-                self.force("do", "write `while CONDITION do STATEMENT`")?;
-                let body = self.deeper(Self::labelled)?;
+                self.need("do", "write `while CONDITION do STATEMENT`")?;
+                let body = self.nested(Self::labelled)?;
                 Ok(StmtKind::While(cond, Box::new(body)))
             }
             "goto" => {
@@ -140,7 +142,9 @@ impl Parser<'_> {
     }
 
     fn misplaced(&mut self, token: &Token) -> Failed {
-        self.at -= 1;
+        if !token.is_end() {
+            self.cursor.seek(self.cursor.position() - 1);
+        }
         let help = match token.tok {
             Tok::Word("else") => "there is no `;` before `else`",
             Tok::Word("data" | "registers") => "declarations come before `text`",
@@ -152,57 +156,57 @@ impl Parser<'_> {
     }
 
     fn assign(&mut self) -> Parse<StmtKind> {
-        let token = self.next();
+        let token = self.advance();
         let register = self.named(token);
-        self.force(":=", "write `$r := EXPRESSION`")?;
+        self.need(":=", "write `$r := EXPRESSION`")?;
         Ok(StmtKind::Assign(register, self.expr()?))
     }
 
     /// After `read` or `syncrd`.
     fn read(&mut self, sync: Sync) -> Parse<StmtKind> {
-        self.force(
+        self.need(
             ":",
             "write `read: $r := x`, or `read: x = 0` to wait for a value",
         )?;
         let token = self.peek();
         if token.tok == Tok::Register {
-            self.at += 1;
+            self.advance();
             let register = self.named(token);
-            self.force(":=", "write `read: $r := x`")?;
+            self.need(":=", "write `read: $r := x`")?;
             return Ok(StmtKind::ReadInto(sync, register, self.loc()?));
         }
         let loc = self.loc()?;
-        self.force("=", "write `read: x = 0` to wait for a value")?;
+        self.need("=", "write `read: x = 0` to wait for a value")?;
         Ok(StmtKind::ReadEqual(sync, loc, self.expr()?))
     }
 
     /// After `write`.
     fn write(&mut self, kind: WriteKind) -> Parse<StmtKind> {
         let help = "write `write: x := EXPRESSION`";
-        self.force(":", help)?;
+        self.need(":", help)?;
         let loc = self.loc()?;
-        self.force(":=", help)?;
+        self.need(":=", help)?;
         Ok(StmtKind::Write(kind, loc, self.expr()?))
     }
 
     fn cas(&mut self) -> Parse<StmtKind> {
         let help = "write `cas(x, OLD, NEW)`";
-        self.force("(", help)?;
+        self.need("(", help)?;
         let loc = self.loc()?;
-        self.force(",", help)?;
+        self.need(",", help)?;
         let old = self.expr()?;
-        self.force(",", help)?;
+        self.need(",", help)?;
         let new = self.expr()?;
-        self.force(")", help)?;
+        self.need(")", help)?;
         Ok(StmtKind::Cas(loc, old, new))
     }
 
     fn if_then(&mut self) -> Parse<StmtKind> {
         let cond = self.cond()?;
-        self.force("then", "write `if CONDITION then STATEMENT`")?;
-        let yes = Box::new(self.deeper(Self::labelled)?);
-        let no = if self.take("else") {
-            Some(Box::new(self.deeper(Self::labelled)?))
+        self.need("then", "write `if CONDITION then STATEMENT`")?;
+        let yes = Box::new(self.nested(Self::labelled)?);
+        let no = if self.eat("else") {
+            Some(Box::new(self.nested(Self::labelled)?))
         } else {
             None
         };
@@ -210,22 +214,22 @@ impl Parser<'_> {
     }
 
     fn block(&mut self) -> Parse<Vec<Labelled>> {
-        self.force("{", "a block starts with `{`")?;
-        let list = self.deeper(Self::stmts)?;
+        self.need("{", "a block starts with `{`")?;
+        let list = self.nested(Self::stmts)?;
         self.close("close the block with `}`");
         Ok(list)
     }
 
     /// `{ S ; S or S }`
     fn alternatives(&mut self) -> Parse<Alternatives> {
-        self.force(
+        self.need(
             "{",
             "the alternatives stand in `{` and `}`, with `or` between them",
         )?;
         let mut list = Vec::new();
         loop {
-            list.push(self.deeper(Self::stmts)?);
-            if !self.take("or") {
+            list.push(self.nested(Self::stmts)?);
+            if !self.eat("or") {
                 break;
             }
         }

@@ -4,6 +4,8 @@
 //! the run (steps, memory, buffers) must be what the machine sees. A run that differs is no
 //! run of this program: an error.
 
+mod native;
+
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -11,15 +13,18 @@ use clap::Parser;
 use palisade::repair::Rule;
 use palisade_machine::{ReplayError, Replayed, Start, replay};
 use palisade_program::{
-    Action, ActionKind, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown, Verdict,
+    Action, ActionKind, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown,
+    Verdict, Violation,
 };
 use palisade_report::html::Page;
 use palisade_report::saved::Saved;
 use palisade_report::{Document, Ink, Outcome, trace_value, verdict};
 use serde_json::Value;
 
+use self::native::Shown;
 use super::{explore, fence, verify};
 use crate::args::{Arguments, Command, Models, ReplayArgs};
+use crate::c_task::Task;
 use crate::context::Context;
 use crate::shown::{counted, shown_trace, trace_of};
 use crate::{CommandResult, c_task, input};
@@ -78,6 +83,10 @@ pub(super) fn run(args: &ReplayArgs, context: &Context) -> CommandResult {
     let replayed = run.replayed()?;
     let program = &run.subject.program;
     let steps = replayed.trace.steps.len();
+    if args.native {
+        let shown = run.native(replayed.violation.as_deref())?;
+        return Ok(tell_native(shown, heading, program, context));
+    }
     let verdict = match replayed.violation {
         Some(mut violation) => {
             violation
@@ -111,6 +120,43 @@ pub(super) fn run(args: &ReplayArgs, context: &Context) -> CommandResult {
     Ok(Outcome::from(&verdict))
 }
 
+/// Prints what came of a native run.
+fn tell_native(
+    (verdict, shown): (Verdict, Shown),
+    heading: Document,
+    program: &Program,
+    context: &Context,
+) -> Outcome {
+    let (verdict, note) = match shown {
+        Shown::Failed { words, accesses } => {
+            let note = format!(
+                "the compiled program fails as well, after {} of the trace\n{words}",
+                counted(accesses as usize, "access or call", "accesses and calls")
+            );
+            (verdict, note)
+        }
+        Shown::Not(why) => (Verdict::Unknown(Unknown::GaveUp(why)), String::new()),
+        Shown::Left { thread, place, why } => {
+            let at = place
+                .map(|place| format!(" at {place}"))
+                .unwrap_or_default();
+            let of = if thread.is_empty() {
+                String::new()
+            } else {
+                format!(" (thread {thread})")
+            };
+            let why = format!("the native run left the trace{at}{of}: {why}");
+            (Verdict::Unknown(Unknown::GaveUp(why)), String::new())
+        }
+    };
+    let mut text = verdict::line(&verdict, &program.source, context.style);
+    text.push_str(&context.style.paint(Ink::Faint, &note));
+    let mut document = heading.with_verdict(&verdict, &program.source);
+    document.notes.extend(note.lines().map(str::to_owned));
+    context.print(&text, &document);
+    Outcome::from(&verdict)
+}
+
 /// How to get a document.
 const HELP: &str = "save one with `palisade verify FILE --model tso --json -o trace.json`";
 
@@ -140,6 +186,8 @@ struct Subject {
     program: Program,
     model: Model,
     is_c: bool,
+    /// How a C program was read.
+    task: Option<Task>,
 }
 
 /// Reads the program as the command that has found the run did.
@@ -170,13 +218,13 @@ fn subject(
             more(&mut args.c.preprocessor.more);
             let options = verify::options(&args, context);
             let subject = verify::subject(&args, &options, context)?;
-            subject.map(|subject| subject.program)
+            subject.map(|subject| (subject.task, subject.program))
         }
         Command::Explore(mut args) => {
             file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.c.preprocessor.more);
-            explore::subject(&args, context)?.map(|(_, program)| program)
+            explore::subject(&args, context)?
         }
         Command::Fence(mut args) => {
             file.clone_into(&mut args.file);
@@ -188,7 +236,7 @@ fn subject(
             // A violation of `fence` is one that no fence repairs: it is under SC.
             model = Model::Sc;
             let candidates = fence::candidates(&args, context)?;
-            candidates.map(|candidates| candidates.plan(&Rule::Count).program.clone())
+            candidates.map(|candidates| (None, candidates.plan(&Rule::Count).program.clone()))
         }
         _ => {
             bail!("runs of `{command}` cannot be replayed; those of verify, explore and fence can")
@@ -199,10 +247,11 @@ fn subject(
         .filter_map(Value::as_str)
         .map(|name| (name.to_owned(), Span::default()))
         .collect();
-    Ok(program.map(|program| Subject {
+    Ok(program.map(|(task, program)| Subject {
         program: program.choosing(&chosen),
         model,
         is_c: c_task::is_c(file),
+        task,
     }))
 }
 
@@ -214,6 +263,28 @@ struct Run {
 }
 
 impl Run {
+    /// Runs the compiled program as the trace of a violation says.
+    fn native(&self, violation: Option<&Violation>) -> Result<(Verdict, Shown)> {
+        let Subject { program, model, .. } = &self.subject;
+        let Some(task) = &self.subject.task else {
+            bail!(
+                "only C programs can be compiled and run natively, from a trace of verify or explore"
+            );
+        };
+        if *model != Model::Sc {
+            bail!(
+                "a native run follows traces under sc only, and this one is under {model}\n  \
+                 help: `palisade verify FILE --model sc --json` saves one if there is one"
+            );
+        }
+        let Some(violation) = violation else {
+            bail!("the run violates nothing");
+        };
+        let shown = native::run(program, violation, &task.options(), &task.files())?;
+        let verdict = program.judged(Box::new(violation.clone()));
+        Ok((c_task::named(program, verdict), shown))
+    }
+
     /// Runs it. Where other errors than those asked about were assumed away, the run is one
     /// of the narrowed program.
     fn replayed(&self) -> Result<Replayed> {

@@ -1,0 +1,9 @@
+//! All tests of this folder as one program: linking one for each file took most of the build.
+
+mod examples;
+mod lockstep;
+mod mutants;
+mod prove;
+mod random;
+mod returns;
+mod soft;

@@ -1,0 +1,19 @@
+//! All tests of this folder as one program: linking one for each file took most of the build.
+
+mod abstract_certificates;
+mod deadlock;
+mod extrapolation;
+mod fair_rc11;
+mod joins;
+mod many;
+mod oldest;
+mod progress;
+mod projection;
+mod rc11;
+mod reductions;
+mod sapa;
+mod transitions;
+mod twins;
+mod unbounded;
+mod unbuffered;
+mod undisturbed;
