@@ -737,7 +737,8 @@ impl<'a> Context<'a> {
             .calls_undefined
             .then_some(Assumption::UndefinedFunctions);
         let not_joined = self.joiners.len() + 1 < self.plans.len();
-        let returns = self.options.lost_signals && !self.main_exits && self.mpi.is_none();
+        let exits = self.main_exits || self.options.outlive_main;
+        let returns = self.options.lost_signals && !exits && self.mpi.is_none();
         let ends = (returns && not_joined).then_some(Assumption::MainEnds);
         let all = [order, math, allocation, fresh, loads, undefined, ends];
         all.into_iter().flatten().collect()
@@ -805,7 +806,8 @@ impl<'a> Context<'a> {
                 started: plans.clone().filter_map(|p| kept(p.started)).collect(),
                 ended: plans.filter_map(|p| kept(p.ended)).collect(),
             };
-            lives::settle(&mut program, &flags, self.main_exits);
+            let exits = self.main_exits || self.options.outlive_main;
+            lives::settle(&mut program, &flags, exits);
         }
         Ok(program)
     }
