@@ -82,8 +82,8 @@ pub(super) fn subject(
         task.load(context)?
     } else {
         let predicates = args.predicates.as_deref();
-        let rust = args.rust.options();
-        predicates::load_for(context, &args.file, predicates, (args.model.only(), &rust))?
+        let (file, rust) = args.rust.program(&args.file)?;
+        predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
     };
     let mut declared = match loaded {
         Ok(program) => program,

@@ -4,10 +4,12 @@
 //! | file | term |
 //! |---|---|
 //! | `compile` | calls of the compiler |
+//! | `package` | the crates of a cargo package |
 //! | `places` | where the lines of the source are |
 //! | `library/` | the standard library, loom and shuttle as programs see them here |
 
 mod compile;
+pub mod package;
 mod places;
 
 pub use compile::Overflow;
@@ -26,10 +28,63 @@ pub struct Options {
     pub overflow: Overflow,
     /// The function that is verified: a test. `main` if there is none.
     pub test: Option<String>,
-    /// Other crates: their names and root files. A later one may use those before it.
-    pub crates: Vec<(String, PathBuf)>,
+    /// Other crates, those that one uses before it.
+    pub crates: Vec<Crate>,
+    /// What the program's own crate sees; all other crates by their names if nothing is said.
+    pub own: Option<Crate>,
     /// Conditions for all crates, as the compiler takes them.
     pub conditions: Vec<String>,
+}
+
+/// A crate, as the compiler is called for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Crate {
+    /// Its name.
+    pub name: String,
+    /// Its root file.
+    pub file: PathBuf,
+    /// Its edition.
+    pub edition: String,
+    /// Conditions, such as `feature="std"`.
+    pub conditions: Vec<String>,
+    /// Variables of the environment that `env!` reads.
+    pub environment: Vec<(String, String)>,
+    /// What it calls other crates.
+    pub externs: Vec<(String, Linked)>,
+}
+
+/// A crate that another one uses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Linked {
+    /// One of [`Options::crates`].
+    Crate(usize),
+    /// The library of macros that the compiler loads.
+    Macro(PathBuf),
+}
+
+impl Crate {
+    /// A crate by its root file, which may use `before`.
+    pub fn new(name: String, file: PathBuf, before: &[Self]) -> Self {
+        let externs = before.iter().enumerate();
+        Self {
+            name,
+            file,
+            edition: "2021".to_owned(),
+            conditions: Vec::new(),
+            environment: Vec::new(),
+            externs: externs
+                .map(|(number, one)| (one.name.clone(), Linked::Crate(number)))
+                .collect(),
+        }
+    }
+}
+
+impl Options {
+    /// The program's own crate.
+    fn root(&self) -> Crate {
+        let root = || Crate::new("program".to_owned(), PathBuf::new(), &self.crates);
+        self.own.clone().unwrap_or_else(root)
+    }
 }
 
 /// Reads a Rust program.
