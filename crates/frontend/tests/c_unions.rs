@@ -3,7 +3,7 @@
 //!
 //! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on.
 
-mod c_support;
+use crate::c_support;
 
 use std::fmt::Write;
 use std::process::Command;
