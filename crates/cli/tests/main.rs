@@ -47,6 +47,7 @@ mod replay;
 mod replay_native;
 mod rma_users;
 mod rust_examples;
+mod rust_package;
 mod shape;
 mod streams;
 mod test_command;
