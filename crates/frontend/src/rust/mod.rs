@@ -205,7 +205,7 @@ pub fn read_llvm(text: &str, orders: Orders) -> Result<Program, String> {
         line: &|_| 0,
         gap: &|_| None,
     };
-    let lowered = llvm::lower(&modules, &entry, &text, orders);
+    let lowered = llvm::lower(&modules, &entry, &text, orders, &Stop::default());
     lowered
         .map(|(program, _)| program)
         .map_err(|(_, message, _)| message)

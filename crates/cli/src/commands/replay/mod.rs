@@ -280,7 +280,12 @@ impl Run {
         let Some(violation) = violation else {
             bail!("the run violates nothing");
         };
-        let shown = native::run(program, violation, &task.options(), &task.files())?;
+        let shown = native::run(
+            program,
+            violation,
+            &task.options(palisade_frontend::Stop::default()),
+            &task.files(),
+        )?;
         let verdict = program.judged(Box::new(violation.clone()));
         Ok((c_task::named(program, verdict), shown))
     }
