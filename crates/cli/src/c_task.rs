@@ -66,6 +66,7 @@ pub(crate) struct Task {
     check_races: bool,
     check_leaks: bool,
     check_waits: bool,
+    outlive_main: bool,
     ranks: Option<u32>,
     orders: Orders,
     preprocessor: c::Preprocessor,
@@ -95,6 +96,7 @@ impl Task {
                 check_races: false,
                 check_leaks: false,
                 check_waits: false,
+                outlive_main: false,
                 ranks: None,
                 orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
@@ -109,6 +111,7 @@ impl Task {
         }
         task.math = args.ints == IntsArg::Math;
         task.ranks = args.ranks;
+        task.outlive_main = args.outlive_main;
         let named = task.units.iter().map(|unit| unit.file.clone());
         let more: Vec<PathBuf> = named
             .chain(args.preprocessor.more.iter().cloned())
@@ -160,6 +163,7 @@ impl Task {
             check_races: false,
             check_leaks: false,
             check_waits: false,
+            outlive_main: false,
             ranks: None,
             orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
@@ -250,6 +254,7 @@ impl Task {
             check_leaks: self.check_leaks
                 || matches!(self.property, Property::ValidMemory | Property::Cleanup),
             lost_signals: self.check_waits,
+            outlive_main: self.outlive_main,
             ranks: self.ranks,
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),

@@ -165,6 +165,9 @@ pub(crate) struct CArgs {
     /// Widths of `long` and pointers [default: lp64, or what a task file says]
     #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
     pub(crate) data_model: Option<DataModelArg>,
+    /// Threads go on when `main` has returned, as if it had called `pthread_exit`
+    #[arg(long, help_heading = "C programs")]
+    pub(crate) outlive_main: bool,
     /// Ranks of an MPI program; such a program needs it
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,

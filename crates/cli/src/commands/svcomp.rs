@@ -146,6 +146,7 @@ fn task(
         property: None,
         ints: IntsArg::C,
         data_model: None,
+        outlive_main: false,
     };
     let task = Task::new(file, &options)?;
     let source = input::read(&task.file)?;

@@ -77,6 +77,8 @@ pub struct Options {
     /// Whether a signal of a condition variable that nobody waits for is lost: asked where
     /// the program must get on.
     pub lost_signals: bool,
+    /// Whether threads go on when `main` has returned, as if it had called `pthread_exit`.
+    pub outlive_main: bool,
     /// What to do about data races.
     pub races: Races,
     /// The function that must not be called (`--property`); then only its calls are

@@ -80,6 +80,15 @@ impl Crate {
 }
 
 impl Options {
+    /// The libraries of macros.
+    fn macros(&self) -> impl Iterator<Item = &PathBuf> {
+        let externs = self.crates.iter().chain(&self.own).flat_map(|c| &c.externs);
+        externs.filter_map(|(_, linked)| match linked {
+            Linked::Macro(library) => Some(library),
+            Linked::Crate(_) => None,
+        })
+    }
+
     /// The program's own crate.
     fn root(&self) -> Crate {
         let root = || Crate::new("program".to_owned(), PathBuf::new(), &self.crates);

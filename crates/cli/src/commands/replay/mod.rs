@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
 use palisade::repair::Rule;
+use palisade_frontend::Stop;
 use palisade_machine::{ReplayError, Replayed, Start, replay};
 use palisade_program::{
     Action, ActionKind, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown,
@@ -283,7 +284,7 @@ impl Run {
         let shown = native::run(
             program,
             violation,
-            &task.options(palisade_frontend::Stop::default()),
+            &task.options(Stop::default()),
             &task.files(),
         )?;
         let verdict = program.judged(Box::new(violation.clone()));

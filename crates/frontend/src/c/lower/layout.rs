@@ -23,6 +23,8 @@ use crate::diagnostic::Diagnostic;
 pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
 /// Addresses of objects are multiples of this.
 pub(super) const ALIGNMENT: i64 = 16;
+/// Bytes between two objects at least: whoever follows a pointer beyond its object comes to no other one.
+pub(super) const GAP: i64 = 1 << 16;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
 /// An uninitialised pointer is null, or points to where nothing is.

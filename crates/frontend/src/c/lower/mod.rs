@@ -96,7 +96,7 @@ use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
 use found::{Accesses, Found, note_accesses};
-use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, Layouts, Object};
+use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, Layouts, Object};
 use thread::Plan;
 
 /// Threads that wait for signals, at most, where lost ones are looked for.
@@ -417,7 +417,7 @@ impl<'a> Context<'a> {
     /// Addresses for an object of some bytes.
     fn room(&mut self, size: u64) -> i64 {
         let base = self.next_address;
-        self.next_address = (base + size as i64 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        self.next_address = (base + size as i64 + GAP) / ALIGNMENT * ALIGNMENT;
         base
     }
 
@@ -780,7 +780,8 @@ impl<'a> Context<'a> {
             .calls_undefined
             .then_some(Assumption::UndefinedFunctions);
         let not_joined = self.joiners.len() + 1 < self.plans.len();
-        let returns = self.options.lost_signals && !self.main_exits && self.mpi.is_none();
+        let exits = self.main_exits || self.options.outlive_main;
+        let returns = self.options.lost_signals && !exits && self.mpi.is_none();
         let ends = (returns && not_joined).then_some(Assumption::MainEnds);
         let all = [order, math, allocation, fresh, loads, undefined, ends];
         all.into_iter().flatten().collect()
@@ -850,7 +851,8 @@ impl<'a> Context<'a> {
                 started: plans.clone().filter_map(|p| kept(p.started)).collect(),
                 ended: plans.filter_map(|p| kept(p.ended)).collect(),
             };
-            lives::settle(&mut program, &flags, self.main_exits);
+            let exits = self.main_exits || self.options.outlive_main;
+            lives::settle(&mut program, &flags, exits);
         }
         Ok(program)
     }

@@ -21,7 +21,7 @@ use super::cases::{
 };
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
-use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, compatible};
+use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, WILD, compatible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
@@ -391,7 +391,7 @@ impl Code<'_, '_> {
             .iter()
             .fold(Ir::FALSE, |all: LocalExpr, c| all.or(c.when.clone()));
         let pointee = part.map_or(ty, |p| &p.of);
-        self.check_pointer(address, object, pointee, any, span);
+        self.check_pointer((address, object, pointee), &objects, any, span);
         if cases.is_empty() {
             // The check fails whenever this is reached.
             self.block(span);
@@ -399,12 +399,11 @@ impl Code<'_, '_> {
         Ok(cases)
     }
 
-    /// What to say when a pointer is none of its cases.
+    /// What to say when a pointer is none of its cases, which are in `objects`.
     fn check_pointer(
         &mut self,
-        address: &LocalExpr,
-        object: Option<usize>,
-        pointee: &Type,
+        (address, object, pointee): (&LocalExpr, Option<usize>, &Type),
+        objects: &[Rc<Object>],
         any: LocalExpr,
         span: Span,
     ) {
@@ -419,11 +418,24 @@ impl Code<'_, '_> {
             self.emit(Step::Assert { cond: any, kind }, span);
             return;
         }
+        // A member of what a null pointer points to is not far from 0; at 1 is what is not initialised.
+        let size = self.cx.layouts.size(pointee.plain(), span).unwrap_or(1);
+        let within = |first: i64, end: i64| {
+            let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
+            let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
+            low.and(high)
+        };
         let null = is(address, 0);
+        let null = match (size as i64).min(FIRST_ADDRESS) {
+            ..=2 => null,
+            size => null.or(within(WILD.hi + 1, size)),
+        };
         self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
-        // No object is there: the pointer was not initialised, or made from a number.
-        let wild = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(FIRST_ADDRESS));
-        let some = wild.negate().or(any.clone());
+        // No object is there: the pointer was not initialised, made from a number, or moved beyond its object.
+        let bases = objects.iter().filter_map(|o| Some((o.base?, o.size)));
+        let some = bases.fold(any.clone(), |some: LocalExpr, (base, size)| {
+            some.or(within(base, base + size as i64))
+        });
         self.oblige(some, AssertKind::Memory(MemoryError::Wild), span);
         self.require(any, OTHER_TYPE, span);
     }
