@@ -61,7 +61,7 @@ const MAX_SHOWN: usize = 20;
 /// Prints what is wrong with an input, to people and in the document; or that a limit has ended
 /// the reading of it.
 pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
-    if diagnostics.stopped {
+    if diagnostics.is_stopped() {
         let verdict = Verdict::Unknown(Unknown::Interrupted);
         let verdict = context.limits.explain(verdict);
         let source = &diagnostics.source;

@@ -74,21 +74,15 @@ impl Diagnostic {
 pub struct Diagnostics {
     /// The source.
     pub source: Source,
-    /// The messages, by position.
+    /// The messages, by position. None: the reader was told to stop.
     pub items: Vec<Diagnostic>,
-    /// Whether the reader was told to stop ([`Stop`](crate::Stop)): nothing is known of the text then.
-    pub stopped: bool,
 }
 
 impl Diagnostics {
     /// The diagnostics `items` about `source`, sorted by position.
     pub fn new(source: Source, mut items: Vec<Diagnostic>) -> Self {
         items.sort_by_key(|d| (d.span, d.severity));
-        Self {
-            source,
-            items,
-            stopped: false,
-        }
+        Self { source, items }
     }
 
     /// The reader of `source` was told to stop before it was done.
@@ -96,8 +90,12 @@ impl Diagnostics {
         Self {
             source,
             items: Vec::new(),
-            stopped: true,
         }
+    }
+
+    /// Whether the reader was told to stop ([`Stop`](crate::Stop)): nothing is known of the text then.
+    pub const fn is_stopped(&self) -> bool {
+        self.items.is_empty()
     }
 
     /// As text for a terminal; with colours if `colour`.

@@ -9,27 +9,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use palisade_frontend::c::{self, Options};
+use palisade_program::random::Rng;
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
-
-/// Random numbers (xorshift).
-struct Rng(u64);
-
-impl Rng {
-    const fn new(seed: usize) -> Self {
-        Self((seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    const fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
-        all[self.below(all.len())]
-    }
-}
 
 const HEAD: &str = "extern void reach_error(void);
 typedef unsigned long pthread_t; typedef unsigned long uintptr_t; typedef unsigned long size_t;
@@ -45,11 +26,15 @@ static void set(struct node **to, struct node *n) { *to = n; }
 struct Random(Rng);
 
 impl Random {
+    fn pick(&mut self, all: &[&'static str]) -> &'static str {
+        all[self.0.below(all.len())]
+    }
+
     /// A pointer to a node.
     fn node(&mut self) -> String {
         let inner = match self.0.below(4) {
-            0 => return self.0.pick(&["&a", "&b", "&d[1]", "d", "l"]).to_owned(),
-            _ => self.0.pick(&["p", "q", "t[0]", "t[x & 1]", "(*pp)", "l"]),
+            0 => return self.pick(&["&a", "&b", "&d[1]", "d", "l"]).to_owned(),
+            _ => self.pick(&["p", "q", "t[0]", "t[x & 1]", "(*pp)", "l"]),
         };
         match self.0.below(9) {
             0 => format!("{inner}->next"),
@@ -65,7 +50,7 @@ impl Random {
 
     fn statement(&mut self) -> String {
         let n = self.node();
-        let to = self.0.pick(&[
+        let to = self.pick(&[
             "p",
             "q",
             "t[1]",
@@ -78,27 +63,27 @@ impl Random {
         match self.0.below(14) {
             0 => format!(
                 "pp = {};",
-                self.0.pick(&["&p", "&q", "t", "&a.next", "&b.prev"])
+                self.pick(&["&p", "&q", "t", "&a.next", "&b.prev"])
             ),
             1 => format!("u = (uintptr_t){n} | 1;"),
-            2 => format!("ip = {};", self.0.pick(&["&x", "&y", "&a.v", "&d[1].v"])),
+            2 => format!("ip = {};", self.pick(&["&x", "&y", "&a.v", "&d[1].v"])),
             3 => "*ip = *ip + 1;".to_owned(),
             4 => format!("if ({n}) ({n})->v = {};", self.0.below(3)),
             5 => format!("if ({n}) y = ({n})->v;"),
-            6 => format!("f = {};", self.0.pick(&["same", "after"])),
+            6 => format!("f = {};", self.pick(&["same", "after"])),
             7 => format!(
                 "set({}, {n});",
-                self.0.pick(&["&p", "&q", "&l", "pp", "t + 1"])
+                self.pick(&["&p", "&q", "&l", "pp", "t + 1"])
             ),
             8 => format!(
                 "memcpy(&{}, &{}, sizeof(struct node));",
-                self.0.pick(&["a", "d[0]"]),
-                self.0.pick(&["b", "d[1]"])
+                self.pick(&["a", "d[0]"]),
+                self.pick(&["b", "d[1]"])
             ),
             9 => format!(
                 "{} = {};",
-                self.0.pick(&["a", "d[1]"]),
-                self.0.pick(&["b", "d[0]", "(struct node){2, &a, p}"])
+                self.pick(&["a", "d[1]"]),
+                self.pick(&["b", "d[0]", "(struct node){2, &a, p}"])
             ),
             10 => format!("__atomic_store_n(&p, {n}, 5);"),
             11 => {
@@ -124,7 +109,7 @@ impl Random {
             }
             text.push_str("  return l; }\n");
         }
-        let (n, m) = (self.0.pick(&["&a", "d + 1", "0"]), self.statement());
+        let (n, m) = (self.pick(&["&a", "d + 1", "0"]), self.statement());
         let _ = writeln!(
             text,
             "int main(void) {{ pthread_t h; void *r = 0; struct node *l = 0; {m} pthread_create(&h, 0, second, {n}); first(&b); pthread_join(h, &r); q = r; if (q && q->v == 2) reach_error(); }}"
@@ -194,7 +179,7 @@ fn random_programs_behave_the_same() {
     let (first, count) = (number("PALISADE_FIRST", 0), number("PALISADE_SOAK", 60));
     let (mut whole, mut smaller) = (0, 0);
     for n in first..first + count {
-        let text = Random(Rng::new(n)).program();
+        let text = Random(Rng::new(n as u64)).program();
         let programs = both(Path::new("test.i"), &text);
         for model in [Model::Sc, Model::Tso] {
             let [few, all] = [0, 1].map(|k| behaviour(&programs[k], model, 20_000));

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 use c_support::{check_all, verdict};
+use palisade_program::random::Rng;
 
 const HEAD: &str = "union word { unsigned w; unsigned short h[2]; unsigned char b[4]; struct { short lo; char c, d; } s; };
 struct ref { union { unsigned long all; struct { unsigned lock; int count; }; }; int rest; } g;
@@ -96,21 +97,14 @@ fn threads_load_parts_and_change_the_whole() {
     ]);
 }
 
-/// Random numbers (xorshift).
-struct Rng(u64);
+/// Random functions.
+struct Random(Rng);
 
-impl Rng {
-    const fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
+impl Random {
     fn member(&mut self) -> String {
-        let variable = ["x", "y", "(*p)", "a[1]", "a[i & 1]"][self.below(5)];
-        let index = ["0", "1", "(i & 1)"][self.below(3)];
-        match self.below(6) {
+        let variable = ["x", "y", "(*p)", "a[1]", "a[i & 1]"][self.0.below(5)];
+        let index = ["0", "1", "(i & 1)"][self.0.below(3)];
+        match self.0.below(6) {
             0 => format!("{variable}.w"),
             1 => format!("{variable}.h[{index}]"),
             2 => format!("{variable}.b[{index} + 2]"),
@@ -125,16 +119,16 @@ impl Rng {
         let mut text = "unsigned f(int i) { union word x = {0}, y = {0}, a[2] = {0}, *p = &x; unsigned r = 0;\n".to_owned();
         for _ in 0..6 {
             let (to, from) = (self.member(), self.member());
-            let number = self.below(70_000);
-            let statement = match self.below(7) {
+            let number = self.0.below(70_000);
+            let statement = match self.0.below(7) {
                 0 => format!("{to} = {number};"),
                 1 => format!("{to} = {from} + {number};"),
                 2 => format!("{to} += {number};"),
-                3 => format!("p = {};", ["&x", "&y", "a", "&a[i & 1]"][self.below(4)]),
+                3 => format!("p = {};", ["&x", "&y", "a", "&a[i & 1]"][self.0.below(4)]),
                 4 => format!(
                     "{} = {};",
-                    ["x", "a[1]"][self.below(2)],
-                    ["y", "a[0]", "*p"][self.below(3)]
+                    ["x", "a[1]"][self.0.below(2)],
+                    ["y", "a[0]", "*p"][self.0.below(3)]
                 ),
                 5 => format!("if ({from} > {number}) {to}++;"),
                 _ => format!("r = r * 3 + {from};"),
@@ -160,8 +154,7 @@ fn random_programs_compute_what_the_compiler_computes() {
         HEAD.lines().next().unwrap_or_default()
     );
     for n in first..first + count {
-        let mut rng = Rng((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let function = rng.function();
+        let function = Random(Rng::new(n as u64)).function();
         let _ = writeln!(text, "{}", function.replace("f(int", &format!("f{n}(int")));
         functions.push(function);
     }

@@ -155,7 +155,7 @@ fn task(
     let stop = Stop::new(context.limits.cancel.clone(), Some(deadline));
     let parsed = match c::parse(&task.file, &source, &task.options(stop)) {
         Ok(parsed) => parsed,
-        Err(diagnostics) if diagnostics.stopped => {
+        Err(diagnostics) if diagnostics.is_stopped() => {
             return Ok((task.expected, Verdict::Unknown(Unknown::Time)));
         }
         Err(diagnostics) => {

@@ -228,7 +228,9 @@ impl<'a> Collector<'a> {
 
     fn union(&mut self, parts: &[Node]) -> Node {
         let node = self.solver.node();
-        parts.iter().for_each(|p| self.solver.include(*p, node));
+        for part in parts {
+            self.solver.include(*part, node);
+        }
         node
     }
 
@@ -254,7 +256,9 @@ impl<'a> Collector<'a> {
             StmtKind::If(cond, yes, no) => {
                 self.value(cond);
                 self.statement(yes);
-                no.iter().for_each(|s| self.statement(s));
+                if let Some(no) = no {
+                    self.statement(no);
+                }
             }
             StmtKind::While(cond, body)
             | StmtKind::DoWhile(body, cond)
@@ -263,7 +267,9 @@ impl<'a> Collector<'a> {
                 self.statement(body);
             }
             StmtKind::For(init, cond, step, body) => self.scoped(|c| {
-                init.iter().for_each(|s| c.statement(s));
+                if let Some(init) = init {
+                    c.statement(init);
+                }
                 cond.iter().chain(step).for_each(|e| {
                     c.value(e);
                 });

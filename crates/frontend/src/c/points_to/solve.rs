@@ -114,7 +114,9 @@ impl Solver {
             let (loads, stores) = (set.loads.clone(), set.stores.clone());
             let calls = set.calls.clone();
             for object in new {
-                to.iter().for_each(|t| self.add(*t, object));
+                for target in &to {
+                    self.add(*target, object);
+                }
                 for target in &loads {
                     self.include(self.content(object), *target);
                 }
