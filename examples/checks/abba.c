@@ -1,5 +1,5 @@
 /* Two locks, taken in opposite orders: each thread may wait for the other.
- * deadlock: sc violated, tso violated, pso violated */
+ * deadlock: sc violated, tso violated, pso violated, rc11 violated */
 #include <assert.h>
 #include <pthread.h>
 

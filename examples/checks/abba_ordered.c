@@ -1,5 +1,5 @@
 /* Two locks, taken in one order.
- * deadlock progress: sc holds, tso holds, pso holds */
+ * deadlock progress: sc holds, tso holds, pso holds, rc11 holds */
 #include <assert.h>
 #include <pthread.h>
 

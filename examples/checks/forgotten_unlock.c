@@ -1,5 +1,5 @@
 /* A spin lock that one way out of the critical section does not give back.
- * progress: sc violated, tso violated, pso violated */
+ * progress: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 #include <stdatomic.h>
 

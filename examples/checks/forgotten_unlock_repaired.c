@@ -1,5 +1,5 @@
 /* A spin lock that every way out of the critical section gives back.
- * progress deadlock: sc holds, tso holds, pso holds */
+ * progress deadlock: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* Every way out of the critical section gives the lock back.
- * deadlock progress: sc holds, tso holds, pso holds */
+ * deadlock progress: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

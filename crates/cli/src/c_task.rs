@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use palisade::races;
+use palisade_frontend::Stop;
 use palisade_frontend::c::{self, DataModel, Races};
 use palisade_program::{
     Asked, AssertKind, Broken, MemoryError, Model, Orders, Program, Verdict, Violation,
@@ -65,6 +66,7 @@ pub(crate) struct Task {
     check_races: bool,
     check_leaks: bool,
     check_waits: bool,
+    outlive_main: bool,
     ranks: Option<u32>,
     orders: Orders,
     preprocessor: c::Preprocessor,
@@ -94,6 +96,7 @@ impl Task {
                 check_races: false,
                 check_leaks: false,
                 check_waits: false,
+                outlive_main: false,
                 ranks: None,
                 orders: Orders::Mapped,
                 preprocessor: c::Preprocessor::default(),
@@ -108,6 +111,7 @@ impl Task {
         }
         task.math = args.ints == IntsArg::Math;
         task.ranks = args.ranks;
+        task.outlive_main = args.outlive_main;
         let named = task.units.iter().map(|unit| unit.file.clone());
         let more: Vec<PathBuf> = named
             .chain(args.preprocessor.more.iter().cloned())
@@ -159,6 +163,7 @@ impl Task {
             check_races: false,
             check_leaks: false,
             check_waits: false,
+            outlive_main: false,
             ranks: None,
             orders: Orders::Mapped,
             preprocessor: c::Preprocessor::default(),
@@ -214,7 +219,9 @@ impl Task {
     /// outcome.
     pub(crate) fn load(&self, context: &Context) -> Result<Result<Program, Outcome>> {
         let source = input::read(&self.file)?;
-        Ok(match c::parse(&self.file, &source, &self.options()) {
+        input::begin(context, &source);
+        let options = self.options(context.limits.stop());
+        Ok(match c::parse(&self.file, &source, &options) {
             Ok(parsed) => {
                 input::warn(context, &parsed.program.source, &parsed.warnings);
                 Ok(parsed.program)
@@ -230,8 +237,10 @@ impl Task {
     }
 
     /// How the front end is to read the program.
-    pub(crate) fn options(&self) -> c::Options {
+    pub(crate) fn options(&self, stop: Stop) -> c::Options {
         c::Options {
+            stop,
+            all_targets: false,
             data_model: self.data_model,
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
@@ -245,6 +254,7 @@ impl Task {
             check_leaks: self.check_leaks
                 || matches!(self.property, Property::ValidMemory | Property::Cleanup),
             lost_signals: self.check_waits,
+            outlive_main: self.outlive_main,
             ranks: self.ranks,
             orders: self.orders,
             preprocessor: self.preprocessor.clone(),
@@ -275,9 +285,10 @@ impl Task {
             cancel: context.limits.cancel.clone(),
         };
         let source = input::read(&self.file);
+        let options = self.options(context.limits.stop());
         source.map_or_else(
             |_| Vec::new(),
-            |source| races::notes(&self.file, source.text(), &self.options(), &limits),
+            |source| races::notes(&self.file, source.text(), &options, &limits),
         )
     }
 

@@ -38,7 +38,14 @@ fn every_example_has_its_verdicts() {
         let text = fs::read_to_string(&file).expect("readable");
         let (checks, pairs) = expected(&text);
         for (model, verdict) in pairs {
-            for command in ["explore", "verify"] {
+            // Under RC11 a thread may lag behind without end: only summaries end.
+            let endless = (model.as_str(), verdict.as_str()) == ("rc11", "holds");
+            let commands: &[&str] = if endless {
+                &["verify"]
+            } else {
+                &["explore", "verify"]
+            };
+            for command in commands {
                 let text = palisade(command, &file, &checks, &model);
                 let word = text.split([':', ' ', '\n']).next().unwrap_or_default();
                 assert_eq!(
@@ -49,7 +56,7 @@ fn every_example_has_its_verdicts() {
                 );
                 let certified = text.contains("(certified)");
                 assert!(
-                    command != "verify" || word != "holds" || certified,
+                    *command != "verify" || word != "holds" || certified,
                     "{text}"
                 );
             }

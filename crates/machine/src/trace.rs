@@ -43,6 +43,7 @@ struct Seen {
     span: Span,
     text: String,
     events: Vec<Event>,
+    brings: Vec<(String, i64)>,
     block: Option<AtomicKind>,
 }
 
@@ -53,6 +54,7 @@ impl Seen {
             span,
             text,
             events,
+            brings: Vec::new(),
             block: None,
         }
     }
@@ -125,6 +127,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             span: seen.span,
             text: seen.text,
             events: seen.events,
+            brings: seen.brings,
             block: seen.block,
             failed: self.has_failed(),
             memory: memory(self.machine, &self.state),
@@ -165,6 +168,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                     span: edge.span,
                     text: format!("{text} fails"),
                     events: Vec::new(),
+                    brings: Vec::new(),
                     block: None,
                 });
             }
@@ -174,6 +178,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             span: edge.span,
             text: self.words(t, &edge.step, act, &before.slots, &self.state.slots),
             events: self.events(act, &before.queues[t], &before.slots, &self.state.slots),
+            brings: Vec::new(),
             block: None,
         })
     }
@@ -217,6 +222,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                         span: inside.span,
                         text: format!("atomic {{ {} }}", words.join("; ")),
                         events,
+                        brings: Vec::new(),
                         block: Some(atomic.kind),
                     });
                 }
@@ -237,6 +243,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
             span: edge.span,
             text: format!("atomic {{ {} }}", words.join("; ")),
             events,
+            brings: Vec::new(),
             block: Some(atomic.kind),
         })
     }
@@ -261,6 +268,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 cell: name,
                 value,
                 buffered: false,
+                below: 0,
             }],
         ))
     }
@@ -352,6 +360,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                     cell: name(cell),
                     value: after[dst as usize],
                     own: own.stores.iter().any(|store| store.cell == cell),
+                    behind: 0,
                 });
                 read.into_iter().collect()
             }
@@ -361,6 +370,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                     cell: name(cell),
                     value,
                     buffered: matches!(act, Act::Buffer { .. }),
+                    below: 0,
                 });
                 written.into_iter().collect()
             }

@@ -368,6 +368,8 @@ pub enum Event {
         value: i64,
         /// Whether it comes from the thread's own buffer.
         own: bool,
+        /// RC11: how many newer stores of the cell there are.
+        behind: usize,
     },
     /// A cell of shared memory, or of the buffer in front of it, is written.
     Write {
@@ -377,6 +379,8 @@ pub enum Event {
         value: i64,
         /// Whether it waits in a buffer first.
         buffered: bool,
+        /// RC11: how many newer stores of the cell there are.
+        below: usize,
     },
     /// A fence.
     Fence,
@@ -401,6 +405,9 @@ pub struct TraceStep {
     /// What it does to shared memory; nothing for steps that touch the thread's own
     /// variables only.
     pub events: Vec<Event>,
+    /// RC11: the cells whose old values an acquire lets the thread read no longer, and the oldest value
+    /// that is left.
+    pub brings: Vec<(String, i64)>,
     /// What became this atomic block, if it is one.
     pub block: Option<AtomicKind>,
     /// Whether an assertion fails in it.

@@ -170,12 +170,21 @@ impl View<'_> {
     pub(crate) fn event(&self, step: &TraceStep, because: &[(String, i64)]) -> String {
         let events: Vec<&Event> = step.events.iter().collect();
         let word = |event: &Event| match event {
-            Event::Read { cell, value, own } => {
+            Event::Read {
+                cell,
+                value,
+                own,
+                behind,
+            } => {
                 let own = if *own { " (own store)" } else { "" };
-                format!("{cell} is {}{own}", self.names.value(cell, *value))
+                let value = self.names.value(cell, *value);
+                format!("{cell} is {value}{own}{}", stores_behind(*behind))
             }
-            Event::Write { cell, value, .. } => {
-                format!("{cell} = {}", self.names.value(cell, *value))
+            Event::Write {
+                cell, value, below, ..
+            } => {
+                let value = self.names.value(cell, *value);
+                format!("{cell} = {value}{}", stores_behind(*below))
             }
             Event::Fence => "fence".to_owned(),
             Event::Other => step.text.clone(),
@@ -224,6 +233,7 @@ impl View<'_> {
             }
             (None, _) => String::new(),
         };
+        text.push_str(&self.brings(step));
         if step.failed {
             let values: Vec<String> = because.iter().map(|(n, v)| format!("{n} is {v}")).collect();
             if !text.is_empty() {
@@ -236,6 +246,19 @@ impl View<'_> {
             }
         }
         text
+    }
+
+    /// RC11: what an acquire has brought.
+    fn brings(&self, step: &TraceStep) -> String {
+        let users = step.brings.iter();
+        let users = users.filter(|(cell, _)| !self.names.is_made_up(cell));
+        let words: Vec<String> = users
+            .map(|(cell, value)| format!("{cell} = {}", self.names.value(cell, *value)))
+            .collect();
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("; brings {}", words.join(", ")),
+        }
     }
 
     fn only_made_up(&self, step: &TraceStep) -> bool {
@@ -380,9 +403,9 @@ impl<'a> Columns<'a> {
             });
         }
         let detail = if brief {
-            Cow::Owned(self.view.event(step, &self.trace.because))
+            self.view.event(step, &self.trace.because)
         } else {
-            without_temporary(&step.text)
+            without_temporary(&step.text).into_owned() + &self.view.brings(step)
         };
         // Which way control goes is seen by the next line; the test of a temporary
         // would be a riddle.
@@ -423,6 +446,15 @@ fn same_place(first: &TraceStep, second: &TraceStep, source: &Source) -> bool {
         && line(first) == line(second)
 }
 
+/// RC11: how old a store is.
+fn stores_behind(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", one store behind".to_owned(),
+        n => format!(", {n} stores behind"),
+    }
+}
+
 /// Without the temporaries of the front end, which mean nothing to people:
 /// `$1 = x (0)` becomes `x is 0`, and `x = $1 + 1 (5)` becomes `x = 5`.
 fn without_temporary(text: &str) -> Cow<'_, str> {
@@ -436,6 +468,7 @@ fn without_temporary(text: &str) -> Cow<'_, str> {
     });
     match parts {
         Some((target, source, value)) if is_temporary(target) && !source.contains('$') => {
+            let value = value.strip_prefix("reads ").unwrap_or(value);
             Cow::Owned(format!("{source} is {value}"))
         }
         Some((target, source, value)) if source.contains('$') => {

@@ -2,6 +2,8 @@
 //! the keys of schema 1; a key that does not apply is left out. New keys may be
 //! added under the same schema number, never another meaning for an old one.
 
+use std::collections::BTreeMap;
+
 use palisade_program::{Broken, Event, Source, Trace, TraceStep, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -228,6 +230,10 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
         "locals": step.locals,
         "buffers": step.buffers,
     });
+    if !step.brings.is_empty() {
+        let brings: BTreeMap<&str, i64> = step.brings.iter().map(|(c, v)| (&**c, *v)).collect();
+        value["brings"] = json!(brings);
+    }
     if let Some(action) = &step.action {
         value["action"] = saved::action_value(action);
     }
@@ -236,15 +242,30 @@ fn step_value(trace: &Trace, step: &TraceStep, source: &Source) -> Value {
 
 fn event_value(event: &Event) -> Value {
     match event {
-        Event::Read { cell, value, own } => {
-            json!({ "kind": "read", "cell": cell, "value": value, "own": own })
+        Event::Read {
+            cell,
+            value,
+            own,
+            behind,
+        } => {
+            let mut read = json!({ "kind": "read", "cell": cell, "value": value, "own": own });
+            if *behind > 0 {
+                read["behind"] = json!(behind);
+            }
+            read
         }
         Event::Write {
             cell,
             value,
             buffered,
+            below,
         } => {
-            json!({ "kind": "write", "cell": cell, "value": value, "buffered": buffered })
+            let mut write =
+                json!({ "kind": "write", "cell": cell, "value": value, "buffered": buffered });
+            if *below > 0 {
+                write["behind"] = json!(below);
+            }
+            write
         }
         Event::Fence => json!({ "kind": "fence" }),
         Event::Other => json!({ "kind": "other" }),

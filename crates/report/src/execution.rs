@@ -72,10 +72,11 @@ struct Builder {
 }
 
 impl Builder {
-    /// The write of a cell that memory shows: its initial value if there was none yet.
-    fn newest(&mut self, trace: &Trace, cell: &str) -> usize {
-        if let Some(newest) = self.coherence.get(cell).and_then(|all| all.last()) {
-            return *newest;
+    /// The write of a cell that memory shows, or one so many writes before it: its initial value if there was
+    /// none yet.
+    fn newest(&mut self, trace: &Trace, cell: &str, behind: usize) -> usize {
+        if let Some(all) = self.coherence.get(cell) {
+            return all[all.len().saturating_sub(behind + 1)];
         }
         let node = self.graph.nodes.len();
         self.graph.nodes.push(Node {
@@ -89,12 +90,10 @@ impl Builder {
         node
     }
 
-    fn reaches_memory(&mut self, trace: &Trace, cell: &str, node: usize) {
-        self.newest(trace, cell);
-        self.coherence
-            .entry(cell.to_owned())
-            .or_default()
-            .push(node);
+    fn reaches_memory(&mut self, trace: &Trace, cell: &str, node: usize, below: usize) {
+        self.newest(trace, cell, 0);
+        let order = self.coherence.entry(cell.to_owned()).or_default();
+        order.insert(order.len().saturating_sub(below).max(1), node);
     }
 
     /// A step of the memory system: the oldest store of the thread to that cell arrives.
@@ -103,7 +102,7 @@ impl Builder {
         let first = waiting.position(|(t, c, _)| *t == thread && c == cell);
         if let Some(first) = first {
             let (_, _, node) = self.waiting.remove(first);
-            self.reaches_memory(trace, cell, node);
+            self.reaches_memory(trace, cell, node, 0);
         }
     }
 
@@ -119,7 +118,9 @@ impl Builder {
                 own.find(|(t, c, _)| *t == step.thread && c == cell)
                     .map(|w| w.2)
             }
-            Event::Read { own: false, .. } => Some(self.newest(trace, cell)),
+            Event::Read {
+                own: false, behind, ..
+            } => Some(self.newest(trace, cell, *behind)),
             Event::Write { .. } | Event::Fence | Event::Other => None,
         };
         let node = self.graph.nodes.len();
@@ -139,8 +140,10 @@ impl Builder {
                 self.waiting.push((step.thread, cell.clone(), node));
             }
             Event::Write {
-                buffered: false, ..
-            } => self.reaches_memory(trace, cell, node),
+                buffered: false,
+                below,
+                ..
+            } => self.reaches_memory(trace, cell, node, *below),
             Event::Read { .. } | Event::Fence | Event::Other => {}
         }
     }
@@ -148,7 +151,7 @@ impl Builder {
     fn finish(mut self, trace: &Trace) -> Execution {
         // What still waits comes after all that has arrived.
         for (_, cell, node) in std::mem::take(&mut self.waiting) {
-            self.reaches_memory(trace, &cell, node);
+            self.reaches_memory(trace, &cell, node, 0);
         }
         let edges = &mut self.graph.edges;
         for order in self.coherence.values() {
@@ -220,6 +223,7 @@ mod tests {
             cell: cell.to_owned(),
             value: 1,
             buffered,
+            below: 0,
         }
     }
 
@@ -228,6 +232,7 @@ mod tests {
             cell: cell.to_owned(),
             value,
             own,
+            behind: 0,
         }
     }
 
@@ -284,5 +289,45 @@ mod tests {
                 .nodes
                 .is_empty()
         );
+    }
+
+    /// RC11: a stale read reads from an older write, and a write may go below newer ones.
+    #[test]
+    fn stale_reads_and_writes_below() {
+        let write = |value, below| Event::Write {
+            cell: "x".to_owned(),
+            value,
+            buffered: false,
+            below,
+        };
+        let stale = Event::Read {
+            cell: "x".to_owned(),
+            value: 2,
+            own: false,
+            behind: 1,
+        };
+        let trace = Trace {
+            threads: vec!["a".into(), "b".into()],
+            initial: BTreeMap::from([("x".to_owned(), 0)]),
+            steps: vec![
+                step(0, false, write(1, 0)),
+                step(1, false, write(2, 1)),
+                step(1, false, stale),
+            ],
+            ..Trace::default()
+        };
+        let graph = Execution::of(&trace, |_| false);
+        let node = |writes, value| {
+            let is = |n: &Node| n.writes == writes && n.value == value;
+            graph.nodes.iter().position(is).expect("a node")
+        };
+        let (first, second, read) = (node(true, 1), node(true, 2), node(false, 2));
+        for edge in [
+            (second, first, Relation::Co),
+            (second, read, Relation::Rf),
+            (read, first, Relation::Fr),
+        ] {
+            assert!(graph.edges.contains(&edge), "{edge:?} {graph:?}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Options of the commands about programs on relaxed memory: `explore`, `verify`,
 //! `certify`, `reduce`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use palisade_frontend::rust;
 use palisade_program::Domain;
@@ -17,6 +18,11 @@ use crate::buffers::BuffersArg;
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct ExploreArgs {
     /// The program (.pal, .rmm, .c, .i, .rs) or C task (.yml); `-` reads standard input, as .pal
+    #[arg(
+        required = false,
+        required_unless_present = "package",
+        default_value_if("package", ArgPredicate::IsPresent, "Cargo.toml")
+    )]
     pub(crate) file: PathBuf,
     /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
     /// program has a meaning under, without rc11, as all
@@ -83,6 +89,9 @@ pub(crate) struct RustArgs {
         help_heading = "Rust programs"
     )]
     overflow: OverflowArg,
+    /// A cargo package, by its folder, in place of a file
+    #[arg(long, value_name = "DIR", help_heading = "Rust programs")]
+    package: Option<PathBuf>,
     /// The function to verify in place of `main`: a test, by its path
     #[arg(long, value_name = "NAME", help_heading = "Rust programs")]
     test: Option<String>,
@@ -101,15 +110,31 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 impl RustArgs {
-    /// How the front end is to read the program.
-    pub(crate) fn options(&self) -> rust::Options {
+    /// The file to read, where `file` was given, and how the front end is to read it.
+    pub(crate) fn program(&self, file: &Path) -> anyhow::Result<(PathBuf, rust::Options)> {
+        let Some(folder) = &self.package else {
+            return Ok((file.to_owned(), self.options()));
+        };
+        rust::package::program(folder, &self.options()).map_err(|trouble| {
+            let rust::package::Trouble { message, help } = trouble;
+            anyhow::anyhow!("{message}\n  help: {help}")
+        })
+    }
+
+    fn options(&self) -> rust::Options {
+        let mut crates = Vec::new();
+        for (name, file) in &self.externs {
+            let one = rust::Crate::new(name.clone(), file.clone(), &crates);
+            crates.push(one);
+        }
         rust::Options {
             overflow: match self.overflow {
                 OverflowArg::Debug => rust::Overflow::Debug,
                 OverflowArg::Release => rust::Overflow::Release,
             },
             test: self.test.clone(),
-            crates: self.externs.clone(),
+            crates,
+            own: None,
             conditions: self.cfg.clone(),
         }
     }
@@ -140,6 +165,9 @@ pub(crate) struct CArgs {
     /// Widths of `long` and pointers [default: lp64, or what a task file says]
     #[arg(long, value_enum, value_name = "MODEL", help_heading = "C programs")]
     pub(crate) data_model: Option<DataModelArg>,
+    /// Threads go on when `main` has returned, as if it had called `pthread_exit`
+    #[arg(long, help_heading = "C programs")]
+    pub(crate) outlive_main: bool,
     /// Ranks of an MPI program; such a program needs it
     #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
     pub(crate) ranks: Option<u32>,
@@ -246,6 +274,11 @@ impl From<DataModelArg> for palisade_frontend::c::DataModel {
 #[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
 pub(crate) struct VerifyArgs {
     /// The program (.pal, .rmm, .c, .i, .rs) or C task (.yml); `-` reads standard input, as .pal
+    #[arg(
+        required = false,
+        required_unless_present = "package",
+        default_value_if("package", ArgPredicate::IsPresent, "Cargo.toml")
+    )]
     pub(crate) file: PathBuf,
     /// The memory model: sc, tso, pso, rma or rc11; several as sc,tso; all those that the
     /// program has a meaning under, without rc11, as all

@@ -57,7 +57,10 @@ pub(super) fn subject(
     let task = task(args)?;
     let loaded = match &task {
         Some(task) => task.load(context)?,
-        None => input::load_for(context, &args.file, args.model.only(), &args.rust.options())?,
+        None => {
+            let (file, rust) = args.rust.program(&args.file)?;
+            input::load_for(context, &file, args.model.only(), &rust)?
+        }
     };
     let mut program = match loaded {
         Ok(program) => program,

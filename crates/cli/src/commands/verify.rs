@@ -82,8 +82,8 @@ pub(super) fn subject(
         task.load(context)?
     } else {
         let predicates = args.predicates.as_deref();
-        let rust = args.rust.options();
-        predicates::load_for(context, &args.file, predicates, (args.model.only(), &rust))?
+        let (file, rust) = args.rust.program(&args.file)?;
+        predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
     };
     let mut declared = match loaded {
         Ok(program) => program,
@@ -225,8 +225,8 @@ fn asked_for(
         None => program.clone(),
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
-    match refusal(&program) {
-        Some(Gap::Unsupported(reason, span)) if proved => Err((Asymmetry { reason, span }, help)),
+    match proved.then(|| refusal(&program)).flatten() {
+        Some(Gap::Unsupported(reason, span)) => Err((Asymmetry { reason, span }, help)),
         Some(_) | None => Ok(program),
     }
 }

@@ -7,8 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Options;
+use super::{Crate, Linked, Options};
 
+/// The crates that are ours, whatever the program brings.
+pub(super) const OURS: [&str; 3] = ["std", "loom", "shuttle"];
 const STD: &str = include_str!("library/std.rs");
 const LOOM: &str = include_str!("library/loom.rs");
 const SHUTTLE: &str = include_str!("library/shuttle.rs");
@@ -155,36 +157,58 @@ fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Troub
 
 /// Compiles the other crates of a program into a folder.
 fn other_crates(folder: &Path, options: &Options) -> Result<(), Trouble> {
-    for (number, (name, file)) in options.crates.iter().enumerate() {
+    for (number, one) in options.crates.iter().enumerate() {
         let mut command = compiler(options);
-        command.args([
-            "--edition",
-            "2021",
-            "--crate-type",
-            "rlib",
-            "--crate-name",
-            name,
-        ]);
-        command.args(["--cap-lints", "allow", "-C", overflow(options)]);
+        command.args(["--crate-type", "rlib", "--crate-name", &one.name]);
+        command.args(["-C", &format!("metadata={number}")]);
+        command.args(["-C", &format!("extra-filename=-{number}")]);
         command
-            .arg("--emit=link,llvm-ir")
-            .arg("--out-dir")
+            .args(["--cap-lints", "allow", "--emit=link,llvm-ir", "--out-dir"])
             .arg(folder);
-        let before = options.crates[..number]
-            .iter()
-            .map(|(name, _)| name.as_str());
-        for name in before.chain(["std"]) {
-            let rlib = folder.join(format!("lib{name}.rlib"));
-            command
-                .arg("--extern")
-                .arg(with_path(&format!("{name}="), &rlib));
-        }
-        for condition in &options.conditions {
-            command.arg("--cfg").arg(condition);
-        }
-        run(command.arg(file))?;
+        one.configure(&mut command, folder, options);
+        run(command.arg(&one.file))?;
     }
     Ok(())
+}
+
+impl Crate {
+    /// Where the compiler puts what it makes of the crate with this number.
+    fn made(folder: &Path, number: usize, name: &str, kind: &str) -> PathBuf {
+        let prefix = if kind == "rlib" { "lib" } else { "" };
+        folder.join(format!("{prefix}{name}-{number}.{kind}"))
+    }
+
+    /// Its edition, conditions, environment, and the crates that it sees.
+    fn configure(&self, command: &mut Command, folder: &Path, options: &Options) {
+        command.args(["--edition", &self.edition, "-C", overflow(options)]);
+        for condition in options.conditions.iter().chain(&self.conditions) {
+            command.arg("--cfg").arg(condition);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.arg("-L").arg(folder);
+        // A crate may need the macros of one that it uses.
+        for library in options.macros() {
+            command.arg("-L").arg(library.parent().unwrap_or(folder));
+        }
+        for name in OURS {
+            let library = folder.join(format!("lib{name}.rlib"));
+            if library.exists() {
+                let text = with_path(&format!("{name}="), &library);
+                command.arg("--extern").arg(text);
+            }
+        }
+        for (name, linked) in &self.externs {
+            let path = match linked {
+                Linked::Crate(number) => {
+                    Self::made(folder, *number, &options.crates[*number].name, "rlib")
+                }
+                Linked::Macro(library) => library.clone(),
+            };
+            command
+                .arg("--extern")
+                .arg(with_path(&format!("{name}="), &path));
+        }
+    }
 }
 
 const fn overflow(options: &Options) -> &'static str {
@@ -208,39 +232,19 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
     };
     let scratch = Scratch::new().map_err(written)?;
     let folder = &scratch.0;
-    let mut names = vec!["std"];
+    let mut names = vec![OURS[0]];
     names.extend(
-        ["loom", "shuttle"]
+        OURS[1..]
             .iter()
-            .filter(|name| text.contains(**name)),
+            .filter(|name| options.own.is_some() || text.contains(**name)),
     );
     library(folder, &names, options)?;
     other_crates(folder, options)?;
-    names.extend(options.crates.iter().map(|(name, _)| name.as_str()));
     let mut command = compiler(options);
-    for condition in &options.conditions {
-        command.arg("--cfg").arg(condition);
-    }
-    command.args([
-        "--edition",
-        "2021",
-        "--crate-name",
-        "program",
-        "--emit=llvm-ir",
-    ]);
+    command.args(["--crate-name", "program", "--emit=llvm-ir"]);
     command.args(["--cap-lints", "allow", "-A", "warnings"]);
-    command.args(["-C", overflow(options)]);
-    for name in &names {
-        let rlib = folder.join(format!("lib{name}.rlib"));
-        command
-            .arg("--extern")
-            .arg(with_path(&format!("{name}="), &rlib));
-    }
-    command
-        .arg("-L")
-        .arg(folder)
-        .arg("-o")
-        .arg(folder.join("program.ll"));
+    options.root().configure(&mut command, folder, options);
+    command.arg("-o").arg(folder.join("program.ll"));
     if options.test.is_some() {
         command.arg("--test");
     } else {
@@ -262,10 +266,11 @@ pub(super) fn compile(path: &Path, text: &str, options: &Options) -> Result<Comp
         command.arg(&copy);
     }
     run(&mut command)?;
-    let mut modules = Vec::new();
-    for name in ["program"].iter().chain(&names) {
-        let file = folder.join(format!("{name}.ll"));
-        modules.push(std::fs::read_to_string(file).map_err(written)?);
-    }
+    let own = ["program"].iter().chain(&names);
+    let own = own.map(|name| folder.join(format!("{name}.ll")));
+    let others = options.crates.iter().enumerate();
+    let others = others.map(|(number, one)| Crate::made(folder, number, &one.name, "ll"));
+    let modules = own.chain(others).map(std::fs::read_to_string);
+    let modules = modules.collect::<std::io::Result<_>>().map_err(written)?;
     Ok(Compiled { modules })
 }

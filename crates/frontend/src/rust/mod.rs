@@ -4,10 +4,12 @@
 //! | file | term |
 //! |---|---|
 //! | `compile` | calls of the compiler |
+//! | `package` | the crates of a cargo package |
 //! | `places` | where the lines of the source are |
 //! | `library/` | the standard library, loom and shuttle as programs see them here |
 
 mod compile;
+pub mod package;
 mod places;
 
 pub use compile::Overflow;
@@ -17,7 +19,7 @@ use std::path::{Path, PathBuf};
 use palisade_program::{Gap, Orders, Program, Source, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::{Gapped, Parsed, llvm};
+use crate::{Gapped, Parsed, Stop, llvm};
 
 /// How Rust programs are read.
 #[derive(Clone, Debug, Default)]
@@ -26,10 +28,72 @@ pub struct Options {
     pub overflow: Overflow,
     /// The function that is verified: a test. `main` if there is none.
     pub test: Option<String>,
-    /// Other crates: their names and root files. A later one may use those before it.
-    pub crates: Vec<(String, PathBuf)>,
+    /// Other crates, those that one uses before it.
+    pub crates: Vec<Crate>,
+    /// What the program's own crate sees; all other crates by their names if nothing is said.
+    pub own: Option<Crate>,
     /// Conditions for all crates, as the compiler takes them.
     pub conditions: Vec<String>,
+}
+
+/// A crate, as the compiler is called for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Crate {
+    /// Its name.
+    pub name: String,
+    /// Its root file.
+    pub file: PathBuf,
+    /// Its edition.
+    pub edition: String,
+    /// Conditions, such as `feature="std"`.
+    pub conditions: Vec<String>,
+    /// Variables of the environment that `env!` reads.
+    pub environment: Vec<(String, String)>,
+    /// What it calls other crates.
+    pub externs: Vec<(String, Linked)>,
+}
+
+/// A crate that another one uses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Linked {
+    /// One of [`Options::crates`].
+    Crate(usize),
+    /// The library of macros that the compiler loads.
+    Macro(PathBuf),
+}
+
+impl Crate {
+    /// A crate by its root file, which may use `before`.
+    pub fn new(name: String, file: PathBuf, before: &[Self]) -> Self {
+        let externs = before.iter().enumerate();
+        Self {
+            name,
+            file,
+            edition: "2021".to_owned(),
+            conditions: Vec::new(),
+            environment: Vec::new(),
+            externs: externs
+                .map(|(number, one)| (one.name.clone(), Linked::Crate(number)))
+                .collect(),
+        }
+    }
+}
+
+impl Options {
+    /// The libraries of macros.
+    fn macros(&self) -> impl Iterator<Item = &PathBuf> {
+        let externs = self.crates.iter().chain(&self.own).flat_map(|c| &c.externs);
+        externs.filter_map(|(_, linked)| match linked {
+            Linked::Macro(library) => Some(library),
+            Linked::Crate(_) => None,
+        })
+    }
+
+    /// The program's own crate.
+    fn root(&self) -> Crate {
+        let root = || Crate::new("program".to_owned(), PathBuf::new(), &self.crates);
+        self.own.clone().unwrap_or_else(root)
+    }
 }
 
 /// Reads a Rust program.
@@ -38,8 +102,9 @@ pub fn parse(
     source: &Source,
     options: &Options,
     orders: Orders,
+    stop: &Stop,
 ) -> Result<Parsed, Diagnostics> {
-    let (gapped, kept) = read(path, source, options, orders, None)?;
+    let (gapped, kept) = read(path, source, (options, orders), None, stop)?;
     let warnings = kept.map(|span| {
         let words =
             "memory that is freed is not handed out again: runs that need that (ABA) are not seen";
@@ -58,19 +123,19 @@ pub fn parse(
 pub fn parse_gapped(
     path: &Path,
     source: &Source,
-    options: &Options,
-    orders: Orders,
+    how: (&Options, Orders),
     wanted: &dyn Fn(&Gap) -> bool,
+    stop: &Stop,
 ) -> Result<Gapped, Diagnostics> {
-    read(path, source, options, orders, Some(wanted)).map(|(gapped, _)| gapped)
+    read(path, source, how, Some(wanted), stop).map(|(gapped, _)| gapped)
 }
 
 fn read(
     path: &Path,
     source: &Source,
-    options: &Options,
-    orders: Orders,
+    (options, orders): (&Options, Orders),
     wanted: Option<&dyn Fn(&Gap) -> bool>,
+    stop: &Stop,
 ) -> Result<(Gapped, Option<Span>), Diagnostics> {
     let refused = |source: &Source, span, message: String, help: &str| {
         let error = Diagnostic::error(span, message).help(help);
@@ -127,8 +192,12 @@ fn read(
         line: &line,
         gap: &gap,
     };
-    let (mut program, kept) = llvm::lower(&modules, &entry, &text, orders)
-        .map_err(|(span, message, help)| refused(&source, span, message, help))?;
+    let lowered = llvm::lower(&modules, &entry, &text, orders, stop);
+    if stop.is_raised() {
+        return Err(Diagnostics::stopped(source));
+    }
+    let (mut program, kept) =
+        lowered.map_err(|(span, message, help)| refused(&source, span, message, help))?;
     program.names.functions = places.functions();
     program.source = source.clone();
     let gaps = gaps.into_inner().into_iter().collect();
@@ -145,7 +214,7 @@ pub fn read_llvm(text: &str, orders: Orders) -> Result<Program, String> {
         line: &|_| 0,
         gap: &|_| None,
     };
-    let lowered = llvm::lower(&modules, &entry, &text, orders);
+    let lowered = llvm::lower(&modules, &entry, &text, orders, &Stop::default());
     lowered
         .map(|(program, _)| program)
         .map_err(|(_, message, _)| message)

@@ -33,13 +33,8 @@ impl Recorder<'_, '_> {
         }
         let mut text = self.turn_words(t, edge, &taken);
         let brought = self.machine.brought(&self.state, t, id.index(), &taken);
-        if !brought.is_empty() {
-            let name = |cell| self.machine.program.cell_name(Cell::from(cell));
-            let words = brought
-                .iter()
-                .map(|(cell, v)| format!("{} = {v}", name(*cell)));
-            let _ = write!(text, "; brings {}", words.collect::<Vec<_>>().join(", "));
-        }
+        let name = |(cell, value)| (self.machine.program.cell_name(Cell::from(cell)), value);
+        let brings: Vec<(String, i64)> = brought.into_iter().map(name).collect();
         match taken.end {
             TurnEnd::Done => {}
             TurnEnd::Race(other) => {
@@ -72,6 +67,7 @@ impl Recorder<'_, '_> {
             span: edge.span,
             text,
             events,
+            brings,
             block: edge.step.block().map(|block| block.kind),
         })
     }
@@ -92,11 +88,13 @@ impl Recorder<'_, '_> {
             cell: cell.clone(),
             value: read.value,
             own: false,
+            behind: read.behind,
         });
         let write = event.write.map(|value| Event::Write {
             cell,
             value,
             buffered: false,
+            below: turn.below,
         });
         read.into_iter().chain(write).collect()
     }

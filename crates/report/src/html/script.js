@@ -171,18 +171,29 @@ function next() {
 
 function table(rows) {
   const keys = [];
+  // The place stands with the file, the command behind it.
+  const elsewhere = ["line", "column", "command"];
   for (const row of rows) for (const key of Object.keys(row)) {
-    if (!keys.includes(key) && row[key] !== null && typeof row[key] !== "object") keys.push(key);
+    const shown = row[key] !== null && typeof row[key] !== "object" && !elsewhere.includes(key);
+    if (shown && !keys.includes(key)) keys.push(key);
   }
+  const count = (key) => {
+    const words = rows.map((row) => row[key]).filter((word) => typeof word === "string");
+    const counted = [...new Set(words)].map((word) => words.filter((w) => w === word).length + " " + word);
+    return counted.join(", ");
+  };
+  const summary = count("status") || count("verdict");
   const cell = (row, key) => {
-    const value = row[key];
+    const value = key === "file" && row.line ? row.file + ":" + row.line : row[key];
     const shown = typeof value === "number" && !Number.isInteger(value) ? value.toFixed(2) : value;
     const coloured = ["status", "verdict"].includes(key);
-    return el("td", coloured ? String(value) : "", shown === null || shown === undefined ? "" : String(shown));
+    const made = el("td", coloured ? String(value) : "", shown === null || shown === undefined ? "" : String(shown));
+    if (key === "file" && row.command) made.title = row.command;
+    return made;
   };
   const head = el("tr", "", ...keys.map((key) => el("th", "", key)));
   const body = rows.map((row) => el("tr", "", ...keys.map((key) => cell(row, key))));
-  section("Results", el("div", "scroll", el("table", "rows", head, ...body)));
+  section("Results", el("p", "faint", rows.length + " in all" + (summary ? ": " + summary : "")), el("div", "scroll", el("table", "rows", head, ...body)));
 }
 
 function wholeSource() {
@@ -228,7 +239,8 @@ function run() {
   const list = el("ol", "steps code");
   const graph = el("div", "scroll panel");
   section("Run", bar, now, threads);
-  section("Memory", el("div", "threads", memory, buffers));
+  const buffered = run.steps.some((step) => Object.keys(step.buffers).length > 0);
+  section("Memory", el("div", "threads", memory, ...(buffered ? [buffers] : [])));
   section("Steps", el("div", "panel", list));
   const legend = el("div", "legend faint", ...[["po", "program order"], ["rf", "reads from"],
     ["co", "coherence"], ["fr", "from-reads"]].map(([name, words]) => {

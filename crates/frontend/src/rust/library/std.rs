@@ -149,6 +149,17 @@ pub mod thread {
             unsafe { __palisade_ended(self.thread.0) }
         }
     }
+    #[cfg(unix)]
+    impl<T> real::os::unix::thread::JoinHandleExt for JoinHandle<T> {
+        #[inline]
+        fn as_pthread_t(&self) -> real::os::unix::thread::RawPthread {
+            self.thread().0 as _
+        }
+        #[inline]
+        fn into_pthread_t(self) -> real::os::unix::thread::RawPthread {
+            self.as_pthread_t()
+        }
+    }
     impl<T> core::fmt::Debug for JoinHandle<T> {
         fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
             Ok(())
@@ -369,9 +380,15 @@ pub mod sync {
         }
         #[inline]
         pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+            Ok(Self::released(guard))
+        }
+        /// Gives the lock back and takes it again.
+        #[inline]
+        fn released<'a, T>(guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
             let mutex = guard.mutex;
             drop(guard);
-            mutex.lock()
+            unsafe { __palisade_take(mutex.locked.as_ptr(), 0, 1) };
+            mutex.guard()
         }
         #[inline]
         pub fn wait_while<'a, T, F: FnMut(&mut T) -> bool>(
@@ -384,10 +401,44 @@ pub mod sync {
             }
             Ok(guard)
         }
+        /// Time may pass or not.
+        #[inline]
+        pub fn wait_timeout<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+            _: real::time::Duration,
+        ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+            let timed_out = unsafe { __palisade_choose() };
+            Ok((Self::released(guard), WaitTimeoutResult(timed_out)))
+        }
+        #[inline]
+        pub fn wait_timeout_while<'a, T, F: FnMut(&mut T) -> bool>(
+            &self,
+            mut guard: MutexGuard<'a, T>,
+            _: real::time::Duration,
+            mut condition: F,
+        ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+            while condition(&mut *guard) {
+                if unsafe { __palisade_choose() } {
+                    return Ok((guard, WaitTimeoutResult(true)));
+                }
+                guard = Self::released(guard);
+            }
+            Ok((guard, WaitTimeoutResult(false)))
+        }
         #[inline]
         pub fn notify_one(&self) {}
         #[inline]
         pub fn notify_all(&self) {}
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct WaitTimeoutResult(bool);
+    impl WaitTimeoutResult {
+        #[inline]
+        pub fn timed_out(&self) -> bool {
+            self.0
+        }
     }
 
     const WRITER: u32 = u32::MAX;
@@ -457,6 +508,44 @@ pub mod sync {
             Ok(self.data.get_mut())
         }
     }
+    impl<T: ?Sized> RwLock<T> {
+        #[inline]
+        pub fn is_poisoned(&self) -> bool {
+            false
+        }
+        #[inline]
+        pub fn clear_poison(&self) {}
+    }
+    impl<T> From<T> for RwLock<T> {
+        fn from(value: T) -> Self {
+            Self::new(value)
+        }
+    }
+    unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
+    unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
+
+    /// What is printed has no effect.
+    macro_rules! silent {
+        ($($trait:ident for $name:ident $(<$life:lifetime, $t:ident>)? $(<$u:ident>)?;)*) => {
+            $(impl$(<$t: ?Sized>)?$(<$u: ?Sized>)? fmt::$trait for $name$(<$life, $t>)?$(<$u>)? {
+                fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    Ok(())
+                }
+            })*
+        };
+    }
+    silent! {
+        Debug for RwLock<T>;
+        Debug for RwLockReadGuard<'_, T>;
+        Debug for RwLockWriteGuard<'_, T>;
+        Display for MutexGuard<'_, T>;
+        Display for RwLockReadGuard<'_, T>;
+        Display for RwLockWriteGuard<'_, T>;
+        Debug for Once;
+        Debug for Barrier;
+        Debug for BarrierWaitResult;
+    }
+
     impl<T: Default> Default for RwLock<T> {
         fn default() -> Self {
             Self::new(T::default())
@@ -523,6 +612,26 @@ pub mod sync {
         }
     }
 
+    /// Whether an earlier attempt has panicked: never, since a panic ends the run.
+    #[derive(Debug)]
+    pub struct OnceState(());
+    impl OnceState {
+        #[inline]
+        pub fn is_poisoned(&self) -> bool {
+            false
+        }
+    }
+    impl Once {
+        #[inline]
+        pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
+            self.call_once(|| f(&OnceState(())));
+        }
+        #[inline]
+        pub fn wait(&self) {
+            while !self.is_completed() {}
+        }
+    }
+
     pub struct OnceLock<T> {
         once: Once,
         value: UnsafeCell<Option<T>>,
@@ -558,6 +667,33 @@ pub mod sync {
             }
         }
     }
+    impl<T> OnceLock<T> {
+        #[inline]
+        pub fn get_mut(&mut self) -> Option<&mut T> {
+            self.value.get_mut().as_mut()
+        }
+        #[inline]
+        pub fn into_inner(self) -> Option<T> {
+            self.value.into_inner()
+        }
+        #[inline]
+        pub fn take(&mut self) -> Option<T> {
+            core::mem::take(self).into_inner()
+        }
+    }
+    impl<T> From<T> for OnceLock<T> {
+        fn from(value: T) -> Self {
+            let cell = Self::new();
+            let _ = cell.set(value);
+            cell
+        }
+    }
+    impl<T> fmt::Debug for OnceLock<T> {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Ok(())
+        }
+    }
+
     impl<T> Default for OnceLock<T> {
         fn default() -> Self {
             Self::new()
