@@ -334,11 +334,15 @@ impl<'a> Encoder<'a> {
             Encoding::Blocking(sizes) => bounded(sizes, Full::Blocks),
             Encoding::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Encoding::BlockingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
-            Encoding::Sets(slots) => self.with_sets(*slots, 0, lists.then(|| self.finite())),
-            Encoding::Mixed(slots) => {
-                self.with_sets(*slots, EXACT_SLOTS, lists.then(|| self.finite()))
+            Encoding::Sets(slots) => {
+                let finite = lists.then(|| self.finite());
+                self.with_sets(*slots, 0, finite.as_ref())
             }
-            Encoding::Listed => self.with_sets(0, EXACT_SLOTS, Some(self.guessed())),
+            Encoding::Mixed(slots) => {
+                let finite = lists.then(|| self.finite());
+                self.with_sets(*slots, EXACT_SLOTS, finite.as_ref())
+            }
+            Encoding::Listed => self.with_sets(0, EXACT_SLOTS, Some(&self.guessed())),
             Encoding::Abstract(cells) => self.abstracted(*cells, self.keep),
             Encoding::AbstractOther(cells) => {
                 let keep = match self.keep {
@@ -388,8 +392,8 @@ impl<'a> Encoder<'a> {
     }
 
     /// Any number of pending operations; sets of few values are listed, if these are given.
-    fn with_sets(&self, slots: u32, exact: u32, finite: Option<Finite>) -> Reduced {
-        let values = |cell: Cell| listed(finite.as_ref()?, cell);
+    fn with_sets(&self, slots: u32, exact: u32, finite: Option<&Finite>) -> Reduced {
+        let values = |cell: Cell| listed(finite?, cell);
         let wanted = Wanted {
             values: &values,
             copies: self.copies,
