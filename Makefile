@@ -11,6 +11,8 @@ SOAK ?= 1000000
 SOAK_TESTS ?= 20000
 # How many edited texts `make fuzz` tries with each test.
 FUZZ_ROUNDS ?= 5000
+# How many seconds `make fuzz-targets` runs each target.
+FUZZ_SECONDS ?= 60
 
 # cargo-nextest runs the tests of all crates side by side; where it is missing,
 # cargo's own runner does the same tests.
@@ -55,7 +57,7 @@ test: ## everything CI checks: formatting, clippy, rustdoc, all tests
 
 .PHONY: soak
 soak: setup ## SOAK=1000000 random programs, each decided twice; differences are shrunk
-	cargo run --release -p palisade-soak -- --programs $(SOAK)
+	cargo run --release -p palisade-soak -- --programs $(SOAK) --state target/soak.state
 
 .PHONY: soak-tests
 soak-tests: setup ## the other random tests, SOAK_TESTS=20000 programs each
@@ -79,6 +81,21 @@ demo: ## Dekker's algorithm under SC and TSO, without and with fences
 fuzz: setup ## random edits of models and programs, FUZZ_ROUNDS of them: none may panic
 	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-shape -- mutate input
 	PALISADE_SOAK=$(FUZZ_ROUNDS) cargo test -p palisade-frontend robust
+
+# A target, and where texts to start from are.
+FUZZ_TARGETS := pal:examples heap:examples/linear c:examples/c litmus:crates/frontend/tests/litmus \
+	rmm:examples/rmm llvm:fuzz/llvm tvp:examples/shape boolean:fuzz/boolean certificate:fuzz/certificate trace:fuzz/trace
+
+.PHONY: fuzz-targets
+fuzz-targets: setup ## coverage-guided fuzzing (nightly, cargo-fuzz), FUZZ_SECONDS for each front end
+	@for entry in $(FUZZ_TARGETS); do target=$${entry%%:*}; \
+		mkdir -p fuzz/corpus/$$target; echo "$$target"; \
+		cargo +nightly fuzz run -s none $$target fuzz/corpus/$$target $${entry#*:} -- -max_total_time=$(FUZZ_SECONDS) \
+			-timeout=20 -rss_limit_mb=3000 -max_len=6000 -dict=fuzz/words.dict 2>&1 | grep -E "^Done|SUMMARY|panicked|ERROR" || exit 1; done
+
+.PHONY: mutants
+mutants: setup ## mutation of the code (cargo-mutants): MUTANTS="-p palisade-certify --shard 0/20"
+	cargo mutants $(MUTANTS) --timeout 240
 
 .PHONY: clean
 clean: ## remove what was built (Z3 stays; `rm -r .palisade .cargo` removes it too)

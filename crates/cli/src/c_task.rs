@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use palisade::races;
+use palisade_frontend::Stop;
 use palisade_frontend::c::{self, DataModel, Races};
 use palisade_program::{
     Asked, AssertKind, Broken, MemoryError, Model, Orders, Program, Verdict, Violation,
@@ -218,7 +219,9 @@ impl Task {
     /// outcome.
     pub(crate) fn load(&self, context: &Context) -> Result<Result<Program, Outcome>> {
         let source = input::read(&self.file)?;
-        Ok(match c::parse(&self.file, &source, &self.options()) {
+        input::begin(context, &source);
+        let options = self.options(context.limits.stop());
+        Ok(match c::parse(&self.file, &source, &options) {
             Ok(parsed) => {
                 input::warn(context, &parsed.program.source, &parsed.warnings);
                 Ok(parsed.program)
@@ -234,8 +237,10 @@ impl Task {
     }
 
     /// How the front end is to read the program.
-    pub(crate) fn options(&self) -> c::Options {
+    pub(crate) fn options(&self, stop: Stop) -> c::Options {
         c::Options {
+            stop,
+            all_targets: false,
             data_model: self.data_model,
             math: self.math,
             check_overflow: self.check_overflow || self.property == Property::NoOverflow,
@@ -280,9 +285,10 @@ impl Task {
             cancel: context.limits.cancel.clone(),
         };
         let source = input::read(&self.file);
+        let options = self.options(context.limits.stop());
         source.map_or_else(
             |_| Vec::new(),
-            |source| races::notes(&self.file, source.text(), &self.options(), &limits),
+            |source| races::notes(&self.file, source.text(), &options, &limits),
         )
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use palisade_frontend::{Diagnostic, Diagnostics, Severity, c, pal, rust};
-use palisade_program::{Model, Program, Source};
-use palisade_report::{Complaint, Document, Outcome};
+use palisade_program::{Model, Program, Source, Unknown, Verdict};
+use palisade_report::{Complaint, Document, Outcome, verdict};
 
 use crate::context::{Context, complain};
 
@@ -58,8 +58,18 @@ pub(crate) fn refuse_processes(
 /// Errors that are shown to people at most; the document has all of them.
 const MAX_SHOWN: usize = 20;
 
-/// Prints what is wrong with an input: to people, and in the document.
+/// Prints what is wrong with an input, to people and in the document; or that a limit has ended
+/// the reading of it.
 pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
+    if diagnostics.stopped {
+        let verdict = Verdict::Unknown(Unknown::Interrupted);
+        let verdict = context.limits.explain(verdict);
+        let source = &diagnostics.source;
+        let text = verdict::line(&verdict, source, context.style);
+        let document = reading(context, source.name()).with_verdict(&verdict, source);
+        context.print(&text, &document);
+        return Outcome::from(&verdict);
+    }
     let shown = &diagnostics.items[..diagnostics.items.len().min(MAX_SHOWN)];
     let source = &diagnostics.source;
     complain(&palisade_frontend::diagnostic::render(
@@ -71,12 +81,24 @@ pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
         complain(&format!("\nand {more} more errors\n"));
     }
     let document = Document {
-        input: Some(diagnostics.source.name().to_owned()),
         diagnostics: complaints(&diagnostics.source, &diagnostics.items),
-        ..context.document()
+        ..reading(context, diagnostics.source.name())
     };
     context.print("", &document);
     Outcome::BadInput
+}
+
+/// The document of a program that is being read.
+fn reading(context: &Context, name: &str) -> Document {
+    Document {
+        input: Some(name.to_owned()),
+        ..context.document()
+    }
+}
+
+/// Says that reading begins: limits are for it too.
+pub(crate) fn begin(context: &Context, source: &Source) {
+    context.prepare_last_words(reading(context, source.name()));
 }
 
 /// Prints warnings to standard error.
@@ -110,7 +132,12 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
 /// Reads and parses a program. What is wrong with it has been printed when this
 /// returns an outcome.
 pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Outcome>> {
-    load_with(context, path, &c::Options::default())
+    let stop = context.limits.stop();
+    let options = c::Options {
+        stop,
+        ..c::Options::default()
+    };
+    load_with(context, path, &options)
 }
 
 /// As [`load`], for a model.
@@ -123,6 +150,7 @@ pub(crate) fn load_for(
     let options = c::Options {
         orders: model.orders(),
         rust: rust.clone(),
+        stop: context.limits.stop(),
         ..c::Options::default()
     };
     load_with(context, path, &options)
@@ -135,6 +163,7 @@ pub(crate) fn load_with(
     options: &c::Options,
 ) -> Result<Result<Program, Outcome>> {
     let source = read(path)?;
+    begin(context, &source);
     let parsed = if path == Path::new("-") {
         pal::parse_ordered(source, options.orders)
     } else {

@@ -1,5 +1,5 @@
 //! *Limits*: time, memory and Ctrl-C. A watch thread raises one flag that all
-//! engines look at; a run that it stops ends as `unknown`, never as a crash.
+//! front ends and engines look at; a run that it stops ends as `unknown`, never as a crash.
 //!
 //! An engine that does not look at the flag in time (a single long solver call),
 //! or that goes on taking memory, is not waited for: the watch itself prints the
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use palisade_frontend::Stop;
 use palisade_program::{Unknown, Verdict};
 
 use palisade_report::usage;
@@ -107,6 +108,11 @@ impl Limits {
             INTERRUPTED => Some(Unknown::Interrupted),
             _ => None,
         }
+    }
+
+    /// The same for front ends.
+    pub(crate) fn stop(&self) -> Stop {
+        Stop::new(Arc::clone(&self.cancel), None)
     }
 
     /// Whether the user has stopped the process.

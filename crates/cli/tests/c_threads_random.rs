@@ -173,13 +173,12 @@ fn the_compiled_program_fails_by_the_same_schedule() {
     for n in first..first + count {
         let mut random = Random(Rng::new(n));
         let program = random.program().replace(SPIN, "").replace("SPIN;", "");
-        // Two results that a run may or may not have.
-        let (a, b) = (random.0.pick(&RESULTS), random.0.pick(&RESULTS));
-        let (v, w) = (random.0.below(4), random.0.below(3));
+        // A result that a run may or may not have.
+        let (a, v) = (random.0.pick(&RESULTS), random.0.below(4));
         let text = format!(
             "#include <assert.h>\n#include <pthread.h>\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n{program}
 int main(void) {{ pthread_t t; pthread_create(&t, 0, second, 0); first(0); pthread_join(t, 0);
-  assert({a} != {v} || {b} != {w}); }}\n"
+  assert({a} != {v}); }}\n"
         );
         std::fs::write(&source, &text).expect("written");
         let (source, trace) = (source.as_os_str(), trace.as_os_str());
@@ -193,7 +192,7 @@ int main(void) {{ pthread_t t; pthread_create(&t, 0, second, 0); first(0); pthre
         let (code, words) = palisade(&[&replay[..], &[source, trace]].concat());
         match code {
             Some(1) => shown += 1,
-            Some(3) => left.push(format!("program {n}: {words}")),
+            Some(3) => left.push(format!("program {n}: {words}{text}")),
             other => panic!("program {n}: {other:?}: {words}\n{text}"),
         }
     }
@@ -202,7 +201,7 @@ int main(void) {{ pthread_t t; pthread_create(&t, 0, second, 0); first(0); pthre
         left.concat()
     );
     assert!(
-        violated * 4 >= count && shown * 4 >= violated * 3,
+        violated * 4 >= count && shown * 10 >= violated * 9,
         "{violated}, {shown}: {left:?}"
     );
 }

@@ -78,6 +78,37 @@ fn time_in_json() {
     }
 }
 
+/// Functions that call each other inline to millions of steps.
+fn endless_reading() -> Program {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("endless.c");
+    let mut text = "int x; int *p[4]; void f0(int k) { *p[k & 3] = *p[x & 3]; }\n".to_owned();
+    for n in 1..16 {
+        let before = n - 1;
+        text.push_str(&format!(
+            "void f{n}(int k) {{ f{before}(x); f{before}(k); }}\n"
+        ));
+    }
+    text.push_str("int main(void) { for (int i = 0; i < 4; i++) p[i] = &x; f15(x); }\n");
+    fs::write(&path, text).expect("write the program");
+    Program {
+        _folder: folder,
+        path,
+    }
+}
+
+#[test]
+fn time_of_reading() {
+    for what in ["explore", "verify", "fence"] {
+        let more: &[&str] = match what {
+            "fence" => &["--model", "tso", "--timeout", "100ms"],
+            _ => &["--timeout", "100ms"],
+        };
+        let output = run(what, &endless_reading(), more).output();
+        assert_unknown(&output.expect("it runs"), "time limit reached");
+    }
+}
+
 #[test]
 fn memory() {
     for what in ["explore", "verify"] {

@@ -76,13 +76,28 @@ pub struct Diagnostics {
     pub source: Source,
     /// The messages, by position.
     pub items: Vec<Diagnostic>,
+    /// Whether the reader was told to stop ([`Stop`](crate::Stop)): nothing is known of the text then.
+    pub stopped: bool,
 }
 
 impl Diagnostics {
     /// The diagnostics `items` about `source`, sorted by position.
     pub fn new(source: Source, mut items: Vec<Diagnostic>) -> Self {
         items.sort_by_key(|d| (d.span, d.severity));
-        Self { source, items }
+        Self {
+            source,
+            items,
+            stopped: false,
+        }
+    }
+
+    /// The reader of `source` was told to stop before it was done.
+    pub const fn stopped(source: Source) -> Self {
+        Self {
+            source,
+            items: Vec::new(),
+            stopped: true,
+        }
     }
 
     /// As text for a terminal; with colours if `colour`.

@@ -13,6 +13,7 @@
 //! | [`litmus`] | herd's `.litmus` format |
 //! | [`rmm`] | the `.rmm` language of memorax |
 //! | `mapping` | memory orders as fences, for the models of hardware |
+//! | [`Stop`] | how a reader is told to end before it is done |
 //! | `range` | intervals, to leave out checks that cannot fail |
 //! | [`c`] | C with pthreads and atomics |
 //! | [`rust`] | Rust, by way of its compiler |
@@ -28,8 +29,10 @@ pub mod pal;
 mod range;
 pub mod rmm;
 pub mod rust;
+mod stop;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use stop::Stop;
 
 /// A program that was read without error.
 pub use pal::{Gapped, Parsed};
@@ -56,7 +59,7 @@ pub fn load_with(path: &Path, text: &str, options: &c::Options) -> Result<Parsed
         )),
         Some("rmm") => rmm::parse(source),
         Some("c" | "i") => c::parse(path, &source, options),
-        Some("rs") => rust::parse(path, &source, &options.rust, options.orders),
+        Some("rs") => rust::parse(path, &source, &options.rust, options.orders, &options.stop),
         Some("litmus") => Err(unsupported(
             source,
             "a litmus test is not a program",
@@ -92,7 +95,10 @@ pub fn load_gapped_with(
         Some("pal") => pal::parse_gapped_ordered(source, options.orders, wanted),
         Some("rmm") => rmm::parse_gapped(source, wanted),
         Some("c") => c::parse_gapped(path, &source, options, wanted),
-        Some("rs") => rust::parse_gapped(path, &source, &options.rust, options.orders, wanted),
+        Some("rs") => {
+            let how = (&options.rust, options.orders);
+            rust::parse_gapped(path, &source, how, wanted, &options.stop)
+        }
         Some(_) | None => Err(unsupported(
             source,
             "fences cannot be put into this kind of file",

@@ -232,3 +232,14 @@ fn too_many_orders_are_unknown() {
         "unsupported: an expression with too many orders of evaluation (use separate statements)",
     )]);
 }
+
+/// What an operand is in one order is not what it is in another, also where each is a constant.
+#[test]
+fn constants_depend_on_the_order() {
+    let text = |sum: i64| {
+        format!(
+            "int main(void) {{ int a[2] = {{0}}, i = 1; int r = a[1] + (a[i] = 5); check(r == {sum}); }}\n"
+        )
+    };
+    check_all(&[(&text(5), "violated"), (&text(10), "violated")]);
+}

@@ -2,7 +2,9 @@
 
 mod c_bytes;
 mod c_order;
+mod c_points_to;
 mod c_support;
+mod c_unions;
 mod common;
 mod errors;
 mod examples;
@@ -18,3 +20,4 @@ mod robust;
 mod roundtrip;
 mod rust_random;
 mod rust_threads_random;
+mod stop;

@@ -32,7 +32,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> Result<Option<Outcome>
         return Ok(None);
     }
     let text = input::read(&args.file)?;
-    let c_options = c_options(args)?;
+    let c_options = c_options(args, context)?;
     let places = match c::remote_places(&args.file, &text, &c_options) {
         Ok(Some(places)) => places,
         Ok(None) => return Ok(None),

@@ -84,8 +84,9 @@ pub(super) fn candidates(
             Model::Rc11 => Orders::Kept,
             Model::Sc | Model::Tso | Model::Pso | Model::Rma => Orders::Mapped,
         },
-        ..c_options(args)?
+        ..c_options(args, context)?
     };
+    input::begin(context, &source);
     let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
     let candidates = match candidates {
         Ok(candidates) => candidates,
@@ -170,13 +171,14 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
 }
 
 /// How C is read.
-pub(super) fn c_options(args: &FenceArgs) -> Result<c::Options> {
+pub(super) fn c_options(args: &FenceArgs, context: &Context) -> Result<c::Options> {
     if let (Some(second), false) = (args.preprocessor.more.first(), c_task::is_c(&args.file)) {
         bail!("{}: several files are for C programs", second.display());
     }
     let (preprocessor, units) = units(&args.file, &args.preprocessor.more, &args.preprocessor)?;
     Ok(c::Options {
         ranks: args.ranks,
+        stop: context.limits.stop(),
         preprocessor,
         units,
         ..c::Options::default()

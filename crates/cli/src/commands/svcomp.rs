@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use palisade_frontend::c;
-use palisade_program::{Model, Verdict};
+use anyhow::{Context as _, Result, bail};
+use palisade_frontend::{Stop, c};
+use palisade_program::{Model, Unknown, Verdict};
 use palisade_report::{Document, Outcome};
 use palisade_verify::{Options, verify};
 use serde_json::{Value, json};
@@ -147,17 +147,25 @@ fn task(
         ints: IntsArg::C,
         outlive_main: false,
         data_model: None,
+        outlive_main: false,
     };
     let task = Task::new(file, &options)?;
     let source = input::read(&task.file)?;
-    let parsed = c::parse(&task.file, &source, &task.options()).map_err(|diagnostics| {
-        let item = diagnostics.items.first();
-        let message = item.map_or("cannot be read", |d| d.message.as_str());
-        let line = item.map_or(0, |d| diagnostics.source.position(d.span.start).line);
-        anyhow!("line {line}: {message}")
-    })?;
     let row_end = start + args.row_timeout;
     let deadline = context.limits.deadline.map_or(row_end, |d| d.min(row_end));
+    let stop = Stop::new(context.limits.cancel.clone(), Some(deadline));
+    let parsed = match c::parse(&task.file, &source, &task.options(stop)) {
+        Ok(parsed) => parsed,
+        Err(diagnostics) if diagnostics.stopped => {
+            return Ok((task.expected, Verdict::Unknown(Unknown::Time)));
+        }
+        Err(diagnostics) => {
+            let item = diagnostics.items.first();
+            let message = item.map_or("cannot be read", |d| d.message.as_str());
+            let line = item.map_or(0, |d| diagnostics.source.position(d.span.start).line);
+            bail!("line {line}: {message}")
+        }
+    };
     let options = Options {
         model: model(args),
         deadline: Some(deadline),

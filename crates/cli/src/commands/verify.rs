@@ -225,8 +225,8 @@ fn asked_for(
         None => program.clone(),
     };
     let proved = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
-    match refusal(&program) {
-        Some(Gap::Unsupported(reason, span)) if proved => Err((Asymmetry { reason, span }, help)),
+    match proved.then(|| refusal(&program)).flatten() {
+        Some(Gap::Unsupported(reason, span)) => Err((Asymmetry { reason, span }, help)),
         Some(_) | None => Ok(program),
     }
 }

@@ -6,6 +6,7 @@
 //! | `preprocess` | `cc -E` against the headers in `headers/`, line markers |
 //! | `lexer`, `align` | tokens, located in the user's file |
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
+//! | `points_to` | what pointers may point to |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
 //! | `litmus` | the threads of litmus tests |
@@ -21,6 +22,7 @@ mod lexer;
 pub(crate) mod litmus;
 mod lower;
 mod parser;
+mod points_to;
 mod preprocess;
 mod types;
 
@@ -94,6 +96,11 @@ pub struct Options {
     pub units: Vec<Unit>,
     /// How Rust programs are read.
     pub rust: crate::rust::Options,
+    /// When to stop reading.
+    pub stop: crate::Stop,
+    /// Whether pointers are followed over all objects, without points-to analysis: a second account
+    /// that tests compare with.
+    pub all_targets: bool,
 }
 
 /// A file of a program that has several.
@@ -172,7 +179,11 @@ fn parse_changed(
 ) -> Result<Program, Diagnostics> {
     let (source, mut file) = parsed(path, source, options)?;
     change(&mut file, &source);
-    lower::lower(&file, &source, options).map_err(|items| Diagnostics::new(source, items))
+    let program = lower::lower(&file, &source, options);
+    if options.stop.is_raised() {
+        return Err(Diagnostics::stopped(source));
+    }
+    program.map_err(|items| Diagnostics::new(source, items))
 }
 
 /// The syntax tree of a program.

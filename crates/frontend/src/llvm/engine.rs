@@ -12,6 +12,8 @@ use palisade_program::{
     AssertKind, Expr, FenceKind, LocId, LocalExpr, LocalId, MemoryError, Order, Orders, Span, Step,
 };
 
+use crate::Stop;
+
 use super::analysis::Liveness;
 use super::arith;
 use super::debug::Debug;
@@ -76,15 +78,17 @@ pub(super) struct Places<'a> {
 
 /// What is asked of the engine.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct Settings<'w> {
     pub(super) orders: Orders,
+    /// When to stop.
+    pub(super) stop: &'w Stop,
 }
 
 pub(super) struct Engine<'w, 'm> {
     pub(super) world: &'w mut World<'m>,
     pub(super) places: &'w Places<'m>,
     pub(super) liveness: &'w mut BTreeMap<(usize, usize), Rc<Liveness>>,
-    pub(super) settings: Settings,
+    pub(super) settings: Settings<'w>,
     pub(super) thread: usize,
     pub(super) edges: Vec<Made>,
     pub(super) locs: u32,
@@ -169,7 +173,8 @@ impl<'m> Engine<'_, 'm> {
             self.here = at;
             loop {
                 self.steps += 1;
-                let result = if self.steps > MOST_STEPS || self.locs as usize > MOST_PLACES {
+                let is_large = self.steps > MOST_STEPS || self.locs as usize > MOST_PLACES;
+                let result = if is_large || self.settings.stop.is_raised() {
                     let span = self.span(&state);
                     let words = "the program is too large when its calls and loops are unrolled";
                     let help = "start fewer threads, allocate less, or make loops shorter";

@@ -58,6 +58,7 @@ use std::rc::Rc;
 
 use palisade_program::{LocId, Orders, Program, Span};
 
+use crate::Stop;
 use debug::Debug;
 use engine::{Engine, Made, Places, Settings};
 use state::{Frame, State, Value};
@@ -94,6 +95,7 @@ pub(crate) fn lower(
     entry: &str,
     text: &Text<'_>,
     orders: Orders,
+    stop: &Stop,
 ) -> Result<(Program, Option<Span>), Refusal> {
     let mut world = World::new(modules);
     let mut liveness = BTreeMap::new();
@@ -118,7 +120,7 @@ pub(crate) fn lower(
                 world: &mut world,
                 places: &places,
                 liveness: &mut liveness,
-                settings: Settings { orders },
+                settings: Settings { orders, stop },
                 thread: next,
                 edges: Vec::new(),
                 locs: 2,

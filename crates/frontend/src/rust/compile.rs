@@ -186,6 +186,10 @@ impl Crate {
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg("-L").arg(folder);
+        // A crate may need the macros of one that it uses.
+        for library in options.macros() {
+            command.arg("-L").arg(library.parent().unwrap_or(folder));
+        }
         for name in OURS {
             let library = folder.join(format!("lib{name}.rlib"));
             if library.exists() {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use palisade_program::{Gap, Orders, Program, Source, Span};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::{Gapped, Parsed, llvm};
+use crate::{Gapped, Parsed, Stop, llvm};
 
 /// How Rust programs are read.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +80,15 @@ impl Crate {
 }
 
 impl Options {
+    /// The libraries of macros.
+    fn macros(&self) -> impl Iterator<Item = &PathBuf> {
+        let externs = self.crates.iter().chain(&self.own).flat_map(|c| &c.externs);
+        externs.filter_map(|(_, linked)| match linked {
+            Linked::Macro(library) => Some(library),
+            Linked::Crate(_) => None,
+        })
+    }
+
     /// The program's own crate.
     fn root(&self) -> Crate {
         let root = || Crate::new("program".to_owned(), PathBuf::new(), &self.crates);
@@ -93,8 +102,9 @@ pub fn parse(
     source: &Source,
     options: &Options,
     orders: Orders,
+    stop: &Stop,
 ) -> Result<Parsed, Diagnostics> {
-    let (gapped, kept) = read(path, source, options, orders, None)?;
+    let (gapped, kept) = read(path, source, (options, orders), None, stop)?;
     let warnings = kept.map(|span| {
         let words =
             "memory that is freed is not handed out again: runs that need that (ABA) are not seen";
@@ -113,19 +123,19 @@ pub fn parse(
 pub fn parse_gapped(
     path: &Path,
     source: &Source,
-    options: &Options,
-    orders: Orders,
+    how: (&Options, Orders),
     wanted: &dyn Fn(&Gap) -> bool,
+    stop: &Stop,
 ) -> Result<Gapped, Diagnostics> {
-    read(path, source, options, orders, Some(wanted)).map(|(gapped, _)| gapped)
+    read(path, source, how, Some(wanted), stop).map(|(gapped, _)| gapped)
 }
 
 fn read(
     path: &Path,
     source: &Source,
-    options: &Options,
-    orders: Orders,
+    (options, orders): (&Options, Orders),
     wanted: Option<&dyn Fn(&Gap) -> bool>,
+    stop: &Stop,
 ) -> Result<(Gapped, Option<Span>), Diagnostics> {
     let refused = |source: &Source, span, message: String, help: &str| {
         let error = Diagnostic::error(span, message).help(help);
@@ -182,8 +192,12 @@ fn read(
         line: &line,
         gap: &gap,
     };
-    let (mut program, kept) = llvm::lower(&modules, &entry, &text, orders)
-        .map_err(|(span, message, help)| refused(&source, span, message, help))?;
+    let lowered = llvm::lower(&modules, &entry, &text, orders, stop);
+    if stop.is_raised() {
+        return Err(Diagnostics::stopped(source));
+    }
+    let (mut program, kept) =
+        lowered.map_err(|(span, message, help)| refused(&source, span, message, help))?;
     program.names.functions = places.functions();
     program.source = source.clone();
     let gaps = gaps.into_inner().into_iter().collect();
@@ -200,7 +214,7 @@ pub fn read_llvm(text: &str, orders: Orders) -> Result<Program, String> {
         line: &|_| 0,
         gap: &|_| None,
     };
-    let lowered = llvm::lower(&modules, &entry, &text, orders);
+    let lowered = llvm::lower(&modules, &entry, &text, orders, &Stop::default());
     lowered
         .map(|(program, _)| program)
         .map_err(|(_, message, _)| message)

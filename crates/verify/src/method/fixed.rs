@@ -106,8 +106,8 @@ impl Session<'_> {
         record: &mut Record,
     ) -> Result<Answer, Gap> {
         let too_weak = || Gap::from(Weak::Given(String::new()));
-        let encoded = self.encoder.encode(encoding);
         let promote = promotes_fixed(self.options);
+        let encoded = self.encoder.encode_with(encoding, promote);
         let space = Space::new(encoded.program(), self.instances.clone(), promote);
         let sc = Space::new(self.program, self.instances.clone(), promote);
         let own = hints::atoms(&sc).map_err(|u| Gap::Unsupported(u.what, u.span))?;

@@ -37,7 +37,8 @@ impl Session<'_> {
     /// Tries the ways that the proof under SC suggests, one after another while they are
     /// too weak.
     pub(super) fn cegar(&self, search: &Search, record: &mut Record) -> Answer {
-        let encoded = self.encoder.encode(&search.encoding);
+        let lists = search.explicit != Explicit::Control;
+        let encoded = self.encoder.encode_with(&search.encoding, lists);
         let task = Task {
             encoded: &encoded,
             interference_free: &[],

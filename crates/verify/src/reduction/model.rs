@@ -281,7 +281,13 @@ impl<'a> Encoder<'a> {
 
     /// The program in this encoding.
     pub fn encode(&self, encoding: &Encoding) -> Encoded<'a> {
-        let mut reduced = self.reduce(encoding);
+        self.encode_with(encoding, true)
+    }
+
+    /// As [`encode`](Self::encode); whether sets of few values are listed. Where their
+    /// sources are not explicit, the certificate could not say which list goes with which value.
+    pub fn encode_with(&self, encoding: &Encoding, lists: bool) -> Encoded<'a> {
+        let mut reduced = self.reduce(encoding, lists);
         let mut watched = None;
         if let Ok(Some(deadlock)) = self.deadlock(reduced.as_ref()) {
             let program = match &mut reduced {
@@ -307,12 +313,12 @@ impl<'a> Encoder<'a> {
 
     /// Why the program in this encoding cannot be asked about; no proof of it is one then.
     pub fn refusal(&self, encoding: &Encoding) -> Option<Gap> {
-        let reduced = || self.reduce(encoding);
+        let reduced = || self.reduce(encoding, true);
         let asked = self.program.deadlock.then(reduced)?;
         self.deadlock(asked.as_ref()).err()
     }
 
-    fn reduce(&self, encoding: &Encoding) -> Option<Reduced> {
+    fn reduce(&self, encoding: &Encoding, lists: bool) -> Option<Reduced> {
         let bounded = |sizes: &[u32], full| {
             let size = |cell: Cell| sizes.get(cell.index()).copied().unwrap_or(0);
             match self.model {
@@ -328,9 +334,11 @@ impl<'a> Encoder<'a> {
             Encoding::Blocking(sizes) => bounded(sizes, Full::Blocks),
             Encoding::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Encoding::BlockingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
-            Encoding::Sets(slots) => self.with_sets(*slots, 0, &self.finite()),
-            Encoding::Mixed(slots) => self.with_sets(*slots, EXACT_SLOTS, &self.finite()),
-            Encoding::Listed => self.with_sets(0, EXACT_SLOTS, &self.guessed()),
+            Encoding::Sets(slots) => self.with_sets(*slots, 0, lists.then(|| self.finite())),
+            Encoding::Mixed(slots) => {
+                self.with_sets(*slots, EXACT_SLOTS, lists.then(|| self.finite()))
+            }
+            Encoding::Listed => self.with_sets(0, EXACT_SLOTS, Some(self.guessed())),
             Encoding::Abstract(cells) => self.abstracted(*cells, self.keep),
             Encoding::AbstractOther(cells) => {
                 let keep = match self.keep {
@@ -379,9 +387,9 @@ impl<'a> Encoder<'a> {
         Finite::within(self.program, &self.instances, range)
     }
 
-    /// Any number of pending operations; sets of few values are listed.
-    fn with_sets(&self, slots: u32, exact: u32, finite: &Finite) -> Reduced {
-        let values = |cell: Cell| listed(finite, cell);
+    /// Any number of pending operations; sets of few values are listed, if these are given.
+    fn with_sets(&self, slots: u32, exact: u32, finite: Option<Finite>) -> Reduced {
+        let values = |cell: Cell| listed(finite.as_ref()?, cell);
         let wanted = Wanted {
             values: &values,
             copies: self.copies,

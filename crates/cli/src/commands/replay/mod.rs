@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Parser;
 use palisade::repair::Rule;
+use palisade_frontend::Stop;
 use palisade_machine::{ReplayError, Replayed, Start, replay};
 use palisade_program::{
     Action, ActionKind, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown,
@@ -280,7 +281,12 @@ impl Run {
         let Some(violation) = violation else {
             bail!("the run violates nothing");
         };
-        let shown = native::run(program, violation, &task.options(), &task.files())?;
+        let shown = native::run(
+            program,
+            violation,
+            &task.options(Stop::default()),
+            &task.files(),
+        )?;
         let verdict = program.judged(Box::new(violation.clone()));
         Ok((c_task::named(program, verdict), shown))
     }

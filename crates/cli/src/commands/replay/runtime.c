@@ -29,9 +29,11 @@
 
 enum { MOST_THREADS = 256 };
 static const long NEVER = 1L << 60;
+/* Accesses of one expression may come in another order than in the trace: so many are looked at. */
+enum { WINDOW = 12 };
 
 struct cell { uintptr_t at; unsigned long size; char kind; uintptr_t low, high; };
-struct item { long step; int thread; char what; int line, last, cell; long value; };
+struct item { long step; int thread; char what; int line, last, cell; long value; int done; };
 struct line { uintptr_t at; int line; };
 
 static struct cell *cells;
@@ -107,6 +109,7 @@ __attribute__((constructor)) static void read_plan(void) {
         } else if (!strcmp(kind, "item")) {
             items = grown(items, n_items, sizeof *items);
             struct item *i = &items[n_items++];
+            i->done = 0;
             ok = fscanf(in, "%ld %d %c %d %d %d %ld", &i->step, &i->thread, &i->what, &i->line,
                         &i->last, &i->cell, &i->value) == 7;
         } else if (!strcmp(kind, "line")) {
@@ -125,9 +128,9 @@ __attribute__((constructor)) static void read_plan(void) {
     alarm(20);
 }
 
-/* The item of this thread from `from` on, or n_items. */
+/* The first item of this thread from `from` on that is not done, or n_items. */
 static long own(long from) {
-    while (from < n_items && items[from].thread != me) from++;
+    while (from < n_items && (items[from].thread != me || items[from].done)) from++;
     return from;
 }
 
@@ -196,27 +199,29 @@ static void touch(char what, const volatile void *p, unsigned long size, void *p
     deaf = 1;
     uintptr_t at = (uintptr_t)p;
     int line = line_of(pc);
-    long k = own(threads[me].next);
-    int rest = k < n_items;
-    while (k < n_items && !is_access(&items[k], what, at, size, line)) {
-        if (is_due(&items[k])) { k = n_items; break; }
-        k = own(k + 1);
+    long first = own(threads[me].next), k = first, due = n_items;
+    for (int skipped = 0; k < n_items; k = own(k + 1)) {
+        if (is_access(&items[k], what, at, size, line) && (!skipped || within(&items[k], line))) break;
+        if (!is_due(&items[k])) continue;
+        if (due == n_items) due = k;
+        if (++skipped > WINDOW) { k = n_items; break; }
     }
     if (k < n_items) {
         struct cell *c = &cells[items[k].cell];
         if (!c->at) { c->at = at; c->size = size; }
-        threads[me].next = k;
         wait_for(items[k].step);
         compare(&items[k], (const void *)p, size, line);
         matched++;
+        items[k].done = 1;
         /* Further cells of one access, if nobody comes between. */
         long n = own(k + 1);
-        while (n < n_items && items[n].cell != items[k].cell && is_access(&items[n], what, at, size, line)
-               && cells[items[n].cell].at && n == k + 1) { k = n; n = own(k + 1); }
-        threads[me].next = k + 1;
+        while (n == k + 1 && n < n_items && items[n].cell != items[k].cell && is_access(&items[n], what, at, size, line)
+               && cells[items[n].cell].at) { items[n].done = 1; k = n; n = own(k + 1); }
+        threads[me].next = due < n_items ? due : k + 1;
     } else if (is_known(at, size)) {
-        if (rest) left(line, "an access that the trace does not have here");
-        wait_for(NEVER);
+        if (first == n_items) wait_for(NEVER);
+        /* Compilers read once more what an assignment has written. */
+        if (what == 'w') left(line, "a store that the trace does not have here");
     }
     deaf = 0;
 }
@@ -236,7 +241,7 @@ static void call(const volatile void *object, void *pc) {
         if ((uintptr_t)object < c->at || (uintptr_t)object >= c->at + c->size) continue;
         wait_for(i->step);
         long step = i->step;
-        while (k < n_items && items[k].step == step) k = own(k + 1);
+        for (; k < n_items && items[k].step == step; k = own(k + 1)) items[k].done = 1;
         threads[me].next = k;
         matched++;
         deaf = 0;
@@ -250,7 +255,7 @@ static long choice(void *pc, long otherwise) {
     int line = line_of(pc);
     for (long k = own(threads[me].next); k < n_items && !is_due(&items[k]); k = own(k + 1))
         if (items[k].what == 'c' && within(&items[k], line)) {
-            threads[me].next = k + 1;
+            items[k].done = 1;
             return items[k].value;
         }
     return otherwise;

@@ -72,6 +72,7 @@ impl Code<'_, '_> {
             lo: 0,
             hi: i128::from(bits),
             object: None,
+            among: None,
         }))
     }
 }

@@ -231,17 +231,21 @@ pub(super) fn push_cases(
 /// Parts of one leaf that are looked at, at most.
 const MAX_PARTS: u64 = 64;
 
-/// The cases in which `address` is that of a part of leaf `k`, an integer that is wider than `ty`.
-/// The lowest byte comes first, as on all machines that are modelled.
+/// The cases in which `address` is that of a part of leaf `k`, an integer that is wider than `ty` (or as
+/// wide, if that `counts`). The object is at `base`; the lowest byte comes first, as on all machines that are modelled.
 pub(super) fn push_parts(
     object: &Object,
     k: usize,
-    address: &LocalExpr,
-    ty: &Type,
+    (address, base): (&LocalExpr, i64),
+    (ty, counts): (&Type, bool),
     cases: &mut Vec<Case>,
 ) {
     let leaf = &object.leaves[k];
-    let (Some(base), Some(width)) = (object.base, part_width(&leaf.ty, ty)) else {
+    let whole = match (leaf.ty.plain(), ty.plain()) {
+        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) => (counts && m == n).then_some(*m),
+        _ => None,
+    };
+    let Some(width) = part_width(&leaf.ty, ty).or(whole.map(u64::from)) else {
         return;
     };
     let parts = leaf.bytes * 8 / width;

@@ -174,6 +174,7 @@ impl Code<'_, '_> {
                     lo: other.lo.min(v.lo),
                     hi: other.hi.max(v.hi),
                     object: other.object.filter(|o| v.object == Some(*o)),
+                    among: None,
                     ..v
                 },
             });

@@ -182,12 +182,13 @@ impl<'c, 'a> Code<'c, 'a> {
             .expect("code is lowered within a function")
     }
 
-    pub(super) fn is_too_large(&self) -> bool {
-        self.graph.edge_count() > MAX_STEPS
+    /// Whether nothing more is to be made: there is too much, or no time is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.graph.edge_count() > MAX_STEPS || self.cx.options.stop.is_raised()
     }
 
     pub(super) fn check_size(&self, span: Span) -> Lower<()> {
-        if self.is_too_large() {
+        if self.is_over() {
             return Err(
                 Diagnostic::error(span, "unsupported: the thread is too large")
                     .help("functions are inlined, loops that start threads unrolled"),
@@ -430,6 +431,7 @@ impl<'c, 'a> Code<'c, 'a> {
             poisoned: std::cell::Cell::new(false),
             status: None,
             rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),
+            site: span,
         }))
     }
 

@@ -173,7 +173,7 @@ fn may_overlap(a: &Memory, b: &Memory, code: &Code<'_, '_>) -> bool {
                 && a == b
                 && m != n
             {
-                return code.cx.layouts.structs[*a].is_union;
+                return code.cx.layouts.has_overlap(&Type::Struct(*a));
             }
             match (s, t) {
                 (Some(s), Some(t)) => fits(s, Some(t)) || !s.is_scalar(),
@@ -227,7 +227,7 @@ impl<'a> Code<'_, 'a> {
         match memory {
             Memory::Part { object, path, .. } => take(object, path, None),
             Memory::Behind { ty, .. } => {
-                for object in self.cx.targets(self.thread) {
+                for object in self.cx.targets(None, None, self.thread) {
                     take(&object, "", ty.as_ref());
                 }
             }

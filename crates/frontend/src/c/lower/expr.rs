@@ -36,6 +36,17 @@ impl Code<'_, '_> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, e: &Expr) -> Lower<Val> {
+        let value = self.value_itself(e)?;
+        Ok(self.aimed(e, value))
+    }
+
+    /// With the objects that the expression may point to.
+    fn aimed(&self, e: &Expr, value: Val) -> Val {
+        let among = self.cx.points_to.targets(e).cloned();
+        Val { among, ..value }
+    }
+
+    fn value_itself(&mut self, e: &Expr) -> Lower<Val> {
         if let Some(v) = self.evaluated(e) {
             self.want = None;
             return Ok(v);
@@ -430,8 +441,17 @@ impl Code<'_, '_> {
         let Type::Struct(id) = place.ty().plain() else {
             return Err(Diagnostic::error(span, format!("no member `{name}` here")));
         };
+        let overlaps = self.cx.layouts.has_overlap(place.ty());
         match self.cx.layouts.member(*id, name, span)? {
-            Some((offset, ty)) => Ok(place.part(offset, ty)),
+            Some((offset, ty)) => {
+                // Pointers to it may point into the middle of a cell.
+                if overlaps {
+                    for leaf in self.cx.layouts.leaves(&ty, span)? {
+                        self.cx.note_recast(&leaf.ty);
+                    }
+                }
+                Ok(place.part(offset, ty))
+            }
             None => Err(Diagnostic::error(span, format!("no member `{name}` here"))),
         }
     }
@@ -463,6 +483,7 @@ impl Code<'_, '_> {
                 Some(pointer) => pointer,
                 None => self.read_place(&place, span)?,
             };
+            let pointer = self.aimed(a, pointer);
             let i = self.value(i)?;
             let sum = self.binary(Binary::Add, pointer, i, span)?;
             return self.dereferenced(sum, span);

@@ -39,6 +39,7 @@ impl Layouts<'_> {
     ) -> Lower<()> {
         match (ty.plain(), init) {
             (Type::Opaque(_), init) => check_zero(init, span),
+            (_, init) if self.is_union(ty) && is_zero(init) => Ok(()),
             (Type::Array(of, _), Initializer::Value(e)) => match &e.kind {
                 ExprKind::Str(text) if of.is_integer() => {
                     let size = self.size(of, span)?;
@@ -111,6 +112,12 @@ impl Layouts<'_> {
                 return Ok(());
             };
             next += 1;
+            // Zero is zero by any member; without braces others might have a say.
+            let is_last = rest.len() == 1 || matches!(init, Initializer::List(..));
+            if self.is_union(part) && is_last && is_zero(init) {
+                *rest = &rest[1..];
+                continue;
+            }
             let aggregate = matches!(part.plain(), Type::Struct(_) | Type::Array(..));
             let is_string = matches!(
                 init,
@@ -159,6 +166,17 @@ impl Layouts<'_> {
     fn designated(&self, ty: &Type, d: &Designator, span: Span) -> Lower<(u64, Type, usize)> {
         match (ty.plain(), d) {
             (Type::Struct(id), Designator::Field(name)) => {
+                let is_first = self
+                    .fields(*id, span)?
+                    .iter()
+                    .any(|f| f.name.as_ref() == Some(name));
+                if self.has_overlap(ty) && !is_first {
+                    return unsupported(
+                        span,
+                        "the initialiser of a union that is used in more than one way",
+                        "assign to the member",
+                    );
+                }
                 let position = self
                     .fields(*id, span)?
                     .iter()
@@ -175,6 +193,14 @@ impl Layouts<'_> {
             }
             _ => Err(Diagnostic::error(span, "this designator does not fit")),
         }
+    }
+}
+
+/// Whether all of an initialiser is the constant 0.
+fn is_zero(init: &Initializer) -> bool {
+    match init {
+        Initializer::Value(e) => constant(e) == Some(0),
+        Initializer::List(list, _) => list.iter().all(|(_, init)| is_zero(init)),
     }
 }
 

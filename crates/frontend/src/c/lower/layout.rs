@@ -31,6 +31,8 @@ pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
 pub(super) const WILD: Domain = Domain { lo: 0, hi: 1 };
 /// Elements of one array at most.
 const MAX_CELLS: u64 = 1 << 16;
+/// Cells of a union of which more than one member is used, at most.
+const MAX_UNION: u64 = 64;
 /// Bytes of one object at most.
 const MAX_BYTES: u64 = 1 << 22;
 /// Size and alignment of what has none that is known.
@@ -114,9 +116,19 @@ pub(super) struct Object {
     pub(super) status: Option<GlobalId>,
     /// The rank that it belongs to, in MPI programs.
     pub(super) rank: Option<u32>,
+    /// Where it is declared or allocated.
+    pub(super) site: Span,
 }
 
 impl Object {
+    /// Its variables in memory.
+    pub(super) fn shared(&self) -> impl Iterator<Item = GlobalId> + '_ {
+        self.cells.iter().filter_map(|cells| match cells {
+            Cells::Shared(var) => Some(*var),
+            Cells::Locals(_) => None,
+        })
+    }
+
     /// Whether its cells are registers of a thread.
     pub(super) fn in_registers(&self) -> bool {
         self.cells.iter().any(|c| matches!(c, Cells::Locals(_)))
@@ -150,12 +162,13 @@ impl Layouts<'_> {
         if !def.is_union {
             return Ok(fields.iter().collect());
         }
-        let used: Vec<&Field> = fields.iter().filter(|f| self.is_used(f)).collect();
+        let used = self.used_fields(id);
         match used.as_slice() {
             [] => Ok(fields.iter().take(1).collect()),
             [one] => Ok(vec![one]),
             // One pointer by several names.
             [first, ..] if used.iter().all(|f| f.ty.is_pointer()) => Ok(vec![first]),
+            [_, _, ..] if let Some(whole) = self.whole(&used, span) => Ok(vec![whole]),
             [_, second, ..] => {
                 let name = second.name.as_deref().unwrap_or("...");
                 let message = format!(
@@ -164,6 +177,61 @@ impl Layouts<'_> {
                 );
                 Err(Diagnostic::error(span, message).help("use one member of it only"))
             }
+        }
+    }
+
+    fn used_fields(&self, id: StructId) -> Vec<&Field> {
+        let fields = self.structs[id].fields.iter().flatten();
+        fields.filter(|f| self.is_used(f)).collect()
+    }
+
+    /// Of the members of a union that are used, the one whose cells hold all others: each of their cells is one of its cells,
+    /// or a part of an integer. The union has the cells of that member.
+    fn whole<'f>(&self, used: &[&'f Field], span: Span) -> Option<&'f Field> {
+        let cells = |field: &Field| {
+            let leaves = self.leaves(&field.ty, span).ok()?;
+            let count: u64 = leaves.iter().map(Leaf::count).sum();
+            (count <= MAX_UNION).then(|| {
+                let each = leaves.into_iter().flat_map(|leaf| {
+                    let at = (0..leaf.count()).map(|k| leaf.cell(k)).collect::<Vec<_>>();
+                    at.into_iter()
+                        .map(move |at| (at, leaf.bytes, leaf.ty.plain().clone()))
+                });
+                each.collect::<Vec<_>>()
+            })
+        };
+        let all: Vec<_> = used.iter().map(|f| cells(f)).collect::<Option<_>>()?;
+        let holds = |(at, bytes, held): &(u64, u64, Type), (by, size, ty): &(u64, u64, Type)| {
+            let is_part = matches!((held, ty), (Type::Int { .. }, Type::Int { .. }))
+                && at <= by
+                && by + size <= at + bytes
+                && (by - at) % size == 0;
+            is_part || (at, held) == (by, ty)
+        };
+        let is_whole = |whole: &[(u64, u64, Type)]| {
+            let mut parts = all.iter().flatten();
+            parts.all(|part| whole.iter().any(|cell| holds(cell, part)))
+        };
+        let k = all.iter().position(|cells| is_whole(cells))?;
+        used.get(k).copied()
+    }
+
+    pub(super) fn is_union(&self, ty: &Type) -> bool {
+        matches!(ty.plain(), Type::Struct(id) if self.structs[*id].is_union)
+    }
+
+    /// Whether a type is or holds a union of which more than one member is used.
+    pub(super) fn has_overlap(&self, ty: &Type) -> bool {
+        match ty.plain() {
+            Type::Array(of, _) | Type::VariableArray(of) => self.has_overlap(of),
+            Type::Struct(id) => {
+                let def = &self.structs[*id];
+                let overlaps = def.is_union && self.used_fields(*id).len() > 1;
+                let mut fields = def.fields.iter().flatten();
+                overlaps || fields.any(|f| self.has_overlap(&f.ty))
+            }
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) => false,
+            Type::Other(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => false,
         }
     }
 
@@ -345,13 +413,10 @@ impl Layouts<'_> {
         name: &str,
         span: Span,
     ) -> Result<Option<(u64, Type)>, Diagnostic> {
-        let members = self.members(id, span)?;
-        // The pointers of a union are one, by any name.
-        let def = &self.structs[id];
-        if def.is_union && members.iter().all(|(_, f)| f.ty.is_pointer()) {
-            let named = |f: &&Field| f.name.as_deref() == Some(name) && f.ty.is_pointer();
-            let found = def.fields.iter().flatten().find(named);
-            return Ok(found.map(|f| (0, f.ty.clone())));
+        let mut members = self.members(id, span)?;
+        // The members of a union are all at its start, whichever has the cells.
+        if self.structs[id].is_union && !self.used_fields(id).is_empty() {
+            members = self.used_fields(id).into_iter().map(|f| (0, f)).collect();
         }
         for (at, field) in members {
             match (&field.name, field.ty.plain()) {

@@ -234,7 +234,7 @@ pub(super) fn is_allocation(name: &str) -> bool {
 }
 
 /// Whether a function has no effect on what is checked.
-pub(super) fn is_silent(name: &str) -> bool {
+pub(in crate::c) fn is_silent(name: &str) -> bool {
     SILENT.contains(&name)
 }
 

@@ -113,7 +113,7 @@ impl Code<'_, '_> {
         if !self.cx.checks_lifetimes() || self.block_depth > 0 {
             return;
         }
-        let (address, object, ty) = match place {
+        let (address, object, among, ty) = match place {
             Place::Variable { object, .. } => {
                 if let (Some(status), false) = (object.status, object.on_stack) {
                     self.check_status(status, FREED, used(object), span);
@@ -123,9 +123,10 @@ impl Code<'_, '_> {
             Place::Address {
                 address,
                 object,
+                among,
                 ty,
                 ..
-            } => (address, *object, ty.clone()),
+            } => (address, *object, among.as_ref(), ty.clone()),
         };
         if let Some(k) = object {
             if let Some(object) = self.cx.object_number(k)
@@ -135,7 +136,7 @@ impl Code<'_, '_> {
             }
             return;
         }
-        let objects = self.cx.targets(self.thread);
+        let objects = self.cx.targets(None, among, self.thread);
         let fits = |o: &Rc<Object>| o.leaves.iter().any(|leaf| compatible(&leaf.ty, &ty));
         let allocated = objects
             .into_iter()
@@ -213,10 +214,8 @@ impl Code<'_, '_> {
         }
         let pointer = self.saved(pointer, span);
         let address = pointer.e.clone();
-        let objects = match pointer.object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
+        // All of them: freeing another one is a violation.
+        let objects = self.cx.targets(pointer.object, None, self.thread);
         let allocated: Vec<(GlobalId, i64)> = objects
             .iter()
             .filter(|o| !o.on_stack)

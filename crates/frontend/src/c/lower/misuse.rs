@@ -178,7 +178,7 @@ impl Code<'_, '_> {
 
     /// The cells that a place may be, without checks that it is one of them.
     fn quiet_cases(&mut self, place: &Place, span: Span) -> Lower<Vec<Case>> {
-        let (address, object, ty) = match place {
+        let (address, object, among, ty) = match place {
             Place::Variable {
                 object,
                 offset,
@@ -188,14 +188,12 @@ impl Code<'_, '_> {
             Place::Address {
                 address,
                 object,
+                among,
                 ty,
                 ..
-            } => (address, *object, ty),
+            } => (address, *object, among.as_ref(), ty),
         };
-        let objects = match object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
+        let objects = self.cx.targets(object, among, self.thread);
         let mut cases = Vec::new();
         for object in &objects {
             for (k, leaf) in object.leaves.iter().enumerate() {

@@ -1,12 +1,13 @@
 //! *Lowering*: the tree of a C file to a [`Program`]. Only what `main` reaches is
 //! looked at, so that headers may hold what is not supported.
 //!
-//! Lowering runs again until the objects and threads that it finds are those that it
-//! started from: a pointer in a thread that is lowered early may point to what a later
-//! one allocates.
+//! Lowering runs twice: a pointer in a thread that is lowered early may point to what a later
+//! one allocates. It runs again where the second pass has found other objects and threads than the first, which
+//! is rare (loops whose bound only turns out to be constant).
 //!
-//! Globals that no pass has found a store to are read as their initial value, so that
-//! lengths and loop bounds in variables are known. That justifies itself: as long as a
+//! Globals that nothing is stored to are read as their initial value, so that
+//! lengths and loop bounds in variables are known: in the first pass those that the points-to analysis
+//! finds no store to, then those that no pass has found one to. The latter justifies itself: as long as a
 //! run has met no store to them they have that value, and the program that is lowered
 //! so has no such store.
 //!
@@ -74,6 +75,8 @@ mod templates;
 mod thread;
 mod value;
 mod walk;
+pub(super) use library::is_silent;
+pub(super) use walk::{each_expr, takes_place};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -85,8 +88,10 @@ use palisade_program::{
 };
 
 use super::ast::{Declaration, File, Function, Item};
+use super::points_to::{PointsTo, Targets};
 use super::types::Type;
 use super::{Options, Races, note_error};
+use crate::Stop;
 use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
@@ -129,8 +134,15 @@ fn settled<'a>(
     litmus: Option<&'a litmus::Start>,
 ) -> Result<(Context<'a>, Vec<Template>), Vec<Diagnostic>> {
     let mut before = Found::default();
+    // Ranks of MPI have variables of their own, and the threads of litmus tests get addresses from outside.
+    let is_off = options.all_targets || mpi::is_used(file) || litmus.is_some();
+    let points_to = Rc::new(if is_off {
+        PointsTo::default()
+    } else {
+        PointsTo::of(file, options.data_model)
+    });
     for _ in 0..MAX_PASSES {
-        let mut context = Context::new(file, options, before);
+        let mut context = Context::new(file, options, &points_to, before);
         context.litmus = litmus;
         let templates = match context.templates() {
             Ok(templates) if context.errors.all.is_empty() => templates,
@@ -159,6 +171,7 @@ fn settled<'a>(
 #[allow(clippy::struct_excessive_bools)] // what was met, each by itself
 struct Context<'a> {
     options: Options,
+    points_to: Rc<PointsTo>,
     layouts: Layouts<'a>,
     file: &'a File,
     functions: HashMap<&'a str, &'a Function>,
@@ -184,6 +197,8 @@ struct Context<'a> {
     plans: Vec<Plan<'a>>,
     plan_names: HashMap<String, u32>,
     previous: Found<'a>,
+    /// The declared variables that something may be stored to, by the points-to analysis: for the first pass.
+    may_be_stored: Option<BTreeSet<GlobalId>>,
     /// Whether some join asks for a thread's result.
     uses_results: bool,
     /// Whether `main` ends by `pthread_exit`, and the other threads go on.
@@ -222,7 +237,12 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(file: &'a File, options: &Options, previous: Found<'a>) -> Self {
+    fn new(
+        file: &'a File,
+        options: &Options,
+        points_to: &Rc<PointsTo>,
+        previous: Found<'a>,
+    ) -> Self {
         let mut functions = HashMap::new();
         let mut function_list = Vec::new();
         for item in &file.items {
@@ -235,6 +255,7 @@ impl<'a> Context<'a> {
         let thread_functions = walk::thread_functions(&functions);
         Self {
             options: options.clone(),
+            points_to: points_to.clone(),
             layouts: Layouts {
                 structs: &file.structs,
                 model: options.data_model,
@@ -270,6 +291,7 @@ impl<'a> Context<'a> {
             joiners: BTreeMap::new(),
             errors: Errors::default(),
             previous,
+            may_be_stored: None,
             uses_results: walk::uses_results(file),
             main_exits: false,
             allocates: false,
@@ -322,10 +344,12 @@ impl<'a> Context<'a> {
     /// The value of a variable that nothing is ever stored to. Variables of MPI's ranks
     /// are left alone: the network writes them.
     fn constant(&self, var: GlobalId) -> Option<i64> {
-        let never = self.previous.complete
-            && self.mpi.is_none()
-            && var.index() < self.declared
-            && !self.previous.stored.contains(&var);
+        let is_stored = match &self.may_be_stored {
+            _ if self.previous.complete => self.previous.stored.contains(&var),
+            Some(some) => some.contains(&var),
+            None => true,
+        };
+        let never = !is_stored && self.mpi.is_none() && var.index() < self.declared;
         let global = self
             .globals
             .get(var.index())
@@ -384,6 +408,7 @@ impl<'a> Context<'a> {
             poisoned: std::cell::Cell::new(poisoned),
             status: None,
             rank: self.mpi.as_ref().map(|mpi| mpi.rank),
+            site: span,
         });
         self.objects.push(object.clone());
         Ok(object)
@@ -465,15 +490,29 @@ impl<'a> Context<'a> {
     }
 
     /// The objects that a pointer may point to.
-    fn targets(&self, thread: usize) -> Vec<Rc<Object>> {
+    fn targets(
+        &self,
+        object: Option<usize>,
+        among: Option<&Targets>,
+        thread: usize,
+    ) -> Vec<Rc<Object>> {
+        if let Some(k) = object {
+            return self.object_number(k).into_iter().collect();
+        }
         let count = self.objects.len().max(self.previous.objects.len());
         (0..count)
             .filter_map(|k| self.object_number(k))
             .filter(|o| o.taken || o.owner == Some(thread))
+            .filter(|o| self.may_be(among, o))
             .filter(|o| o.rank == self.mpi.as_ref().map(|mpi| mpi.rank))
             // Registers of an earlier pass are not those of this one.
             .filter(|o| o.owner.is_none() || self.objects.iter().any(|p| Rc::ptr_eq(o, p)))
             .collect()
+    }
+
+    /// Whether a pointer may point to an object, by what is known of it.
+    fn may_be(&self, among: Option<&Targets>, object: &Object) -> bool {
+        among.is_none_or(|targets| self.points_to.may_be(targets, object.site))
     }
 
     fn known_plans(&self) -> Vec<Plan<'a>> {
@@ -551,6 +590,10 @@ impl<'a> Context<'a> {
             return self.ranks_of(main);
         }
         self.declare_globals()?;
+        let written = |name: &&String| self.points_to.is_written(name);
+        let names = self.variables.keys().filter(written);
+        let cells = names.flat_map(|name| self.variables[name].shared());
+        self.may_be_stored = (!self.options.all_targets).then(|| cells.collect());
         let plan = Plan {
             function: main,
             name: "main".to_owned(),
@@ -749,6 +792,8 @@ impl<'a> Context<'a> {
         let races = self.options.races;
         let assumptions = self.assumptions();
         let names = self.reported_names();
+        // Passes that it ends leave anything: nothing is made of it.
+        let stop = self.options.stop.clone();
         let mut program = Program {
             names,
             source: source.clone(),
@@ -765,10 +810,10 @@ impl<'a> Context<'a> {
             onesided::name_lines(&mut template.cfg, source);
         }
         for k in 0..program.templates.len() {
-            drop_dead_steps(&mut program, TemplateId::from(k));
+            drop_dead_steps(&mut program, TemplateId::from(k), &stop);
         }
         if self.mpi.is_none() {
-            targets::prune(&mut program, self.held_locks);
+            targets::prune(&mut program, self.held_locks, &stop);
         }
         lifetime::settle(&mut program, &self.statuses);
         // The arguments for templates are about buffers: under RC11 flags stay as they are.
@@ -777,7 +822,7 @@ impl<'a> Context<'a> {
             Orders::Kept => program.global_ids().map(Some).collect(),
         };
         for k in 0..program.templates.len() {
-            drop_dead_steps(&mut program, TemplateId::from(k));
+            drop_dead_steps(&mut program, TemplateId::from(k), &stop);
         }
         if self.onesided.is_some() {
             // No step is remote any more: everybody reaches every variable.
@@ -853,8 +898,8 @@ fn nothing(plan: &Plan<'_>) -> Template {
 /// Removes choices and assignments whose value nothing reads: variables without
 /// initialiser that are written before they are read, parameters and results that
 /// nobody looks at.
-fn drop_dead_steps(program: &mut Program, id: TemplateId) {
-    loop {
+fn drop_dead_steps(program: &mut Program, id: TemplateId, stop: &Stop) {
+    while !stop.is_raised() {
         let live = Liveness::of(program, id);
         let mut changed = false;
         let template = &mut program.templates[id.index()];

@@ -18,7 +18,7 @@ mod events;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use palisade_program::{Expr as Ir, LocId, LocalId, Span};
+use palisade_program::{Expr as Ir, LocId, LocalAtom, LocalId, Span};
 
 use super::code::{Code, Known, Lower, meet};
 use super::effects::Effects;
@@ -316,8 +316,9 @@ impl Code<'_, '_> {
         let v = match kept {
             Some(Kept::Local(local)) if v.ty.is_scalar() && self.live => {
                 self.assign(*local, v.e, span);
+                // Another order may bring another constant to the same place.
                 Val {
-                    e: self.read(*local),
+                    e: Ir::Atom(LocalAtom::Local(*local)),
                     ..v
                 }
             }

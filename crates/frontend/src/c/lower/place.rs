@@ -6,8 +6,8 @@
 //! pointer and an obligation otherwise, so that a missing target is never a wrong
 //! verdict.
 //!
-//! Cases are taken here by type (a member only in structs that have it); `targets`
-//! removes those that cannot be at their location.
+//! Cases are taken here by the objects that the points-to analysis allows and by type (a member only in
+//! structs that have it); `targets` removes those that cannot be at their location.
 
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ use super::layout::{Cells, Leaf, Object, compatible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
+use crate::c::points_to::Targets;
 use crate::c::types::{Opaque, Type};
 use crate::diagnostic::Diagnostic;
 
@@ -39,11 +40,12 @@ pub(super) enum Place {
         index: Vec<(LocalExpr, u64)>,
         ty: Type,
     },
-    /// What an address points to; `object` if that is known, `part` if it is a member
-    /// of what it points to.
+    /// What an address points to; `object` or one of those `among` if that is known, `part` if it is a
+    /// member of what it points to.
     Address {
         address: LocalExpr,
         object: Option<usize>,
+        among: Option<Targets>,
         ty: Type,
         part: Option<Part>,
     },
@@ -93,6 +95,7 @@ impl Place {
             Self::Address {
                 address,
                 object,
+                among,
                 ty: of,
                 part,
             } => {
@@ -113,6 +116,7 @@ impl Place {
                 Self::Address {
                     address: plus(address, Ir::Const(by as i64)),
                     object,
+                    among,
                     ty,
                     part: Some(part),
                 }
@@ -140,6 +144,7 @@ impl Place {
             Self::Address {
                 address,
                 object,
+                among,
                 part,
                 ..
             } => {
@@ -157,6 +162,7 @@ impl Place {
                 Self::Address {
                     address: plus(address, times(i, stride)),
                     object,
+                    among,
                     ty,
                     part,
                 }
@@ -186,6 +192,7 @@ impl Code<'_, '_> {
         Place::Address {
             address: pointer.e,
             object,
+            among: pointer.among,
             ty,
             part: None,
         }
@@ -193,10 +200,13 @@ impl Code<'_, '_> {
 
     /// The address of a place.
     pub(super) fn address_of(&mut self, place: &Place, span: Span) -> Lower<Val> {
-        let (e, object) = match place {
+        let (e, object, among) = match place {
             Place::Address {
-                address, object, ..
-            } => (address.clone(), *object),
+                address,
+                object,
+                among,
+                ..
+            } => (address.clone(), *object, among.clone()),
             Place::Variable {
                 object,
                 offset,
@@ -214,10 +224,11 @@ impl Code<'_, '_> {
                 for (i, stride) in index {
                     e = plus(e, times(i.clone(), *stride));
                 }
-                (e, self.cx.object_at(base))
+                (e, self.cx.object_at(base), None)
             }
         };
         Ok(Val {
+            among,
             e,
             ty: Type::pointer(place.ty().clone()),
             lo: 0,
@@ -233,8 +244,14 @@ impl Code<'_, '_> {
             Place::Address {
                 object: Some(k), ..
             } => self.cx.object_number(*k).is_some_and(|o| o.in_registers()),
-            Place::Address { object: None, .. } => {
-                self.cx.objects.iter().any(|o| o.owner == Some(self.thread))
+            Place::Address {
+                object: None,
+                among,
+                ..
+            } => {
+                let mut objects = self.cx.objects.iter();
+                let may_be = |o: &Object| self.cx.may_be(among.as_ref(), o);
+                objects.any(|o| o.owner == Some(self.thread) && may_be(o))
             }
         }
     }
@@ -247,31 +264,88 @@ impl Code<'_, '_> {
                 object,
                 offset,
                 index,
-                ..
-            } => cases_of_variable(object, *offset, index, span),
+                ty,
+            } if is_cell(object, *offset, index.len(), ty) => {
+                cases_of_variable(object, *offset, index, span)
+            }
+            Place::Variable {
+                object,
+                offset,
+                index,
+                ty,
+            } => {
+                let start = Ir::Const(*offset as i64);
+                let add = |at, (i, stride): &(LocalExpr, u64)| plus(at, times(i.clone(), *stride));
+                let at = index.iter().fold(start, add);
+                self.cases_of_part(object, &at, ty, (access, span))
+            }
             Place::Address {
                 address,
                 object,
+                among,
                 ty,
                 part,
             } => {
+                let objects = self.cx.targets(*object, among.as_ref(), self.thread);
                 let pointer = (address, *object, ty);
-                self.cases_of_address(pointer, part.as_ref(), access, span)
+                self.cases_of_address(pointer, &objects, part.as_ref(), (access, span))
             }
         }
+    }
+
+    /// The cells that hold a part of a variable, `at` bytes behind its start: a union's member whose cells are
+    /// those of another.
+    fn cases_of_part(
+        &mut self,
+        object: &Object,
+        at: &LocalExpr,
+        ty: &Type,
+        (access, span): (Access, Span),
+    ) -> Lower<Vec<Case>> {
+        let is_own = self.is_own(object);
+        let is_allowed = match access {
+            Access::Load => is_own || self.may_split(),
+            Access::Store => is_own || self.may_split() && self.is_locked,
+            Access::Name => false,
+        };
+        if !is_allowed {
+            self.require(
+                Ir::FALSE,
+                "a part of an integer in shared memory here",
+                span,
+            );
+            self.block(span);
+            return Ok(Vec::new());
+        }
+        let mut cases = Vec::new();
+        for k in 0..object.leaves.len() {
+            push_parts(object, k, (at, 0), (ty, true), &mut cases);
+        }
+        cases.retain(|c| c.when != Ir::FALSE);
+        if cases.is_empty() {
+            return Err(Diagnostic::error(
+                span,
+                "unsupported: this part of a variable",
+            ));
+        }
+        Ok(cases)
+    }
+
+    /// Whether only this thread accesses an object: its registers, or anything where there is no other thread.
+    fn is_own(&self, object: &Object) -> bool {
+        let found = &self.cx.previous;
+        let is_alone = found.complete && found.plans.len() <= 1 && !self.is_any;
+        let is_c = self.cx.mpi.is_none() && self.cx.litmus.is_none();
+        object.in_registers() || object.owner == Some(self.thread) || is_alone && is_c
     }
 
     fn cases_of_address(
         &mut self,
         (address, object, ty): (&LocalExpr, Option<usize>, &Type),
+        objects: &[Rc<Object>],
         part: Option<&Part>,
-        access: Access,
-        span: Span,
+        (access, span): (Access, Span),
     ) -> Lower<Vec<Case>> {
-        let objects: Vec<Rc<Object>> = match object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
         let foreign = |o: &Rc<Object>| o.owner.is_some_and(|t| t != self.thread);
         if objects.iter().any(foreign) {
             self.require(Ir::FALSE, "a pointer to another thread's local", span);
@@ -281,7 +355,7 @@ impl Code<'_, '_> {
         let mut cases = Vec::new();
         // Pointers that are never converted to this type point to whole objects of it.
         let is_aligned = !self.cx.previous.recast.contains(ty.plain());
-        for object in &objects {
+        for object in objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
                 if compatible(&leaf.ty, ty) && self.is_within(part, object, leaf, span)? {
                     push_cases(object, k, address, is_aligned, &mut cases);
@@ -293,15 +367,16 @@ impl Code<'_, '_> {
                 return Ok(Vec::new());
             }
         }
-        if !is_aligned && access != Access::Name && self.may_split() {
+        if !is_aligned && access != Access::Name {
             let mut parts = Vec::new();
-            for object in &objects {
-                let is_own = object.in_registers() || object.owner == Some(self.thread);
-                if access == Access::Store && !self.is_locked && !is_own {
+            for object in objects {
+                let may_split = self.may_split() && (access == Access::Load || self.is_locked);
+                if !may_split && !self.is_own(object) {
                     continue;
                 }
+                let Some(base) = object.base else { continue };
                 for k in 0..object.leaves.len() {
-                    push_parts(object, k, address, ty, &mut parts);
+                    push_parts(object, k, (address, base), (ty, false), &mut parts);
                 }
             }
             if cases.len() + parts.len() <= MAX_CASES {
@@ -390,9 +465,10 @@ impl Code<'_, '_> {
     /// Whether a part of an integer may be accessed. A load reads the whole, which one store has
     /// written. A store to memory may not: the rest is no business of it; only where nothing
     /// comes between (a read-modify-write, a variable of this thread) it is the same to write the whole. C11
-    /// knows nothing of this.
+    /// knows nothing of this, and accesses of different parts are no race.
     fn may_split(&self) -> bool {
-        self.cx.options.orders == Orders::Mapped
+        let options = &self.cx.options;
+        options.orders == Orders::Mapped && options.races == crate::c::Races::Ignore
     }
 
     /// The part of an integer that a case means.
@@ -444,10 +520,8 @@ impl Code<'_, '_> {
             other if self.cx.previous.recast.contains(other) => other.clone(),
             _ => return,
         };
-        let objects: Vec<Rc<Object>> = match pointer.object {
-            Some(k) => self.cx.object_number(k).into_iter().collect(),
-            None => self.cx.targets(self.thread),
-        };
+        let among = pointer.among.as_ref();
+        let objects = self.cx.targets(pointer.object, among, self.thread);
         if objects.iter().all(|o| self.cx.layouts.is_exact(&o.ty)) {
             return;
         }
@@ -661,6 +735,16 @@ impl Code<'_, '_> {
         let kind = AssertKind::Index;
         self.emit(Step::Assert { cond, kind }, span);
     }
+}
+
+/// Whether a scalar part of a variable is a cell of it.
+fn is_cell(object: &Object, offset: u64, dims: usize, ty: &Type) -> bool {
+    let Type::Int { bits, .. } = ty.plain() else {
+        return true;
+    };
+    let bytes = u64::from(*bits / 8);
+    let mut leaves = object.leaves.iter();
+    leaves.any(|l| l.offset == offset && l.dims.len() == dims && l.bytes == bytes)
 }
 
 /// What is done with the cells of a place.

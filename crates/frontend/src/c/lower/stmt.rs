@@ -40,7 +40,7 @@ impl Code<'_, '_> {
         let mark = self.mark();
         match self.with_temporaries(|code| code.statement_kind(s)) {
             Ok(()) => Ok(()),
-            Err(error) if self.is_too_large() => Err(error),
+            Err(error) if self.is_over() => Err(error),
             Err(error) => self.recover(&mark, error),
         }
     }

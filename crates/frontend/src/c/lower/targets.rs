@@ -21,6 +21,7 @@ use palisade_program::{
 };
 
 use super::layout::{FIRST_ADDRESS, WILD};
+use crate::Stop;
 
 /// Values of a variable that are told apart.
 const FEW: usize = 16;
@@ -82,7 +83,7 @@ impl Values {
 type State = BTreeMap<LocalId, Values>;
 
 /// Removes what pointers, and what the registers that say which locks a thread holds make impossible.
-pub(super) fn prune(program: &mut Program, held_locks: Vec<BTreeSet<LocalId>>) {
+pub(super) fn prune(program: &mut Program, held_locks: Vec<BTreeSet<LocalId>>, stop: &Stop) {
     let followed = Followed::of(program, held_locks);
     let work: usize = program
         .templates
@@ -100,6 +101,7 @@ pub(super) fn prune(program: &mut Program, held_locks: Vec<BTreeSet<LocalId>>) {
             .collect(),
         followed,
         grown: true,
+        stop,
     };
     while std::mem::take(&mut analysis.grown) {
         for (k, template) in program.templates.iter().enumerate() {
@@ -198,15 +200,16 @@ fn mentions_address(e: &LocalExpr) -> bool {
     }
 }
 
-struct Analysis {
+struct Analysis<'s> {
     /// What each element of each shared variable may hold.
     globals: Vec<Vec<Values>>,
     followed: Followed,
     /// Whether a shared variable may hold more than was known when it was read.
     grown: bool,
+    stop: &'s Stop,
 }
 
-impl Analysis {
+impl Analysis<'_> {
     fn start(&self, program: &Program, template: usize) -> State {
         let locals = &program.templates[template].locals;
         let followed = self.followed.locals[template].iter();
@@ -220,7 +223,7 @@ impl Analysis {
         let mut states: Vec<Option<State>> = vec![None; cfg.loc_count()];
         states[cfg.entry.index()] = Some(start);
         let mut open = BTreeSet::from([cfg.entry]);
-        while let Some(loc) = open.pop_first() {
+        while let Some(loc) = open.pop_first().filter(|_| !self.stop.is_raised()) {
             let Some(state) = states[loc.index()].clone() else {
                 continue;
             };

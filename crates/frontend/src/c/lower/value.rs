@@ -12,6 +12,7 @@ use palisade_program::{AssertKind, BinOp, Expr as Ir, LocalExpr, Span, Step, UnO
 use super::code::{Code, Lower};
 use super::layout::{FIRST_ADDRESS, FIRST_FUNCTION, unsupported_type};
 use crate::c::ast::Binary;
+use crate::c::points_to::Targets;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -24,6 +25,8 @@ pub(super) struct Val {
     pub(super) hi: i128,
     /// For pointers: the object that it is known to point into.
     pub(super) object: Option<usize>,
+    /// The objects that it may point to; `None` if they are not known.
+    pub(super) among: Option<Targets>,
 }
 
 /// Bounds of values that nothing is known of.
@@ -37,6 +40,7 @@ impl Val {
             lo: value,
             hi: value,
             object: None,
+            among: None,
         }
     }
 
@@ -51,6 +55,7 @@ impl Val {
             lo,
             hi,
             object: None,
+            among: None,
         }
     }
 
@@ -101,6 +106,7 @@ impl Code<'_, '_> {
             lo,
             hi,
             object: None,
+            among: None,
         };
         if let Some(c) = val.as_constant() {
             (val.lo, val.hi) = (c, c);
@@ -146,6 +152,7 @@ impl Code<'_, '_> {
             lo,
             hi,
             object: None,
+            among: None,
         };
         if least <= lo && hi <= most {
             return exact(e, lo, hi);
@@ -299,6 +306,7 @@ impl Code<'_, '_> {
             lo: all - v.hi,
             hi: all - v.lo,
             object: None,
+            among: None,
         };
         Ok(complement.exactly())
     }
@@ -488,6 +496,7 @@ impl Code<'_, '_> {
             lo,
             hi,
             object: None,
+            among: None,
         };
         shifted.exactly()
     }
@@ -518,6 +527,7 @@ impl Code<'_, '_> {
             lo,
             hi,
             object: None,
+            among: None,
         };
         all.exactly()
     }
@@ -603,6 +613,7 @@ impl Code<'_, '_> {
                     lo,
                     hi,
                     object: None,
+                    among: None,
                 })
             }
             Binary::Lt | Binary::Gt | Binary::Le | Binary::Ge => {

@@ -8,7 +8,7 @@ use crate::c::ast::{
 };
 
 /// Calls `f` on every expression inside, from the outside in.
-pub(super) fn each_expr<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+pub(in crate::c) fn each_expr<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     f(e);
     match &e.kind {
         ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Ident(_) => {}
@@ -181,7 +181,7 @@ pub(super) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
 
 /// Whether argument `k` of a function is a place rather than a pointer: `&x` there does
 /// not make `x` an object in memory.
-fn takes_place(name: &str, k: usize) -> bool {
+pub(in crate::c) fn takes_place(name: &str, k: usize) -> bool {
     let atomic = ["atomic_", "__atomic_", "__sync_"];
     if atomic.iter().any(|family| name.starts_with(family)) {
         let whole = matches!(

@@ -27,7 +27,7 @@ mod stmt;
 mod typing;
 mod x86;
 
-pub(super) use typing::constant;
+pub(super) use typing::{Typing, constant};
 
 use std::collections::HashMap;
 

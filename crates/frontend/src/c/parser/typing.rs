@@ -1,22 +1,70 @@
 //! *Typing*: the types of expressions as far as `sizeof`, `typeof` and
-//! `__auto_type` need them while parsing, and the values of constant expressions.
+//! `__auto_type` need them while parsing (and the points-to analysis after it), and the values of
+//! constant expressions.
 
 use super::{Meaning, Parser};
 use crate::c::ast::{Binary, Expr, ExprKind, StmtKind, Unary};
-use crate::c::types::Type;
+use crate::c::types::{DataModel, Structs, Type};
+
+/// What is known of names, to tell types by.
+pub(in crate::c) struct Typing<'t> {
+    /// The type of a variable, an enumerator or a function.
+    pub(in crate::c) names: &'t dyn Fn(&str) -> Option<Type>,
+    pub(in crate::c) structs: &'t Structs,
+    pub(in crate::c) model: DataModel,
+}
 
 impl Parser<'_> {
     /// The type of an expression, if it is known here.
     pub(super) fn type_of(&self, e: &Expr) -> Option<Type> {
+        let names = |name: &str| match self.lookup(name)? {
+            Meaning::Variable(ty) => Some(ty.clone()),
+            Meaning::Enumerator(_) => Some(Type::INT),
+            Meaning::Typedef(_) => None,
+        };
+        let typing = Typing {
+            names: &names,
+            structs: &self.file.structs,
+            model: self.model,
+        };
+        typing.type_of(e)
+    }
+
+    /// The arms of `c ? a : b` in their common type, so that the one that is not taken
+    /// counts as well.
+    pub(super) fn same_type(&self, a: Expr, b: Expr) -> (Expr, Expr) {
+        let types = (self.type_of(&a), self.type_of(&b));
+        let (Some(m), Some(n)) = types else {
+            return (a, b);
+        };
+        if m == n || !m.is_integer() || !n.is_integer() {
+            return (a, b);
+        }
+        let ty = m.common(&n);
+        let cast = |e: Expr| Expr {
+            span: e.span,
+            kind: ExprKind::Cast(ty.clone(), Box::new(e)),
+        };
+        (cast(a), cast(b))
+    }
+
+    /// `size_t`.
+    pub(super) fn size_type(&self) -> Type {
+        Type::Int {
+            bits: self.model.word(),
+            signed: false,
+        }
+    }
+}
+
+impl Typing<'_> {
+    /// The type of an expression, if it is known here.
+    pub(in crate::c) fn type_of(&self, e: &Expr) -> Option<Type> {
         Some(match &e.kind {
             ExprKind::Int(_, ty) => ty.clone(),
             ExprKind::Float => Type::Other("double"),
             ExprKind::Str(s) => Type::Array(Type::CHAR.into(), Some(s.chars().count() as u64 + 1)),
-            ExprKind::Ident(name) => match self.lookup(name)? {
-                Meaning::Variable(ty) => ty.clone(),
-                Meaning::Enumerator(_) => Type::INT,
-                Meaning::Typedef(_) => return None,
-            },
+            ExprKind::Ident(name) => (self.names)(name)?,
             ExprKind::Unary(op, e) => self.type_of_unary(*op, e)?,
             ExprKind::Binary(op, a, b) => self.type_of_binary(*op, a, b)?,
             ExprKind::Assign(_, a, _) => self.type_of(a)?.plain().clone(),
@@ -51,41 +99,18 @@ impl Parser<'_> {
                 Some(StmtKind::Expr(e)) => self.type_of(e)?,
                 _ => Type::Void,
             },
-            ExprKind::UnknownSize => self.size_type(),
+            ExprKind::UnknownSize => Type::Int {
+                bits: self.model.word(),
+                signed: false,
+            },
         })
-    }
-
-    /// The arms of `c ? a : b` in their common type, so that the one that is not taken
-    /// counts as well.
-    pub(super) fn same_type(&self, a: Expr, b: Expr) -> (Expr, Expr) {
-        let types = (self.type_of(&a), self.type_of(&b));
-        let (Some(m), Some(n)) = types else {
-            return (a, b);
-        };
-        if m == n || !m.is_integer() || !n.is_integer() {
-            return (a, b);
-        }
-        let ty = m.common(&n);
-        let cast = |e: Expr| Expr {
-            span: e.span,
-            kind: ExprKind::Cast(ty.clone(), Box::new(e)),
-        };
-        (cast(a), cast(b))
-    }
-
-    /// `size_t`.
-    pub(super) fn size_type(&self) -> Type {
-        Type::Int {
-            bits: self.model.word(),
-            signed: false,
-        }
     }
 
     fn member(&self, ty: &Type, name: &str) -> Option<Type> {
         let Type::Struct(id) = ty.plain() else {
             return None;
         };
-        let fields = self.file.structs.get(*id)?.fields.as_ref()?;
+        let fields = self.structs.get(*id)?.fields.as_ref()?;
         fields.iter().find_map(|f| match &f.name {
             Some(n) if n == name => Some(f.ty.clone()),
             Some(_) => None,

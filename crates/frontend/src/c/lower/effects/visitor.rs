@@ -52,6 +52,10 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
         self.code.cx.variables.get(name).cloned()
     }
 
+    fn overlaps(&self, object: &Object) -> bool {
+        self.code.cx.layouts.has_overlap(&object.ty)
+    }
+
     fn touch(&mut self, memory: Option<Memory>, writes: bool) {
         if let Some(memory) = memory {
             self.parts.push(Effects::access(memory, writes));
@@ -147,7 +151,12 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
                 let of = self.type_of(a);
                 let found = of.and_then(|of| self.member(&of, name));
                 let (id, ty) = found.map_or((None, None), |(id, ty)| (Some(id), Some(ty)));
-                Some(self.place(a)?.member(id, name, ty))
+                let place = self.place(a)?;
+                // Members of unions overlap: the variable counts as a whole.
+                match &place {
+                    Memory::Part { object, .. } if self.overlaps(object) => Some(place),
+                    Memory::Part { .. } | Memory::Behind { .. } => Some(place.member(id, name, ty)),
+                }
             }
             ExprKind::Arrow(a, name) => {
                 let of = self.type_of(a).and_then(|ty| ty.pointee().cloned());
@@ -182,7 +191,8 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
                         path,
                         mut index,
                     } => {
-                        index.push(crate::c::parser::constant(i));
+                        let is_whole = self.overlaps(&object);
+                        index.push(crate::c::parser::constant(i).filter(|_| !is_whole));
                         Memory::Part {
                             object,
                             path,

@@ -110,7 +110,7 @@ impl Code<'_, '_> {
         match known {
             Some(object) => object.poisoned.set(true),
             None => {
-                for object in self.cx.targets(self.thread) {
+                for object in self.cx.targets(None, None, self.thread) {
                     object.poisoned.set(true);
                 }
             }
