@@ -84,8 +84,9 @@ impl State {
         next.at[t] += 1;
         Some(match op {
             Op::Use(p, _) if self.null[p] => Err("null-dereference"),
+            // Beyond an object there is nothing that could be freed.
+            Op::Use(_, i) if i >= SIZE => Err("invalid-dereference"),
             Op::Use(p, _) if self.freed[p] => Err("use-after-free"),
-            Op::Use(_, i) if i >= SIZE => Err("index"),
             Op::Use(..) => Ok(next),
             Op::Free(p) if self.null[p] => Ok(next),
             Op::Free(p) if self.freed[p] => Err("double-free"),
@@ -198,7 +199,7 @@ fn explored(text: &str) -> String {
         Verdict::Holds => "holds".to_owned(),
         Verdict::Violated(violation) => match violation.broken {
             Broken::Assert(AssertKind::Memory(error)) => error.name().to_owned(),
-            Broken::Assert(AssertKind::Index) => "index".to_owned(),
+            Broken::Assert(AssertKind::Index) => MemoryError::Wild.name().to_owned(),
             Broken::Assert(AssertKind::LockMisuse(_)) => "lock-misuse".to_owned(),
             other => format!("{other:?}"),
         },
@@ -273,12 +274,9 @@ fn errors_are_those_of_the_oracle() {
         }
         // Null pointers and locks have no sanitizer here.
         let is_memory = |error: &&str| {
-            let names = [
-                MemoryError::UseAfterFree,
-                MemoryError::DoubleFree,
-                MemoryError::InvalidFree,
-            ];
-            names.iter().any(|n| n.name() == *error) || *error == "index"
+            use MemoryError::{DoubleFree, InvalidFree, UseAfterFree, Wild};
+            let names = [UseAfterFree, DoubleFree, InvalidFree, Wild];
+            names.iter().any(|n| n.name() == **error)
         };
         if threads.len() == 1
             && compiled < 12

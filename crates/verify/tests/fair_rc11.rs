@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use palisade_certify::{Certificate, Fingerprint, Kind, Summary};
 use palisade_frontend::pal;
 use palisade_machine::explore;
 use palisade_program::random::Rng;
@@ -81,6 +82,19 @@ fn explored(program: &Program, model: Model) -> Verdict {
         .verdict
 }
 
+/// Whether the checker refuses a certificate that claims that all is well.
+fn is_refused(program: &Program) -> bool {
+    let kept = Summary {
+        messages: 2,
+        carried: true,
+        events: 2,
+        shifted: false,
+    };
+    let fingerprint = Fingerprint::of(program, Model::Rc11, 2);
+    let wrong = Certificate::empty(fingerprint, Kind::Histories(kept), Model::Rc11, 2);
+    palisade_certify::check(program, &wrong, &palisade_certify::Options::default()).is_err()
+}
+
 /// `holds`, `violated` and `unknown` of `verify` under RC11.
 fn compare(first: u64, few: u64, weak: bool) -> [usize; 3] {
     let soak = std::env::var("PALISADE_SOAK").ok();
@@ -116,6 +130,7 @@ fn compare(first: u64, few: u64, weak: bool) -> [usize; 3] {
                 tally[0] += 1;
             }
             Verdict::Violated(b) => {
+                assert!(is_refused(&program), "{all}");
                 let lasso = b.trace.repeats.is_some_and(|n| n < b.trace.steps.len());
                 assert_eq!(lasso, b.broken == Broken::Progress, "{all}");
                 tally[1] += 1;

@@ -145,6 +145,7 @@ fn task(
         preprocessor: crate::args::PreprocessorArgs::default(),
         property: None,
         ints: IntsArg::C,
+        outlive_main: false,
         data_model: None,
         outlive_main: false,
     };

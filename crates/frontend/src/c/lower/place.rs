@@ -21,7 +21,7 @@ use super::cases::{
 };
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
-use super::layout::{Cells, FIRST_ADDRESS, Leaf, Object, WILD, compatible};
+use super::layout::{Cells, Leaf, Object, compatible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
@@ -66,6 +66,8 @@ pub(super) struct Part {
 
 /// Cases of a pointer at most.
 const MAX_CASES: usize = 256;
+/// Addresses below this are those of a null pointer with an offset.
+const NEAR_NULL: i64 = 4096;
 /// Why a run with such a pointer is not followed.
 const OTHER_TYPE: &str = "a pointer to something else than an object of its type";
 
@@ -418,18 +420,15 @@ impl Code<'_, '_> {
             self.emit(Step::Assert { cond: any, kind }, span);
             return;
         }
-        // A member of what a null pointer points to is not far from 0; at 1 is what is not initialised.
-        let size = self.cx.layouts.size(pointee.plain(), span).unwrap_or(1);
+        // Members and elements of what a null pointer points to are at even addresses not far from 0, those of
+        // what is not initialised (`WILD`) at odd ones.
         let within = |first: i64, end: i64| {
             let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
             let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
             low.and(high)
         };
-        let null = is(address, 0);
-        let null = match (size as i64).min(FIRST_ADDRESS) {
-            ..=2 => null,
-            size => null.or(within(WILD.hi + 1, size)),
-        };
+        let even = LocalExpr::binary(BinOp::Mod, address.clone(), Ir::Const(2));
+        let null = is(&even, 0).and(within(0, NEAR_NULL));
         self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
         // No object is there: the pointer was not initialised, made from a number, or moved beyond its object.
         let bases = objects.iter().filter_map(|o| Some((o.base?, o.size)));
