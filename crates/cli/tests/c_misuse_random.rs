@@ -146,11 +146,8 @@ fn errors(threads: &[Vec<Op>]) -> BTreeSet<&'static str> {
                 Some(Err(error)) => {
                     found.insert(error);
                 }
-                Some(Ok(next)) => {
-                    if seen.insert(next.clone()) {
-                        open.push(next);
-                    }
-                }
+                Some(Ok(next)) if seen.insert(next.clone()) => open.push(next),
+                Some(Ok(_)) => {}
             }
         }
     }
@@ -276,11 +273,11 @@ fn errors_are_those_of_the_oracle() {
         let is_memory = |error: &&str| {
             use MemoryError::{DoubleFree, InvalidFree, UseAfterFree, Wild};
             let names = [UseAfterFree, DoubleFree, InvalidFree, Wild];
-            names.iter().any(|n| n.name() == **error)
+            names.iter().any(|n| n.name() == *error)
         };
         if threads.len() == 1
             && compiled < 12
-            && expected.iter().all(|e| is_memory(&e))
+            && expected.iter().all(is_memory)
             && let Some(error) = sanitized(&text)
         {
             assert_eq!(error, !expected.is_empty(), "{seed}: {expected:?}\n{text}");

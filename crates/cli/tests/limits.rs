@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -85,9 +86,7 @@ fn endless_reading() -> Program {
     let mut text = "int x; int *p[4]; void f0(int k) { *p[k & 3] = *p[x & 3]; }\n".to_owned();
     for n in 1..16 {
         let before = n - 1;
-        text.push_str(&format!(
-            "void f{n}(int k) {{ f{before}(x); f{before}(k); }}\n"
-        ));
+        let _ = writeln!(text, "void f{n}(int k) {{ f{before}(x); f{before}(k); }}");
     }
     text.push_str("int main(void) { for (int i = 0; i < 4; i++) p[i] = &x; f15(x); }\n");
     fs::write(&path, text).expect("write the program");

@@ -115,7 +115,13 @@ fn sarif_schema() -> serde_json::Value {
 /// An element of JUnit's XML: which it may contain, which attributes it must and may have. From
 /// the schema `junit-10.xsd` of Jenkins' xUnit plugin, as far as reports use it; with `disabled`, of the
 /// schema of Ant's reports, which quick-junit writes and readers ignore.
-const JUNIT: [(&str, &[&str], &[&str], &[&str]); 5] = [
+type Element = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+);
+const JUNIT: [Element; 5] = [
     (
         "testsuites",
         &["testsuite"],

@@ -255,9 +255,10 @@ impl View<'_> {
         let words: Vec<String> = users
             .map(|(cell, value)| format!("{cell} = {}", self.names.value(cell, *value)))
             .collect();
-        match words.is_empty() {
-            true => String::new(),
-            false => format!("; brings {}", words.join(", ")),
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("; brings {}", words.join(", "))
         }
     }
 

@@ -8,6 +8,9 @@ use crate::cursor::{Cursor, Token};
 /// The places in the text that a parser speaks of.
 pub type SpanOf<'t, P> = <<P as Parser<'t>>::Token as Token>::Span;
 
+/// Makes an expression of an operator and its operands.
+pub type Apply<P, O, E, X> = fn(&mut P, O, E, E) -> Result<E, X>;
+
 /// A parser.
 pub trait Parser<'t> {
     /// Its tokens.
@@ -95,7 +98,7 @@ pub trait Parser<'t> {
         above: u8,
         operator: fn(&Self) -> Option<(O, u8)>,
         operand: fn(&mut Self) -> Result<E, Self::Error>,
-        apply: fn(&mut Self, O, E, E) -> Result<E, Self::Error>,
+        apply: Apply<Self, O, E, Self::Error>,
     ) -> Result<E, Self::Error> {
         let mut left = operand(self)?;
         let mut length = 0;

@@ -55,12 +55,11 @@ pub(super) fn subject(
     context: &Context,
 ) -> anyhow::Result<Result<(Option<Task>, Program), Outcome>> {
     let task = task(args)?;
-    let loaded = match &task {
-        Some(task) => task.load(context)?,
-        None => {
-            let (file, rust) = args.rust.program(&args.file)?;
-            input::load_for(context, &file, args.model.only(), &rust)?
-        }
+    let loaded = if let Some(task) = &task {
+        task.load(context)?
+    } else {
+        let (file, rust) = args.rust.program(&args.file)?;
+        input::load_for(context, &file, args.model.only(), &rust)?
     };
     let mut program = match loaded {
         Ok(program) => program,

@@ -147,7 +147,6 @@ fn task(
         ints: IntsArg::C,
         outlive_main: false,
         data_model: None,
-        outlive_main: false,
     };
     let task = Task::new(file, &options)?;
     let source = input::read(&task.file)?;

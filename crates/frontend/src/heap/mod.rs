@@ -33,7 +33,7 @@ pub struct Parsed {
 pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
     let lexed = lexer::lex(&source);
     let mut items = Vec::new();
-    let file = parser::parse(&source, lexed, &mut items);
+    let file = parser::parse(&source, &lexed, &mut items);
     // What a broken file declares is not known well enough to check its use.
     if !items.is_empty() {
         items.truncate(MAX_ERRORS);
@@ -76,7 +76,7 @@ pub(crate) fn is_heap(source: &Source, lexed: &Lexed) -> bool {
 }
 
 /// What is wrong with the syntax of a heap program.
-pub(crate) fn syntax_errors(source: &Source, lexed: Lexed) -> Vec<Diagnostic> {
+pub(crate) fn syntax_errors(source: &Source, lexed: &Lexed) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     parser::parse(source, lexed, &mut errors);
     errors

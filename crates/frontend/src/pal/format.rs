@@ -25,9 +25,9 @@ pub fn format(text: &str) -> Result<String, Diagnostics> {
     let lexed = lexer::lex(&source);
     let pieces = pieces(&source, &lexed);
     let errors = if heap::is_heap(&source, &lexed) {
-        heap::syntax_errors(&source, lexed)
+        heap::syntax_errors(&source, &lexed)
     } else {
-        parser::parse(&source, lexed).errors
+        parser::parse(&source, &lexed).errors
     };
     if !errors.is_empty() {
         return Err(Diagnostics::new(source, errors));

@@ -93,7 +93,7 @@ fn parse_changed(
 ) -> Result<Parsed, Diagnostics> {
     let lexed = lexer::lex(&source);
     let first_temporary = lexer::first_temporary(&source, &lexed);
-    let mut parsed = parser::parse(&source, lexed);
+    let mut parsed = parser::parse(&source, &lexed);
     change(&mut parsed.file);
     let lowered = lower::lower(source.clone(), &parsed, first_temporary, orders);
     if let Some(program) = lowered.program {

@@ -198,7 +198,7 @@ pub fn word_at(source: &Source, offset: u32) -> Option<Span> {
 
 /// Everything that a text declares, in its order.
 pub fn symbols(source: &Source) -> Vec<Symbol> {
-    let parsed = parser::parse(source, lexer::lex(source));
+    let parsed = parser::parse(source, &lexer::lex(source));
     let mut found = Found {
         all: Vec::new(),
         owner: None,

@@ -31,11 +31,14 @@ fn trouble(message: impl Into<String>, help: impl Into<String>) -> Trouble {
     }
 }
 
+/// What a build script says: conditions, and variables of the environment.
+type Script = (Vec<String>, Vec<(String, String)>);
+
 /// What cargo has found out by building.
 #[derive(Default)]
 struct Built {
     /// What build scripts say.
-    scripts: BTreeMap<PackageId, (Vec<String>, Vec<(String, String)>)>,
+    scripts: BTreeMap<PackageId, Script>,
     /// Libraries of macros.
     macros: BTreeMap<PackageId, PathBuf>,
 }

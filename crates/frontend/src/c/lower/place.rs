@@ -393,7 +393,7 @@ impl Code<'_, '_> {
             .iter()
             .fold(Ir::FALSE, |all: LocalExpr, c| all.or(c.when.clone()));
         let pointee = part.map_or(ty, |p| &p.of);
-        self.check_pointer((address, object, pointee), &objects, any, span);
+        self.check_pointer((address, object, pointee), objects, any, span);
         if cases.is_empty() {
             // The check fails whenever this is reached.
             self.block(span);

@@ -27,8 +27,8 @@ const ITEM_WORDS: &[&str] = &[
 const ONLY_ITEM_WORDS: &[&str] = &["spec", "struct", "circular", "shared", "method", "never"];
 
 /// Parses the tokens of `source`; the errors are added to `errors`.
-pub(super) fn parse(source: &Source, lexed: Lexed, errors: &mut Vec<Diagnostic>) -> File {
-    let mut reader = Reader(Parser::new(source, &lexed));
+pub(super) fn parse(source: &Source, lexed: &Lexed, errors: &mut Vec<Diagnostic>) -> File {
+    let mut reader = Reader(Parser::new(source, lexed));
     let file = reader.file();
     errors.append(&mut reader.0.errors);
     file

@@ -38,8 +38,8 @@ pub(crate) struct ParsedFile {
 }
 
 /// Parses the tokens of `source`.
-pub(crate) fn parse(source: &Source, lexed: Lexed) -> ParsedFile {
-    let mut parser = Parser::new(source, &lexed);
+pub(crate) fn parse(source: &Source, lexed: &Lexed) -> ParsedFile {
+    let mut parser = Parser::new(source, lexed);
     let file = parser.file();
     ParsedFile {
         file,

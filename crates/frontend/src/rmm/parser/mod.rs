@@ -84,7 +84,7 @@ impl<'a> Syntax<'a> for Parser<'a> {
     }
 }
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     /// The span from `first` to the token before the current one.
     fn span_from(&self, first: &Token) -> Span {
         self.piece_from(first).0
