@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 6] = [
         "#[test]\nfn fails() {\n    static X: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);\n    \
          let t = std::thread::spawn(|| X.store(1, std::sync::atomic::Ordering::Relaxed));\n    \
          assert_eq!(X.load(std::sync::atomic::Ordering::Relaxed), 0);\n    t.join().unwrap();\n}\n\
-         #[test]\nfn configured() { assert_eq!(a_client::Lock::KIND, 7); }\n",
+         #[test]\nfn configured() {\n    let t = std::thread::spawn(|| a_client::Lock::KIND);\n    assert_eq!(t.join().unwrap(), 7);\n}\n",
     ),
     (
         "lock/Cargo.toml",

@@ -58,6 +58,6 @@ fn errors_are_no_stop() {
         ..c::Options::default()
     };
     let refusal = load_with(Path::new("test.c"), "int main(void) { y = 1; }\n", &options);
-    let refusal = refusal.err().expect("`y` is not declared");
+    let refusal = refusal.expect_err("`y` is not declared");
     assert!(!refusal.is_stopped() && refusal.items.len() == 1);
 }

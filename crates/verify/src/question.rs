@@ -41,8 +41,8 @@ pub enum Strategy {
     /// Single literals and the cubes of the SC proof, lifted [Dan et al., SAS 2013, Fig. 6b].
     /// Under SC, where there is nothing to lift from, as `Cores`.
     Cubes,
-    /// The Boolean program of the SC proof, lifted as a whole: no solver is asked (seed
-    /// 004, section 4.3). Under SC as `Cores`.
+    /// The Boolean program of the SC proof, lifted as a whole: no solver is asked
+    /// [Baumann et al., VMCAI 2018, section 4.3]. Under SC as `Cores`.
     Program,
 }
 

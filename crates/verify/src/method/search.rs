@@ -14,7 +14,7 @@ use super::extrapolate::{Searched, Setup};
 use super::{Record, Session, promotes};
 use crate::answer::{Answer, Gap, Proof};
 use crate::portfolio::{Explicit, Search};
-use crate::question::{Options, Strategy};
+use crate::question::{Options, Promote, Strategy};
 use crate::reduction::model::{Encoded, Reached};
 
 /// A remark on proofs for which the lazy construction was needed.
@@ -37,7 +37,10 @@ impl Session<'_> {
     /// Tries the ways that the proof under SC suggests, one after another while they are
     /// too weak.
     pub(super) fn cegar(&self, search: &Search, record: &mut Record) -> Answer {
-        let lists = search.explicit != Explicit::Control;
+        // An extrapolated Boolean program has no predicate that says which list goes with which value, unless
+        // the sources are explicit.
+        let lists =
+            self.options.promote != Promote::Never || self.options.strategy != Strategy::Program;
         let encoded = self.encoder.encode_with(&search.encoding, lists);
         let task = Task {
             encoded: &encoded,
