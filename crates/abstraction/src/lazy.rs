@@ -7,8 +7,8 @@
 //! die are forgotten; what they and predicates over
 //! overwritten variables say together about the others is kept first.
 //!
-//! A predicate over a set is true if all elements satisfy it, false if none does (seed
-//! 004, section 4.2): where elements join, its value is one that it has for these and
+//! A predicate over a set is true if all elements satisfy it, false if none does
+//! [Baumann et al., VMCAI 2018, section 4.2]: where elements join, its value is one that it has for these and
 //! had for the others. An element that is taken satisfies what all satisfy.
 //!
 //! Of the cube only the cone of influence is given to the solver. Leaving out

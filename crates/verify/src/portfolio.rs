@@ -42,6 +42,8 @@ const WIDE_BUFFERS: [u32; 2] = [8, 16];
 pub const QUICK: u64 = 20_000;
 /// States of a search whose bugs are worth a second one, for a shortest run.
 pub(crate) const SHORT: u64 = 100_000;
+/// States of a search that is not of all, from which on a user is told what it has not reached.
+pub(crate) const TELLING: u64 = 10_000;
 /// With more states than this no proof state by state is tried: it would take long.
 pub(crate) const FEW_STATES: u64 = 800_000;
 

@@ -59,7 +59,7 @@ fn generate(seed: u64, weak: bool) -> String {
     for thread in 0..2 + usize::from(seed.is_multiple_of(7)) {
         let _ = writeln!(out, "thread t{thread} {{ local r = 0;");
         let mut held = Vec::new();
-        for _ in 0..1 + rng.below(3) {
+        for _ in 0..=rng.below(3) {
             statement(&mut rng, &mut held, weak, &mut out);
         }
         while let Some(lock) = held.pop() {
@@ -112,11 +112,13 @@ fn compare(first: u64, few: u64, weak: bool) -> [usize; 3] {
         };
         let report = verify(&program, &options);
         let all = format!("{seed}\n{text}\n{exact:?}\n{sc:?}\n{:?}", report.verdict);
-        let differs = |other: &Verdict| match (&report.verdict, other) {
-            (Verdict::Holds, Verdict::Violated(_)) => true,
-            (Verdict::Violated(_), Verdict::Holds) => true,
-            (_, Verdict::Unknown(Unknown::ReplayFailed(_))) => true,
-            _ => false,
+        let differs = |other: &Verdict| {
+            matches!(
+                (&report.verdict, other),
+                (Verdict::Holds, Verdict::Violated(_))
+                    | (Verdict::Violated(_), Verdict::Holds)
+                    | (_, Verdict::Unknown(Unknown::ReplayFailed(_)))
+            )
         };
         assert!(!differs(&exact), "{all}");
         assert!(weak || !differs(&sc), "{all}");

@@ -19,7 +19,7 @@ use palisade_machine::{Options, Start, Witness, explore, random_schedules, repla
 use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats, Vacuity};
-use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT};
+use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING};
 
 /// A run into a violation.
 #[derive(Clone, Debug)]
@@ -96,20 +96,25 @@ pub fn falsify(
 
 /// Searches once more for what no run was seen to reach, where that search was not of all states. Runs
 /// under SC are runs under every other model of shared memory, and most of what is reached at all is reached there.
+/// What a short search has not reached means nothing.
 pub(crate) fn reach_more(program: &Program, options: &crate::Options, vacuity: &mut Vacuity) {
-    let Some(states) = vacuity.states else { return };
-    if vacuity.unreached.is_empty() || options.model == Model::Rma {
+    let Some(states) = &mut vacuity.states else {
         return;
-    }
-    match search(program, Model::Sc, (BUFFER, SHORT), options) {
-        Falsified::All(seen) | Falsified::Nothing(seen) if seen.states > 0 => {
-            let unreached = |what: &(Span, Vacuous)| seen.vacuous.contains(what);
-            vacuity.unreached.retain(unreached);
-            vacuity.states = Some(states + seen.states);
+    };
+    if options.model != Model::Rma && !vacuity.unreached.is_empty() {
+        match search(program, Model::Sc, (BUFFER, SHORT), options) {
+            Falsified::All(seen) | Falsified::Nothing(seen) if seen.states > 0 => {
+                let unreached = |what: &(Span, Vacuous)| seen.vacuous.contains(what);
+                vacuity.unreached.retain(unreached);
+                *states += seen.states;
+            }
+            // A run into an error ends the search before everything that can be reached was.
+            Falsified::All(_) | Falsified::Nothing(_) => {}
+            Falsified::Bug(_) | Falsified::BesideThePoint(_) => {}
         }
-        // A run into an error ends the search before everything that can be reached was.
-        Falsified::All(_) | Falsified::Nothing(_) => {}
-        Falsified::Bug(_) | Falsified::BesideThePoint(_) => {}
+    }
+    if *states < TELLING {
+        vacuity.unreached.clear();
     }
 }
 
