@@ -95,13 +95,17 @@ pub fn falsify(
 }
 
 /// Searches once more for what no run was seen to reach, where that search was not of all states. Runs
-/// under SC are runs under every other model of shared memory, and most of what is reached at all is reached there.
-/// What a short search has not reached means nothing.
+/// under SC are runs under TSO and PSO, and most of what is reached at all is reached there. (Programs
+/// that keep memory orders have no meaning under SC.) What a short search has not reached means nothing.
 pub(crate) fn reach_more(program: &Program, options: &crate::Options, vacuity: &mut Vacuity) {
     let Some(states) = &mut vacuity.states else {
         return;
     };
-    if options.model != Model::Rma && !vacuity.unreached.is_empty() {
+    let has_sc = match options.model {
+        Model::Sc | Model::Tso | Model::Pso => true,
+        Model::Rc11 | Model::Rma => false,
+    };
+    if has_sc && !vacuity.unreached.is_empty() {
         match search(program, Model::Sc, (BUFFER, SHORT), options) {
             Falsified::All(seen) | Falsified::Nothing(seen) if seen.states > 0 => {
                 let unreached = |what: &(Span, Vacuous)| seen.vacuous.contains(what);
