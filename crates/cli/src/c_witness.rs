@@ -11,7 +11,8 @@ use palisade_certify::places::{Fact, by_place, can_wait_alone};
 use palisade_certify::{Certificate, StateVar};
 use palisade_frontend::c::DataModel;
 use palisade_program::{
-    AssertKind, Broken, Cell, MemoryError, Model, Program, Span, UNINITIALISED, Verdict, Violation,
+    AssertKind, Broken, Cell, MemoryError, Model, OPAQUE, Program, Span, UNINITIALISED, Verdict,
+    Violation,
 };
 use palisade_report::witness::{self, Invariant, Subject};
 
@@ -216,7 +217,8 @@ fn values(program: &Program, certificate: &Certificate) -> Vec<String> {
     }
     let facts = all.into_iter().filter_map(|(cell, values)| {
         let name = lvalue(program, cell)?;
-        let values = values.filter(|values| !values.contains(&UNINITIALISED))?;
+        let values =
+            values.filter(|values| !values.iter().any(|v| matches!(*v, UNINITIALISED | OPAQUE)))?;
         let (low, high) = (*values.first()?, *values.last()?);
         let fits = |value: i64| i32::try_from(value).is_ok();
         (fits(low) && fits(high)).then(|| match values.len() {

@@ -39,7 +39,7 @@ const SAFE: &str = "int x; void *f(void *a) { x = 1; return 0; }
 int main() { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); if (x != 1) reach_error(); }\n";
 const UNSAFE: &str = "int x; void *f(void *a) { x = 1; return 0; }
 int main() { pthread_t t; pthread_create(&t, 0, f, 0); if (x != 1) reach_error(); }\n";
-const REFUSED: &str = "int main() { double d = 1; return d > 2; }\n";
+const REFUSED: &str = "int main() { _Complex double d = 1; return d > 2; }\n";
 
 #[test]
 fn a_folder_of_tasks() {

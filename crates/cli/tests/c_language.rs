@@ -301,14 +301,14 @@ fn unsupported_constructs() {
     for (text, words) in [
         (
             "int main(void) {\n  float f = 1.5f;\n  return f;\n}",
-            "error: line 2: unsupported: ",
+            "unsupported: a value that depends on floating point",
         ),
         (
             "int main(void) {\n  unknown_function();\n}",
             "error: line 2: unsupported: call of `unknown_function`",
         ),
         (
-            "struct { int b : 3; } s;\nint main(void) { s.b = 1; }",
+            "union { int b : 3; } s;\nint main(void) { s.b = 1; }",
             "error: line 1: unsupported: the bit-field `b`",
         ),
         (
@@ -320,8 +320,8 @@ fn unsupported_constructs() {
             "unsupported: a part of an integer in shared memory",
         ),
         (
-            "int n; int *p;\nint main(void) { n = 4; p = malloc(n * sizeof(int)); }",
-            "unsupported: an allocation whose size is no constant",
+            "int n; int *p;\nint main(void) { n = 40; p = malloc(n * sizeof(int)); }",
+            "unsupported: an allocation of more than 8 elements whose size is no constant",
         ),
         (
             "int n;\nint main(void) { n = 4; int a[n]; a[0] = 1; }",
@@ -340,12 +340,12 @@ fn unsupported_constructs() {
             "unsupported: an address becomes a number",
         ),
         (
-            "int x;\nint main(void) {\n  while (x < 3) { int *p = malloc(sizeof(int)); *p = x++; }\n}",
-            "error: line 3: unsupported: allocation in a loop",
+            "int x;\nint main(void) {\n  while (x < 5) { int *p = malloc(sizeof(int)); *p = x++; }\n}",
+            "unsupported: more than 4 allocations of one call in a loop",
         ),
         (
-            "int *h[2];\nint main(void) {\n  int i = 0;\nagain: h[i] = malloc(sizeof(int)); if (++i < 2) goto again;\n}",
-            "error: line 4: unsupported: allocation in a loop",
+            "int *h[6];\nint main(void) {\n  int i = 0;\nagain: h[i] = malloc(sizeof(int)); if (++i < 5) goto again;\n}",
+            "unsupported: more than 4 allocations of one call in a loop",
         ),
     ] {
         let found = found(text);

@@ -294,12 +294,12 @@ fn errors(text: &str) -> Vec<String> {
 
 #[test]
 fn errors_are_told_together() {
-    let text = "double pi;\nint g;\nint f(int n) {\n  double d = 1;\n  d = d + n;\n  foo(n);\n\
+    let text = "double pi;\nint g;\nint f(int n) {\n  _Complex double d = 1;\n  d = d + n;\n  foo(n);\n\
         \x20 return n;\n}\nint main(void) {\n  f(1);\n  f(2);\n  bar();\n  g = unknown + 1;\n}\n";
     assert_eq!(
         errors(text),
         [
-            "4: unsupported: the type double",
+            "4: unsupported: the type floating point",
             "6: unsupported: call of `foo`, which has no body here",
             "12: unsupported: call of `bar`, which has no body here",
             "13: `unknown` is not declared, or has no definition here",

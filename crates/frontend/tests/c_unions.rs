@@ -6,9 +6,8 @@
 use crate::c_support;
 
 use std::fmt::Write;
-use std::process::Command;
 
-use c_support::{check_all, verdict};
+use c_support::{check_all, compare_with_compiler, verdict};
 use palisade_program::random::Rng;
 
 const HEAD: &str = "union word { unsigned w; unsigned short h[2]; unsigned char b[4]; struct { short lo; char c, d; } s; };
@@ -140,64 +139,10 @@ impl Random {
     }
 }
 
-fn number(name: &str, otherwise: usize) -> usize {
-    let text = std::env::var(name).ok();
-    text.and_then(|s| s.parse().ok()).unwrap_or(otherwise)
-}
-
 #[test]
 fn random_programs_compute_what_the_compiler_computes() {
-    let (first, count) = (number("PALISADE_FIRST", 0), number("PALISADE_SOAK", 30));
-    let mut functions = Vec::new();
-    let mut text = format!(
-        "#include <stdio.h>\n{}\n",
-        HEAD.lines().next().unwrap_or_default()
-    );
-    for n in first..first + count {
-        let function = Random(Rng::new(n as u64)).function();
-        let _ = writeln!(text, "{}", function.replace("f(int", &format!("f{n}(int")));
-        functions.push(function);
-    }
-    text.push_str("int main(void) {\n");
-    for n in first..first + count {
-        let _ = writeln!(text, "printf(\"%u %u\\n\", f{n}(0), f{n}(1));");
-    }
-    text.push_str("}\n");
-    let folder = std::env::temp_dir().join(format!("palisade-unions-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the program");
-    let (source, binary) = (folder.join("p.c"), folder.join("p"));
-    std::fs::write(&source, &text).expect("written");
-    let mut compiler = Command::new("cc");
-    let compiler = compiler.args([
-        "-std=gnu11",
-        "-w",
-        "-O0",
-        "-fwrapv",
-        "-fno-strict-aliasing",
-        "-o",
-    ]);
-    let built = compiler.arg(&binary).arg(&source).output();
-    let built = built.expect("the compiler runs");
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
-    let output = Command::new(&binary).output().expect("runs");
-    std::fs::remove_dir_all(&folder).expect("removed");
-    let output = String::from_utf8_lossy(&output.stdout).into_owned();
     let words = HEAD.lines().next().unwrap_or_default();
-    for (line, function) in output.lines().zip(&functions) {
-        let (zero, one) = line.split_once(' ').expect("two numbers");
-        let program = |zero: &str, one: &str| {
-            format!(
-                "{words}\n{function}int main(void) {{ check(f(0) == {zero}u && f(1) == {one}u); }}\n"
-            )
-        };
-        assert_eq!(verdict(&program(zero, one)), "holds", "{line}\n{function}");
-        let other = one.parse::<u32>().expect("a number") ^ 1;
-        let wrong = program(zero, &other.to_string());
-        assert_eq!(verdict(&wrong), "violated", "{line}\n{function}");
-    }
-    assert_eq!(output.lines().count(), count);
+    compare_with_compiler(words, 30, |seed| {
+        (String::new(), Random(Rng::new(seed)).function())
+    });
 }

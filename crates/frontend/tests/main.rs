@@ -1,5 +1,6 @@
 //! All tests of this folder as one program: linking one for each file took most of the build.
 
+mod c_bit_fields;
 mod c_bytes;
 mod c_order;
 mod c_points_to;

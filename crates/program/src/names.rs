@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::UNINITIALISED;
 use crate::source::Span;
+use crate::{OPAQUE, UNINITIALISED};
 
 /// What the source language has names for and the [`Program`](crate::Program) only
 /// numbers.
@@ -38,7 +38,7 @@ impl Names {
 
     /// The value of a cell: `?` if nobody has written it; the name of what it points to, if it holds an address.
     pub fn value(&self, cell: &str, value: i64) -> String {
-        if value == UNINITIALISED {
+        if matches!(value, UNINITIALISED | OPAQUE) {
             return "?".to_owned();
         }
         let target = self.addresses.get(&value);

@@ -16,6 +16,8 @@ use crate::source::Span;
 
 /// What memory holds that was never written: no value of the program.
 pub const UNINITIALISED: i64 = i64::MIN + 77_777;
+/// What a variable holds whose value is not followed: floating point, bytes of another type.
+pub const OPAQUE: i64 = UNINITIALISED - 1;
 
 /// Variables that are read before anything is written to them, and where.
 pub type Chosen = BTreeMap<String, Span>;

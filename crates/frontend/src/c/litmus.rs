@@ -207,6 +207,7 @@ pub(super) fn scalar(ty: &Type) -> Option<Ty> {
         Type::Int { bits, .. } => Some(Ty::unsigned(*bits)),
         Type::Pointer(_) => Some(Ty::pointer(DataModel::Lp64.word())),
         Type::Void | Type::Other(_) | Type::Array(..) | Type::VariableArray(_) => None,
+        Type::Bits(_) => None,
         Type::Struct(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => None,
     }
 }

@@ -17,6 +17,7 @@
 
 mod align;
 mod ast;
+mod bit_fields;
 mod gaps;
 mod lexer;
 pub(crate) mod litmus;
@@ -216,6 +217,24 @@ fn preprocessed(
     source: &Source,
     options: &Options,
 ) -> Result<(Source, Vec<Text>), Diagnostics> {
+    let plain = preprocessed_with(path, source, options, false)?;
+    if plain
+        .1
+        .iter()
+        .any(|(_, text, _)| preprocess::needs_kinds(text))
+    {
+        return preprocessed_with(path, source, options, true);
+    }
+    Ok(plain)
+}
+
+/// The same, with mutexes of several kinds or without.
+fn preprocessed_with(
+    path: &Path,
+    source: &Source,
+    options: &Options,
+    has_kinds: bool,
+) -> Result<(Source, Vec<Text>), Diagnostics> {
     let mut given = source.files().map(|(name, range)| {
         let text = source.text()[range].to_owned();
         (name.to_owned(), text)
@@ -255,6 +274,7 @@ fn preprocessed(
                 name: &name,
                 text,
                 flags: &unit.preprocessor,
+                has_kinds,
             };
             preprocess::run(&unit, &changed, options.data_model)
         };

@@ -37,20 +37,28 @@ pub(super) struct Unit<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
     pub(super) flags: &'a Preprocessor,
+    /// Whether mutexes are of several kinds ([`needs_kinds`]).
+    pub(super) has_kinds: bool,
 }
 
 /// The file that is preprocessed, in line markers.
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 29] = [
+const HEADERS: [(&str, &str); 32] = [
     (
         "__palisade_keys.h",
         include_str!("headers/__palisade_keys.h"),
     ),
+    (
+        "__palisade_mutex_kinds.h",
+        include_str!("headers/__palisade_mutex_kinds.h"),
+    ),
     ("assert.h", include_str!("headers/assert.h")),
     ("errno.h", include_str!("headers/errno.h")),
+    ("genmc.h", include_str!("headers/genmc.h")),
     ("limits.h", include_str!("headers/limits.h")),
+    ("math.h", include_str!("headers/math.h")),
     ("mpi.h", include_str!("headers/mpi.h")),
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
@@ -142,6 +150,12 @@ impl Preprocessor {
                 .arg(mirrored.as_ref().unwrap_or(file));
         }
     }
+}
+
+/// Whether a preprocessed text uses recursive or error-checking mutexes: it has to be preprocessed again,
+/// with mutexes of several kinds (`headers/__palisade_mutex_kinds.h`).
+pub(super) fn needs_kinds(text: &str) -> bool {
+    text.contains("__palisade_mutex_kinds")
 }
 
 /// Whether the text has a line that only a preprocessor understands.
@@ -257,6 +271,9 @@ fn preprocessed(
     let mut command = Command::new("cc");
     if !is_system {
         command.arg("-nostdinc");
+    }
+    if unit.has_kinds {
+        command.arg("-D__PALISADE_MUTEX_KINDS");
     }
     command
         .args(["-E", "-D__PALISADE__=1"])

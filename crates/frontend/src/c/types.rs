@@ -66,6 +66,48 @@ pub(super) enum Type {
     Function(Rc<Signature>),
     Atomic(Rc<Type>),
     Opaque(Opaque),
+    /// A bit-field.
+    Bits(Bits),
+}
+
+/// A bit-field: a part of the unsigned integer that it stands in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bits {
+    /// Bits of that integer.
+    pub(super) unit: u8,
+    /// Its lowest bit.
+    pub(super) shift: u8,
+    pub(super) width: u8,
+    pub(super) signed: bool,
+    pub(super) is_bool: bool,
+}
+
+impl Bits {
+    /// The type of its values.
+    pub(super) const fn value(self) -> Type {
+        if self.is_bool {
+            return Type::Bool;
+        }
+        Type::Int {
+            bits: self.width,
+            signed: self.signed,
+        }
+    }
+
+    /// The type of the integer that it stands in.
+    pub(super) const fn unit(self) -> Type {
+        Type::Int {
+            bits: self.unit,
+            signed: false,
+        }
+    }
+}
+
+/// Where the members of a struct are, and its size and alignment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shape {
+    pub(super) offsets: Vec<u64>,
+    pub(super) extent: (u64, u64),
 }
 
 /// The type of a function.
@@ -82,8 +124,16 @@ pub(super) struct Field {
     /// `None` for anonymous structs and unions, whose members count as their owner's.
     pub(super) name: Option<String>,
     pub(super) ty: Type,
-    /// Width of a bit-field.
+    /// Width of a bit-field that is not laid out.
     pub(super) width: Option<u64>,
+}
+
+impl Field {
+    /// Whether it is the unit of bit-fields.
+    pub(super) fn is_unit(&self) -> bool {
+        let name = self.name.as_ref();
+        name.is_some_and(|name| name.contains(super::bit_fields::UNIT))
+    }
 }
 
 /// A struct or union.
@@ -95,6 +145,19 @@ pub(super) struct StructDef {
     pub(super) fields: Option<Vec<Field>>,
     /// Whether an attribute says how it lies in memory: its size is not known here.
     pub(super) is_packed: bool,
+    /// Where its members are, if it has bit-fields ([`super::bit_fields`]).
+    pub(super) shape: Option<Shape>,
+}
+
+impl StructDef {
+    /// The flexible array member, and what it is an array of.
+    pub(super) fn flexible(&self) -> Option<(&Field, &Type)> {
+        let fields = self.fields.as_deref().unwrap_or_default();
+        match fields.last()?.ty.plain() {
+            Type::Array(of, None | Some(0)) if !self.is_union => Some((fields.last()?, of)),
+            _ => None,
+        }
+    }
 }
 
 /// All structs and unions of a file.
@@ -135,7 +198,7 @@ impl Type {
     }
 
     pub(super) fn is_integer(&self) -> bool {
-        matches!(self.plain(), Self::Int { .. } | Self::Bool)
+        matches!(self.plain(), Self::Int { .. } | Self::Bool | Self::Bits(_))
     }
 
     /// Whether a value of the type is one number.
@@ -165,6 +228,7 @@ impl Type {
     pub(super) fn range(&self) -> (i128, i128) {
         match self.plain() {
             Self::Bool => (0, 1),
+            Self::Bits(bits) => bits.value().range(),
             Self::Int {
                 bits,
                 signed: false,
@@ -192,6 +256,7 @@ impl Type {
     pub(super) fn promoted(&self) -> Self {
         match self.plain() {
             Self::Bool => Self::INT,
+            Self::Bits(bits) => bits.value().promoted(),
             Self::Int { bits, .. } if *bits < 32 => Self::INT,
             other => other.clone(),
         }
@@ -233,9 +298,12 @@ impl Type {
         self.layout(structs, model)?;
         let def = structs.get(*id)?;
         let mut at = 0_u64;
-        for field in def.fields.as_ref()? {
+        for (k, field) in def.fields.iter().flatten().enumerate() {
             let (size, align) = field.ty.layout(structs, model)?;
-            at = at.next_multiple_of(align);
+            at = match &def.shape {
+                Some(shape) => shape.offsets[k],
+                None => at.next_multiple_of(align),
+            };
             if field.name.as_deref() == Some(name) {
                 return Some((at, field.ty.clone()));
             }
@@ -271,6 +339,7 @@ impl Type {
                 (size, if aligned { align.max(size) } else { align })
             }
             Self::Void | Self::Bool => (1, 1),
+            Self::Bits(bits) => bits.unit().extent(structs, model, unknown)?,
             Self::Int { bits: 64, .. } => (8, word),
             Self::Int { bits, .. } => (u64::from(*bits / 8), u64::from(*bits / 8)),
             Self::Other("float") => (4, 4),
@@ -285,12 +354,21 @@ impl Type {
             Self::Struct(id) => {
                 let is_known = |def: &&StructDef| !def.is_packed || unknown.is_some();
                 let def = structs.get(*id).filter(is_known)?;
+                if let Some(shape) = &def.shape {
+                    return Some(shape.extent);
+                }
                 let (mut size, mut align) = (0_u64, 1);
+                let flexible = def.flexible();
                 for field in def.fields.as_ref()? {
                     if field.width.is_some() {
                         return None;
                     }
-                    let (s, a) = field.ty.extent(structs, model, unknown)?;
+                    let (s, a) = match flexible {
+                        Some((last, of)) if std::ptr::eq(last, field) => {
+                            (0, of.extent(structs, model, unknown)?.1)
+                        }
+                        _ => field.ty.extent(structs, model, unknown)?,
+                    };
                     align = align.max(a);
                     if def.is_union {
                         size = size.max(s);

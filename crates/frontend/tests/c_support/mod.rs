@@ -1,6 +1,8 @@
 //! Verdicts about C programs, by the concrete machine.
 
+use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 
 use palisade_frontend::c::{self, Options};
 use palisade_machine::explore;
@@ -55,4 +57,59 @@ pub(crate) fn check_all(programs: &[(&str, &str)]) {
     for (text, wanted) in programs {
         assert_eq!(verdict(text), *wanted, "{text}");
     }
+}
+
+fn number(name: &str, otherwise: usize) -> usize {
+    let text = std::env::var(name).ok();
+    text.and_then(|s| s.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Compares random functions `unsigned f(int i)`, each with declarations before it, with what the compiler makes of them: what
+/// they return for 0 and 1 must hold here, and anything else must be refuted. `PALISADE_SOAK=n` compares n,
+/// from `PALISADE_FIRST` on.
+pub(crate) fn compare_with_compiler(
+    head: &str,
+    count: usize,
+    make: impl Fn(u64) -> (String, String),
+) {
+    let (first, count) = (number("PALISADE_FIRST", 0), number("PALISADE_SOAK", count));
+    let made: Vec<(String, String)> = (first..first + count).map(|n| make(n as u64)).collect();
+    let mut text = format!("#include <stdio.h>\n{head}\n");
+    let mut main = String::new();
+    for (n, (before, function)) in made.iter().enumerate() {
+        let both = format!("{before}{function}");
+        // Names of one function's own end in `_`.
+        let own = both.replace("f(int", &format!("f{n}(int"));
+        let _ = writeln!(text, "{}", own.replace("_ ", &format!("_{n} ")));
+        let _ = writeln!(main, "printf(\"%u %u\\n\", f{n}(0), f{n}(1));");
+    }
+    let _ = writeln!(text, "int main(void) {{\n{main}}}");
+    let name = format!("palisade-c-{}-{first}-{}", std::process::id(), head.len());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the program");
+    let (source, binary) = (folder.join("p.c"), folder.join("p"));
+    std::fs::write(&source, &text).expect("written");
+    let mut compiler = Command::new("cc");
+    let compiler = compiler.args("-std=gnu11 -w -O0 -fwrapv -fno-strict-aliasing -o".split(' '));
+    let built = compiler.arg(&binary).arg(&source).output();
+    let built = built.expect("the compiler runs");
+    let words = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{words}");
+    let output = Command::new(&binary).output().expect("runs");
+    std::fs::remove_dir_all(&folder).expect("removed");
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    for (line, (before, function)) in output.lines().zip(&made) {
+        let (zero, one) = line.split_once(' ').expect("two numbers");
+        let program = |zero: &str, one: &str| {
+            format!(
+                "{head}\n{before}{function}int main(void) {{ check(f(0) == {zero}u && f(1) == {one}u); }}\n"
+            )
+        };
+        let right = verdict(&program(zero, one));
+        assert_eq!(right, "holds", "{line}\n{before}{function}");
+        let other = one.parse::<u32>().expect("a number") ^ 1;
+        let wrong = verdict(&program(zero, &other.to_string()));
+        assert_eq!(wrong, "violated", "{line}\n{before}{function}");
+    }
+    assert_eq!(output.lines().count(), count);
 }

@@ -20,11 +20,7 @@ typedef struct { int x; } pthread_once_t;
 #define PTHREAD_COND_INITIALIZER {0}
 #define PTHREAD_RWLOCK_INITIALIZER {0}
 #define PTHREAD_ONCE_INIT {0}
-#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP {1}
-#define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP {2}
 #define PTHREAD_MUTEX_NORMAL 0
-#define PTHREAD_MUTEX_RECURSIVE 1
-#define PTHREAD_MUTEX_ERRORCHECK 2
 #define PTHREAD_MUTEX_DEFAULT 0
 #define PTHREAD_CREATE_JOINABLE 0
 #define PTHREAD_CREATE_DETACHED 1
@@ -83,4 +79,50 @@ typedef unsigned pthread_key_t;
 #define pthread_key_delete __palisade_key_delete
 #define pthread_getspecific __palisade_key_get
 #define pthread_setspecific __palisade_key_set
+#ifdef __PALISADE_MUTEX_KINDS
+#define __palisade_self pthread_self
+#include <__palisade_mutex_kinds.h>
+__PALISADE_MUTEX(pthread_mutex_t, __palisade_mutex, pthread_mutex_init, pthread_mutex_lock,
+                 pthread_mutex_trylock, pthread_mutex_timedlock, pthread_mutex_unlock,
+                 pthread_mutex_destroy, 16)
+__PALISADE_WAIT(__palisade_mutex, pthread_cond_t, pthread_cond_wait, pthread_cond_timedwait)
+typedef struct { int kind; } __palisade_mutexattr_t;
+static int __palisade_mutexattr_init(__palisade_mutexattr_t *a) { a->kind = 0; return 0; }
+static int __palisade_mutexattr_settype(__palisade_mutexattr_t *a, int kind) { a->kind = kind; return 0; }
+static int __palisade_mutexattr_ignored(__palisade_mutexattr_t *a, ...) { return 0; }
+static int __palisade_mutex_init(__palisade_mutex_t *m, const __palisade_mutexattr_t *a) {
+    return __palisade_mutex_make(m, a ? a->kind : 0);
+}
+static int __palisade_mutex_destroy(__palisade_mutex_t *m) { __palisade_mutex_destroy_plain(m); return 0; }
+#undef PTHREAD_MUTEX_INITIALIZER
+#define PTHREAD_MUTEX_INITIALIZER {{0}, 0, 0, 0}
+#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP {{0}, __PALISADE_RECURSIVE, 0, 0}
+#define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP {{0}, __PALISADE_ERRORCHECK, 0, 0}
+#define PTHREAD_MUTEX_RECURSIVE __PALISADE_RECURSIVE
+#define PTHREAD_MUTEX_ERRORCHECK __PALISADE_ERRORCHECK
+#define PTHREAD_MUTEX_RECURSIVE_NP __PALISADE_RECURSIVE
+#define PTHREAD_MUTEX_ERRORCHECK_NP __PALISADE_ERRORCHECK
+#define pthread_mutex_t __palisade_mutex_t
+#define pthread_mutex_init __palisade_mutex_init
+#define pthread_mutex_destroy __palisade_mutex_destroy
+#define pthread_mutex_lock __palisade_mutex_lock
+#define pthread_mutex_trylock __palisade_mutex_trylock
+#define pthread_mutex_timedlock __palisade_mutex_timedlock
+#define pthread_mutex_unlock __palisade_mutex_unlock
+#define pthread_cond_wait __palisade_mutex_wait
+#define pthread_cond_timedwait __palisade_mutex_timedwait
+#define pthread_mutexattr_t __palisade_mutexattr_t
+#define pthread_mutexattr_init __palisade_mutexattr_init
+#define pthread_mutexattr_settype __palisade_mutexattr_settype
+#define pthread_mutexattr_destroy __palisade_mutexattr_ignored
+#define pthread_mutexattr_setpshared __palisade_mutexattr_ignored
+#else
+/* Who uses these is preprocessed again with other mutexes. */
+#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP __palisade_mutex_kinds
+#define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP __palisade_mutex_kinds
+#define PTHREAD_MUTEX_RECURSIVE __palisade_mutex_kinds
+#define PTHREAD_MUTEX_ERRORCHECK __palisade_mutex_kinds
+#define PTHREAD_MUTEX_RECURSIVE_NP __palisade_mutex_kinds
+#define PTHREAD_MUTEX_ERRORCHECK_NP __palisade_mutex_kinds
+#endif
 #endif

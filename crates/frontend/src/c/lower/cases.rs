@@ -201,9 +201,16 @@ pub(super) fn push_cases(
         });
     };
     let is_known = matches!(address, Ir::Const(_));
-    if leaf.is_contiguous() && count > 1 && !is_known {
+    // Elements that stand apart are told apart where they are few.
+    let stride = leaf.stride();
+    let stride = stride.filter(|s| *s == leaf.bytes || count > MAX_APART);
+    if let Some(stride) = stride
+        && count > 1
+        && !is_known
+    {
         let first = base + leaf.offset as i64;
-        let bytes = leaf.bytes as i64;
+        let bytes = stride as i64;
+        let is_aligned = is_aligned && stride == leaf.bytes;
         let (index, whole) = match quotient(address, first, bytes) {
             Some(index) => (index, Ir::TRUE),
             None if is_aligned => (distance(address, first, bytes), Ir::TRUE),
@@ -213,7 +220,7 @@ pub(super) fn push_cases(
                 (distance(address, first, bytes), is(&rest, 0))
             }
         };
-        let end = first + (count * leaf.bytes) as i64;
+        let end = first + (count * stride) as i64;
         let low = LocalExpr::binary(BinOp::Ge, address.clone(), Ir::Const(first));
         let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
         push(low.and(high).and(whole), index);
@@ -227,6 +234,9 @@ pub(super) fn push_cases(
         }
     }
 }
+
+/// Members of the elements of one array that are told apart by their address, at most.
+const MAX_APART: u64 = 16;
 
 /// Parts of one leaf that are looked at, at most.
 const MAX_PARTS: u64 = 64;

@@ -69,8 +69,13 @@ impl Code<'_, '_> {
                 !self.cx.options.check_overflow && self.is_pure(a)
             }
             ExprKind::Unary(..) => false,
+            _ if !walk::has_name(e) && crate::c::parser::constant(e).is_some() => true,
             ExprKind::Binary(op, a, b) => match op {
-                Binary::Div | Binary::Rem | Binary::Shl | Binary::Shr => false,
+                Binary::Div | Binary::Rem => {
+                    let divisor = crate::c::parser::constant(b);
+                    !walk::has_name(b) && divisor.is_some_and(|c| c > 0) && self.is_pure(a)
+                }
+                Binary::Shl | Binary::Shr => false,
                 Binary::Add | Binary::Sub | Binary::Mul if self.cx.options.check_overflow => false,
                 Binary::Add | Binary::Sub | Binary::Mul | Binary::Lt | Binary::Gt => {
                     self.is_pure(a) && self.is_pure(b)

@@ -466,7 +466,8 @@ impl Code<'_, '_> {
             let place = self.place(a)?;
             if let Type::Array(of, len) = place.ty().plain().clone() {
                 let i = self.value(i)?;
-                if let (Some(len), true) = (len, check) {
+                // One without elements is a flexible member of GNU C.
+                if let (Some(len @ 1..), true) = (len, check) {
                     self.checked_index(&i, len, span);
                     if let Some(c) = i.as_constant()
                         && !(0..i128::from(len)).contains(&c)

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Declaration, Designator, Expr, ExprKind, Initializer};
 use crate::c::parser::constant;
-use crate::c::types::Type;
+use crate::c::types::{Bits, Type};
 use crate::diagnostic::Diagnostic;
 
 /// What a scalar is set to.
@@ -24,8 +24,8 @@ enum Source<'e> {
     Number(i64),
 }
 
-/// Scalars by the byte that they start at.
-type Plan<'e> = BTreeMap<u64, Source<'e>>;
+/// Scalars by the byte that they start at; of bit-fields their unit's, and which they are.
+type Plan<'e> = BTreeMap<(u64, Option<u8>), (Source<'e>, Option<Bits>)>;
 
 impl Layouts<'_> {
     /// Fills `plan` for an object of type `ty` that starts at byte `at`.
@@ -45,14 +45,19 @@ impl Layouts<'_> {
                     let size = self.size(of, span)?;
                     for (k, c) in text.chars().enumerate() {
                         let number = char_value(c);
-                        plan.insert(at + k as u64 * size, Source::Number(number));
+                        let at = (at + k as u64 * size, None);
+                        plan.insert(at, (Source::Number(number), None));
                     }
                     Ok(())
                 }
                 _ => unsupported(e.span, "this initialiser of an array", "use a list"),
             },
-            (_, Initializer::Value(e)) => {
-                plan.insert(at, Source::Expr(e));
+            (ty, Initializer::Value(e)) => {
+                let bits = match ty {
+                    Type::Bits(bits) => Some(*bits),
+                    _ => None,
+                };
+                plan.insert((at, bits.map(|b| b.shift)), (Source::Expr(e), bits));
                 Ok(())
             }
             (Type::Struct(_) | Type::Array(..), Initializer::List(list, _)) => {
@@ -152,6 +157,7 @@ impl Layouts<'_> {
                     );
                 }
                 let members = self.members(*id, span)?.into_iter();
+                let members = members.filter(|(_, field)| !field.is_unit());
                 parts.extend(members.map(|(at, field)| (at, field.ty.clone())));
             }
             Type::Array(of, Some(n)) => {
@@ -180,6 +186,7 @@ impl Layouts<'_> {
                 let position = self
                     .fields(*id, span)?
                     .iter()
+                    .filter(|f| !f.is_unit())
                     .position(|f| f.name.as_ref() == Some(name))
                     .unwrap_or(0);
                 match self.member(*id, name, span)? {
@@ -238,7 +245,7 @@ impl<'a> Code<'_, 'a> {
         }
         let mut plan = Plan::new();
         self.cx.layouts.fill(&ty, 0, init, span, &mut plan)?;
-        let exprs = plan.values().filter_map(|source| match source {
+        let exprs = plan.values().filter_map(|(source, _)| match source {
             Source::Expr(e) => Some(*e),
             Source::Number(_) => None,
         });
@@ -250,7 +257,11 @@ impl<'a> Code<'_, 'a> {
         for (path, ty) in self.scalars(&place.ty().clone(), span)? {
             let cell = cell_of(&path);
             let target = part_at(place.clone(), &path, &ty);
-            let v = match plan.get(&cell) {
+            if let Some(unit) = self.initial_unit(plan, cell, &ty, span)? {
+                self.store(&target, unit, span)?;
+                continue;
+            }
+            let v = match plan.get(&(cell, None)).map(|(source, _)| source) {
                 Some(Source::Expr(e)) => {
                     self.want = self.wanted(&target);
                     let v = self.allocated(&ty, e)?;
@@ -276,6 +287,30 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
+    /// What a unit starts with whose bit-fields are initialised; `None` if there are none.
+    fn initial_unit(
+        &mut self,
+        plan: &Plan<'_>,
+        cell: u64,
+        ty: &Type,
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let mut unit = None;
+        for (source, bits) in plan
+            .range((cell, Some(0))..(cell + 1, None))
+            .map(|(_, s)| s)
+        {
+            let Some(bits) = bits else { continue };
+            let v = match source {
+                Source::Expr(e) => self.value(e)?,
+                Source::Number(n) => Val::constant(i128::from(*n), &Type::INT),
+            };
+            let old = unit.unwrap_or_else(|| Val::constant(0, ty));
+            unit = Some(self.unit_with(old, v, *bits, span)?);
+        }
+        Ok(unit)
+    }
+
     /// The constants that a variable starts with, by offset.
     pub(super) fn constants(&mut self, d: &Declaration) -> Lower<BTreeMap<u64, i64>> {
         let mut values = BTreeMap::new();
@@ -286,7 +321,9 @@ impl<'a> Code<'_, 'a> {
         self.cx.layouts.fill(&d.ty, 0, init, d.span, &mut plan)?;
         for (path, ty) in self.scalars(&d.ty, d.span)? {
             let cell = cell_of(&path);
-            let v = match plan.get(&cell) {
+            let source = plan.get(&(cell, None)).map(|(source, _)| source);
+            let v = match source {
+                _ if let Some(unit) = self.initial_unit(&plan, cell, &ty, d.span)? => unit,
                 Some(Source::Expr(e)) => {
                     let v = self.value(e)?;
                     self.convert(v, &ty, e.span)?

@@ -76,14 +76,21 @@ impl Leaf {
 
     /// Whether its elements are next to each other.
     pub(super) fn is_contiguous(&self) -> bool {
-        let mut next = self.bytes;
-        for (len, stride) in self.dims.iter().rev() {
+        self.dims.is_empty() || self.stride() == Some(self.bytes)
+    }
+
+    /// The bytes from one element to the next, if they are the same for all.
+    pub(super) fn stride(&self) -> Option<u64> {
+        let mut dims = self.dims.iter().rev();
+        let (len, first) = dims.next()?;
+        let mut next = len * first;
+        for (len, stride) in dims {
             if *stride != next {
-                return false;
+                return None;
             }
             next *= len;
         }
-        true
+        Some(*first)
     }
 }
 
@@ -180,6 +187,47 @@ impl Layouts<'_> {
         }
     }
 
+    /// The same without a flexible array member.
+    fn fixed_fields(&self, id: StructId, span: Span) -> Result<Vec<&Field>, Diagnostic> {
+        let last = self.structs[id].flexible().map(|(field, _)| field);
+        let mut fields = self.fields(id, span)?;
+        fields.retain(|f| !last.is_some_and(|l| std::ptr::eq(l, *f)));
+        Ok(fields)
+    }
+
+    /// The flexible array member of a type: where it starts, and what it is an array of.
+    pub(super) fn tail(&self, ty: &Type, span: Span) -> Result<Option<(u64, Type)>, Diagnostic> {
+        let Type::Struct(id) = ty.plain() else {
+            return Ok(None);
+        };
+        let Some((_, of)) = self.structs[*id].flexible() else {
+            return Ok(None);
+        };
+        let at = self.members(*id, span)?.last().map_or(0, |(at, _)| *at);
+        Ok(Some((at, of.clone())))
+    }
+
+    /// The leaves of an object of this type with so many elements in its flexible array member.
+    pub(super) fn leaves_with_tail(
+        &self,
+        ty: &Type,
+        count: u64,
+        span: Span,
+    ) -> Result<Vec<Leaf>, Diagnostic> {
+        let mut leaves = self.leaves(ty, span)?;
+        if let (Type::Struct(id), Some((at, of))) = (ty.plain(), self.tail(ty, span)?)
+            && count > 0
+        {
+            let name = self.structs[*id]
+                .flexible()
+                .and_then(|(f, _)| f.name.clone());
+            let array = Type::Array(std::rc::Rc::new(of), Some(count));
+            let path = format!(".{}", name.unwrap_or_default());
+            self.collect(&array, path, at, &[], span, &mut leaves)?;
+        }
+        Ok(leaves)
+    }
+
     fn used_fields(&self, id: StructId) -> Vec<&Field> {
         let fields = self.structs[id].fields.iter().flatten();
         fields.filter(|f| self.is_used(f)).collect()
@@ -230,7 +278,7 @@ impl Layouts<'_> {
                 let mut fields = def.fields.iter().flatten();
                 overlaps || fields.any(|f| self.has_overlap(&f.ty))
             }
-            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) => false,
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Bits(_) => false,
             Type::Other(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => false,
         }
     }
@@ -255,7 +303,7 @@ impl Layouts<'_> {
                 .iter()
                 .flatten()
                 .any(|f| self.has_array(&f.ty)),
-            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) => false,
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Bits(_) => false,
             Type::Other(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => false,
         }
     }
@@ -267,7 +315,7 @@ impl Layouts<'_> {
 
     /// Whether a type is one of floating point that has cells.
     pub(super) fn is_followed_float(&self, ty: &Type) -> bool {
-        self.floats && matches!(ty.plain(), Type::Other("float" | "double"))
+        self.floats && matches!(ty.plain(), Type::Other("float" | "double" | "long double"))
     }
 
     /// Whether the size of a type, and so what lies where in it, is known.
@@ -281,8 +329,9 @@ impl Layouts<'_> {
             // Pointers to void and to functions move by one.
             Type::Void | Type::Function(_) => return Ok((1, 1)),
             Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Opaque(_) => {}
+            Type::Bits(_) => {}
             Type::Struct(id) => {
-                for field in self.fields(*id, span)? {
+                for field in self.fixed_fields(*id, span)? {
                     self.extent(&field.ty, span)?;
                 }
             }
@@ -317,10 +366,17 @@ impl Layouts<'_> {
         if self.structs[id].is_union {
             return Ok(fields.into_iter().map(|field| (0, field)).collect());
         }
+        if let Some(shape) = &self.structs[id].shape {
+            return Ok(shape.offsets.iter().copied().zip(fields).collect());
+        }
         let mut at = 0_u64;
         let mut all = Vec::new();
+        let flexible = self.structs[id].flexible();
         for field in fields {
-            let (size, align) = self.extent(&field.ty, span)?;
+            let (size, align) = match flexible {
+                Some((last, of)) if std::ptr::eq(last, field) => (0, self.extent(of, span)?.1),
+                _ => self.extent(&field.ty, span)?,
+            };
             at = at.next_multiple_of(align);
             all.push((at, field));
             at += size;
@@ -356,6 +412,8 @@ impl Layouts<'_> {
         };
         match ty.plain() {
             Type::Bool | Type::Int { .. } | Type::Pointer(_) => leaf(path, offset),
+            // Its unit has the cell.
+            Type::Bits(_) => {}
             Type::Opaque(Opaque::Barrier) => {
                 for (k, part) in [".limit", ".count", ".generation"].iter().enumerate() {
                     leaf(format!("{path}{part}"), offset + k as u64);
@@ -373,7 +431,10 @@ impl Layouts<'_> {
                 return Err(error.help("make its members atomic, or use a lock"));
             }
             Type::Struct(id) => {
-                for (at, field) in self.members(*id, span)? {
+                let last = self.structs[*id].flexible().map(|(field, _)| field);
+                let members = self.members(*id, span)?.into_iter();
+                let fixed = members.filter(|(_, f)| !last.is_some_and(|l| std::ptr::eq(l, *f)));
+                for (at, field) in fixed {
                     let path = match &field.name {
                         Some(name) => format!("{path}.{name}"),
                         None => path.clone(),
@@ -509,7 +570,7 @@ impl Layouts<'_> {
             }
             Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Other(_) => {}
             Type::Array(_, None) | Type::VariableArray(_) => {}
-            Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => {}
+            Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) | Type::Bits(_) => {}
         }
         Ok(())
     }

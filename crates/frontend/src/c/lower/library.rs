@@ -1,10 +1,8 @@
 //! *The library of C* as far as it is built in: output, which has no effect on what is
-//! checked, and allocation. `copies` has copies of memory. Input (`scanf`) ends the run as
+//! checked, and which functions allocate (`allocate` does). `copies` has copies of memory. Input (`scanf`) ends the run as
 //! unsupported: what it reads is not known.
 
-use std::rc::Rc;
-
-use palisade_program::{Expr as Ir, LocalExpr, Span, Step};
+use palisade_program::{AssertKind, Expr as Ir, LocalExpr, Span, Step};
 
 use super::assign::part_at;
 use super::code::{Code, Lower};
@@ -90,6 +88,12 @@ impl Code<'_, '_> {
                 self.emit(Step::Assume(nonneg), span);
                 Ok(Some(Val { lo: 0, ..v }))
             }
+            (name, args) if is_mathematical(name) => {
+                for a in args {
+                    self.discard(a)?;
+                }
+                Ok(Some(Val::opaque(&Type::Other("double"))))
+            }
             ("clock_gettime", [_, at]) | ("gettimeofday", [at, _]) => {
                 self.clock(at, 0, span).map(Some)
             }
@@ -114,11 +118,19 @@ impl Code<'_, '_> {
             ("malloc", [size]) => self.allocate(&[size], false, span).map(Some),
             ("calloc", [count, size]) => self.allocate(&[count, size], true, span).map(Some),
             ("aligned_alloc" | "memalign", [alignment, size]) => {
-                self.discard(alignment)?;
+                if self.is_alignment(alignment)? == Some(false) && name == "aligned_alloc" {
+                    let kind = AssertKind::Language(
+                        "the alignment of an allocation is no power of two".to_owned(),
+                    );
+                    self.oblige(Ir::FALSE, kind, span);
+                }
                 self.allocate(&[size], false, span).map(Some)
             }
             ("posix_memalign", [to, alignment, size]) => {
-                self.discard(alignment)?;
+                if self.is_alignment(alignment)? == Some(false) {
+                    const EINVAL: i128 = 22;
+                    return Ok(Some(Val::constant(EINVAL, &Type::INT)));
+                }
                 let mut to = to;
                 while let ExprKind::Cast(_, inner) = &to.kind {
                     to = inner;
@@ -137,6 +149,13 @@ impl Code<'_, '_> {
         }
     }
 
+    /// Whether this is an alignment that an allocation may ask for: a power of two. `None`
+    /// where it is no constant.
+    fn is_alignment(&mut self, alignment: &Expr) -> Lower<Option<bool>> {
+        let v = self.value(alignment)?.as_constant();
+        Ok(v.map(|v| v > 0 && v & (v - 1) == 0))
+    }
+
     /// The time: any.
     fn clock(&mut self, at: &Expr, result: i64, span: Span) -> Lower<Val> {
         let place = self.target_of(at)?;
@@ -151,65 +170,6 @@ impl Code<'_, '_> {
     pub(super) fn refuse_run(&mut self, what: &str, span: Span) {
         self.require(Ir::FALSE, what, span);
         self.block(span);
-    }
-
-    /// `malloc`: an object of the type that the size is a multiple of.
-    pub(super) fn allocate(&mut self, sizes: &[&Expr], is_zero: bool, span: Span) -> Lower<Val> {
-        if self.loop_depth > 0 || self.is_any {
-            return unsupported(
-                span,
-                "allocation in a loop of unknown length",
-                "allocate a fixed number of objects",
-            );
-        }
-        let ty = self.cx.pending_type.take();
-        let of = ty.as_ref().and_then(Type::pointee).cloned();
-        let of = of.or_else(|| self.cx.sized(sizes.iter().copied()));
-        // The size of an opaque type is not known; `malloc(sizeof(T))` makes one.
-        let mut bytes = Some(1);
-        for size in sizes {
-            let factor = match size.kind {
-                ExprKind::UnknownSize => Some(1),
-                _ => self.value(size)?.as_constant(),
-            };
-            bytes = bytes.zip(factor).and_then(|(a, b)| i128::checked_mul(a, b));
-        }
-        // Bytes, where nothing says what they are for.
-        let of = of.unwrap_or(Type::CHAR);
-        let Some(bytes) = bytes else {
-            self.refuse_run("an allocation whose size is no constant", span);
-            return Ok(Val::constant(0, &Type::pointer(of)));
-        };
-        let one = of
-            .size(self.cx.layouts.structs, self.cx.options.data_model)
-            .unwrap_or(1);
-        let count = u64::try_from(bytes)
-            .unwrap_or(0)
-            .checked_div(one)
-            .unwrap_or(0);
-        if count == 0 || of == Type::Void {
-            return unsupported(
-                span,
-                "an allocation of this size",
-                "sizeof(T) times a number",
-            );
-        }
-        let whole = if count == 1 {
-            of.clone()
-        } else {
-            Type::Array(Rc::new(of.clone()), Some(count))
-        };
-        self.cx.allocates = true;
-        let object = self.cx.object("heap", &whole, true, false, span)?;
-        let object = self.with_status(object, span);
-        if !is_zero {
-            self.cx.forget_initial(&object);
-        }
-        let v = self.address_of(&Self::whole(&object), span)?;
-        Ok(Val {
-            ty: Type::pointer(of),
-            ..v
-        })
     }
 }
 
@@ -236,6 +196,20 @@ pub(super) fn is_allocation(name: &str) -> bool {
 /// Whether a function has no effect on what is checked.
 pub(in crate::c) fn is_silent(name: &str) -> bool {
     SILENT.contains(&name)
+}
+
+/// Whether a function of `math.h` maps numbers to a number.
+fn is_mathematical(name: &str) -> bool {
+    const NAMES: [&str; 28] = [
+        "sqrt", "cbrt", "fabs", "floor", "ceil", "round", "trunc", "rint", "exp", "exp2", "log",
+        "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+        "pow", "fmod", "fmin", "fmax", "atan2", "hypot",
+    ];
+    let name = name
+        .strip_suffix('f')
+        .filter(|n| NAMES.contains(n))
+        .unwrap_or(name);
+    NAMES.contains(&name)
 }
 
 fn is_stream(e: &Expr) -> bool {

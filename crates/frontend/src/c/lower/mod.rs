@@ -26,7 +26,10 @@
 //! | `expr`, `choice`, `assign` | expressions |
 //! | `order`, `effects` | the order of evaluation that C leaves open; what evaluations touch |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
-//! | `library`, `copies`, `bits` | functions of C's library; copies of memory; bits |
+//! | `float` | floating point, whose values are not followed |
+//! | `library`, `allocate` | functions of C's library; `malloc` |
+//! | `copies`, `bits` | copies of memory; functions over bits |
+//! | `bit_fields` | bit-fields |
 //! | `lifetime` | use after free, double free, leaks |
 //! | `races` | data races as properties |
 //! | `atomic`, `thread`, `sync` | atomics; threads; locks and their kin |
@@ -38,8 +41,10 @@
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
+mod allocate;
 mod assign;
 mod atomic;
+mod bit_fields;
 mod bits;
 mod call;
 mod cases;
@@ -51,6 +56,7 @@ mod copies;
 mod effects;
 mod errors;
 mod expr;
+mod float;
 mod found;
 mod globals;
 mod graph;
@@ -260,7 +266,7 @@ impl<'a> Context<'a> {
                 structs: &file.structs,
                 model: options.data_model,
                 used_members: names_used.members.clone(),
-                floats: false,
+                floats: true,
                 waiting: if options.lost_signals {
                     previous.plans.len().clamp(1, MAX_WAITING)
                 } else {
@@ -371,6 +377,18 @@ impl<'a> Context<'a> {
     ) -> Lower<Rc<Object>> {
         let leaves = self.layouts.leaves(ty, span)?;
         let size = self.layouts.size(ty, span)?;
+        self.object_of((name, ty), leaves, size, (taken, on_stack), span)
+    }
+
+    /// An object of these leaves and this size.
+    fn object_of(
+        &mut self,
+        (name, ty): (&str, &Type),
+        leaves: Vec<layout::Leaf>,
+        size: u64,
+        (taken, on_stack): (bool, bool),
+        span: Span,
+    ) -> Lower<Rc<Object>> {
         let name = match &self.mpi {
             Some(mpi) => format!("rank{}.{name}", mpi.rank),
             None => name.to_owned(),
@@ -641,6 +659,8 @@ impl<'a> Context<'a> {
         }
         let previous = self.previous.windows.clone();
         self.mpi = Some(mpi::Mpi::new(ranks, previous, (arrived, sense)));
+        // The network computes with the values of cells.
+        self.layouts.floats = false;
         let names = &self.names_used.mentioned;
         let is_shmem = names.contains("shmem_init");
         if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {

@@ -45,7 +45,6 @@
 
 mod datatype;
 mod epoch;
-mod float;
 mod message;
 mod mpi_calls;
 mod network;
@@ -69,8 +68,8 @@ use super::Context;
 use super::code::Code;
 pub(super) use shadow::Class;
 
-/// What stands in a cell whose value is not followed: bytes of another type.
-const OPAQUE: i64 = palisade_program::UNINITIALISED - 1;
+pub(super) use palisade_program::OPAQUE;
+
 /// All values up to this one are marks, no numbers.
 const LAST_MARK: i64 = palisade_program::UNINITIALISED;
 

@@ -449,6 +449,12 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<bool> {
         let Some(part) = part else { return Ok(true) };
+        if let Some((tail, _)) = self.cx.layouts.tail(&part.of, span)?
+            && tail <= part.at
+        {
+            let is_tail = tail <= leaf.offset && leaf.count() > 0;
+            return Ok(compatible(&object.ty, &part.of) && is_tail);
+        }
         let size = self.cx.layouts.size(&part.ty, span)?;
         let stride = self.cx.layouts.size(&part.of, span)?.max(1);
         let regions = self.cx.layouts.regions(&object.ty, &part.of, span);
@@ -556,6 +562,9 @@ impl Code<'_, '_> {
     pub(super) fn load(&mut self, place: &Place, span: Span) -> Lower<Val> {
         let want = self.want.take();
         let ty = place.ty().plain().clone();
+        if let Type::Bits(bits) = ty {
+            return self.load_bits(place, bits, span);
+        }
         if self.cx.layouts.is_followed_float(&ty) {
             return self.load_float(place, span);
         }
@@ -662,6 +671,9 @@ impl Code<'_, '_> {
 
     /// Writes a scalar, without fences.
     pub(super) fn store(&mut self, place: &Place, value: Val, span: Span) -> Lower<()> {
+        if let Type::Bits(bits) = place.ty().plain() {
+            return self.store_bits(place, value, *bits, span);
+        }
         if !self.in_registers(place) {
             self.note_published(&value);
         }

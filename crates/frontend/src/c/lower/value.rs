@@ -187,6 +187,9 @@ impl Code<'_, '_> {
     /// Converts a value, as an assignment or a cast does.
     pub(super) fn convert(&mut self, v: Val, to: &Type, span: Span) -> Lower<Val> {
         let to = to.plain();
+        if let Type::Bits(bits) = to {
+            return self.convert(v, &bits.value(), span);
+        }
         if v.ty == *to {
             return Ok(v);
         }
@@ -268,10 +271,12 @@ impl Code<'_, '_> {
     }
 
     /// Whether the value is not 0.
-    #[allow(clippy::unused_self)] // beside its kin
-    pub(super) fn truth(&self, v: Val, span: Span) -> Lower<LocalExpr> {
+    pub(super) fn truth(&mut self, v: Val, span: Span) -> Lower<LocalExpr> {
         if !v.ty.is_scalar() {
             return match &v.ty {
+                ty if self.cx.layouts.is_followed_float(ty) => {
+                    Ok(self.refuse_float(&Type::INT, span).e)
+                }
                 Type::Other(what) => Err(unsupported_type(what, span)),
                 _ => Err(Diagnostic::error(span, "this is no truth value")),
             };

@@ -103,6 +103,16 @@ impl<'t> Parser<'t> {
         fields: Vec<crate::c::types::Field>,
         span: Span,
     ) -> Parse<()> {
+        let has_bits = fields.iter().any(|f| f.width.is_some());
+        let units = has_bits && !self.file.structs[id].is_union;
+        let units = units
+            .then(|| crate::c::bit_fields::with_units(&fields, &self.file.structs, self.model))
+            .flatten();
+        let (fields, shape) = match units {
+            Some((fields, shape)) => (fields, Some(shape)),
+            None => (fields, None),
+        };
+        self.file.structs[id].shape = shape;
         let old = self.file.structs[id].fields.replace(fields);
         if id < self.linker.first && old.is_some() && old != self.file.structs[id].fields {
             let tag = &self.file.structs[id].tag;

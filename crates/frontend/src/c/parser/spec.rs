@@ -275,8 +275,9 @@ impl Parser<'_> {
             "long" => words.long += 1,
             "signed" | "__signed" | "__signed__" => words.signed = true,
             "unsigned" => words.unsigned = true,
-            "float" | "_Float32" => words.other = Some("float"),
-            "double" | "_Float64" | "_Float32x" => words.other = Some("double"),
+            // Complex numbers stay what they are.
+            "float" | "_Float32" => words.other = words.other.or(Some("float")),
+            "double" | "_Float64" | "_Float32x" => words.other = words.other.or(Some("double")),
             "_Complex" | "_Float128" | "_Float64x" | "__float128" | "__float80" | "_Float16"
             | "__bf16" | "_Decimal32" | "_Decimal64" | "_Decimal128" => {
                 words.other = Some("floating point");
@@ -422,6 +423,7 @@ impl Parser<'_> {
                 is_union,
                 fields: None,
                 is_packed: false,
+                shape: None,
             });
             let id = self.file.structs.len() - 1;
             if let (Some(tag), Some(scope)) = (tag, self.scopes.last_mut()) {
@@ -477,7 +479,7 @@ impl Parser<'_> {
                 };
                 self.attributes()?;
                 let ty = self.with_mode(ty);
-                if name.is_some() {
+                if name.is_some() || width.is_some() {
                     fields.push(Field { name, ty, width });
                 }
                 if !self.eat(",") {

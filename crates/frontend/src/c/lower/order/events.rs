@@ -122,7 +122,8 @@ impl Code<'_, '_> {
             Some(ty) => match ty.plain() {
                 Type::Array(..) | Type::VariableArray(_) | Type::Function(_) => false,
                 Type::Void | Type::Opaque(_) => false,
-                Type::Bool | Type::Int { .. } | Type::Pointer(_) | Type::Other(_) => true,
+                Type::Bool | Type::Int { .. } | Type::Bits(_) => true,
+                Type::Pointer(_) | Type::Other(_) => true,
                 Type::Struct(_) | Type::Atomic(_) => true,
             },
             None => !matches!(e.kind, ExprKind::Ident(_)),

@@ -1,32 +1,31 @@
-//! *Floating-point numbers*: their cells are followed, for races, and their values are not. Every value is the same mark; what
-//! depends on one (a comparison, an integer made of it) ends the run as unsupported.
+//! *Floating-point numbers*: accesses to them are followed, for races and lifetimes, and their values are not. Every value
+//! is the same mark; what depends on one (a comparison, an integer made of it) ends the run as unsupported.
 
-use palisade_program::{Expr as Ir, Span};
+use palisade_program::{Expr as Ir, Span, Step};
 
-use super::super::code::{Code, Lower};
-use super::super::onesided::Class;
-use super::super::place::{Access, CellRef, Place};
-use super::super::value::Val;
-use super::OPAQUE;
+use super::code::{Code, Lower};
+use super::onesided::{Class, OPAQUE};
+use super::place::{Access, CellRef, Place};
+use super::value::Val;
 use crate::c::ast::Binary;
 use crate::c::types::Type;
 
 impl Val {
     /// A value that is not followed.
-    pub(in super::super) fn opaque(ty: &Type) -> Self {
+    pub(super) fn opaque(ty: &Type) -> Self {
         Self::constant(i128::from(OPAQUE), ty)
     }
 }
 
 impl Code<'_, '_> {
     /// Something depends on a value that is not followed.
-    fn refuse_float(&mut self, ty: &Type, span: Span) -> Val {
+    pub(super) fn refuse_float(&mut self, ty: &Type, span: Span) -> Val {
         self.refuse_run("a value that depends on floating point", span);
         Val::constant(0, ty)
     }
 
     /// Converts from or to floating point.
-    pub(in super::super) fn convert_float(&mut self, v: &Val, to: &Type, span: Span) -> Val {
+    pub(super) fn convert_float(&mut self, v: &Val, to: &Type, span: Span) -> Val {
         match (&v.ty, to) {
             (_, Type::Other(_)) => Val::opaque(to),
             (Type::Other(_), _) => self.refuse_float(to, span),
@@ -35,7 +34,7 @@ impl Code<'_, '_> {
     }
 
     /// An operator of which one operand is floating point.
-    pub(in super::super) fn float_operation(&mut self, op: Binary, span: Span) -> Val {
+    pub(super) fn float_operation(&mut self, op: Binary, span: Span) -> Val {
         match op {
             Binary::Add | Binary::Sub | Binary::Mul | Binary::Div => {
                 Val::opaque(&Type::Other("double"))
@@ -50,8 +49,9 @@ impl Code<'_, '_> {
     }
 
     /// Reads a floating-point number.
-    pub(in super::super) fn load_float(&mut self, place: &Place, span: Span) -> Lower<Val> {
+    pub(super) fn load_float(&mut self, place: &Place, span: Span) -> Lower<Val> {
         let ty = place.ty().plain().clone();
+        self.check_live(place, span);
         let cases = self.cases(place, Access::Load, span)?;
         let (start, join) = (self.here, self.graph.loc());
         for case in &cases {
@@ -60,7 +60,14 @@ impl Code<'_, '_> {
             self.assume(case.when.clone(), then, span);
             self.at(then);
             if let CellRef::Shared(memory) = &case.cell {
-                self.own_access(memory, Class::Read, span, |_| {});
+                let src = memory.clone().ordered(self.access_order(&case.ty));
+                let is_remote = self.cx.onesided.is_some();
+                self.own_access(&src.clone(), Class::Read, span, |code| {
+                    if !is_remote {
+                        let dst = code.temporary(span);
+                        code.emit(Step::Load { dst, src }, span);
+                    }
+                });
             }
             self.go(join, span);
         }
