@@ -53,6 +53,8 @@ pub(crate) struct Later {
     pub(crate) rounds: usize,
     /// or so many abstract steps of all searches,
     pub(crate) steps: usize,
+    /// or so many questions to the solver,
+    pub(crate) calls: u64,
     /// and looks at so many states.
     pub(crate) states: u64,
     /// Random schedules that follow if it has not seen all states.
@@ -63,10 +65,11 @@ pub(crate) struct Later {
 }
 
 /// The falsifications that are made while searches go on, each once.
-pub(crate) const LATER: [Later; 3] = [
+pub(crate) const LATER: [Later; 4] = [
     Later {
         rounds: 2,
         steps: 30_000,
+        calls: u64::MAX,
         states: 80_000,
         schedules: 300,
         proof: 0,
@@ -74,6 +77,7 @@ pub(crate) const LATER: [Later; 3] = [
     Later {
         rounds: 4,
         steps: 100_000,
+        calls: u64::MAX,
         states: 250_000,
         schedules: 2_000,
         proof: 60_000,
@@ -81,6 +85,15 @@ pub(crate) const LATER: [Later; 3] = [
     Later {
         rounds: usize::MAX,
         steps: 400_000,
+        calls: 3_000,
+        states: 800_000,
+        schedules: 0,
+        proof: 0,
+    },
+    Later {
+        rounds: usize::MAX,
+        steps: 400_000,
+        calls: u64::MAX,
         states: 2_000_000,
         schedules: 5_000,
         proof: 500_000,

@@ -212,12 +212,13 @@ impl<'a> Falsifier<'a> {
     }
 
     /// Asked after a round without proof: makes the falsification whose time has come.
-    pub fn ask(&self, stats: &Stats) -> Heard {
+    /// `calls` is how often the solver was asked so far.
+    pub fn ask(&self, stats: &Stats, calls: u64) -> Heard {
         let Some(now) = LATER.get(self.made.get()) else {
             return Heard::Nothing;
         };
         let is_large = stats.steps >= now.steps;
-        if stats.iterations < now.rounds && !is_large {
+        if stats.iterations < now.rounds && !is_large && calls < now.calls {
             return Heard::Nothing;
         }
         self.made.set(self.made.get() + 1);

@@ -240,7 +240,8 @@ impl<'a> Engine<'a> {
         }
         let safe = matches!(outcome, Ok(Outcome::Safe(_)));
         if !safe && let Some(falsifier) = &self.falsifier {
-            match falsifier.ask(&self.stats) {
+            let calls = transformer.prover().stats().total_solver_calls();
+            match falsifier.ask(&self.stats, calls) {
                 Heard::Bug(bug) => return Ok(Some(End::Falsified(bug.witness))),
                 Heard::Stop(gap) => return Err(gap),
                 Heard::Nothing => {}
