@@ -338,6 +338,23 @@ int main(void) { int i = 0; while (i < LENGTH && nondet_int()) {
 }
 
 #[test]
+fn numbers_that_are_the_address_of_nothing() {
+    let program =
+        |body: &str| format!("int x, *p; int main(void) {{ p = (int *)0xdeadbeef; {body} }}");
+    with_headers(
+        &program("assert(p != &x && p == (int *)0xdeadbeef);"),
+        "holds",
+    );
+    let wild = "violated: a pointer to no object is followed";
+    with_headers(&program("x = *p;"), wild);
+    with_headers(&program("*(int *)0xdeadbeef = 1;"), wild);
+    with_headers(
+        "int main(void) { const char *s = __func__; assert(s[0] == 'm'); }",
+        "unsupported: the letters of",
+    );
+}
+
+#[test]
 fn floating_point_is_not_followed() {
     let program = |end: &str| {
         format!(

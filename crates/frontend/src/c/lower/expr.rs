@@ -6,7 +6,7 @@ use std::rc::Rc;
 use palisade_program::{Expr as Ir, Span};
 
 use super::code::{Code, Lower, meet};
-use super::layout::{FIRST_FUNCTION, Object};
+use super::layout::{FAR, FIRST_FUNCTION, Object};
 use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Binary, Expr, ExprKind, Initializer, Stmt, StmtKind, Unary};
@@ -15,6 +15,10 @@ use crate::diagnostic::Diagnostic;
 
 /// The address of the names of functions, which nothing reads.
 const STRINGS: i64 = 2 * FIRST_FUNCTION;
+/// Addresses of these names.
+const NAMES: std::ops::Range<i128> = STRINGS as i128..FAR as i128;
+/// Addresses of functions.
+const FUNCTIONS: std::ops::Range<i128> = FIRST_FUNCTION as i128..STRINGS as i128;
 
 pub(super) fn unsupported<T>(span: Span, what: &str, help: &str) -> Lower<T> {
     Err(Diagnostic::error(span, format!("unsupported: {what}")).help(help))
@@ -199,7 +203,7 @@ impl Code<'_, '_> {
             Unary::Deref => {
                 let pointer = self.value(a)?;
                 let is_function =
-                    matches!(pointer.as_constant(), Some(c) if c >= i128::from(FIRST_FUNCTION));
+                    matches!(pointer.as_constant(), Some(c) if FUNCTIONS.contains(&c));
                 if is_function {
                     return Ok(pointer);
                 }
@@ -215,6 +219,9 @@ impl Code<'_, '_> {
     }
 
     fn dereferenced(&mut self, pointer: Val, span: Span) -> Lower<Place> {
+        if matches!(pointer.as_constant(), Some(c) if NAMES.contains(&c)) {
+            self.refuse_run("the letters of a function's name", span);
+        }
         match pointer.ty.pointee().cloned() {
             None => Err(Diagnostic::error(span, "this is not a pointer")),
             Some(Type::Void) => unsupported(

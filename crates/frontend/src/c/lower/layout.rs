@@ -27,6 +27,8 @@ pub(super) const ALIGNMENT: i64 = 16;
 pub(super) const GAP: i64 = 1 << 16;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
+/// Nothing is at a number from here on.
+pub(super) const FAR: i64 = 3 * FIRST_FUNCTION;
 /// An uninitialised pointer is null, or points to where nothing is.
 pub(super) const WILD: Domain = Domain { lo: 0, hi: 1 };
 /// Elements of one array at most.

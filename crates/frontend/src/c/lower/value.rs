@@ -10,7 +10,7 @@
 use palisade_program::{AssertKind, BinOp, Expr as Ir, LocalExpr, Span, Step, UnOp};
 
 use super::code::{Code, Lower};
-use super::layout::{FIRST_ADDRESS, FIRST_FUNCTION, unsupported_type};
+use super::layout::{FAR, FIRST_ADDRESS, FIRST_FUNCTION, unsupported_type};
 use crate::c::ast::Binary;
 use crate::c::points_to::Targets;
 use crate::c::types::Type;
@@ -227,7 +227,9 @@ impl Code<'_, '_> {
                     // The number may be any, also one within an element.
                     self.cx.note_recast(of);
                 }
-                if v.hi >= first {
+                // A constant behind all addresses is that of no object.
+                let is_far = v.as_constant().is_some_and(|c| c >= i128::from(FAR));
+                if v.hi >= first && !is_far {
                     let small = compare(BinOp::Lt, v.e.clone(), int(first));
                     self.require(small, "a large number becomes a pointer", span);
                 }
