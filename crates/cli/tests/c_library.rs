@@ -355,6 +355,16 @@ fn numbers_that_are_the_address_of_nothing() {
 }
 
 #[test]
+fn thread_local_variables_in_memory() {
+    let program = "static __thread int own = 5; int *p; static void set(int *q, int v) { *q = v; }
+void *t(void *a) { assert(own == 5); set(&own, 7); p = &own; return 0; }
+int main(void) { pthread_t h; set(&own, 1); pthread_create(&h, 0, t, 0); pthread_join(h, 0);
+  assert(own == OWN && p != &own && *p == 7); }";
+    with_headers(&program.replace("OWN", "1"), "holds");
+    with_headers(&program.replace("OWN", "7"), "violated");
+}
+
+#[test]
 fn floating_point_is_not_followed() {
     let program = |end: &str| {
         format!(

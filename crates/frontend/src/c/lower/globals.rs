@@ -66,7 +66,7 @@ impl<'a> Context<'a> {
         self.layouts.leaves(ty, Span::default()).is_ok()
     }
 
-    fn set_initial(&mut self, d: &Declaration, object: &Object) -> Lower<()> {
+    pub(super) fn set_initial(&mut self, d: &Declaration, object: &Object) -> Lower<()> {
         let values = Code::new(self, 0, false).constants(d)?;
         for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
             let Cells::Shared(var) = cells else { continue };

@@ -343,11 +343,21 @@ impl<'a> Code<'_, 'a> {
     /// The copy of a `__thread` variable that this thread has.
     pub(super) fn thread_local(&mut self, d: &'a Declaration) -> Lower<Rc<Object>> {
         if self.cx.names_used.mentioned.contains(&d.name) && self.cx.is_address_taken(&d.name) {
-            return unsupported(
-                d.span,
-                &format!("the address of the thread-local variable `{}`", d.name),
-                "use a global or a local variable",
-            );
+            if self.is_any {
+                return unsupported(
+                    d.span,
+                    &format!(
+                        "the address of `{}`, of which each of any number of threads has one",
+                        d.name
+                    ),
+                    "start a fixed number of threads",
+                );
+            }
+            // Others may reach it; that it ends with its thread is not followed.
+            let object = self.cx.object(&d.name, &d.ty, true, false, d.span)?;
+            self.cx.set_initial(d, &object)?;
+            self.thread_locals.insert(d.name.clone(), object.clone());
+            return Ok(object);
         }
         let values = self.constants(d)?;
         let object = self.registers(&d.name, &d.ty, d.span)?;
