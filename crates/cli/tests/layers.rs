@@ -32,6 +32,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "certify",
         ],
     ),
+    // Several processes that search together: only the command knows of them.
+    ("cluster", &["machine"]),
     ("fences", &["program", "verify", "machine"]),
     ("shape", &["syntax"]),
     ("linearize", &["program", "shape", "verify"]),

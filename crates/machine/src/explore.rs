@@ -177,7 +177,8 @@ fn search(
     };
     let mut deadlock = None;
     let looks = match found.end {
-        End::Violated | End::Time | End::Cancelled | End::Storage(_) => None,
+        End::Violated | End::Time | End::Cancelled => None,
+        End::Storage(_) | End::Overflow => None,
         End::Complete | End::Levels | End::States | End::Memory => found.stuck.take(),
     };
     if let Some(stuck) = looks {
@@ -195,7 +196,7 @@ fn search(
             found.bounds.touch(Bound::States);
             Verdict::Unknown(bound(found.bounds))
         }
-        End::Memory => Verdict::Unknown(Unknown::Memory),
+        End::Memory | End::Overflow => Verdict::Unknown(Unknown::Memory),
         End::Time => Verdict::Unknown(Unknown::Time),
         End::Cancelled => Verdict::Unknown(Unknown::Interrupted),
         End::Storage(why) => Verdict::Unknown(Unknown::Lost(why.clone())),

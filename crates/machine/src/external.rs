@@ -1,10 +1,13 @@
-//! Breadth-first search with *delayed duplicate detection* [Stern & Dill, CAV 1998; Korf, AAAI
-//! 2004], for states that do not fit in memory, for checkpoints, and for several processes.
+//! The loop over levels: in memory as long as it lasts, then with *delayed duplicate detection*
+//! [Stern & Dill, CAV 1998; Korf, AAAI 2004]; alone or with other processes; with checkpoints.
 //!
-//! The states of a level are a sorted run for each shard ([`crate::runs`]). A level is expanded
-//! block by block as in [`crate::search`]; successors go to a table in memory (the *candidates*),
-//! and when that is full, as one more sorted run, to disk. Whether a candidate was visited before
-//! is asked at the end of the level only, of all candidates at once and in their order:
+//! *In memory* a level is a part of the store ([`crate::store`]), and successors that the store
+//! holds are left out at once.
+//!
+//! *On disk* the states of a level are a sorted run for each shard ([`crate::runs`]). Successors
+//! go to a table in memory (the *candidates*), and when that is full, as one more sorted run, to
+//! disk. Whether a candidate was visited before is asked at the end of the level only, of all
+//! candidates at once and in their order:
 //!
 //! ```text
 //! next level = union of the candidates' runs - union of the visited runs
@@ -12,32 +15,35 @@
 //!
 //! which is one pass over sorted files. The new level joins the visited runs; these are merged
 //! such that each is at least twice as long as the next (O'Neil et al., Acta Informatica 1996),
-//! so that there are few of them and no state is merged often.
+//! so that there are few of them and no state is merged often. A level during which memory is
+//! used up is expanded once more from its beginning.
 //!
 //! *Several processes*: a state belongs to one process by its hash ([`Partition`]). Successors of
-//! others are sent in batches and are candidates there. A round of the network ends when all have
-//! expanded the level and all batches have arrived; then each process subtracts, and another
-//! round tells all what was seen and how many states are new: all decide alike.
+//! others are sent in batches and inserted, or candidates, there. A round of the network ends when
+//! all have expanded the level and all batches have arrived; further rounds tell all what was seen
+//! and how many states are new: all decide alike.
 //!
 //! What a level is, and so verdict, counts and the length of runs, does not depend on the number
 //! of workers or processes, on the size of memory, or on how often the search was resumed.
+//!
+//! [`Partition`]: crate::visit::Partition
 
-use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::network::{Lost, gather};
+use crate::checkpoint::Saved;
+use crate::network::{Alone, Lost, gather};
 use crate::options::Bounds;
 use crate::pack::{Reader as Numbers, hash, put};
 use crate::runs::{Place, Reader, Run, Writer, subtract};
 use crate::search::{
-    BLOCK, CHUNK, End, Found, Kept, Pool, Task, for_each_parallel, insert_block,
+    BLOCK, CHUNK, End, Found, Kept, Pool, Resident, Stored, Task, chunks, for_each_parallel,
+    insert_block,
 };
-use crate::sight::{Sight, get_states, put_states};
-use crate::storage::{Folder, Purpose, Storage, get_run, put_run};
+use crate::sight::Sight;
+use crate::storage::{Folder, Storage};
 use crate::store::{Part, SHARDS, Shard, StateId, Store, shard_of};
 use crate::visit::{Chunks, received};
 
@@ -46,6 +52,21 @@ const MEMORY: u64 = 1 << 30;
 
 /// Each level's states: a run for each shard.
 pub(crate) type Levels = Vec<Vec<Run>>;
+
+/// Why a level may end before its end; of several processes' reasons, the last counts.
+const ENDS: [End; 5] = [
+    End::Overflow,
+    End::States,
+    End::Memory,
+    End::Time,
+    End::Cancelled,
+];
+
+/// The place of an end in [`ENDS`], from 1; 0 for others.
+fn rank(end: &End) -> u8 {
+    let place = ENDS.iter().position(|e| e == end);
+    place.map_or(0, |at| at as u8 + 1)
+}
 
 /// What ends a search that is no limit.
 #[derive(Debug, thiserror::Error)]
@@ -57,94 +78,88 @@ pub(crate) enum Trouble {
 }
 
 impl Task<'_, '_> {
-    /// Searches, with states kept as `storage` says.
+    /// Searches, with states kept as `storage` says; else in memory.
     pub(crate) fn run_in(&self, storage: Option<&mut Storage<'_>>) -> Found {
-        let Some(storage) = storage else {
-            return self.run();
-        };
         let start = Instant::now();
-        let searched = External::search(self, storage);
+        let mut alone = Storage::shared(Box::new(Alone));
+        let searched = External::search(self, storage.unwrap_or(&mut alone));
         let mut found = searched.unwrap_or_else(|trouble| Found {
             end: End::Storage(trouble.to_string()),
             ..Found::new(Bounds::default())
         });
+        found.finals.sort_unstable();
+        found.finals.dedup();
         found.stats.seconds = start.elapsed().as_secs_f64();
         found
     }
 }
 
-struct External<'t, 'a, 'p, 's, 'n> {
-    task: &'t Task<'a, 'p>,
-    storage: &'s mut Storage<'n>,
-    folder: Option<Folder>,
-    pool: Pool,
-    /// Successors of the level that is expanded.
-    candidates: Store,
+pub(crate) struct External<'t, 'a, 'p, 's, 'n> {
+    pub(crate) task: &'t Task<'a, 'p>,
+    pub(crate) storage: &'s mut Storage<'n>,
+    pub(crate) folder: Option<Folder>,
+    pub(crate) pool: Pool,
+    /// All states, while memory holds them.
+    pub(crate) resident: Option<Resident>,
+    /// On disk: successors of the level that is expanded.
+    pub(crate) candidates: Store,
     /// More of them, by shard.
-    pending: Vec<Vec<Run>>,
-    /// Visited states, by shard.
-    visited: Vec<Vec<Run>>,
-    levels: Levels,
+    pub(crate) pending: Vec<Vec<Run>>,
+    /// On disk: visited states, by shard.
+    pub(crate) visited: Vec<Vec<Run>>,
+    /// The levels that are in runs: all on disk, those of the last checkpoint in memory.
+    pub(crate) levels: Levels,
+    /// How many levels there are.
+    pub(crate) depth: usize,
     /// States of the newest level, of all processes.
-    new: u64,
+    pub(crate) new: u64,
     /// Numbers of runs that are taken.
-    numbers: AtomicU64,
-    /// Runs that the manifest before names.
-    named: HashSet<PathBuf>,
-    found: Found,
+    pub(crate) numbers: AtomicU64,
+    pub(crate) saved: Saved,
+    pub(crate) found: Found,
 }
 
 impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
     fn search(task: &'t Task<'a, 'p>, storage: &'s mut Storage<'n>) -> Result<Found, Trouble> {
-        if storage.spills() {
-            // Nothing is as fast as memory, as long as it lasts.
-            let found = task.run();
-            if found.end != End::Memory {
-                return Ok(found);
-            }
-            let mut search = Self::new(task, storage, found)?;
-            search.leave_memory()?;
-            return search.run();
-        }
-        let mut search = Self::new(task, storage, Found::new(task.machine.bounds))?;
+        let mut search = Self::new(task, storage)?;
         if !search.resume()? {
+            let mut resident = Resident::new();
+            resident.parents = search.storage.network.peers() == 1;
             let bounds = &mut search.found.bounds;
-            if let Some(end) = task.begin(&mut search.candidates, bounds) {
-                search.found.end = end;
-            }
+            let end = task.begin(&mut resident.store, bounds);
+            search.resident = Some(resident);
             search.end_level()?;
+            search.found.end = end.unwrap_or(End::Complete);
             search.save()?;
         }
         search.run()
     }
 
-    fn new(
-        task: &'t Task<'a, 'p>,
-        storage: &'s mut Storage<'n>,
-        found: Found,
-    ) -> Result<Self, Trouble> {
+    fn new(task: &'t Task<'a, 'p>, storage: &'s mut Storage<'n>) -> Result<Self, Trouble> {
         let folder = storage.next_search()?;
         Ok(Self {
             task,
             storage,
             folder,
             pool: Pool::new(task.options.workers),
+            resident: None,
             candidates: Store::new(),
             pending: vec![Vec::new(); SHARDS],
             visited: vec![Vec::new(); SHARDS],
             levels: Vec::new(),
+            depth: 0,
             new: 0,
             numbers: AtomicU64::new(0),
-            named: HashSet::new(),
-            found,
+            saved: Saved::default(),
+            found: Found::new(task.machine.bounds),
         })
     }
 
     /// Level by level until something ends the search.
     fn run(mut self) -> Result<Found, Trouble> {
         while self.found.end == End::Complete && self.new > 0 {
-            let expanded = self.levels.len() as u32 - 1;
-            if self.task.last_level.is_some_and(|last| expanded > last) {
+            let newest = self.depth as u32 - 1;
+            if self.task.last_level.is_some_and(|last| newest > last) {
                 self.found.end = End::Levels;
                 break;
             }
@@ -154,18 +169,31 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
                 break;
             }
             let (sight, end) = self.expand_level()?;
-            let all_ended = self.tell_all(sight, end)?;
-            if all_ended {
-                self.found.cut = true;
-                break;
+            match self.tell_all(sight, end)? {
+                None => {
+                    self.end_level()?;
+                    self.save()?;
+                }
+                Some(End::Overflow) => self.leave_memory()?,
+                Some(_) => {
+                    self.found.cut = true;
+                    break;
+                }
             }
-            self.end_level()?;
-            self.save()?;
         }
         // The newest level was not expanded, and may be empty.
-        let expanded = self.levels.len() - usize::from(!self.found.cut);
+        let expanded = self.depth - usize::from(!self.found.cut);
         self.found.stats.depth = expanded.saturating_sub(1) as u32;
-        self.found.kept = Kept::External(self.levels);
+        self.found.kept = match self.resident {
+            Some(resident) => {
+                if self.found.cut && self.storage.network.peers() == 1 {
+                    self.found.stats.states = resident.store.len();
+                    self.found.stats.bytes = resident.store.bytes();
+                }
+                Kept::Memory(resident)
+            }
+            None => Kept::External(self.levels),
+        };
         Ok(self.found)
     }
 
@@ -177,6 +205,29 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
     /// Expands the newest level: what was seen, and the limit that ended it early.
     fn expand_level(&mut self) -> Result<(Sight, Option<End>), Trouble> {
         let mut sight = Sight::default();
+        let deadlock = self.task.machine.program.deadlock;
+        if let Some(resident) = &self.resident {
+            let parts = resident.levels.last().cloned().unwrap_or_default();
+            for block in chunks(&parts).chunks(BLOCK) {
+                let Some(Resident { store, .. }) = &mut self.resident else {
+                    unreachable!("only the end of a level leaves memory");
+                };
+                let stored = Stored {
+                    shards: &store.shards,
+                    chunks: block,
+                };
+                self.task
+                    .expand_block(&mut self.pool, &store.shards, &stored);
+                insert_block(&mut self.pool, store, block.len());
+                for outbox in self.pool.outboxes(block.len()) {
+                    sight.take(outbox, |id| store.state(id), deadlock);
+                }
+                if let Some(end) = self.exchange(block.len())? {
+                    return Ok((sight, Some(end)));
+                }
+            }
+            return Ok((sight, None));
+        }
         let mut runs = self.levels.last().cloned().unwrap_or_default().into_iter();
         let mut reader = None;
         let mut block = Loaded::default();
@@ -184,10 +235,23 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
             let shards = &self.candidates.shards;
             self.task.expand_block(&mut self.pool, shards, &block);
             insert_block(&mut self.pool, &mut self.candidates, block.count());
-            let deadlock = self.task.machine.program.deadlock;
-            let mut away = vec![Vec::new(); self.storage.network.peers()];
             for outbox in self.pool.outboxes(block.count()) {
                 sight.take(outbox, |id| block.state(id), deadlock);
+            }
+            if let Some(end) = self.exchange(block.count())? {
+                return Ok((sight, Some(end)));
+            }
+        }
+        Ok((sight, None))
+    }
+
+    /// Sends what the outboxes of a block have for other processes, and takes what has come from
+    /// them. The limit that is exceeded now.
+    fn exchange(&mut self, count: usize) -> Result<Option<End>, Trouble> {
+        let peers = self.storage.network.peers();
+        if peers > 1 {
+            let mut away = vec![Vec::new(); peers];
+            for outbox in self.pool.outboxes(count) {
                 for (all, one) in away.iter_mut().zip(&outbox.away) {
                     all.extend_from_slice(one);
                 }
@@ -200,31 +264,34 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
             for message in self.storage.network.received()? {
                 self.accept(&message)?;
             }
-            self.relieve()?;
+        }
+        self.relieve()?;
+        Ok(self.limit())
+    }
+
+    /// The limit that is exceeded now.
+    fn limit(&self) -> Option<End> {
+        let Some(resident) = &self.resident else {
             if let Some(progress) = self.task.options.progress {
                 progress(self.found.stats.states);
             }
-            if let Some(end) = self.task.stopped().or_else(|| self.overflow()) {
-                return Ok((sight, Some(end)));
-            }
+            return self.task.stopped();
+        };
+        match self.task.limit(&resident.store) {
+            Some(End::Memory) if self.folder.is_some() => Some(End::Overflow),
+            end => end,
         }
-        Ok((sight, None))
     }
 
-    /// Whether memory is used up, where nothing can go to disk.
-    fn overflow(&self) -> Option<End> {
-        let runs = self.visited.iter().chain(&self.levels).flatten();
-        let used = self.candidates.bytes() + runs.map(|r| r.bytes).sum::<u64>();
-        let most = self.task.options.max_memory.unwrap_or(u64::MAX);
-        (self.folder.is_none() && used > most).then_some(End::Memory)
-    }
-
-    /// Takes the states of another process's message as candidates.
+    /// Takes the states of another process's message.
     fn accept(&mut self, message: &[u8]) -> io::Result<()> {
+        let store = match &mut self.resident {
+            Some(resident) => &mut resident.store,
+            None => &mut self.candidates,
+        };
         for state in received(message) {
             let hash = hash(state);
-            let shard = &mut self.candidates.shards[shard_of(hash)];
-            shard.insert(hash, state, StateId::NONE);
+            store.shards[shard_of(hash)].insert(hash, state, StateId::NONE);
         }
         self.relieve()
     }
@@ -238,24 +305,22 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
         let shards = store.shards.iter_mut().zip(&mut self.pending);
         let (folder, numbers) = (self.folder.as_ref(), &self.numbers);
         in_all(&mut self.pool, shards, |(shard, pending)| {
-            let place = place(folder, numbers, Purpose::Spill);
+            let place = place(folder, numbers);
             pending.push(sorted(shard, place)?);
             Ok(())
         })
     }
 
-    /// Tells all processes what was seen, and why this one stopped; whether the search is over.
-    fn tell_all(&mut self, sight: Sight, end: Option<End>) -> Result<bool, Trouble> {
+    /// Tells all processes what was seen, and why this one stopped; why the level has ended before
+    /// its end, if it has.
+    fn tell_all(&mut self, sight: Sight, end: Option<End>) -> Result<Option<End>, Trouble> {
         for message in self.storage.network.end_round()? {
-            self.accept(&message)?;
+            // Nobody needs them if the level has to be expanded again.
+            if end != Some(End::Overflow) {
+                self.accept(&message)?;
+            }
         }
-        let level = self.levels.len() as u32 - 1;
-        let mut message = vec![match &end {
-            None => 0,
-            Some(End::Memory) => 1,
-            Some(End::Time) => 2,
-            Some(_) => 3,
-        }];
+        let mut message = vec![end.as_ref().map_or(0, rank)];
         sight.encode(&mut message);
         let mut total = Sight {
             finals: sight.finals,
@@ -269,200 +334,114 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
             worst = worst.max(end);
             total.decode(&mut Numbers::new(rest));
         }
-        match worst {
-            0 => {}
-            1 => self.found.end = End::Memory,
-            2 => self.found.end = End::Time,
-            _ => self.found.end = End::Cancelled,
+        let end = ENDS.into_iter().find(|end| rank(end) == worst);
+        if end != Some(End::Overflow) {
+            self.found.end = end.clone().unwrap_or(End::Complete);
+            self.found.add(total, self.depth as u32 - 1);
         }
-        self.found.add(total, level);
-        Ok(worst > 0)
+        Ok(end)
     }
 
-    /// The candidates that were not visited become the next level.
+    /// The states that were not visited before become the next level.
     fn end_level(&mut self) -> Result<(), Trouble> {
-        let mut store = std::mem::replace(&mut self.candidates, Store::new());
-        let mut level: Vec<Option<Run>> = vec![None; SHARDS];
-        let shards = store.shards.iter_mut().zip(&mut self.pending);
-        let shards = shards.zip(&mut self.visited).zip(&mut level);
-        let (folder, numbers) = (self.folder.as_ref(), &self.numbers);
-        let purpose = self.storage.purpose;
-        in_all(&mut self.pool, shards, |(((shard, pending), visited), new)| {
-            let mut runs = std::mem::take(pending);
-            runs.push(sorted(shard, Place::Memory)?);
-            let run = subtract(&runs, visited, place(folder, numbers, purpose))?;
-            join(visited, run.clone(), || place(folder, numbers, purpose))?;
-            *new = Some(run);
-            Ok(())
-        })?;
-        drop(store);
-        let level: Vec<Run> = level.into_iter().flatten().collect();
         let mut message = Vec::new();
-        put(&mut message, level.iter().map(|r| r.count).sum());
-        put(&mut message, level.iter().map(|r| r.bytes).sum());
-        self.levels.push(level);
+        if let Some(resident) = &mut self.resident {
+            let parts = resident.store.next_level();
+            let count = parts.iter().map(|p| u64::from(p.count)).sum();
+            resident.levels.push(parts);
+            put(&mut message, count);
+            put(&mut message, resident.store.bytes());
+        } else {
+            let level = self.subtract_visited()?;
+            put(&mut message, level.iter().map(|r| r.count).sum());
+            self.levels.push(level);
+            let runs = self.levels.iter().flatten();
+            put(&mut message, runs.map(|r| r.bytes).sum());
+        }
+        self.depth += 1;
+        let waited = self.saved.at.elapsed();
+        let is_due = self.saved.level.is_none() || waited >= 20 * self.saved.cost;
+        put(&mut message, u64::from(is_due));
         self.new = 0;
-        for told in gather(&mut *self.storage.network, message)? {
-            let mut numbers = Numbers::new(&told);
+        self.found.stats.bytes = 0;
+        let all = gather(&mut *self.storage.network, message)?;
+        for (process, told) in all.iter().enumerate() {
+            let mut numbers = Numbers::new(told);
             self.new += numbers.get();
             self.found.stats.bytes += numbers.get();
+            if process == 0 {
+                self.saved.is_due = numbers.get() == 1;
+            }
         }
         self.found.stats.states += self.new;
         Ok(())
     }
 
-    /// Writes the states of a search that memory does not hold any more into runs. Its last
-    /// level was not finished, and is expanded again.
-    fn leave_memory(&mut self) -> io::Result<()> {
-        let empty = Kept::External(Vec::new());
-        let Kept::Memory(store, levels) = std::mem::replace(&mut self.found.kept, empty) else {
-            unreachable!("the search was in memory");
-        };
+    /// The candidates without the visited states, which they join.
+    fn subtract_visited(&mut self) -> io::Result<Vec<Run>> {
+        let mut store = std::mem::replace(&mut self.candidates, Store::new());
+        let mut level: Vec<Option<Run>> = vec![None; SHARDS];
+        let shards = store.shards.iter_mut().zip(&mut self.pending);
+        let shards = shards.zip(&mut self.visited).zip(&mut level);
         let (folder, numbers) = (self.folder.as_ref(), &self.numbers);
-        let by_shard = store.shards.iter().enumerate().zip(&mut self.visited);
-        let runs = Mutex::new(vec![Vec::new(); SHARDS]);
-        in_all(&mut self.pool, by_shard, |((number, shard), visited)| {
-            let mut of_levels = Vec::new();
-            for parts in &levels {
-                let own = parts.iter().filter(|p| p.shard == number);
-                let place = place(folder, numbers, Purpose::Spill);
-                of_levels.push(sorted_parts(shard, own, place)?);
-            }
-            visited.push(subtract(
-                &of_levels,
-                &[],
-                place(folder, numbers, Purpose::Spill),
-            )?);
-            runs.lock().expect("no worker panics")[number] = of_levels;
+        in_all(&mut self.pool, shards, |(((shard, pending), visited), new)| {
+            let mut runs = std::mem::take(pending);
+            runs.push(sorted(shard, Place::Memory)?);
+            let run = subtract(&runs, visited, place(folder, numbers))?;
+            join(visited, run.clone(), || place(folder, numbers))?;
+            *new = Some(run);
             Ok(())
         })?;
-        let runs = runs.into_inner().expect("no worker panics");
-        self.levels = (0..levels.len())
-            .map(|level| runs.iter().map(|of| of[level].clone()).collect())
-            .collect();
-        let count = |level: &Vec<Run>| level.iter().map(|r| r.count).sum::<u64>();
-        self.new = self.levels.last().map_or(0, count);
-        self.found.stats.states = self.levels.iter().map(count).sum();
-        let runs = self.levels.iter().flatten();
-        self.found.stats.bytes = runs.map(|r| r.bytes).sum();
-        self.found.end = End::Complete;
-        self.found.cut = false;
-        Ok(())
+        Ok(level.into_iter().flatten().collect())
     }
 
-    /// Saves a checkpoint, if asked, and removes runs that nothing needs any more.
-    fn save(&mut self) -> io::Result<()> {
-        let Some(folder) = &self.folder else {
+    /// Writes the levels that are in memory only into runs.
+    pub(crate) fn write_levels(&mut self) -> io::Result<()> {
+        let Some(resident) = &self.resident else {
             return Ok(());
         };
-        let runs = self.levels.iter().flatten();
-        let runs = runs.chain(self.visited.iter().flatten());
-        let named: HashSet<PathBuf> = runs.filter_map(|r| Some(r.path()?.to_owned())).collect();
-        if self.storage.purpose == Purpose::Checkpoint {
-            folder.save(self.levels.len() as u64, &self.manifest())?;
-            folder.sweep(&named.union(&self.named).cloned().collect())?;
-            self.named = named;
-        } else {
-            folder.sweep(&named)?;
+        let (folder, numbers) = (self.folder.as_ref(), &self.numbers);
+        for parts in &resident.levels[self.levels.len()..] {
+            let mut level: Vec<Option<Run>> = vec![None; SHARDS];
+            let shards = resident.store.shards.iter().zip(&mut level);
+            in_all(&mut self.pool, shards, |(shard, run)| {
+                let own = parts.iter().filter(|p| p.shard == shard.number());
+                *run = Some(sorted_parts(shard, own, place(folder, numbers))?);
+                Ok(())
+            })?;
+            self.levels.push(level.into_iter().flatten().collect());
         }
         Ok(())
     }
 
-    fn manifest(&self) -> Vec<u8> {
-        let found = &self.found;
-        let mut out = Vec::new();
-        put(&mut out, self.new);
-        put(&mut out, found.stats.states);
-        put(&mut out, found.stats.bytes);
-        put(&mut out, found.stats.transitions);
-        put(&mut out, u64::from(found.bounds.bits()));
-        put(&mut out, u64::from(found.length));
-        put(&mut out, u64::from(found.fails));
-        put(&mut out, u64::from(found.end == End::States));
-        put_states(&mut out, &found.targets);
-        let stuck: Vec<_> = found.stuck.iter().map(|(state, _)| state.clone()).collect();
-        put_states(&mut out, &stuck);
-        put(&mut out, found.stuck.as_ref().map_or(0, |s| u64::from(s.1)));
-        for runs in self.visited.iter().chain(&self.levels) {
-            put(&mut out, runs.len() as u64);
-            runs.iter().for_each(|run| put_run(&mut out, run));
+    /// Goes on on disk, and forgets the successors of the newest level.
+    fn leave_memory(&mut self) -> io::Result<()> {
+        self.candidates = Store::new();
+        self.pending = vec![Vec::new(); SHARDS];
+        self.write_levels()?;
+        if self.resident.take().is_some() {
+            self.merge_levels()?;
         }
-        out
+        Ok(())
     }
 
-    /// Goes back to the last level that all processes have a checkpoint of; whether there is
-    /// one.
-    fn resume(&mut self) -> Result<bool, Trouble> {
-        let Some(folder) = &self.folder else {
-            return Ok(false);
-        };
-        if self.storage.purpose != Purpose::Checkpoint {
-            return Ok(false);
-        }
-        let mut message = Vec::new();
-        let mine = folder.levels()?;
-        put(&mut message, mine.len() as u64);
-        mine.iter().for_each(|&level| put(&mut message, level));
-        let mut common: HashSet<u64> = mine.into_iter().collect();
-        for told in gather(&mut *self.storage.network, message)? {
-            let mut numbers = Numbers::new(&told);
-            let count = numbers.get();
-            let theirs: HashSet<u64> = (0..count).map(|_| numbers.get()).collect();
-            common.retain(|level| theirs.contains(level));
-        }
-        let Some(level) = common.into_iter().max() else {
-            folder.forget_after(0)?;
-            folder.sweep(&HashSet::new())?;
-            return Ok(false);
-        };
-        folder.forget_after(level)?;
-        let bytes = folder.load(level)?;
-        let mut numbers = Numbers::new(&bytes);
-        self.new = numbers.get();
-        let found = &mut self.found;
-        found.stats.states = numbers.get();
-        found.stats.bytes = numbers.get();
-        found.stats.transitions = numbers.get();
-        found.bounds = Bounds::from_bits(numbers.get() as u16);
-        found.length = numbers.get() as u32;
-        found.fails = numbers.get() == 1;
-        if numbers.get() == 1 {
-            found.end = End::States;
-        }
-        found.targets = get_states(&mut numbers);
-        if !found.targets.is_empty() {
-            found.end = End::Violated;
-        }
-        let stuck = get_states(&mut numbers).into_iter().next();
-        let stuck_level = numbers.get() as u32;
-        found.stuck = stuck.map(|state| (state, stuck_level));
-        let mut lists = Vec::new();
-        for _ in 0..SHARDS as u64 + level {
-            let mut runs = Vec::new();
-            for _ in 0..numbers.get() {
-                runs.extend(get_run(&mut numbers, folder)?);
-            }
-            lists.push(runs);
-        }
-        self.levels = lists.split_off(SHARDS);
-        self.visited = lists;
-        let runs = self.levels.iter().chain(&self.visited).flatten();
-        self.named = runs.filter_map(|r| Some(r.path()?.to_owned())).collect();
-        self.numbers = AtomicU64::new(folder.sweep(&self.named)?);
-        Ok(true)
+    /// The visited states are those of all levels.
+    pub(crate) fn merge_levels(&mut self) -> io::Result<()> {
+        let (folder, numbers, levels) = (self.folder.as_ref(), &self.numbers, &self.levels);
+        let visited = self.visited.iter_mut().enumerate();
+        in_all(&mut self.pool, visited, |(shard, visited)| {
+            let runs: Vec<Run> = levels.iter().map(|level| level[shard].clone()).collect();
+            *visited = vec![subtract(&runs, &[], place(folder, numbers))?];
+            Ok(())
+        })
     }
 }
 
 /// Where the next run goes.
-fn place(folder: Option<&Folder>, numbers: &AtomicU64, purpose: Purpose) -> Place {
-    let Some(folder) = folder else {
-        return Place::Memory;
-    };
-    let path = folder.run(numbers.fetch_add(1, Ordering::Relaxed));
-    if purpose == Purpose::Checkpoint {
-        Place::File(path)
-    } else {
-        Place::Large(path)
+fn place(folder: Option<&Folder>, numbers: &AtomicU64) -> Place {
+    match folder {
+        Some(folder) => Place::File(folder.run(numbers.fetch_add(1, Ordering::Relaxed))),
+        None => Place::Memory,
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `property` | `never` and `finally` |
 //! | `partial_order`, `canonical` | the two reductions of the search |
 //! | `store`, `visit`, `sight`, `search` | visited states, breadth-first search |
-//! | `runs`, `external`, `storage` | the same with states on disk, checkpoints |
+//! | `external`, `runs`, `storage`, `checkpoint` | the loop over levels, states on disk, checkpoints |
 //! | `network` | what several processes that search together need of each other |
 //! | `shortest` | the trace of a violation |
 //! | `random_schedule` | random schedules |
@@ -24,6 +24,7 @@
 
 mod block;
 mod canonical;
+mod checkpoint;
 mod code;
 mod delay;
 mod expand;
@@ -63,3 +64,8 @@ pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
+
+/// A number for a text, the same in all processes of a version: not for security.
+pub fn digest(text: &str) -> u64 {
+    pack::hash(text.as_bytes())
+}

@@ -21,6 +21,8 @@ use crate::pack::{Reader as Numbers, hash, put};
 
 /// Bytes of a block's payload, about.
 const BLOCK: usize = 1 << 16;
+/// Runs of no more bytes stay in memory.
+const SMALL: usize = 1 << 12;
 const HEAD: usize = 16;
 
 /// A sorted run.
@@ -64,37 +66,43 @@ impl Run {
         }
     }
 
+    /// The bytes, if they are in memory.
+    pub(crate) fn memory(&self) -> Option<&[u8]> {
+        match &self.data {
+            Data::Memory(bytes) => Some(bytes),
+            Data::File(_) => None,
+        }
+    }
+
     /// The run in a file that a [`Writer`] has finished, of this many states and bytes.
     pub(crate) fn open(path: PathBuf, count: u64, bytes: u64) -> io::Result<Self> {
-        let of_file = |error: &io::Error| about(&path, error);
-        let mut file = File::open(&path).map_err(|e| of_file(&e))?;
-        let length = file.metadata().map_err(|e| of_file(&e))?.len();
-        if length != bytes {
-            return Err(damaged(&path.display().to_string()));
-        }
-        let (mut index, mut at, mut states) = (Vec::new(), 0, 0);
-        let mut block = Vec::new();
-        while at < bytes {
-            file.seek(SeekFrom::Start(at)).map_err(|e| of_file(&e))?;
-            let held = read_block(&mut file, &mut block).map_err(|e| of_file(&e))?;
-            let mut numbers = Numbers::new(&block);
-            numbers.get();
-            let len = numbers.get() as usize;
-            index.push(Block {
-                first: numbers.take(len).into(),
-                at,
-            });
-            states += u64::from(held);
-            at += (HEAD + block.len()) as u64;
-        }
-        if states != count {
-            return Err(damaged(&path.display().to_string()));
-        }
+        let opened = File::open(&path).and_then(|mut file| {
+            let length = file.metadata()?.len();
+            let index = index(&mut file, count, bytes)?;
+            if length == bytes {
+                Ok(index)
+            } else {
+                Err(damaged("the file"))
+            }
+        });
+        let index = opened.map_err(|e| about(&path, &e))?;
         Ok(Self {
             data: Data::File(Arc::new(path)),
             index: Arc::new(index),
             count,
             bytes,
+        })
+    }
+
+    /// The run with these bytes and this many states.
+    pub(crate) fn of_bytes(bytes: Vec<u8>, count: u64) -> io::Result<Self> {
+        let length = bytes.len() as u64;
+        let index = index(&mut io::Cursor::new(&bytes), count, length)?;
+        Ok(Self {
+            data: Data::Memory(Arc::new(bytes)),
+            index: Arc::new(index),
+            count,
+            bytes: length,
         })
     }
 
@@ -117,6 +125,28 @@ impl Run {
             state: Vec::new(),
             ended: false,
         })
+    }
+}
+
+/// The index of a run of this many states and bytes, all of which are read.
+fn index(source: &mut impl Read, count: u64, bytes: u64) -> io::Result<Vec<Block>> {
+    let (mut index, mut at, mut states) = (Vec::new(), 0, 0);
+    let mut block = Vec::new();
+    while at < bytes {
+        states += u64::from(read_block(source, &mut block)?);
+        let mut numbers = Numbers::new(&block);
+        numbers.get();
+        let len = numbers.get() as usize;
+        index.push(Block {
+            first: numbers.take(len).into(),
+            at,
+        });
+        at += (HEAD + block.len()) as u64;
+    }
+    if states == count && at == bytes {
+        Ok(index)
+    } else {
+        Err(damaged("a run"))
     }
 }
 
@@ -249,9 +279,7 @@ impl Reader {
 pub(crate) enum Place {
     /// Into memory.
     Memory,
-    /// Into this file, if it is larger than a block.
-    Large(PathBuf),
-    /// Into this file.
+    /// Into this file, if it is larger than some blocks.
     File(PathBuf),
 }
 
@@ -324,13 +352,13 @@ impl Writer {
         self.held = 0;
         match &self.place {
             Place::Memory => Ok(()),
-            Place::Large(_) | Place::File(_) => self.flush(4 * BLOCK),
+            Place::File(_) => self.flush(SMALL),
         }
     }
 
     /// Writes out what is more than `most` bytes.
     fn flush(&mut self, most: usize) -> io::Result<()> {
-        let (Place::Large(path) | Place::File(path)) = &self.place else {
+        let Place::File(path) = &self.place else {
             return Ok(());
         };
         if self.out.len() > most {
@@ -351,12 +379,12 @@ impl Writer {
         if self.held > 0 {
             self.end_block()?;
         }
-        if matches!(self.place, Place::File(_)) || self.file.is_some() {
+        if self.file.is_some() {
             self.flush(0)?;
         }
         let data = match (self.place, self.file) {
-            (Place::Large(path) | Place::File(path), Some(_)) => Data::File(Arc::new(path)),
-            (Place::Memory | Place::Large(_) | Place::File(_), _) => {
+            (Place::File(path), Some(_)) => Data::File(Arc::new(path)),
+            (Place::Memory | Place::File(_), _) => {
                 self.out.shrink_to_fit();
                 Data::Memory(Arc::new(self.out))
             }
@@ -485,8 +513,11 @@ mod tests {
             assert_eq!(all(&new), expected);
             assert_eq!(new.count, expected.len() as u64);
             let path = folder.path().join("new");
-            let again = Run::open(path, new.count, new.bytes).unwrap();
-            assert_eq!(all(&again), expected);
+            let again = match new.memory() {
+                Some(bytes) => Run::of_bytes(bytes.to_vec(), new.count),
+                None => Run::open(path, new.count, new.bytes),
+            };
+            assert_eq!(all(&again.unwrap()), expected);
         }
     }
 

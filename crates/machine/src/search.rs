@@ -1,6 +1,7 @@
 //! Breadth-first search over packed states, on all cores, with the same result
 //! whatever their number.
 //!
+//! ([`crate::external`] has the loop over levels.)
 //! A level (all states at one distance from the start) is cut into chunks and
 //! chunks are gathered into blocks. For each block there are two phases:
 //!
@@ -51,12 +52,33 @@ pub(crate) enum End {
     Levels,
     /// States could not be kept or read back.
     Storage(String),
+    /// Memory is used up, and the level has to be expanded again with states on disk.
+    Overflow,
+}
+
+/// Visited states in memory.
+pub(crate) struct Resident {
+    pub(crate) store: Store,
+    /// Parts of each level.
+    pub(crate) levels: Vec<Vec<Part>>,
+    /// Whether states know from which they were reached.
+    pub(crate) parents: bool,
+}
+
+impl Resident {
+    pub(crate) fn new() -> Self {
+        Self {
+            store: Store::new(),
+            levels: Vec::new(),
+            parents: true,
+        }
+    }
 }
 
 /// Where the visited states are, for a second look.
 pub(crate) enum Kept {
-    /// In memory, with the parts of each level.
-    Memory(Store, Vec<Vec<Part>>),
+    /// In memory.
+    Memory(Resident),
     /// In sorted runs.
     External(Levels),
 }
@@ -65,7 +87,7 @@ impl Kept {
     /// How many levels there are.
     pub(crate) fn levels(&self) -> usize {
         match self {
-            Self::Memory(_, levels) => levels.len(),
+            Self::Memory(resident) => resident.levels.len(),
             Self::External(levels) => levels.len(),
         }
     }
@@ -73,9 +95,10 @@ impl Kept {
     /// The states of a level, in pieces.
     pub(crate) fn pieces(&self, level: usize) -> Vec<Piece<'_>> {
         match self {
-            Self::Memory(store, levels) => {
-                let parts = levels[level].iter();
-                parts.map(|part| Piece::Part(store, *part)).collect()
+            Self::Memory(resident) => {
+                let parts = resident.levels[level].iter();
+                let piece = |part: &Part| Piece::Part(&resident.store, *part);
+                parts.map(piece).collect()
             }
             Self::External(levels) => levels[level].iter().map(Piece::Run).collect(),
         }
@@ -144,7 +167,7 @@ impl Found {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
             end: End::Complete,
-            kept: Kept::Memory(Store::new(), Vec::new()),
+            kept: Kept::Memory(Resident::new()),
             targets: Vec::new(),
             fails: false,
             length: 0,
@@ -179,42 +202,6 @@ impl Found {
 }
 
 impl Task<'_, '_> {
-    /// Searches, with all states in memory.
-    pub(crate) fn run(&self) -> Found {
-        let start = Instant::now();
-        let mut found = Found::new(self.machine.bounds);
-        let mut store = Store::new();
-        let mut levels: Vec<Vec<Part>> = Vec::new();
-        found.end = self
-            .begin(&mut store, &mut found.bounds)
-            .unwrap_or(End::Complete);
-        let mut parts = store.next_level();
-        let mut pool = Pool::new(self.options.workers);
-        while found.end == End::Complete && !parts.is_empty() {
-            if Some(levels.len() as u32) == self.last_level.map(|l| l + 1) {
-                found.end = End::Levels;
-                break;
-            }
-            let (sight, end) = self.level(&mut pool, &mut store, &parts);
-            let level = levels.len() as u32;
-            levels.push(parts);
-            found.cut = end.is_some();
-            found.end = end.unwrap_or(End::Complete);
-            if found.end != End::Memory || !self.spills {
-                found.add(sight, level);
-            }
-            parts = store.next_level();
-        }
-        found.stats.states = store.len();
-        found.stats.bytes = store.bytes();
-        found.stats.depth = levels.len().saturating_sub(1) as u32;
-        found.stats.seconds = start.elapsed().as_secs_f64();
-        found.finals.sort_unstable();
-        found.finals.dedup();
-        found.kept = Kept::Memory(store, levels);
-        found
-    }
-
     /// Inserts the initial states; the limit that this exceeds.
     pub(crate) fn begin(&self, store: &mut Store, bounds: &mut Bounds) -> Option<End> {
         let (mut bytes, mut scratch) = (Vec::new(), crate::canonical::Scratch::default());
@@ -245,32 +232,6 @@ impl Task<'_, '_> {
         stopped
     }
 
-    /// Expands a level: what was seen, and the limit that ended it early.
-    fn level(
-        &self,
-        pool: &mut Pool,
-        store: &mut Store,
-        parts: &[Part],
-    ) -> (Sight, Option<End>) {
-        let mut sight = Sight::default();
-        for block in chunks(parts).chunks(BLOCK) {
-            let stored = Stored {
-                shards: &store.shards,
-                chunks: block,
-            };
-            self.expand_block(pool, &store.shards, &stored);
-            insert_block(pool, store, block.len());
-            for outbox in pool.outboxes(block.len()) {
-                let deadlock = self.machine.program.deadlock;
-                sight.take(outbox, |id| store.state(id), deadlock);
-            }
-            if let Some(end) = self.limit(store) {
-                return (sight, Some(end));
-            }
-        }
-        (sight, None)
-    }
-
     /// Whether the user or the clock ends the search.
     pub(crate) fn stopped(&self) -> Option<End> {
         if self.options.cancel.load(Ordering::Relaxed) {
@@ -283,7 +244,7 @@ impl Task<'_, '_> {
     }
 
     /// Most bytes for the store. What goes to disk needs memory on its way.
-    fn most_memory(&self) -> Option<u64> {
+    pub(crate) fn most_memory(&self) -> Option<u64> {
         let most = self.options.max_memory;
         if self.spills {
             most.map(|m| m / 2)
@@ -292,7 +253,8 @@ impl Task<'_, '_> {
         }
     }
 
-    fn limit(&self, store: &Store) -> Option<End> {
+    /// The limit that is exceeded now.
+    pub(crate) fn limit(&self, store: &Store) -> Option<End> {
         let options = self.options;
         if let Some(progress) = options.progress {
             progress(store.len());
@@ -354,9 +316,9 @@ pub(crate) fn insert_block(pool: &mut Pool, store: &mut Store, count: usize) {
 }
 
 /// Some chunks of a level in the store.
-struct Stored<'a> {
-    shards: &'a [Shard],
-    chunks: &'a [&'a [Part]],
+pub(crate) struct Stored<'a> {
+    pub(crate) shards: &'a [Shard],
+    pub(crate) chunks: &'a [&'a [Part]],
 }
 
 impl Chunks for Stored<'_> {
@@ -377,7 +339,7 @@ impl Chunks for Stored<'_> {
 }
 
 /// Groups parts into chunks.
-fn chunks(parts: &[Part]) -> Vec<&[Part]> {
+pub(crate) fn chunks(parts: &[Part]) -> Vec<&[Part]> {
     let mut chunks = Vec::new();
     let (mut from, mut count) = (0, 0);
     for (i, part) in parts.iter().enumerate() {

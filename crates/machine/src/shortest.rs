@@ -84,7 +84,10 @@ fn chain(
     network: &mut dyn Network,
 ) -> Result<Marks, Trouble> {
     let mut states = vec![target.to_vec()];
-    if let Kept::Memory(store, _) = &found.kept {
+    if let Kept::Memory(resident) = &found.kept
+        && resident.parents
+    {
+        let store = &resident.store;
         let mut at = store.find(target);
         while let Some(parent) = at.and_then(|id| store.parent(id)) {
             states.push(store.state(parent).to_vec());

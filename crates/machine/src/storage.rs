@@ -3,14 +3,15 @@
 //!
 //! A checkpoint is a folder. `question` says of which program and options it is; each search of
 //! an exploration has a folder of its own, in the order in which they are made, with sorted runs
-//! (`N.run`, never changed once they are written) and one *manifest* for each of the last two
-//! levels (`level-N`), which names the runs that make up the search after that level. A manifest
-//! is written under another name and renamed, so that it is there as a whole or not at all;
-//! runs that no manifest names are removed afterwards. Two levels are kept because processes
-//! that search together may be killed while some have ended a level and others have not: they
-//! are never further apart.
+//! (`N.run`, never changed once they are written) and the last two *manifests* (`level-N`), each
+//! of which names the runs that make up the search after that level; it holds small runs itself.
+//! A manifest is written under another name and renamed, so that it is there as a whole or not at
+//! all; runs that no manifest names are removed afterwards. Two are kept because processes that
+//! search together may be killed while some have saved theirs and others have not: they are never
+//! further apart.
 //!
-//! Killing the process at any moment loses at most the level that was being expanded. What the
+//! A manifest is saved at the end of a level, if saving the last one took at most a twentieth of
+//! the time since. Killing the process at any moment loses what was done after the last. What the
 //! operating system had not written when the machine lost power is found by checksums, and
 //! refused.
 
@@ -36,9 +37,6 @@ pub enum StorageError {
     /// It has a checkpoint already.
     #[error("{} has a checkpoint already", .0.display())]
     Taken(PathBuf),
-    /// It has none.
-    #[error("{} has no checkpoint", .0.display())]
-    NoCheckpoint(PathBuf),
     /// It cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -52,7 +50,6 @@ impl StorageError {
                 "give the same program, model and limits as before, or another folder"
             }
             Self::Taken(_) => "go on with --resume, or give another folder",
-            Self::NoCheckpoint(_) => "leave out --resume to begin",
             Self::Io(_) => "give a folder that can be written",
         }
     }
@@ -153,7 +150,7 @@ impl<'n> Storage<'n> {
                 return Err(StorageError::AnotherQuestion(folder.to_owned()));
             }
             Some(_) => {}
-            None if resume => return Err(StorageError::NoCheckpoint(folder.to_owned())),
+            // Killed before there was anything to save.
             None => replace(&path, asked.as_bytes())?,
         }
         self.purpose = Purpose::Checkpoint;
@@ -168,9 +165,9 @@ impl<'n> Storage<'n> {
         }
     }
 
-    /// Whether a search begins in memory and goes to disk when that is used up.
+    /// Whether a search goes to disk when memory is used up.
     pub(crate) fn spills(&self) -> bool {
-        self.purpose == Purpose::Spill && self.network.peers() == 1
+        self.purpose != Purpose::None
     }
 
     /// The folder of the next search, if it has files.
@@ -243,15 +240,20 @@ impl Folder {
         Ok(names)
     }
 
-    /// Saves the manifest of a level; of earlier ones, the last stays.
-    pub(crate) fn save(&self, level: u64, manifest: &[u8]) -> io::Result<()> {
+    /// Saves the manifest of a level; of others, that of `before` stays.
+    pub(crate) fn save(&self, level: u64, before: Option<u64>, manifest: &[u8]) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&hash(manifest).to_le_bytes());
         bytes.extend_from_slice(manifest);
         replace(&self.manifest(level), &bytes)?;
-        for old in self.levels()? {
-            if old + 1 < level {
-                remove(&self.manifest(old))?;
+        self.keep(|old| old == level || Some(old) == before)
+    }
+
+    /// Removes the manifests of other levels.
+    pub(crate) fn keep(&self, keeps: impl Fn(u64) -> bool) -> io::Result<()> {
+        for level in self.levels()? {
+            if !keeps(level) {
+                remove(&self.manifest(level))?;
             }
         }
         Ok(())
@@ -272,16 +274,6 @@ impl Folder {
                 Err(io::Error::new(io::ErrorKind::InvalidData, text))
             }
         }
-    }
-
-    /// Removes manifests of later levels than `level`: the search goes on from there.
-    pub(crate) fn forget_after(&self, level: u64) -> io::Result<()> {
-        for later in self.levels()? {
-            if later > level {
-                remove(&self.manifest(later))?;
-            }
-        }
-        Ok(())
     }
 
     /// Removes the runs that are not among `named`; the first number that is free.
@@ -306,20 +298,22 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path).map_err(|e| about(path, &e))
 }
 
-/// Appends what finds a run again: its number (one more, 0 for an empty one), states and bytes.
+/// Appends what finds a run again: its number (one more, 0 for one in memory), states and bytes,
+/// and those that are in memory.
 pub(crate) fn put_run(out: &mut Vec<u8>, run: &Run) {
     let stem = run.path().and_then(Path::file_stem);
     let number = stem.and_then(|s| s.to_str()?.parse::<u64>().ok());
     put(out, number.map_or(0, |n| n + 1));
     put(out, run.count);
     put(out, run.bytes);
+    out.extend_from_slice(run.memory().unwrap_or_default());
 }
 
-/// Reads what [`put_run`] wrote. `None` for an empty run.
-pub(crate) fn get_run(reader: &mut Reader<'_>, folder: &Folder) -> io::Result<Option<Run>> {
+/// Reads what [`put_run`] wrote.
+pub(crate) fn get_run(reader: &mut Reader<'_>, folder: &Folder) -> io::Result<Run> {
     let (number, count, bytes) = (reader.get(), reader.get(), reader.get());
-    let Some(number) = number.checked_sub(1) else {
-        return Ok(None);
-    };
-    Run::open(folder.run(number), count, bytes).map(Some)
+    match number.checked_sub(1) {
+        Some(number) => Run::open(folder.run(number), count, bytes),
+        None => Run::of_bytes(reader.take(bytes as usize).to_vec(), count),
+    }
 }

@@ -166,13 +166,13 @@ fn states_on_disk_and_in_other_processes() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Two threads that count: some ten thousand states, and a violation at the end.
+/// Two threads that count: some thousand states, and a violation at the end.
 const COUNTERS: &str = "
 shared x = 0;
 shared y = 0;
-thread t { local i = 0; while (i < 40) { i = i + 1; x = i; } }
-thread u { local i = 0; while (i < 40) { i = i + 1; y = i; } }
-never x == 40 && y == 40;";
+thread t { local i = 0; while (i < 20) { i = i + 1; x = i; } }
+thread u { local i = 0; while (i < 20) { i = i + 1; y = i; } }
+never x == 20 && y == 20;";
 
 #[test]
 fn a_search_that_spills_finds_the_same_run() {
@@ -183,7 +183,7 @@ fn a_search_that_spills_finds_the_same_run() {
         options.buffer = Some(2);
         let plain = explore(&program, &options).unwrap();
         assert!(matches!(plain.verdict, Verdict::Violated(_)));
-        options.max_memory = Some(100_000);
+        options.max_memory = Some(30_000);
         let unknown = explore(&program, &options).unwrap();
         assert_eq!(unknown.verdict, Verdict::Unknown(Unknown::Memory));
         let mut storage = Storage::spill(folder.path()).unwrap();
@@ -200,8 +200,6 @@ fn checkpoint(folder: &Path, question: &str, resume: bool) -> Result<(), Storage
 fn a_checkpoint_is_of_one_question() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let refused = checkpoint(folder, "a", true).unwrap_err();
-    assert!(matches!(refused, StorageError::NoCheckpoint(_)));
     checkpoint(folder, "a", false).unwrap();
     let refused = checkpoint(folder, "a", false).unwrap_err();
     assert!(matches!(refused, StorageError::Taken(_)));
@@ -220,13 +218,11 @@ fn a_damaged_checkpoint_gives_no_verdict() {
     let mut damaged = 0;
     for entry in fs::read_dir(folder.path().join("search-0")).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "run") {
-            let mut bytes = fs::read(&path).unwrap();
-            let last = bytes.len() - 1;
-            bytes[last] ^= 1;
-            fs::write(&path, bytes).unwrap();
-            damaged += 1;
-        }
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        damaged += 1;
     }
     assert!(damaged > 0);
     let mut storage = Storage::checkpoint(folder.path(), COUNTERS, true).unwrap();
