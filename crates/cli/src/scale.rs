@@ -95,7 +95,8 @@ fn question(program: &Program, options: &Options) -> String {
 
 /// One address a line.
 fn addresses(file: &Path) -> anyhow::Result<Vec<String>> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let addresses: Vec<String> = lines.map(str::to_owned).collect();
     if let Some(wrong) = addresses.iter().find(|a| !a.contains(':')) {

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Three counters: some ten thousand states, on many levels. The first version has a violation
-/// at the very end.
-const VIOLATED: &str = "never x[0] == 15 && x[1] == 15 && x[2] == 15;";
-const HOLDS: &str = "never x[0] == 16;";
+/// Three counters, up to what, and a property: thousands of states on many levels. The first
+/// has a violation at the very end.
+const VIOLATED: (u32, &str) = (8, "never x[0] == 8 && x[1] == 8 && x[2] == 8;");
+const HOLDS: (u32, &str) = (25, "never x[0] == 26;");
 
 struct Case {
     folder: tempfile::TempDir,
@@ -20,11 +20,11 @@ struct Case {
 }
 
 impl Case {
-    fn new(property: &str) -> Self {
+    fn new((most, property): (u32, &str)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = folder.path().join("counters.pal");
         let text = format!(
-            "shared x[3] = 0;\nthread t[3] {{\n    local i = 0;\n    while (i < 15) {{\n        \
+            "shared x[3] = 0;\nthread t[3] {{\n    local i = 0;\n    while (i < {most}) {{\n        \
              i = i + 1;\n        x[self] = i;\n    }}\n}}\n{property}\n"
         );
         fs::write(&program, text).expect("write the program");
@@ -51,10 +51,9 @@ impl Case {
 }
 
 fn told(output: &Output) -> serde_json::Value {
-    let document: serde_json::Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
-            panic!("no JSON: {}", String::from_utf8_lossy(&output.stderr));
-        });
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        panic!("no JSON: {}", String::from_utf8_lossy(&output.stderr));
+    });
     let stats = &document["stats"];
     serde_json::json!({
         "code": output.status.code(),
@@ -76,11 +75,14 @@ fn states_on_disk_and_several_processes() {
     for property in [VIOLATED, HOLDS] {
         let case = Case::new(property);
         let plain = case.result(&[]);
-        assert!(plain["states"].as_u64() > Some(5000), "{plain}");
+        assert!(plain["states"].as_u64() > Some(4000), "{plain}");
         let (spill, kept) = (case.path("spill"), case.path("kept"));
         assert_eq!(case.result(&["--spill", text(&spill)]), plain);
         assert_eq!(case.result(&["--checkpoint", text(&kept)]), plain);
-        assert_eq!(case.result(&["--checkpoint", text(&kept), "--resume"]), plain);
+        assert_eq!(
+            case.result(&["--checkpoint", text(&kept), "--resume"]),
+            plain
+        );
         assert_eq!(case.result(&["--processes", "2"]), plain);
         assert_eq!(fs::read_dir(&spill).map_or(0, Iterator::count), 0);
     }
@@ -153,7 +155,9 @@ fn hosts(case: &Case, count: usize) -> PathBuf {
     let listeners: Vec<_> = (0..count)
         .map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a port"))
         .collect();
-    let lines = listeners.iter().map(|l| l.local_addr().expect("an address"));
+    let lines = listeners
+        .iter()
+        .map(|l| l.local_addr().expect("an address"));
     let lines: Vec<String> = lines.map(|a| a.to_string()).collect();
     let path = case.path("hosts");
     fs::write(&path, lines.join("\n")).expect("write the hosts");
@@ -172,7 +176,7 @@ fn a_killed_process_is_told_to_others_and_nothing_is_lost() {
         command.spawn().expect("it starts")
     };
     let mut lost = 0;
-    for moment in moments(Duration::from_millis(800)).take(4) {
+    for moment in moments(Duration::from_millis(500)).take(3) {
         let hosts = hosts(&case, 2);
         let mut other = run(&hosts, "0");
         let mut child = run(&hosts, "1");

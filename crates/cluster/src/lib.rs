@@ -79,6 +79,7 @@ where
     let guards = timely::execute::execute_from(builders, others, WorkerConfig::default(), work)
         .map_err(ConnectError::Worker)?;
     let Ok(result) = receiver.recv() else {
+        std::mem::forget(guards);
         return Err(ConnectError::Worker("the search panicked".to_owned()));
     };
     end(guards, &fate);

@@ -21,7 +21,7 @@ thread t[2] {
         i = i + 1;
     }
 }
-never at(t#1, critical) && at(t#2, critical);";
+never t#1@critical && t#2@critical;";
 
 fn program() -> Program {
     match pal::parse(Source::new("peterson.pal", PETERSON)) {
@@ -48,8 +48,7 @@ fn together(count: usize, model: Model) -> Vec<Exploration> {
             thread::spawn(move || {
                 run(&peers, move |network| {
                     let mut storage = Storage::shared(network);
-                    let found =
-                        explore_choosing_in(&program(), &Options::new(model), &mut storage);
+                    let found = explore_choosing_in(&program(), &Options::new(model), &mut storage);
                     found.unwrap().0
                 })
                 .unwrap()

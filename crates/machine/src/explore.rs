@@ -165,9 +165,7 @@ fn search(
         canonical: canonical.as_ref(),
         partial_order,
         last_level: None,
-        partition: storage
-            .as_ref()
-            .map_or(Partition::WHOLE, |s| s.partition()),
+        partition: storage.as_ref().map_or(Partition::WHOLE, |s| s.partition()),
         spills: storage.as_ref().is_some_and(|s| s.spills()),
     };
     let mut found = task.run_in(storage.as_deref_mut());
@@ -295,7 +293,7 @@ impl Evidence<'_, '_> {
         let mut run = None;
         if self.task.partial_order && self.task.options.shortest && found.length > 0 {
             let mut options = self.task.options.clone();
-            let used = found.stats.bytes;
+            let used = found.kept.memory();
             options.max_memory = options.max_memory.map(|most| most.saturating_sub(used));
             let again = Task {
                 machine: self.task.machine,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! which is one pass over sorted files. The new level joins the visited runs; these are merged
-//! such that each is at least twice as long as the next (O'Neil et al., Acta Informatica 1996),
+//! such that each is at least twice as long as the next [O'Neil et al., Acta Informatica 1996],
 //! so that there are few of them and no state is merged often. A level during which memory is
 //! used up is expanded once more from its beginning.
 //!
@@ -384,14 +384,18 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
         let shards = store.shards.iter_mut().zip(&mut self.pending);
         let shards = shards.zip(&mut self.visited).zip(&mut level);
         let (folder, numbers) = (self.folder.as_ref(), &self.numbers);
-        in_all(&mut self.pool, shards, |(((shard, pending), visited), new)| {
-            let mut runs = std::mem::take(pending);
-            runs.push(sorted(shard, Place::Memory)?);
-            let run = subtract(&runs, visited, place(folder, numbers))?;
-            join(visited, run.clone(), || place(folder, numbers))?;
-            *new = Some(run);
-            Ok(())
-        })?;
+        in_all(
+            &mut self.pool,
+            shards,
+            |(((shard, pending), visited), new)| {
+                let mut runs = std::mem::take(pending);
+                runs.push(sorted(shard, Place::Memory)?);
+                let run = subtract(&runs, visited, place(folder, numbers))?;
+                join(visited, run.clone(), || place(folder, numbers))?;
+                *new = Some(run);
+                Ok(())
+            },
+        )?;
         Ok(level.into_iter().flatten().collect())
     }
 

@@ -55,7 +55,6 @@ mod visit;
 
 pub use explore::{explore, explore_choosing, explore_choosing_in};
 pub use network::{Lost, Network};
-pub use storage::{Storage, StorageError};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use palisade_program::{Action, ActionKind, BlockStep};
 pub use random_schedule::{Random, random_schedules};
@@ -64,6 +63,7 @@ pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
+pub use storage::{Storage, StorageError};
 
 /// A number for a text, the same in all processes of a version: not for security.
 pub fn digest(text: &str) -> u64 {

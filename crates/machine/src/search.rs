@@ -92,6 +92,14 @@ impl Kept {
         }
     }
 
+    /// Bytes in memory.
+    pub(crate) fn memory(&self) -> u64 {
+        match self {
+            Self::Memory(resident) => resident.store.bytes(),
+            Self::External(_) => 0,
+        }
+    }
+
     /// The states of a level, in pieces.
     pub(crate) fn pieces(&self, level: usize) -> Vec<Piece<'_>> {
         match self {
@@ -263,10 +271,7 @@ impl Task<'_, '_> {
             Some(end)
         } else if options.max_states.is_some_and(|most| store.len() > most) {
             Some(End::States)
-        } else if self
-            .most_memory()
-            .is_some_and(|most| store.bytes() > most)
-        {
+        } else if self.most_memory().is_some_and(|most| store.bytes() > most) {
             Some(End::Memory)
         } else {
             None

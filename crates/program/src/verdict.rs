@@ -297,7 +297,10 @@ pub enum Unknown {
 impl Unknown {
     /// Whether nothing else can be tried: time, memory or patience has run out.
     pub const fn ends_everything(&self) -> bool {
-        matches!(self, Self::Time | Self::Memory | Self::Interrupted | Self::Lost(_))
+        matches!(
+            self,
+            Self::Time | Self::Memory | Self::Interrupted | Self::Lost(_)
+        )
     }
 }
 

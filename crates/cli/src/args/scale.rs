@@ -26,7 +26,12 @@ pub(crate) struct ScaleArgs {
     #[arg(help_heading = "Scale")]
     pub(crate) processes: Option<u32>,
     /// Search with a process on each of these machines: a file with one HOST:PORT a line
-    #[arg(long, value_name = "FILE", requires = "process", help_heading = "Scale")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "process",
+        help_heading = "Scale"
+    )]
     pub(crate) cluster: Option<PathBuf>,
     /// Which line of --cluster this process is, from 0
     #[arg(long, value_name = "I", requires = "cluster", help_heading = "Scale")]
