@@ -31,7 +31,7 @@ use crate::visit::{Chunks, Outbox, Partition, Worker, insert_all};
 
 /// States in a chunk, at least (but for the last).
 pub(crate) const CHUNK: u32 = 512;
-/// Chunks in a block.
+/// Chunks in a block. All workers wait for each other twice a block.
 pub(crate) const BLOCK: usize = 16;
 /// Why a search ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
