@@ -96,7 +96,9 @@ impl External<'_, '_, '_, '_, '_> {
         put(&mut out, found.stuck.as_ref().map_or(0, |s| u64::from(s.1)));
         for runs in self.visited.iter().chain(&self.levels) {
             put(&mut out, runs.len() as u64);
-            runs.iter().for_each(|run| put_run(&mut out, run));
+            for run in runs {
+                put_run(&mut out, run);
+            }
         }
         out
     }
@@ -113,7 +115,9 @@ impl External<'_, '_, '_, '_, '_> {
         let mut message = Vec::new();
         let mine = folder.levels()?;
         put(&mut message, mine.len() as u64);
-        mine.iter().for_each(|&level| put(&mut message, level));
+        for &level in &mine {
+            put(&mut message, level);
+        }
         let mut common: HashSet<u64> = mine.into_iter().collect();
         for told in gather(&mut *self.storage.network, message)? {
             let mut numbers = Numbers::new(&told);

@@ -169,7 +169,7 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
                 break;
             }
             let (sight, end) = self.expand_level()?;
-            match self.tell_all(sight, end)? {
+            match self.tell_all(sight, end.as_ref())? {
                 None => {
                     self.end_level()?;
                     self.save()?;
@@ -313,14 +313,14 @@ impl<'t, 'a, 'p, 's, 'n> External<'t, 'a, 'p, 's, 'n> {
 
     /// Tells all processes what was seen, and why this one stopped; why the level has ended before
     /// its end, if it has.
-    fn tell_all(&mut self, sight: Sight, end: Option<End>) -> Result<Option<End>, Trouble> {
+    fn tell_all(&mut self, sight: Sight, end: Option<&End>) -> Result<Option<End>, Trouble> {
         for message in self.storage.network.end_round()? {
             // Nobody needs them if the level has to be expanded again.
-            if end != Some(End::Overflow) {
+            if end != Some(&End::Overflow) {
                 self.accept(&message)?;
             }
         }
-        let mut message = vec![end.as_ref().map_or(0, rank)];
+        let mut message = vec![end.map_or(0, rank)];
         sight.encode(&mut message);
         let mut total = Sight {
             finals: sight.finals,

@@ -482,7 +482,9 @@ mod tests {
 
     fn run(states: &BTreeSet<Vec<u8>>, place: Place) -> Run {
         let mut writer = Writer::new(place);
-        states.iter().for_each(|s| writer.push(s).unwrap());
+        for state in states {
+            writer.push(state).unwrap();
+        }
         writer.finish().unwrap()
     }
 

@@ -133,13 +133,13 @@ fn states_on_disk_and_in_other_processes() {
     for seed in 0..soak(60) {
         let text = generate(seed.wrapping_add(7_000_000), &shape(seed));
         let program = Program {
-            deadlock: seed % 3 == 0,
+            deadlock: seed.is_multiple_of(3),
             ..parse(&text)
         };
         for &model in models(&program) {
             let mut options = Options::new(model);
             options.workers = 1 + seed as usize % 2;
-            options.partial_order = seed % 5 != 0;
+            options.partial_order = !seed.is_multiple_of(5);
             options.max_states = Some(20_000);
             let plain = explore(&program, &options).expect("the model fits");
             if plain.stats.states.max(plain.stats.trace_states) > 20_000 {
