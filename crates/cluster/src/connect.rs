@@ -78,8 +78,8 @@ pub(crate) fn connect(peers: &Peers) -> Result<Vec<Option<TcpStream>>, ConnectEr
     let listen = |error| ConnectError::Listen(own.clone(), error);
     let listener = TcpListener::bind(own).map_err(listen)?;
     listener.set_nonblocking(true).map_err(listen)?;
-    for process in 0..peers.me {
-        sockets[process] = Some(reach(peers, process, until)?);
+    for (process, socket) in sockets.iter_mut().enumerate().take(peers.me) {
+        *socket = Some(reach(peers, process, until)?);
     }
     while let Some(missing) = missing(&sockets, peers.me) {
         if let Ok((mut socket, _)) = listener.accept() {

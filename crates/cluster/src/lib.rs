@@ -97,13 +97,15 @@ fn end(guards: WorkerGuards<()>, fate: &Fate) {
     }
 }
 
+/// What has arrived, with its round.
+type Inbox = Vec<(u64, Vec<u8>)>;
+
 /// See the header.
 struct Rounds<'w> {
     worker: &'w mut Worker,
     input: Handle<u64, NoopBuilder<Letter>>,
     probe: ProbeHandle<u64>,
-    /// What has arrived, with its round.
-    inbox: Rc<RefCell<Vec<(u64, Vec<u8>)>>>,
+    inbox: Rc<RefCell<Inbox>>,
     round: u64,
     fate: Arc<Fate>,
 }
