@@ -21,7 +21,7 @@ use palisade_program::{Chosen, Program};
 use crate::args::ScaleArgs;
 
 /// How long processes wait for each other at the beginning.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 type Explored = Result<(Exploration, Chosen), Unsupported>;
 
@@ -155,7 +155,7 @@ impl Others {
         let program = std::env::current_exe().context("where is palisade?")?;
         let mut others = Self {
             children: Vec::new(),
-            hosts: hosts,
+            hosts,
         };
         for process in 1..addresses.len() {
             let child = Command::new(&program)
