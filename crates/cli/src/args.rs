@@ -8,6 +8,7 @@ mod linearize;
 mod lsp;
 mod models;
 mod replay;
+mod scale;
 mod shape;
 mod test;
 mod values;
@@ -26,6 +27,7 @@ pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, Linear
 pub(crate) use self::lsp::LspArgs;
 pub(crate) use self::models::Models;
 pub(crate) use self::replay::ReplayArgs;
+pub(crate) use self::scale::ScaleArgs;
 pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};

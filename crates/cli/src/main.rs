@@ -17,6 +17,7 @@ mod models;
 mod next;
 mod predicates;
 mod progress;
+mod scale;
 mod shown;
 mod uninitialised;
 mod units;

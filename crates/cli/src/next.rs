@@ -90,7 +90,7 @@ impl Next {
             Unknown::Unsupported(..) if situation.program.has_unbounded_threads() => {
                 next.commands.push(context.again("--copies", "2"));
             }
-            Unknown::Time | Unknown::Memory | Unknown::Interrupted => {}
+            Unknown::Time | Unknown::Memory | Unknown::Interrupted | Unknown::Lost(_) => {}
             Unknown::Unsupported(..) | Unknown::Uninitialised(..) => {}
             Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => {}
         }
@@ -143,7 +143,7 @@ impl Next {
             }
             Unknown::Memory => self.helps.push(
                 "fewer threads, smaller ranges (`in 0..3`) or fewer buffered stores need less; \
-                 --memory SIZE allows more"
+                 --memory SIZE allows more, and `explore --spill DIR` writes states to disk"
                     .to_owned(),
             ),
             Unknown::Unsupported(what, span) => self.helps.push(format!(
@@ -157,6 +157,11 @@ impl Next {
             Unknown::CertificateRefused(_) | Unknown::ReplayFailed(_) => self
                 .helps
                 .push("this is a defect of palisade; please report it with the input".to_owned()),
+            Unknown::Lost(_) => self.helps.push(
+                "a search with --checkpoint DIR goes on with --resume, when all processes are \
+                 started again"
+                    .to_owned(),
+            ),
             Unknown::Interrupted | Unknown::Bound(_) | Unknown::GaveUp(_) => {}
         }
     }

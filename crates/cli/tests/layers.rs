@@ -32,6 +32,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "certify",
         ],
     ),
+    // Several processes that search together: only the command knows of them.
+    ("cluster", &["machine"]),
     ("fences", &["program", "verify", "machine"]),
     ("shape", &["syntax"]),
     ("linearize", &["program", "shape", "verify"]),
@@ -56,6 +58,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "program",
             "frontend",
+            "machine",
             "memory",
             "logic",
             "abstraction",
@@ -189,6 +192,15 @@ fn libraries_have_typed_errors_and_one_crate_has_the_solver() {
             assert!(
                 !uses.contains("z3"),
                 "{name} asks the solver by palisade-logic"
+            );
+        }
+        if name != "palisade-cluster" {
+            assert!(!uses.contains("timely"), "{name} knows no other processes");
+        }
+        if name != "palisade-cli" {
+            assert!(
+                !uses.contains("palisade-cluster"),
+                "{name} is for one process"
             );
         }
         assert!(

@@ -48,6 +48,7 @@ mod replay_native;
 mod rma_users;
 mod rust_examples;
 mod rust_package;
+mod scale;
 mod shape;
 mod streams;
 mod test_command;

@@ -10,6 +10,7 @@
 //! | `cupex` | predicate abstraction with given predicates |
 //! | `fences`, `rma` | the fewest fences and flushes; constructions of Boolean programs |
 //! | `sapa` | many threads |
+//! | `scale` | cost of `explore` against threads, rounds and buffers |
 //! | `soft` | soft invariants |
 
 mod cupex;
@@ -17,6 +18,7 @@ mod fences;
 mod plot;
 mod rma;
 mod sapa;
+mod scale;
 mod soft;
 mod suite;
 mod synthesis;
@@ -47,6 +49,8 @@ pub enum Suite {
     Constructions,
     /// Many threads.
     Sapa,
+    /// What `explore` costs.
+    Scale,
     /// Soft invariants.
     Soft,
 }
@@ -199,6 +203,7 @@ fn plan(request: &Request) -> Result<Plan, Error> {
         Suite::Rma => rma::plan(request),
         Suite::Constructions => rma::constructions(request),
         Suite::Sapa => sapa::plan(request),
+        Suite::Scale => scale::plan(request),
         Suite::Soft => soft::plan(request),
     }
 }
@@ -247,6 +252,9 @@ pub fn run(request: &Request) -> Result<Results, Error> {
 
 /// The picture of a suite: cost against the number of threads, as SVG.
 pub fn plot(request: &Request) -> Result<String, Error> {
+    if request.suite == Suite::Scale {
+        return Ok(scale::plot(request));
+    }
     sapa::plot(request)
 }
 

@@ -8,14 +8,18 @@ use palisade_program::{
 
 use crate::canonical::Canonical;
 use crate::delay::Delays;
+use crate::external::Trouble;
 use crate::machine::{Keep, Machine};
+use crate::network::{Alone, Network, gather};
 use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
 use crate::partial_order::mark_safe;
 use crate::replay::{Start, ThreadStep, Witness, replay_deepest};
 use crate::search::{End, Found, Task};
 use crate::shortest::{Run, best_run, run_to};
 use crate::state::State;
+use crate::storage::Storage;
 use crate::trace::Recorder;
+use crate::visit::Partition;
 
 /// States that the exact machine looks at to follow a run with summarised histories.
 const SUMMARISED: usize = 50_000;
@@ -37,16 +41,24 @@ const SUMMARISED: usize = 50_000;
 /// # Errors
 /// What the machine cannot run.
 pub fn explore(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
-    let mut first = search(program, options)?;
+    explore_in(program, options, None)
+}
+
+fn explore_in(
+    program: &Program,
+    options: &Options,
+    mut storage: Option<&mut Storage<'_>>,
+) -> Result<Exploration, Unsupported> {
+    let mut first = search(program, options, storage.as_deref_mut())?;
     let Verdict::Violated(violation) = &first.verdict else {
-        return with_reaches(program, options, first);
+        return with_reaches(program, options, first, storage);
     };
     if program.asked.includes_broken(&violation.broken) {
         return Ok(first);
     }
     // A run that is beside the point: is there one that is not?
     if let Some(narrowed) = program.narrowed() {
-        let second = search(&narrowed, options)?;
+        let second = search(&narrowed, options, storage)?;
         if matches!(second.verdict, Verdict::Violated(_)) {
             return Ok(second);
         }
@@ -64,9 +76,11 @@ fn with_reaches(
     program: &Program,
     options: &Options,
     mut found: Exploration,
+    mut storage: Option<&mut Storage<'_>>,
 ) -> Result<Exploration, Unsupported> {
     for number in 0..program.reaches.len() {
-        let second = search(&program.reaching(number), options)?;
+        let reaching = program.reaching(number);
+        let second = search(&reaching, options, storage.as_deref_mut())?;
         match second.verdict {
             Verdict::Violated(run) => found.reached.push(*run),
             Verdict::Holds => {
@@ -89,19 +103,46 @@ pub fn explore_choosing(
     program: &Program,
     options: &Options,
 ) -> Result<(Exploration, Chosen), Unsupported> {
+    choosing(program, options, None)
+}
+
+/// The same, with states kept as `storage` says. Verdict, number of states and shortest runs are
+/// the same (of more than four million states, some shortest run). Final states are not
+/// collected where states have checkpoints or are partitioned.
+///
+/// # Errors
+/// What the machine cannot run.
+pub fn explore_choosing_in(
+    program: &Program,
+    options: &Options,
+    storage: &mut Storage<'_>,
+) -> Result<(Exploration, Chosen), Unsupported> {
+    choosing(program, options, Some(storage))
+}
+
+fn choosing(
+    program: &Program,
+    options: &Options,
+    mut storage: Option<&mut Storage<'_>>,
+) -> Result<(Exploration, Chosen), Unsupported> {
     let mut chosen = Chosen::new();
-    let mut found = explore(program, options)?;
+    let mut found = explore_in(program, options, storage.as_deref_mut())?;
     while let Verdict::Unknown(Unknown::Uninitialised(variable, span)) = &found.verdict {
         if chosen.insert(variable.clone(), *span).is_some() {
             break;
         }
-        found = explore(&program.choosing(&chosen), options)?;
+        let choosing = program.choosing(&chosen);
+        found = explore_in(&choosing, options, storage.as_deref_mut())?;
     }
     Ok((found, chosen))
 }
 
 /// One search, for whatever violation is met first.
-fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupported> {
+fn search(
+    program: &Program,
+    options: &Options,
+    mut storage: Option<&mut Storage<'_>>,
+) -> Result<Exploration, Unsupported> {
     let keep = if options.collect_finals {
         Keep::Finals
     } else {
@@ -124,33 +165,50 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
         canonical: canonical.as_ref(),
         partial_order,
         last_level: None,
+        partition: storage.as_ref().map_or(Partition::WHOLE, |s| s.partition()),
+        spills: storage.as_ref().is_some_and(|s| s.spills()),
     };
-    let mut found = task.run();
+    let mut found = task.run_in(storage.as_deref_mut());
     let evidence = Evidence {
         task: &task,
         program,
     };
-    let deadlock = match (found.end, found.stuck) {
-        (End::Violated | End::Time | End::Cancelled, _) | (_, None) => None,
-        (_, Some(id)) => run_to(&task, &found, id).and_then(|run| evidence.deadlock(&run)),
+    let mut deadlock = None;
+    let looks = match found.end {
+        End::Violated | End::Time | End::Cancelled => None,
+        End::Storage(_) | End::Overflow => None,
+        End::Complete | End::Levels | End::States | End::Memory => found.stuck.take(),
     };
+    if let Some(stuck) = looks {
+        match with_network(storage.as_deref_mut(), |n| run_to(&task, &found, &stuck, n)) {
+            Ok(run) => deadlock = run.and_then(|run| evidence.deadlock(&run)),
+            Err(trouble) => found.end = End::Storage(trouble.to_string()),
+        }
+    }
     let mut witness = None;
-    let verdict = match found.end {
-        End::Violated => evidence.violated(&mut found, &mut witness),
+    let mut verdict = match &found.end {
+        End::Violated => evidence.violated(&mut found, &mut witness, storage.as_deref_mut()),
         End::Complete | End::Levels if found.bounds.is_empty() => Verdict::Holds,
         End::Complete | End::Levels => Verdict::Unknown(bound(found.bounds)),
         End::States => {
             found.bounds.touch(Bound::States);
             Verdict::Unknown(bound(found.bounds))
         }
-        End::Memory => Verdict::Unknown(Unknown::Memory),
+        End::Memory | End::Overflow => Verdict::Unknown(Unknown::Memory),
         End::Time => Verdict::Unknown(Unknown::Time),
         End::Cancelled => Verdict::Unknown(Unknown::Interrupted),
+        End::Storage(why) => Verdict::Unknown(Unknown::Lost(why.clone())),
     };
     let vacuous = match &verdict {
-        Verdict::Violated(_) => Vec::new(),
-        Verdict::Holds | Verdict::Unknown(_) => vacuous(&task, &found),
+        Verdict::Violated(_) | Verdict::Unknown(Unknown::Lost(_)) => Ok(Vec::new()),
+        Verdict::Holds | Verdict::Unknown(_) => {
+            with_network(storage, |n| vacuous(&task, &found, n))
+        }
     };
+    let vacuous = vacuous.unwrap_or_else(|trouble| {
+        verdict = Verdict::Unknown(Unknown::Lost(trouble.to_string()));
+        Vec::new()
+    });
     Ok(Exploration {
         vacuous,
         reached: Vec::new(),
@@ -164,28 +222,53 @@ fn search(program: &Program, options: &Options) -> Result<Exploration, Unsupport
     })
 }
 
+/// Calls `f` with the processes that share the search.
+fn with_network<T>(
+    storage: Option<&mut Storage<'_>>,
+    f: impl FnOnce(&mut dyn Network) -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    match storage {
+        Some(storage) => f(&mut *storage.network),
+        None => f(&mut Alone),
+    }
+}
+
 /// What no thread got to in the states that were seen.
-fn vacuous(task: &Task<'_, '_>, found: &Found) -> Vec<(Span, Vacuous)> {
+fn vacuous(
+    task: &Task<'_, '_>,
+    found: &Found,
+    network: &mut dyn Network,
+) -> Result<Vec<(Span, Vacuous)>, Trouble> {
     let machine = task.machine;
     let program = machine.program;
     if !program.may_be_vacuous() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let locs = program
-        .templates
-        .iter()
-        .map(|t| vec![false; t.cfg.loc_count()]);
-    let mut reached: Vec<Vec<bool>> = locs.collect();
+    let mut firsts = Vec::new();
+    let mut locs = 0;
+    for template in &program.templates {
+        firsts.push(locs);
+        locs += template.cfg.loc_count();
+    }
+    let mut reached = vec![0_u8; locs];
     let mut state = State::default();
-    for part in found.levels.iter().flatten() {
-        found.store.shards[part.shard].for_each(*part, |_, bytes| {
-            machine.unpack(bytes, &mut state);
-            for (thread, pc) in machine.threads.iter().zip(&state.pcs) {
-                reached[thread.instance.template.index()][*pc as usize] = true;
-            }
-        });
+    for level in 0..found.kept.levels() {
+        for piece in found.kept.pieces(level) {
+            piece.for_each(|bytes| {
+                machine.unpack(bytes, &mut state);
+                for (thread, pc) in machine.threads.iter().zip(&state.pcs) {
+                    reached[firsts[thread.instance.template.index()] + *pc as usize] = 1;
+                }
+            })?;
+        }
     }
-    program.vacuous(&|template, loc| reached[template.index()][loc.index()])
+    let all = gather(network, reached)?;
+    let is_reached = |at: usize| all.iter().any(|one| one[at] == 1);
+    Ok(program.vacuous(&|template, loc| is_reached(firsts[template.index()] + loc.index())))
+}
+
+fn lost(trouble: &Trouble) -> Verdict {
+    Verdict::Unknown(Unknown::Lost(trouble.to_string()))
 }
 
 fn bound(bounds: Bounds) -> Unknown {
@@ -199,13 +282,18 @@ struct Evidence<'a, 'p> {
 
 impl Evidence<'_, '_> {
     /// The violation with a replayed trace.
-    fn violated(&self, found: &mut Found, witness: &mut Option<Witness>) -> Verdict {
+    fn violated(
+        &self,
+        found: &mut Found,
+        witness: &mut Option<Witness>,
+        mut storage: Option<&mut Storage<'_>>,
+    ) -> Verdict {
         let start = std::time::Instant::now();
         found.stats.shortest = !self.task.partial_order && !found.cut;
         let mut run = None;
         if self.task.partial_order && self.task.options.shortest && found.length > 0 {
             let mut options = self.task.options.clone();
-            let used = found.stats.bytes;
+            let used = found.kept.memory();
             options.max_memory = options.max_memory.map(|most| most.saturating_sub(used));
             let again = Task {
                 machine: self.task.machine,
@@ -213,15 +301,26 @@ impl Evidence<'_, '_> {
                 canonical: self.task.canonical,
                 partial_order: false,
                 last_level: Some(found.length),
+                partition: self.task.partition,
+                spills: self.task.spills,
             };
-            let second = again.run();
+            let second = again.run_in(storage.as_deref_mut());
             found.stats.trace_states = second.stats.states;
             if second.end == End::Violated {
-                run = best_run(&again, &second);
+                let best = |n: &mut dyn Network| best_run(&again, &second, n);
+                run = match with_network(storage.as_deref_mut(), best) {
+                    Ok(run) => run,
+                    Err(trouble) => return lost(&trouble),
+                };
                 found.stats.shortest = run.is_some() && !second.cut;
             }
         }
-        let run = run.or_else(|| best_run(self.task, found));
+        if run.is_none() {
+            run = match with_network(storage, |n| best_run(self.task, found, n)) {
+                Ok(run) => run,
+                Err(trouble) => return lost(&trouble),
+            };
+        }
         if self.task.options.summary.is_some() {
             found.stats.seconds += start.elapsed().as_secs_f64();
             return self.summarised(run.as_ref(), witness);

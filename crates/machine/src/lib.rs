@@ -7,7 +7,7 @@
 //!
 //! | file | term |
 //! |---|---|
-//! | `options` | what to explore, bounds, results |
+//! | `options`, `initial` | what to explore, bounds, results |
 //! | `machine`, `code` | a program compiled for a model |
 //! | `state`, `pack` | states, and states as bytes |
 //! | `step`, `block`, `expand` | one step, atomic blocks, all steps |
@@ -15,18 +15,24 @@
 //! | `rc11` | the memory of RC11: histories, views, the SC order |
 //! | `property` | `never` and `finally` |
 //! | `partial_order`, `canonical` | the two reductions of the search |
-//! | `store`, `search` | visited states, breadth-first search |
+//! | `store`, `visit`, `sight`, `search` | visited states, breadth-first search |
+//! | `external`, `runs`, `storage`, `checkpoint` | the loop over levels, states on disk, checkpoints |
+//! | `network` | what several processes that search together need of each other |
 //! | `shortest` | the trace of a violation |
 //! | `random_schedule` | random schedules |
 //! | `mod@replay`, `trace` | runs by name, and as evidence |
 
 mod block;
 mod canonical;
+mod checkpoint;
 mod code;
 mod delay;
 mod expand;
 mod explore;
+mod external;
+mod initial;
 mod machine;
+mod network;
 mod options;
 mod pack;
 mod partial_order;
@@ -36,14 +42,19 @@ mod random_schedule;
 mod rc11;
 mod remote;
 mod replay;
+mod runs;
 mod search;
 mod shortest;
+mod sight;
 mod state;
 mod step;
+mod storage;
 mod store;
 mod trace;
+mod visit;
 
-pub use explore::{explore, explore_choosing};
+pub use explore::{explore, explore_choosing, explore_choosing_in};
+pub use network::{Lost, Network};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use palisade_program::{Action, ActionKind, BlockStep};
 pub use random_schedule::{Random, random_schedules};
@@ -52,3 +63,9 @@ pub use replay::{
     Refused, ReplayError, Replayed, Start, ThreadStep, Witness, replay, replay_deepest,
     replay_guided, replay_threads,
 };
+pub use storage::{Storage, StorageError};
+
+/// A number for a text, the same in all processes of a version: not for security.
+pub fn digest(text: &str) -> u64 {
+    pack::hash(text.as_bytes())
+}

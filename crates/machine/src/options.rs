@@ -107,6 +107,14 @@ impl Bounds {
         self.0 |= 1 << bound as u8;
     }
 
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: Self) {
         self.0 |= other.0;

@@ -31,7 +31,24 @@ pub(crate) struct Reader<'a> {
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Reads from the beginning of `bytes`.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bytes were read.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: usize) -> &'a [u8] {
+        let taken = &self.bytes[self.at..self.at + len];
+        self.at += len;
+        taken
+    }
+
     #[inline]
     pub(crate) fn get(&mut self) -> u64 {
         let first = self.bytes[self.at];
@@ -173,7 +190,7 @@ impl Machine<'_> {
 
     /// Reads back what [`Self::pack`] wrote.
     pub(crate) fn unpack(&self, bytes: &[u8], state: &mut State) {
-        let mut reader = Reader { bytes, at: 0 };
+        let mut reader = Reader::new(bytes);
         state.slots.resize(self.slots, 0);
         state.slots[self.cells..].fill(0);
         state.pcs.clear();

@@ -14,16 +14,19 @@
 //! with equally many switches, one that changes columns rarely is taken.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 use crate::canonical;
 use crate::expand::{Move, Scratch, Sink};
-use crate::search::{Found, Target, Task};
+use crate::external::Trouble;
+use crate::network::{Network, gather};
+use crate::pack::Reader;
+use crate::search::{Found, Kept, Piece, Task};
+use crate::sight::{get_states, put_states};
 use crate::state::State;
-use crate::store::{Part, StateId};
 use palisade_program::Action;
 
-/// Searches with more states do not look for all shortest runs, only for the
-/// one by which the violation was found.
+/// Searches with more states do not look for all shortest runs, only for one.
 const MOST_STATES: u64 = 4_000_000;
 /// Most pairs of state and thread in a layer; beyond, those with most switches go.
 const MOST_NODES: usize = 20_000;
@@ -35,71 +38,102 @@ pub(crate) struct Run {
     pub(crate) actions: Vec<Action>,
 }
 
-/// The best run to the targets of a search.
-pub(crate) fn best_run(task: &Task<'_, '_>, found: &Found) -> Option<Run> {
-    let small = found.stats.states <= MOST_STATES && task.stopped().is_none();
-    let marks = if small && !task.partial_order {
-        mark_all(task, found)
-    } else {
-        mark_chain(found)
+/// The best run to the targets of a search, whose states `network` may share.
+pub(crate) fn best_run(
+    task: &Task<'_, '_>,
+    found: &Found,
+    network: &mut dyn Network,
+) -> Result<Option<Run>, Trouble> {
+    let Some(target) = found.targets.first() else {
+        return Ok(None);
     };
-    let fails = matches!(found.targets.first(), Some(Target::Fails(_)));
-    Forward { task, found, marks }.run(found.length as usize, fails)
+    let level = found.length as usize - usize::from(found.fails);
+    // All processes must take the same way.
+    let stopped = vec![u8::from(task.stopped().is_some())];
+    let stopped = gather(network, stopped)?.concat().contains(&1);
+    let small = found.stats.states <= MOST_STATES && !stopped;
+    let marks = if small && !task.partial_order {
+        mark_all(task, found, level, network)?
+    } else {
+        chain(task, found, target, level, network)?
+    };
+    Ok(Forward { task, marks }.run(found.length as usize, found.fails))
 }
 
-/// A run to one state, by the way it was found.
-pub(crate) fn run_to(task: &Task<'_, '_>, found: &Found, id: StateId) -> Option<Run> {
-    let length = found.store.level(id);
-    let marks = chain(found, id);
-    let forward = Forward { task, found, marks };
-    forward.run(length, false)
+/// A run to one state of a level.
+pub(crate) fn run_to(
+    task: &Task<'_, '_>,
+    found: &Found,
+    (state, level): &(Vec<u8>, u32),
+    network: &mut dyn Network,
+) -> Result<Option<Run>, Trouble> {
+    let marks = chain(task, found, state, *level as usize, network)?;
+    Ok(Forward { task, marks }.run(*level as usize, false))
 }
 
-type Marks = Vec<HashSet<StateId>>;
+/// Packed states, by level.
+type Marks = Vec<HashSet<Vec<u8>>>;
 
-fn mark_chain(found: &Found) -> Marks {
-    let target = found.targets.first();
-    target.map_or_else(Vec::new, |target| chain(found, target.state()))
-}
-
-fn chain(found: &Found, id: StateId) -> Marks {
-    let mut ids = vec![id];
-    while let Some(parent) = found.store.parent(ids[ids.len() - 1]) {
-        ids.push(parent);
-    }
-    ids.reverse();
-    ids.into_iter().map(|id| HashSet::from([id])).collect()
-}
-
-fn mark_all(task: &Task<'_, '_>, found: &Found) -> Marks {
-    let mut marks: Marks = vec![HashSet::new(); found.length as usize + 1];
-    for target in &found.targets {
-        let id = target.state();
-        marks[found.store.level(id)].insert(id);
-    }
-    for level in (0..found.length as usize).rev() {
-        let reached = &marks[level + 1];
-        if !reached.is_empty() {
-            let more = predecessors(task, found, &found.levels[level], reached);
-            marks[level].extend(more);
+/// The states of one run to `target`: the one by which it was found, if states know from which
+/// they were reached; else that of the least predecessors.
+fn chain(
+    task: &Task<'_, '_>,
+    found: &Found,
+    target: &[u8],
+    level: usize,
+    network: &mut dyn Network,
+) -> Result<Marks, Trouble> {
+    let mut states = vec![target.to_vec()];
+    if let Kept::Memory(resident) = &found.kept
+        && resident.parents
+    {
+        let store = &resident.store;
+        let mut at = store.find(target);
+        while let Some(parent) = at.and_then(|id| store.parent(id)) {
+            states.push(store.state(parent).to_vec());
+            at = Some(parent);
+        }
+    } else {
+        for before in (0..level).rev() {
+            let reached = HashSet::from([states[states.len() - 1].clone()]);
+            let all = predecessors(task, found, before, &reached, network)?;
+            states.extend(all.into_iter().min());
         }
     }
-    marks
+    states.reverse();
+    Ok(states.into_iter().map(|s| HashSet::from([s])).collect())
 }
 
-/// The states in `parts` with a successor in `reached`.
+/// All states on runs of this length to the targets.
+fn mark_all(
+    task: &Task<'_, '_>,
+    found: &Found,
+    level: usize,
+    network: &mut dyn Network,
+) -> Result<Marks, Trouble> {
+    let mut marks: Marks = vec![HashSet::new(); level + 1];
+    marks[level].extend(found.targets.iter().cloned());
+    for before in (0..level).rev() {
+        let more = predecessors(task, found, before, &marks[before + 1], network)?;
+        marks[before].extend(more);
+    }
+    Ok(marks)
+}
+
+/// The states of a level, of all processes, with a successor in `reached`.
 fn predecessors(
     task: &Task<'_, '_>,
     found: &Found,
-    parts: &[Part],
-    reached: &HashSet<StateId>,
-) -> Vec<StateId> {
+    level: usize,
+    reached: &HashSet<Vec<u8>>,
+    network: &mut dyn Network,
+) -> Result<Vec<Vec<u8>>, Trouble> {
+    let pieces = found.kept.pieces(level);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let size = parts.len().div_ceil(cores).max(8);
-    let work = |parts: &[Part]| {
+    let size = pieces.len().div_ceil(cores).max(8);
+    let work = |pieces: &[Piece<'_>]| -> io::Result<Vec<Vec<u8>>> {
         let mut back = Back {
             task,
-            found,
             reached,
             hit: false,
             bytes: Vec::new(),
@@ -107,34 +141,40 @@ fn predecessors(
         };
         let (mut scratch, mut state) = (Scratch::default(), State::default());
         let mut hits = Vec::new();
-        for part in parts {
-            found.store.shards[part.shard].for_each(*part, |id, bytes| {
+        let reduce = task.partial_order;
+        for piece in pieces {
+            piece.for_each(|bytes| {
                 task.machine.unpack(bytes, &mut state);
                 back.hit = false;
-                task.machine.expand(&state, false, &mut scratch, &mut back);
+                task.machine.expand(&state, reduce, &mut scratch, &mut back);
                 if back.hit {
-                    hits.push(id);
+                    hits.push(bytes.to_vec());
                 }
-            });
+            })?;
         }
-        hits
+        Ok(hits)
     };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = parts
+    let mine = std::thread::scope(|scope| {
+        let handles: Vec<_> = pieces
             .chunks(size)
             .map(|chunk| scope.spawn(move || work(chunk)))
             .collect();
-        handles
-            .into_iter()
-            .flat_map(|h| h.join().expect("expanding a state does not panic"))
-            .collect()
-    })
+        let mut hits = Vec::new();
+        for handle in handles {
+            hits.extend(handle.join().expect("expanding a state does not panic")?);
+        }
+        Ok::<_, io::Error>(hits)
+    })?;
+    let mut message = Vec::new();
+    put_states(&mut message, &mine);
+    let all = gather(network, message)?;
+    let states = all.iter().flat_map(|m| get_states(&mut Reader::new(m)));
+    Ok(states.collect())
 }
 
 struct Back<'a, 'p> {
     task: &'a Task<'a, 'p>,
-    found: &'a Found,
-    reached: &'a HashSet<StateId>,
+    reached: &'a HashSet<Vec<u8>>,
     hit: bool,
     bytes: Vec<u8>,
     scratch: canonical::Scratch,
@@ -144,8 +184,7 @@ impl Sink for Back<'_, '_> {
     fn next(&mut self, next: &State, _step: Move<'_>) {
         if !self.hit {
             self.task.pack(next, &mut self.scratch, &mut self.bytes);
-            let id = self.found.store.find(&self.bytes);
-            self.hit = id.is_some_and(|id| self.reached.contains(&id));
+            self.hit = self.reached.contains(&self.bytes);
         }
     }
 
@@ -168,7 +207,6 @@ struct Node {
 
 struct Forward<'a, 'p> {
     task: &'a Task<'a, 'p>,
-    found: &'a Found,
     marks: Marks,
 }
 
@@ -196,8 +234,7 @@ impl Forward<'_, '_> {
     fn is_marked(&self, state: &State, level: usize, bytes: &mut Vec<u8>) -> bool {
         let mut scratch = canonical::Scratch::default();
         self.task.pack(state, &mut scratch, bytes);
-        let id = self.found.store.find(bytes);
-        id.is_some_and(|id| self.marks[level].contains(&id))
+        self.marks[level].contains(bytes)
     }
 
     fn start(&self) -> Vec<Node> {

@@ -57,8 +57,6 @@ pub(crate) struct Shard {
     held: u64,
     table: Vec<u64>,
     count: u64,
-    /// Offset at which each level begins.
-    levels: Vec<u64>,
     /// Parts of the last level: offset and number of records.
     parts: Vec<(u64, u32)>,
 }
@@ -74,7 +72,6 @@ impl Shard {
             held: 0,
             table: vec![0; 16],
             count: 0,
-            levels: vec![0],
             parts: Vec::new(),
         }
     }
@@ -196,7 +193,7 @@ impl Shard {
     }
 
     /// Calls `f` on the records of a part.
-    pub(crate) fn for_each(&self, part: Part, mut f: impl FnMut(StateId, &[u8])) {
+    pub(crate) fn for_each<'a>(&'a self, part: Part, mut f: impl FnMut(StateId, &'a [u8])) {
         let mut offset = part.offset;
         for _ in 0..part.count {
             let piece = offset as usize / PIECE;
@@ -216,9 +213,6 @@ impl Shard {
 
     /// Ends the newest level and begins another; its parts.
     pub(crate) fn next_level(&mut self) -> Vec<Part> {
-        // The next record may start at the next piece; any offset in between
-        // separates the levels as well.
-        self.levels.push(self.end());
         let parts = std::mem::take(&mut self.parts);
         let part = |(offset, count)| Part {
             shard: self.number,
@@ -253,6 +247,11 @@ impl Store {
         }
     }
 
+    /// Ends the newest level and begins another; its parts.
+    pub(crate) fn next_level(&mut self) -> Vec<Part> {
+        self.shards.iter_mut().flat_map(Shard::next_level).collect()
+    }
+
     /// Number of states.
     pub(crate) fn len(&self) -> u64 {
         self.shards.iter().map(|s| s.count).sum()
@@ -278,10 +277,9 @@ impl Store {
         (parent != StateId::NONE).then_some(parent)
     }
 
-    /// The level of `id`: length of a shortest run to it.
-    pub(crate) fn level(&self, id: StateId) -> usize {
-        let levels = &self.shards[id.shard()].levels;
-        levels.partition_point(|&start| start <= id.offset()) - 1
+    /// The packed state of `id`.
+    pub(crate) fn state(&self, id: StateId) -> &[u8] {
+        &self.shards[id.shard()].record(id.offset())[HEAD..]
     }
 }
 
@@ -290,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_found_again_with_parent_and_level() {
+    fn records_are_found_again_with_parent() {
         let mut shard = Shard::new(3);
         let bytes = |i: u32| i.to_le_bytes().repeat(1 + (i % 40) as usize);
         for i in 0..5000 {
@@ -315,7 +313,6 @@ mod tests {
             let shard = &store.shards[3];
             let id = shard.find(hash(&bytes(i)), &bytes(i)).unwrap();
             assert_eq!(store.parent(id), Some(StateId(u64::from(i))));
-            assert_eq!(store.level(id), usize::from(i >= 5000));
         }
         assert_eq!(store.shards[3].find(hash(b"no"), b"no"), None);
     }

@@ -9,4 +9,5 @@ mod random;
 mod random_schedule;
 mod rc11;
 mod replay;
+mod storage;
 mod symmetry;

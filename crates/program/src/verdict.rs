@@ -278,6 +278,8 @@ pub enum Unknown {
     Memory,
     /// The user stopped the run.
     Interrupted,
+    /// States that are not in memory, or a process that has some, cannot be reached any more.
+    Lost(String),
     /// The method ran out of ideas: what, and where it got stuck.
     GaveUp(String),
     /// The program uses something that this method cannot treat.
@@ -295,7 +297,10 @@ pub enum Unknown {
 impl Unknown {
     /// Whether nothing else can be tried: time, memory or patience has run out.
     pub const fn ends_everything(&self) -> bool {
-        matches!(self, Self::Time | Self::Memory | Self::Interrupted)
+        matches!(
+            self,
+            Self::Time | Self::Memory | Self::Interrupted | Self::Lost(_)
+        )
     }
 }
 
@@ -306,6 +311,7 @@ impl fmt::Display for Unknown {
             Self::Time => f.write_str("time limit reached"),
             Self::Memory => f.write_str("memory limit reached"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::Lost(why) => write!(f, "states were lost: {why}"),
             Self::GaveUp(why) => f.write_str(why),
             Self::Unsupported(what, _) => write!(f, "unsupported: {what}"),
             Self::Uninitialised(variable, _) => {

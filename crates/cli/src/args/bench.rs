@@ -33,7 +33,7 @@ pub(crate) struct BenchArgs {
     /// Read the suite from this folder instead of the built-in one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
-    /// Draw cost against the number of threads into this SVG file instead (`sapa`)
+    /// Draw cost against the number of threads into this SVG file instead (`sapa`, `scale`)
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     /// Compare ways to make the Boolean program instead (`rma`), on Bakery if no --program is given
@@ -58,6 +58,8 @@ pub(crate) enum SuiteArg {
     Rma,
     /// Symmetry-aware predicate abstraction, tables 1 and 2
     Sapa,
+    /// What `explore` costs against threads, rounds and buffers; beside SPIN, if it is installed
+    Scale,
     /// Collapsed threads and soft invariants, tables 2 to 8
     Soft,
     /// SV-COMP tasks (.yml) below a folder

@@ -10,7 +10,7 @@ use palisade_program::Domain;
 use palisade_verify::Threads;
 
 use super::values::{parse_range, threads};
-use super::{CommonArgs, ModelArg, Models, TraceArg};
+use super::{CommonArgs, ModelArg, Models, ScaleArgs, TraceArg};
 use crate::buffers::BuffersArg;
 
 /// `palisade explore`.
@@ -41,14 +41,9 @@ pub(crate) struct ExploreArgs {
     /// [default: 16]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) buffer: Option<usize>,
-    /// States to store at most
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 10_000_000,
-        help_heading = "Limits"
-    )]
-    pub(crate) max_states: u64,
+    /// States to store at most [default: 10000000; none with options of Scale]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_states: Option<u64>,
     /// Values that variables may take, such as -8..8; also what `*` chooses from
     /// [default: all that fit 64 bits; `*` chooses from -4..4]
     #[arg(long, value_name = "LO..HI", value_parser = parse_range, allow_hyphen_values = true)]
@@ -66,6 +61,8 @@ pub(crate) struct ExploreArgs {
     /// Threads that search [default: the machine's]
     #[arg(short = 'j', long, value_name = "N", help_heading = "Search")]
     pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) scale: ScaleArgs,
     #[command(flatten)]
     pub(crate) c: CArgs,
     #[command(flatten)]

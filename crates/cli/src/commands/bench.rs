@@ -18,6 +18,7 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
         SuiteArg::Rma if args.constructions => Suite::Constructions,
         SuiteArg::Rma => Suite::Rma,
         SuiteArg::Sapa => Suite::Sapa,
+        SuiteArg::Scale => Suite::Scale,
         SuiteArg::Soft => Suite::Soft,
         SuiteArg::Svcomp => return svcomp::run(args, context),
     };
@@ -43,7 +44,7 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
-    if let (Some(file), Suite::Sapa) = (&args.plot, suite) {
+    if let (Some(file), Suite::Sapa | Suite::Scale) = (&args.plot, suite) {
         let picture = plot(&request)?;
         std::fs::write(file, picture)
             .with_context(|| format!("cannot write {}", file.display()))?;

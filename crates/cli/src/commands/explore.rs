@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use palisade_frontend::{Diagnostic, Diagnostics};
-use palisade_machine::{Exploration, Options, explore, explore_choosing};
+use palisade_machine::{Exploration, Options, explore};
 use palisade_program::{Broken, Domain, Model, Program, Verdict, Violation};
 use palisade_report::html::Page;
 use palisade_report::{Document, Ink, Outcome, Stats, finals, verdict};
@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::input;
 use crate::next::{Next, Situation};
 use crate::progress::{self, Progress};
+use crate::scale;
 use crate::shown::{self, shown_trace, trace_of};
 use crate::{uninitialised, vacuity};
 
@@ -86,9 +87,9 @@ fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let progress = Progress::start("exploring");
-    let explored = explore_choosing(&program, &options);
+    let explored = scale::explored(&args.scale, &args.file, &program, &options);
     drop(progress);
-    let (mut result, chosen) = match explored {
+    let (mut result, chosen) = match explored? {
         Ok(explored) => explored,
         Err(unsupported) => {
             let item = Diagnostic::error(unsupported.span, unsupported.message.as_str())
@@ -180,23 +181,34 @@ fn task(args: &ExploreArgs) -> anyhow::Result<Option<Task>> {
 
 fn options(args: &ExploreArgs, context: &Context) -> Options {
     let defaults = Options::new(args.model.only());
+    let plain = args.scale.is_plain();
+    // Processes on one machine share it.
+    let processes = args.scale.processes.unwrap_or(1).max(1);
+    let workers = match std::thread::available_parallelism() {
+        Ok(cores) if processes > 1 => (cores.get() / processes as usize).max(1),
+        Ok(_) | Err(_) => defaults.workers,
+    };
+    let processes = u64::from(processes);
     Options {
         buffer: args.buffer.or(defaults.buffer),
         range: args.range,
         any: args.range.unwrap_or(defaults.any),
         threads: args.copies.unwrap_or(defaults.threads),
-        max_states: Some(args.max_states),
+        max_states: args.max_states.or(plain.then_some(MOST_STATES)),
         progress: Some(progress::states),
-        max_memory: context.limits.memory,
+        max_memory: context.limits.memory.map(|m| m / processes),
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),
         partial_order: !args.no_partial_order,
         symmetry: !args.no_symmetry,
         collect_finals: args.finals,
-        workers: args.workers.unwrap_or(defaults.workers),
+        workers: args.workers.unwrap_or(workers),
         ..defaults
     }
 }
+
+/// States that `explore` stores if nobody says how many, and they are all in memory.
+const MOST_STATES: u64 = 10_000_000;
 
 /// The limits that the result depends on, for the document.
 fn options_value(options: &Options, program: &Program) -> Value {

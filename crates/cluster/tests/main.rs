@@ -1,0 +1,3 @@
+//! All tests of this folder as one program.
+
+mod together;
