@@ -9,7 +9,7 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 use palisade_frontend::pal;
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
-use palisade_memory::summary::Abstract;
+use palisade_memory::summary::{Abstract, ExactCells};
 use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
@@ -38,9 +38,9 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let reduced = match model {
-        Model::Rma => remote(&program, &args.buffers.0, args.sets.into()),
+        Model::Rma => remote(&program, &args.buffers.how, args.sets.into()),
         Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
-            reduce(&program, model, &args.buffers.0, args.keep.into())
+            reduce(&program, model, &args.buffers.how, args.keep.into())
         }
     }?;
     let text = text(&program, &reduced, model, &args.buffers.to_string())?;
@@ -69,7 +69,7 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
         Buffers::Abstract(cells) => {
             let known = stored_values(program);
             let wanted = Abstract {
-                cells: *cells,
+                cells: &ExactCells::uniform(*cells),
                 keep,
                 claims: &|template, cell| known(template, cell),
             };
@@ -119,7 +119,7 @@ fn account(reduced: &Reduced, model: Model) -> String {
                 // what is proved holds for any number of pending operations."
             .to_owned();
     }
-    let Some((_, keep)) = reduced.beyond else {
+    let Some((_, keep)) = &reduced.beyond else {
         return "// A store into a full buffer fails an assertion; where none fails, what is\n\
                 // proved holds for buffers of every size."
             .to_owned();
