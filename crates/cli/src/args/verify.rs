@@ -476,8 +476,24 @@ pub(crate) struct ReduceArgs {
     /// Value sets of remote operations (RMA): what has one of its own
     #[arg(long, value_enum, default_value_t = SetsArg::Statement)]
     pub(crate) sets: SetsArg,
+    /// The language of the result
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = ToArg::Pal)]
+    pub(crate) to: ToArg,
+    /// Copies of each thread declared with [*], in C
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<u32>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Languages of `reduce`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ToArg {
+    /// A program that `palisade` reads
+    Pal,
+    /// Sequential C, for other checkers: one step of one thread after another; with
+    /// RANDOM_RUNS=N defined it makes N random runs
+    C,
 }
 
 /// Whether copies of a template are interchangeable.

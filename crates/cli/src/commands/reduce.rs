@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
-use palisade_frontend::pal;
+use palisade_frontend::{pal, sequential};
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
 use palisade_memory::summary::{Abstract, ExactCells};
 use palisade_memory::value_sets::Wanted;
@@ -17,7 +17,7 @@ use palisade_report::{Document, Outcome};
 use palisade_verify::{Buffers, Keep, Sharing, cell_values, stored_values};
 
 use crate::CommandResult;
-use crate::args::ReduceArgs;
+use crate::args::{ReduceArgs, ToArg};
 use crate::context::Context;
 use crate::input;
 
@@ -43,7 +43,11 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
             reduce(&program, model, &args.buffers.how, args.keep.into())
         }
     }?;
-    let text = text(&program, &reduced, model, &args.buffers.to_string())?;
+    let buffers = args.buffers.to_string();
+    let text = match args.to {
+        ToArg::Pal => text(&program, &reduced, model, &buffers)?,
+        ToArg::C => in_c(&program, &reduced, args.copies, (model, &buffers))?,
+    };
     let document = Document {
         text: Some(text.clone()),
         ..heading
@@ -99,6 +103,27 @@ fn remote(program: &Program, buffers: &Buffers, sharing: Sharing) -> Result<Redu
             Ok(rma::reduce_sets(program, *slots, &wanted))
         }
     }
+}
+
+/// The reduced program as C.
+fn in_c(
+    original: &Program,
+    reduced: &Reduced,
+    copies: Option<u32>,
+    (model, buffers): (Model, &str),
+) -> Result<String> {
+    if original.has_unbounded_threads() && copies.is_none() {
+        bail!("--to c: how many threads? --copies N says how many copies of [*] there are");
+    }
+    let code = sequential::print(&reduced.program, copies.unwrap_or(1));
+    let code = code.map_err(|e| anyhow::anyhow!("--to c: C cannot say this: {e}"))?;
+    let name = original.source.name();
+    let account = account(reduced, model);
+    Ok(format!(
+        "// {name} under {model}, buffers {buffers}, as sequential C.\n{account}\n\
+         // Integers are mathematical: look for signed overflow as well. -D RANDOM_RUNS=1000 makes random runs.\n\n\
+         {code}"
+    ))
 }
 
 /// What becomes of stores for which there is no cell.
