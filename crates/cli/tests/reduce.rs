@@ -130,7 +130,12 @@ fn reduced_programs_as_c() {
         ("mp.pal", "tso", "bounded:2", None),
         ("mp.pal", "pso", "bounded:1", Some("assertion failed")),
         ("mp_fenced.pal", "pso", "bounded:1", None),
-        ("dekker.pal", "tso", "abstract:2", Some("never left@critical")),
+        (
+            "dekker.pal",
+            "tso",
+            "abstract:2",
+            Some("never left@critical"),
+        ),
         ("dekker_fenced.pal", "tso", "bounded:4", None),
         (
             "burns.pal",

@@ -8,12 +8,14 @@
 //! | `table` | rows as text: columns are data |
 //! | `plot` | cost against the number of threads, as a picture |
 //! | `cupex` | predicate abstraction with given predicates |
+//! | `fewest` | the fewest fences of these programs under TSO and PSO |
 //! | `fences`, `rma` | the fewest fences and flushes; constructions of Boolean programs |
 //! | `sapa` | many threads |
 //! | `soft` | soft invariants |
 
 mod cupex;
 mod fences;
+mod fewest;
 mod plot;
 mod rma;
 mod sapa;
@@ -39,6 +41,8 @@ use crate::table::{Line, Table};
 pub enum Suite {
     /// Predicate abstraction with given predicates.
     Cupex,
+    /// The fewest fences of its programs, under TSO against PSO.
+    FewestFences,
     /// The fewest fences.
     Fences,
     /// The fewest flushes.
@@ -195,6 +199,7 @@ impl Plan {
 fn plan(request: &Request) -> Result<Plan, Error> {
     match request.suite {
         Suite::Cupex => cupex::plan(request),
+        Suite::FewestFences => fewest::plan(request),
         Suite::Fences => fences::plan(request),
         Suite::Rma => rma::plan(request),
         Suite::Constructions => rma::constructions(request),

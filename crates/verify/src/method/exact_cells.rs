@@ -52,6 +52,9 @@ struct Taken {
 impl Session<'_> {
     /// Remembers a run into a violation, in case that the machine does not have it.
     pub(super) fn suspect(&self, encoded: &Encoded<'_>, run: &Run) {
+        if end_of(encoded.encoding()).is_none() {
+            return;
+        }
         let is_own = |step: &RunStep| {
             let template = self.instances[step.thread].template;
             encoded.is_own_assertion(template, step.edge, &step.path)
