@@ -152,12 +152,12 @@ impl Candidates {
     }
 
     fn reread(&self, source: &Source) -> Option<Program> {
-        let parsed = match self.path.extension().and_then(|e| e.to_str()) {
-            Some("c") => c::parse(&self.path, source, &self.options),
-            Some(_) | None => {
-                let whole = with_text(source.text(), self.predicates.as_ref());
-                palisade_frontend::load_with(&self.path, &whole, &self.options)
-            }
+        let is_c = self.path.extension().is_some_and(|e| e == "c");
+        let parsed = if is_c {
+            c::parse(&self.path, source, &self.options)
+        } else {
+            let whole = with_text(source.text(), self.predicates.as_ref());
+            palisade_frontend::load_with(&self.path, &whole, &self.options)
         };
         let mut program = parsed.ok()?.program;
         if self.predicates.is_some() {

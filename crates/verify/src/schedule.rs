@@ -324,9 +324,7 @@ impl Schedule<'_> {
         session: &mut Session<'_>,
         progress: &mut Progress,
     ) -> Result<Confirmed, Gap> {
-        let Some(mut sized) = session.guided(method) else {
-            return Err(session.too_coarse(method));
-        };
+        let mut sized = session.guided(method)?;
         loop {
             match self.attempt(&sized, session, progress) {
                 Err(Gap::Summary { template, cell, .. })

@@ -29,7 +29,7 @@ use super::Session;
 use super::cegar::limits;
 use super::cegar::simulate::{Run, RunStep, State};
 use crate::answer::Gap;
-use crate::portfolio::{MOST_CELLS, Method, REPLAYED};
+use crate::portfolio::{MOST_CELLS, Method, REPLAYED, Search};
 use crate::question::Buffers;
 use crate::reduction::model::{Encoded, Encoding};
 
@@ -85,30 +85,26 @@ impl Session<'_> {
         end_of(encoding).is_some_and(|end| self.spurious.borrow()[end].is_some())
     }
 
-    /// The method with the cells that the last run of its kind asks for; `None` if a row with
-    /// at most its cells would show the same run again.
-    pub(crate) fn guided(&self, method: &Method) -> Option<Method> {
-        let Some(encoding) = method.encoding() else {
-            return Some(method.clone());
-        };
-        if !self.has_spurious_run(encoding) {
-            return Some(method.clone());
-        }
+    /// The method with the cells that the last run of its kind asks for.
+    ///
+    /// # Errors
+    /// A search with at most its cells would show the same run again.
+    pub(crate) fn guided(&self, method: &Method) -> Result<Method, Gap> {
         let Method::Cegar(search) = method else {
-            return Some(method.clone());
+            return Ok(method.clone());
         };
-        let mut search = search.clone();
-        search.encoding = self.excluding(encoding)?;
-        Some(Method::Cegar(search))
-    }
-
-    /// What is said of a row that would show the same run again.
-    pub(crate) fn too_coarse(&self, row: &Method) -> Gap {
-        match row.encoding() {
-            Some(Encoding::Abstract(k) | Encoding::AbstractOther(k)) => {
-                Gap::Bound(Bound::ExactCells(k.most()))
-            }
-            Some(_) | None => crate::portfolio::nothing(),
+        let (Encoding::Abstract(cells) | Encoding::AbstractOther(cells)) = &search.encoding else {
+            return Ok(method.clone());
+        };
+        if !self.has_spurious_run(&search.encoding) {
+            return Ok(method.clone());
+        }
+        match self.excluding(&search.encoding) {
+            Some(encoding) => Ok(Method::Cegar(Search {
+                encoding,
+                ..search.clone()
+            })),
+            None => Err(Gap::Bound(Bound::ExactCells(cells.most()))),
         }
     }
 
@@ -122,7 +118,7 @@ impl Session<'_> {
         let larger = match gap {
             Gap::Overflow { variable, .. } if is_given => self.roomier(tried, *variable)?,
             Gap::Bound(Bound::BufferOverflow(_)) if is_given => self.roomier(tried, None)?,
-            Gap::Bound(Bound::ExactCells(_)) => self.guided(row)?,
+            Gap::Bound(Bound::ExactCells(_)) => self.guided(row).ok()?,
             _ => return None,
         };
         (larger != *tried).then_some(larger)
