@@ -1,5 +1,5 @@
-//! A *verdict* about a Boolean broadcast program: with a given number of threads, which are
-//! counted ([`counted`]), or with any number ([`cover`]).
+//! A *verdict* about a Boolean broadcast program: with a few threads, which are counted
+//! ([`counted`]), with any number, or with at most a given number ([`cover`]).
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use palisade_program::{
     AssertKind, Bound, Broken, Source, Span, Trace, TraceStep, Unknown, Verdict, Violation,
 };
 
+use crate::ast::Copies;
 use crate::counted::{self, Checker, Run, RunStep};
-use crate::cover::{self, Any};
+use crate::cover::{self, Any, Effort};
 use crate::resolve::Resolved;
 
 /// How to search.
@@ -22,6 +23,12 @@ pub struct Options {
     /// Time and cancellation.
     pub limits: Limits,
 }
+
+/// Threads from which on they are not counted one state after another at once: states grow with
+/// their number, and what a violation needs does not.
+const MANY: u32 = 4;
+/// Pairs and elements of the basis after which threads are counted after all.
+const SYMBOLIC: usize = 200_000;
 
 /// Why a search ended early.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,6 +78,13 @@ pub fn check(program: &Resolved, source: &Source, any: bool, options: &Options) 
 type Found = (Result<Option<Box<Run>>, Stop>, usize, String);
 
 fn with_number(program: &Resolved, options: &Options) -> Found {
+    let mut kinds = program.threads.iter();
+    if options.threads >= MANY
+        && kinds.any(|t| t.copies == Copies::Any)
+        && let Some(found) = with_at_most(program, options)
+    {
+        return found;
+    }
     let mut checker = Checker::new(program, options);
     let run = checker.run().map(|outcome| match outcome {
         counted::Outcome::Safe => None,
@@ -81,8 +95,33 @@ fn with_number(program: &Resolved, options: &Options) -> Found {
     (run, states, format!("{running} threads, {states} states"))
 }
 
+/// The search for any number of threads, with a limit; `None` if it becomes too large.
+fn with_at_most(program: &Resolved, options: &Options) -> Option<Found> {
+    let most = options.max_states.unwrap_or(SYMBOLIC).min(SYMBOLIC);
+    let symbolic = Options {
+        max_states: Some(most),
+        ..options.clone()
+    };
+    let all = options.threads;
+    let (outcome, effort) = cover::check(program, &symbolic, Some(all));
+    let (run, threads) = match outcome {
+        Ok(Any::Safe) => (Ok(None), format!("{all} threads")),
+        // The others need not act: steps are monotone.
+        Ok(Any::Violated(n, run)) => (Ok(Some(run)), format!("{n} of {all} threads")),
+        Err(stop @ Stop::Limit(_)) => (Err(stop), format!("{all} threads")),
+        Err(Stop::States(_) | Stop::Choices(_)) => return None,
+    };
+    Some((run, effort.pairs, said(&threads, effort)))
+}
+
+/// The search in words.
+fn said(threads: &str, effort: Effort) -> String {
+    let (pairs, basis) = (effort.pairs, effort.basis);
+    format!("{threads}, {pairs} pairs of shared and local state, a basis of {basis}")
+}
+
 fn with_any(program: &Resolved, options: &Options) -> Found {
-    let (outcome, effort) = cover::check(program, options);
+    let (outcome, effort) = cover::check(program, options, None);
     let threads = match &outcome {
         Ok(Any::Violated(n, _)) => format!("{n} threads"),
         Ok(Any::Safe) | Err(_) => "any number of threads".to_owned(),
@@ -91,9 +130,7 @@ fn with_any(program: &Resolved, options: &Options) -> Found {
         Any::Safe => None,
         Any::Violated(_, run) => Some(run),
     });
-    let (pairs, basis) = (effort.pairs, effort.basis);
-    let summary = format!("{threads}, {pairs} pairs of shared and local state, a basis of {basis}");
-    (run, pairs, summary)
+    (run, effort.pairs, said(&threads, effort))
 }
 
 fn judge(program: &Resolved, source: &Source, found: &Result<Option<Box<Run>>, Stop>) -> Verdict {

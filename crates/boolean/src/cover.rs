@@ -30,7 +30,14 @@
 //! runs are among those found, so nothing is lost, and since each is a step of the
 //! program, a basis element below a first configuration is a real violation.
 //!
-//! A `holds` is for every number of threads. A violation comes with a number of threads
+//! **A given number of threads** is the same with a limit: no step backward makes a bag
+//! smaller (each of its threads comes from one), so an element with more than `n` threads of
+//! a kind is below no first configuration of `n`, and neither is what comes before it. By
+//! monotonicity an element with at most `n` is, if it is below a first configuration at all:
+//! further threads need not act. So the search decides `n` threads exactly, and what it costs
+//! depends on the threads that a violation needs, not on `n`.
+//!
+//! A `holds` without a limit is for every number of threads. A violation comes with a number of threads
 //! and a run of them, found by [`crate::counted`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -63,9 +70,14 @@ pub struct Effort {
     pub basis: usize,
 }
 
-/// Checks a program for every number of threads of its `[*]` kinds.
-pub fn check(program: &Resolved, options: &Options) -> (Result<Any, Stop>, Effort) {
-    let mut search = Search::new(program, options);
+/// Checks a program for every number of threads of its `[*]` kinds, or for at most `limit` of
+/// each.
+pub fn check(
+    program: &Resolved,
+    options: &Options,
+    limit: Option<u32>,
+) -> (Result<Any, Stop>, Effort) {
+    let mut search = Search::new(program, options, limit);
     let found = search.run();
     let effort = search.effort();
     let Some(needed) = (match found {
@@ -111,6 +123,8 @@ struct Transition {
 struct Search<'p> {
     machine: Machine<'p>,
     options: &'p Options,
+    /// Most threads of each kind.
+    limit: Option<u32>,
     started: Instant,
     globals: Vec<State>,
     global_ids: FxHashMap<State, GlobalId>,
@@ -138,10 +152,11 @@ enum Work {
 }
 
 impl<'p> Search<'p> {
-    fn new(program: &'p Resolved, options: &'p Options) -> Self {
+    fn new(program: &'p Resolved, options: &'p Options, limit: Option<u32>) -> Self {
         Self {
             machine: Machine::new(program),
             options,
+            limit,
             started: Instant::now(),
             globals: Vec::new(),
             global_ids: FxHashMap::default(),
@@ -364,8 +379,21 @@ impl<'p> Search<'p> {
         Ok(None)
     }
 
-    /// Adds to the basis unless something smaller is there.
+    /// How many threads of each kind are in a bag.
+    fn counts(&self, bag: &Bag) -> Vec<u32> {
+        let mut counts = vec![0; self.machine.program.threads.len()];
+        for part in bag {
+            counts[self.parts[*part].kind] += 1;
+        }
+        counts
+    }
+
+    /// Adds to the basis unless something smaller is there, or it has too many threads.
     fn add(&mut self, global: GlobalId, bag: Bag, queue: &mut VecDeque<(GlobalId, Bag)>) {
+        let is_many = |limit: u32| self.counts(&bag).iter().any(|n| *n > limit);
+        if self.limit.is_some_and(is_many) {
+            return;
+        }
         let basis = &mut self.basis[global];
         if basis.iter().any(|small| included(small, &bag)) {
             return;
@@ -377,20 +405,17 @@ impl<'p> Search<'p> {
 
     /// How many threads a first configuration above this element has.
     fn needed(&self, global: GlobalId, bag: &Bag) -> Option<u32> {
-        let program = self.machine.program;
         if !self.first.contains(&global) {
             return None;
         }
-        let mut counts = vec![0; program.threads.len()];
         for part in bag {
             let part = &self.parts[*part];
             let firsts = self.machine.first_parts(part.kind).ok()?;
             if !firsts.contains(part) {
                 return None;
             }
-            counts[part.kind] += 1;
         }
-        counts.into_iter().max()
+        self.counts(bag).into_iter().max()
     }
 
     /// The minimal configurations from which a step leads above (`to`, `bag`): its

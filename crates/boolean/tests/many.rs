@@ -7,12 +7,13 @@
 use crate::plain;
 
 use palisade_arbitrary::Rng;
-use palisade_boolean::check::{Options, Stop};
+use palisade_boolean::check::{Options, Stop, check};
 use palisade_boolean::counted;
 use palisade_boolean::cover::{self, Any};
 use palisade_boolean::parse;
 use palisade_boolean::resolve::{Resolved, resolve};
 use palisade_logic::Limits;
+use palisade_program::Verdict;
 
 fn resolved(text: &str) -> Resolved {
     let program = parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -48,7 +49,12 @@ fn count(program: &Resolved, threads: u32) -> Option<Option<usize>> {
 
 /// The smallest number of threads that violates; `None` if none does.
 fn any(program: &Resolved) -> Option<Option<u32>> {
-    match cover::check(program, &options(0)).0 {
+    within(program, None)
+}
+
+/// The same among numbers up to a limit.
+fn within(program: &Resolved, limit: Option<u32>) -> Option<Option<u32>> {
+    match cover::check(program, &options(0), limit).0 {
         Ok(Any::Safe) => Some(None),
         Ok(Any::Violated(threads, _)) => Some(Some(threads)),
         Err(Stop::States(_) | Stop::Choices(_)) => None,
@@ -161,7 +167,7 @@ fn rounds() -> u64 {
 #[test]
 fn counted_threads_agree_with_named_ones_and_any_number_with_each() {
     let mut random = Random(Rng::new(0x5a7a));
-    let (mut safe, mut bad, mut late) = (0, 0, 0);
+    let (mut safe, mut bad, mut late, mut limited) = (0, 0, 0, 0);
     for _ in 0..rounds() {
         let text = random.program();
         let program = resolved(&text);
@@ -178,6 +184,10 @@ fn counted_threads_agree_with_named_ones_and_any_number_with_each() {
             if found.is_some() && smallest.is_none() {
                 smallest = Some(threads);
             }
+            if let Some(within) = within(&program, Some(threads)) {
+                assert_eq!(within, smallest, "at most {threads} threads\n{text}");
+                limited += 1;
+            }
         }
         let Some(any) = any(&program) else {
             continue;
@@ -193,6 +203,7 @@ fn counted_threads_agree_with_named_ones_and_any_number_with_each() {
         }
     }
     assert!(safe > rounds() / 30, "{safe} safe programs only");
+    assert!(limited > rounds(), "{limited} searches with a limit only");
     assert!(
         bad > rounds() / 30,
         "{bad} violated, {late} by several threads"
@@ -220,6 +231,50 @@ fn the_smallest_number_of_threads_is_found() {
                  8: assume a && b;\n9: assert 0;\n";
     assert_eq!(any(&resolved(gates)), Some(Some(3)));
     assert_eq!(count(&resolved(gates), 2), Some(None));
+}
+
+/// A hundred threads cost what the violation needs, not what their states are: counted, twenty
+/// of them have millions. The violation of the second program needs six.
+#[test]
+fn a_hundred_threads_are_no_more_than_a_violation_needs() {
+    let ask = |text: &str, threads| {
+        let source = palisade_program::Source::new("many.bp", text);
+        let options = Options {
+            threads,
+            max_states: None,
+            limits: Limits::default(),
+        };
+        check(&resolved(text), &source, false, &options)
+    };
+    // P'' of [Donaldson et al., CAV 2011]: r == 0, first == 0, s == l.
+    let only_one = "shared r = 1;\nlocal f = 1, b = 1;\n\
+                    1: f, r = r, 0;\n2: goto 3, 6;\n3: assume f;\n\
+                    4: b, [b] = b, choose(0, [b]);\n5: assert b;\n7: goto 4;\n6: assume !f;\n";
+    let holds = ask(only_one, 100);
+    assert_eq!(holds.verdict, Verdict::Holds);
+    assert!(
+        holds.summary.starts_with("100 threads, "),
+        "{}",
+        holds.summary
+    );
+    let twin = only_one.replace("f, r = r, 0", "f, r = r, *");
+    let violated = ask(&twin, 100);
+    assert!(matches!(violated.verdict, Verdict::Violated(_)));
+    assert!(
+        violated.summary.starts_with("2 of 100 threads, "),
+        "{}",
+        violated.summary
+    );
+    // Six gates: each thread passes one, and the last needs all of them.
+    let mut gates =
+        "shared a = 0, b = 0, c = 0, d = 0, e = 0;\n1: goto 2, 4, 6, 8, 10, 12;\n".to_owned();
+    for (k, gate) in ["a", "b", "c", "d", "e"].iter().enumerate() {
+        gates += &format!("{}: {gate} = 1;\n{}: assume 0;\n", 2 * k + 2, 2 * k + 3);
+    }
+    gates += "12: assume a && b && c && d && e;\n13: assert 0;\n";
+    assert_eq!(within(&resolved(&gates), Some(5)), Some(None));
+    assert_eq!(within(&resolved(&gates), Some(6)), Some(Some(6)));
+    assert!(ask(&gates, 100).summary.starts_with("6 of 100 threads, "));
 }
 
 /// The state count grows with the number of different local states, not of threads.

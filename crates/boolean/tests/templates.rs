@@ -58,7 +58,7 @@ fn options(threads: u32) -> Options {
 /// The smallest number of threads that violates the Boolean program; none if it holds.
 fn any(program: &BooleanProgram) -> Option<u32> {
     let resolved = resolve(program).unwrap_or_else(|e| panic!("{e:?}\n{program}"));
-    match cover::check(&resolved, &options(0)).0 {
+    match cover::check(&resolved, &options(0), None).0 {
         Ok(Any::Safe) => None,
         Ok(Any::Violated(n, _)) => Some(n),
         Err(stop) => panic!("{stop:?}\n{program}"),

@@ -28,7 +28,7 @@
 //! is `Last` and the cell leaves the set; or one of several, then it has some value
 //! as claimed, and (rising) those that stay are not below it.
 
-use palisade_program::Cell;
+use palisade_program::{Cell, Model};
 
 /// Which stores are known exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -57,6 +57,9 @@ pub enum Claim {
 pub struct Beyond {
     /// Stores of one buffer that are known exactly.
     pub cells: u32,
+    /// The same of other buffers, by thread and, under PSO, cell. Knowing less is right at
+    /// any time, so any number is right.
+    pub sizes: Vec<(u32, Option<Cell>, u32)>,
     /// Which.
     pub keep: Keep,
     /// What is claimed of a thread's stores to a cell; of others nothing is.
@@ -72,6 +75,17 @@ impl Beyond {
     pub fn claim(&self, thread: u32, cell: Cell) -> &Claim {
         let own = self.claims.iter().find(|c| c.0 == thread && c.1 == cell);
         own.map_or(&Claim::Any, |c| &c.2)
+    }
+
+    /// How many stores of `thread`'s buffer, under PSO that for `cell`, are known exactly.
+    pub fn cells(&self, model: Model, thread: u32, cell: Cell) -> u32 {
+        let buffer = match model {
+            Model::Pso => Some(cell),
+            Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => None,
+        };
+        let mut own = self.sizes.iter();
+        let own = own.find(|s| (s.0, s.1) == (thread, buffer));
+        own.map_or(self.cells, |s| s.2)
     }
 
     /// How many instances of `thread`'s operation have slots.

@@ -285,12 +285,12 @@ impl Buffer {
 
     /// Whether a new store to `cell` cannot be known exactly with `Keep::Oldest`:
     /// the room is used up, or stores before it in its queue are not known.
-    pub(crate) fn is_beyond(&self, model: Model, cell: Cell, beyond: &Beyond) -> bool {
+    pub(crate) fn is_beyond(&self, model: Model, thread: u32, cell: Cell, beyond: &Beyond) -> bool {
         let queued = match model {
             Model::Pso => self.many.contains(&cell),
             Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => !self.many.is_empty(),
         };
-        queued || self.counted(model, cell) >= beyond.cells
+        queued || self.counted(model, cell) >= beyond.cells(model, thread, cell)
     }
 
     /// With `Keep::Newest`, after a store to `cell`: the store that has no room.
@@ -301,7 +301,7 @@ impl Buffer {
         cell: Cell,
         beyond: &Beyond,
     ) -> Option<Joining> {
-        if self.counted(model, cell) <= beyond.cells {
+        if self.counted(model, cell) <= beyond.cells(model, thread, cell) {
             return None;
         }
         let (at, cell) = match model {
@@ -550,6 +550,7 @@ mod tests {
     fn a_full_buffer_forgets_its_oldest_store() {
         let beyond = Beyond {
             cells: 2,
+            sizes: vec![(1, None, 3), (1, Some(Cell(1)), 1)],
             keep: Keep::Newest,
             claims: Vec::new(),
             slots: Vec::new(),
@@ -559,6 +560,12 @@ mod tests {
             Some((joining.cell.0, joining.held, joining.after))
         };
         assert_eq!(forget(&shape("ab"), Model::Tso, 1), None);
+        // Another thread has more room, under PSO less for one cell.
+        let other = |text: &str, model, cell| shape(text).too_old(model, 1, Cell(cell), &beyond);
+        assert!(other("bab", Model::Tso, 1).is_none());
+        assert!(other("abab", Model::Tso, 1).is_some());
+        assert!(other("aa", Model::Pso, 0).is_none());
+        assert!(other("bb", Model::Pso, 1).is_some());
         let after = Some((1, false, abstract_shape("ab", "b")));
         assert_eq!(forget(&shape("bab"), Model::Tso, 1), after);
         let after = Some((1, true, abstract_shape("ab", "ab")));

@@ -82,6 +82,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
             }
             "forgets" => reader.forgets(&mut line)?,
             "beyond" => reader.beyond(&mut line)?,
+            "cells" => reader.cells(&mut line)?,
             "claim" => reader.claim(&mut line)?,
             "slots" => reader.slots(&mut line)?,
             "explicit" => reader.explicit(&mut line)?,
@@ -93,8 +94,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `direct`, `undisturbed`, `forgets`, `beyond`, `claim`, \
-                                `slots`, `explicit`, `atom`, `at` or `end`";
+                let expected = "expected `direct`, `undisturbed`, `forgets`, `beyond`, `cells`, \
+                                `claim`, `slots`, `explicit`, `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -204,6 +205,7 @@ impl Reader<'_> {
         let cells = line.number()?;
         let beyond = Beyond {
             cells,
+            sizes: Vec::new(),
             keep,
             claims: Vec::new(),
             slots: Vec::new(),
@@ -211,6 +213,21 @@ impl Reader<'_> {
         if self.certificate.beyond.replace(beyond).is_some() {
             return Err(line.error_before("`beyond` must stand once"));
         }
+        line.end()
+    }
+
+    fn cells(&mut self, line: &mut Line) -> Result<(), ParseError> {
+        let thread = self.thread(line)?;
+        let mut cell = None;
+        if line.sign("(") {
+            cell = Some(self.cell(line)?);
+            line.expect(")")?;
+        }
+        let cells = line.number()?;
+        let Some(beyond) = &mut self.certificate.beyond else {
+            return Err(line.error_before("`cells` must follow the line `beyond`"));
+        };
+        beyond.sizes.push((thread, cell, cells));
         line.end()
     }
 

@@ -11,6 +11,7 @@
 //! forgets left.seen               variables of which nothing is known
 //! undisturbed left 4 5            accesses of a template where it does not stop: locations
 //! beyond newest 2                 abstract buffers: which stores are exact, and how many
+//! cells left 3                    the same of one thread's buffer; under PSO `left(x)`
 //! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
 //! claim left(y) rising            if anything
 //! slots left 2 1                  RMA: so many instances of a thread's operation are exact
@@ -142,6 +143,13 @@ fn write_beyond(out: &mut String, beyond: &Beyond, names: &StateNames) -> std::f
         Keep::Oldest => "oldest",
     };
     writeln!(out, "beyond {keep} {}", beyond.cells)?;
+    for (thread, cell, cells) in &beyond.sizes {
+        write!(out, "cells {}", quoted(names.thread(*thread)))?;
+        if let Some(cell) = cell {
+            write!(out, "({})", quoted(names.cell(*cell)))?;
+        }
+        writeln!(out, " {cells}")?;
+    }
     for (thread, cell, claim) in &beyond.claims {
         let (thread, cell) = (quoted(names.thread(*thread)), quoted(names.cell(*cell)));
         write!(out, "claim {thread}({cell})")?;

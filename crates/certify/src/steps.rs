@@ -421,7 +421,7 @@ impl<'a> Runner<'a> {
         let (model, thread) = (self.model, self.thread);
         if let Some(beyond) = self.beyond
             && beyond.keep == Keep::Oldest
-            && frame.buffer.is_beyond(model, cell, beyond)
+            && frame.buffer.is_beyond(model, thread, cell, beyond)
         {
             let held = frame.buffer.join(cell);
             return self.join(frame, (cell, held), value, span);

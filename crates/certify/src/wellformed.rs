@@ -3,7 +3,7 @@
 //! may index tables without looking.
 
 use crate::beyond::{Beyond, Claim};
-use crate::certificate::{Certificate, Control, Entry};
+use crate::certificate::{Certificate, Control, Entry, Kind};
 use crate::refusal::Reason;
 use crate::remote::operations;
 use crate::remote_atomic::{atomic_number, atomic_operations};
@@ -85,11 +85,12 @@ impl Form<'_> {
         }
         match self.certificate.model {
             Model::Tso | Model::Pso => {}
-            Model::Rma if beyond.claims.is_empty() => return Ok(()),
+            Model::Rma if beyond.claims.is_empty() && beyond.sizes.is_empty() => return Ok(()),
             Model::Sc | Model::Rma | Model::Rc11 => {
                 return malformed("abstract buffers without buffers");
             }
         }
+        self.sizes(beyond)?;
         let mut seen = FxHashSet::default();
         for (thread, cell, _) in &beyond.claims {
             let exists = self.exists(StateVar::Last {
@@ -98,6 +99,27 @@ impl Form<'_> {
             });
             if !exists || !seen.insert((*thread, *cell)) {
                 return malformed("a claim is of no buffer, or made twice");
+            }
+        }
+        Ok(())
+    }
+
+    /// Each size is of a buffer that exists, and said once. Copies of a template that has any
+    /// number of them are interchangeable: they have no sizes of their own.
+    fn sizes(&self, beyond: &Beyond) -> Result<(), Reason> {
+        if self.certificate.kind == Kind::Views && !beyond.sizes.is_empty() {
+            return malformed("buffers of interchangeable threads have different sizes");
+        }
+        let mut seen = FxHashSet::default();
+        for &(thread, cell, _) in &beyond.sizes {
+            let fits = match (self.certificate.model, cell) {
+                (Model::Pso, Some(cell)) => cell.index() < self.program.cell_count(),
+                (Model::Tso, None) => true,
+                (_, Some(_) | None) => false,
+            };
+            let exists = fits && (thread as usize) < self.instances.len();
+            if !exists || !seen.insert((thread, cell)) {
+                return malformed("a size is of no buffer, or said twice");
             }
         }
         Ok(())

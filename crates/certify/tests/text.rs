@@ -193,8 +193,14 @@ fn random_beyond(rng: &mut Rng) -> Option<Beyond> {
     let claims = claims.collect();
     let slots = (0..rng.below(3)).map(|_| (rng.below(3) as u32, rng.below(9) as u32, 2));
     let slots = slots.collect();
+    let sizes = (0..rng.below(3)).map(|_| {
+        let cell = rng.chance(50).then(|| Cell(rng.below(3) as u32));
+        (rng.below(3) as u32, cell, rng.below(9) as u32)
+    });
+    let sizes = sizes.collect();
     rng.chance(50).then(|| Beyond {
         cells: rng.below(4) as u32,
+        sizes,
         keep,
         claims,
         slots,

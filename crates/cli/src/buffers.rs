@@ -1,6 +1,6 @@
 //! *Sizes of store buffers* as the command line gives them: `auto`, `bounded:2`,
 //! `bounded:x=2,y=1`, `bounded:2,x=3`, `abstract:2`. A variable without a size of its own gets
-//! the first number, or 1.
+//! the first number, or 1. With `+` at the end, sizes grow where they are too small.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,21 +17,31 @@ const MOST: u32 = 64;
 
 /// How store buffers are modelled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct BuffersArg(pub(crate) Buffers);
+pub(crate) struct BuffersArg {
+    /// The sizes,
+    pub(crate) how: Buffers,
+    /// and whether they are only where to start.
+    pub(crate) grows: bool,
+}
 
 impl FromStr for BuffersArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "auto" {
-            return Ok(Self(Buffers::Auto));
+            return Ok(Self::default());
         }
+        let (text, grows) = match text.strip_suffix('+') {
+            Some(start) => (start, true),
+            None => (text, false),
+        };
         if let Some(cells) = text.strip_prefix("abstract:") {
             let cells = match cells.trim() {
                 "0" => 0,
                 some => size(some)?,
             };
-            return Ok(Self(Buffers::Abstract(cells)));
+            let how = Buffers::Abstract(cells);
+            return Ok(Self { how, grows });
         }
         let list = text.strip_prefix("bounded:");
         let list = list.ok_or("expected `auto`, `bounded:K` or `abstract:K`, such as bounded:2")?;
@@ -50,7 +60,8 @@ impl FromStr for BuffersArg {
             }
         }
         let default = default.unwrap_or(OTHERS);
-        Ok(Self(Buffers::Bounded(Sizes { default, named })))
+        let how = Buffers::Bounded(Sizes { default, named });
+        Ok(Self { how, grows })
     }
 }
 
@@ -63,25 +74,23 @@ fn size(text: &str) -> Result<u32, String> {
 
 impl fmt::Display for BuffersArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Buffers::Auto => f.write_str("auto"),
-            Buffers::Abstract(cells) => write!(f, "abstract:{cells}"),
+        match &self.how {
+            Buffers::Auto => f.write_str("auto")?,
+            Buffers::Abstract(cells) => write!(f, "abstract:{cells}")?,
             Buffers::Bounded(sizes) => {
                 write!(f, "bounded:{}", sizes.default)?;
                 let mut named = sizes.named.iter();
-                named.try_for_each(|(name, cells)| write!(f, ",{name}={cells}"))
+                named.try_for_each(|(name, cells)| write!(f, ",{name}={cells}"))?;
             }
         }
+        f.write_str(if self.grows { "+" } else { "" })
     }
 }
 
 impl BuffersArg {
     /// Refuses sizes that mean nothing for this program under this model.
     pub(crate) fn check(&self, program: &Program, model: Model) -> Result<()> {
-        if self.0 == Buffers::Abstract(0) && model != Model::Rma {
-            bail!("abstract:0 is for rma: a store buffer needs at least one exact cell");
-        }
-        let Buffers::Bounded(sizes) = &self.0 else {
+        let Buffers::Bounded(sizes) = &self.how else {
             return Ok(());
         };
         if model == Model::Tso && !sizes.named.is_empty() {
@@ -103,7 +112,7 @@ mod tests {
     use super::*;
 
     fn sizes(text: &str) -> Result<(u32, Vec<(String, u32)>), String> {
-        match text.parse::<BuffersArg>()?.0 {
+        match text.parse::<BuffersArg>()?.how {
             Buffers::Auto | Buffers::Abstract(_) => Err(text.to_owned()),
             Buffers::Bounded(s) => Ok((s.default, s.named.into_iter().collect())),
         }
@@ -131,6 +140,8 @@ mod tests {
             "abstract",
             "abstract:",
             "abstract:x=1",
+            "auto+",
+            "bounded:+2",
         ] {
             assert!(text.parse::<BuffersArg>().is_err(), "{text}");
         }
@@ -144,6 +155,8 @@ mod tests {
             "bounded:1,x=2,y=1",
             "abstract:3",
             "abstract:0",
+            "abstract:1+",
+            "bounded:2,x=1+",
         ] {
             let read: BuffersArg = text.parse().expect("right");
             assert_eq!(read.to_string(), text);

@@ -168,7 +168,7 @@ impl Next {
 
     fn proof_bound(&mut self, bound: &Bound, context: &Context) {
         match bound {
-            Bound::BufferOverflow => {
+            Bound::BufferOverflow(_) => {
                 self.commands.push(context.again("--buffers", "abstract:1"));
                 self.helps.push(
                     "--buffers bounded:K with more cells, or abstract:K for any number of stores"

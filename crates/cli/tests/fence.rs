@@ -226,3 +226,52 @@ finally (!(t0.r0 == 0 && t1.r0 == 0));\n";
     assert_eq!(patched.matches("fence(seq_cst);").count(), 2, "{patched}");
     assert!(!patched.contains("fence(acquire);"), "{patched}");
 }
+
+/// The options of `verify` about the method are those of `fence`; predicates of another file are
+/// no part of the patched text.
+#[test]
+fn methods_are_those_of_verify() {
+    let folder = std::env::temp_dir().join(format!("palisade-method-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let (good, bad) = (folder.join("good.txt"), folder.join("bad.txt"));
+    fs::write(&good, "predicate flag[0] == 1;\n").expect("written");
+    fs::write(&bad, "predicate nobody == 1;\n").expect("written");
+    let name = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let method = [
+        "--keep",
+        "oldest",
+        "--strategy",
+        "cores",
+        "--no-explicit",
+        "--buffers",
+        "bounded:1+",
+    ];
+    let more = [
+        &["--model", "tso", "--predicates", &name(&good)],
+        &method[..],
+    ]
+    .concat();
+    let (code, document) = fence("peterson.pal", &more);
+    assert_eq!(code, Some(0), "{document}");
+    assert_eq!(document["certified"], true);
+    let options = &document["options"];
+    assert_eq!(
+        (&options["keep"], &options["strategy"]),
+        (&"oldest".into(), &"cores".into())
+    );
+    assert_eq!(
+        (&options["explicit"], &options["buffers"]),
+        (&false.into(), &"bounded:1+".into())
+    );
+    let diff = document["text"].as_str().expect("a patch");
+    assert!(
+        diff.contains("+        fence;") && !diff.contains("predicate"),
+        "{diff}"
+    );
+    let more = ["--model", "tso", "--predicates", &name(&bad)];
+    let refused = palisade("fence", &example("peterson.pal"), &more);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("bad.txt:1:11"), "{said}");
+    fs::remove_dir_all(&folder).expect("removed");
+}

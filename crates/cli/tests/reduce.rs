@@ -116,3 +116,73 @@ fn overflow_is_never_hidden() {
     let program = reduced("mp.pal", Model::Tso, "bounded:1");
     assert_eq!(explored(&program, Model::Sc).0, "violated");
 }
+
+/// Sequential C of a reduced program, compiled without a warning: random runs of it violate what
+/// the program violates under its model.
+#[test]
+fn reduced_programs_as_c() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("palisade-reduce-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let cases = [
+        ("mp.pal", "tso", "bounded:2", None),
+        ("mp.pal", "pso", "bounded:1", Some("assertion failed")),
+        ("mp_fenced.pal", "pso", "bounded:1", None),
+        (
+            "dekker.pal",
+            "tso",
+            "abstract:2",
+            Some("never left@critical"),
+        ),
+        ("dekker_fenced.pal", "tso", "bounded:4", None),
+        (
+            "burns.pal",
+            "tso",
+            "bounded:1",
+            Some("overflow of a bounded store buffer"),
+        ),
+        ("rma_put_get.pal", "rma", "bounded:1", Some("finally")),
+        ("rma_put_get_flushed.pal", "rma", "bounded:1", None),
+    ];
+    for (number, (name, model, buffers, violated)) in cases.into_iter().enumerate() {
+        let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+            .arg("reduce")
+            .arg(example(name))
+            .args(["--model", model, "--buffers", buffers, "--to", "c"])
+            .output()
+            .expect("it runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{name}: {errors}");
+        let (file, program) = (
+            folder.join(format!("{number}.c")),
+            folder.join(format!("{number}")),
+        );
+        std::fs::write(&file, &output.stdout).expect("written");
+        let cc = |more: &[&str]| {
+            let output = Command::new("cc")
+                .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-label"])
+                .args(more)
+                .arg(&file)
+                .arg("-o")
+                .arg(&program)
+                .output()
+                .expect("cc runs");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{name}: {errors}");
+        };
+        cc(&["-c"]);
+        cc(&["-D", "RANDOM_RUNS=3000"]);
+        let run = Command::new(&program).output().expect("it runs");
+        let said = String::from_utf8_lossy(&run.stdout);
+        match violated {
+            None => assert_eq!((run.status.code(), &*said), (Some(0), ""), "{name}"),
+            Some(what) => {
+                assert_eq!(run.status.code(), Some(1), "{name}");
+                assert!(said.contains(what), "{name}: {said}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

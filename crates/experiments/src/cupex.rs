@@ -175,10 +175,15 @@ fn numbers(list: &Value) -> Option<Vec<usize>> {
     list.as_array()?.iter().map(number).collect()
 }
 
+/// How many candidates a program has.
+pub(crate) fn candidates(text: &str) -> usize {
+    text.matches(CANDIDATE).count()
+}
+
 /// The text with fences at the chosen candidates, which are numbered from 1 in the
 /// order of the text.
-fn fenced(text: &str, chosen: &[usize]) -> Result<String, Error> {
-    let count = text.matches(CANDIDATE).count();
+pub(crate) fn fenced(text: &str, chosen: &[usize]) -> Result<String, Error> {
+    let count = candidates(text);
     if let Some(n) = chosen.iter().find(|n| **n == 0 || **n > count) {
         return Err(Error::Suite(format!(
             "suite.json names fence {n} of {count}"

@@ -8,6 +8,7 @@
 //! | `table` | rows as text: columns are data |
 //! | `plot` | cost against the number of threads, as a picture |
 //! | `cupex` | predicate abstraction with given predicates |
+//! | `fewest` | the fewest fences of these programs under TSO and PSO |
 //! | `fences`, `rma` | the fewest fences and flushes; constructions of Boolean programs |
 //! | `sapa` | many threads |
 //! | `scale` | cost of `explore` against threads, rounds and buffers |
@@ -15,6 +16,7 @@
 
 mod cupex;
 mod fences;
+mod fewest;
 mod plot;
 mod rma;
 mod sapa;
@@ -41,6 +43,8 @@ use crate::table::{Line, Table};
 pub enum Suite {
     /// Predicate abstraction with given predicates.
     Cupex,
+    /// The fewest fences of its programs, under TSO against PSO.
+    FewestFences,
     /// The fewest fences.
     Fences,
     /// The fewest flushes.
@@ -199,6 +203,7 @@ impl Plan {
 fn plan(request: &Request) -> Result<Plan, Error> {
     match request.suite {
         Suite::Cupex => cupex::plan(request),
+        Suite::FewestFences => fewest::plan(request),
         Suite::Fences => fences::plan(request),
         Suite::Rma => rma::plan(request),
         Suite::Constructions => rma::constructions(request),

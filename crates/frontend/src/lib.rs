@@ -29,6 +29,7 @@ pub mod pal;
 mod range;
 pub mod rmm;
 pub mod rust;
+pub mod sequential;
 mod stop;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -25,7 +25,7 @@
 //! Overflow is an assertion, or blocks, as for TSO.
 //! Unused cells are kept at 0, so that equal buffers are equal states.
 //!
-//! *Abstract*: beside the cells each buffer has an abstract part (`beyond.rs`); the
+//! *Abstract*: beside the cells each buffer has an abstract part (`summary.rs`); the
 //! rules are those of `tso.rs` for each buffer by itself. Stores of the abstract
 //! part have no epoch: they neither wait for a store-store fence nor make others
 //! wait. That only adds runs. When a cell's store joins and no other cell has its
@@ -52,13 +52,15 @@ pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Redu
 /// The program under PSO with buffers of every size, exact for `wanted.cells` stores.
 pub fn reduce_abstract(program: &Program, wanted: &Abstract<'_>) -> Reduced {
     let templates = program.templates.iter().enumerate();
-    let (k, full) = (wanted.cells, Full::Blocks);
     let reduced = Reduced::new(
         program,
-        templates.map(|(i, t)| reduce_template(program, t, &|_| k, full, Some((i, wanted)))),
+        templates.map(|(i, t)| {
+            let size = |cell| wanted.cells.of((i, Some(cell)));
+            reduce_template(program, t, &size, Full::Blocks, Some((i, wanted)))
+        }),
     );
     Reduced {
-        beyond: Some((k, wanted.keep)),
+        beyond: Some((wanted.cells.clone(), wanted.keep)),
         ..reduced
     }
 }
@@ -266,6 +268,8 @@ impl Buffers<'_> {
         let size = buffer.values.len();
         let full = Step::Assume(equals(buffer.count, size as i64));
         match beyond.keep {
+            // Without cells there is none that could make room.
+            Keep::Newest if size == 0 => beyond.join(buffer.cell, value),
             Keep::Oldest => {
                 let ways = beyond.join(buffer.cell, value);
                 // Not full, but newer stores are in the part already: the second way.
@@ -436,7 +440,8 @@ impl Buffers<'_> {
 
     /// No other buffer's head has a smaller epoch than this buffer's head.
     fn may_leave(&self, buffer: &Buffer) -> LocalExpr {
-        let others = self.all.iter().filter(|b| b.cell != buffer.cell);
+        let others = self.all.iter();
+        let others = others.filter(|b| b.cell != buffer.cell && !b.epochs.is_empty());
         others.fold(Expr::TRUE, |all, other| {
             let newer = binary(BinOp::Ge, local(other.epochs[0]), local(buffer.epochs[0]));
             all.and(equals(other.count, 0).or(newer))
@@ -449,7 +454,7 @@ impl Buffers<'_> {
             return Vec::new();
         };
         let mut steps = vec![assign(epochs.least, local(epochs.current))];
-        for buffer in &self.all {
+        for buffer in self.all.iter().filter(|b| !b.epochs.is_empty()) {
             let head = buffer.epochs[0];
             let held = binary(BinOp::Gt, local(buffer.count), Expr::Const(0));
             let less = held.and(binary(BinOp::Lt, local(head), local(epochs.least)));

@@ -10,7 +10,7 @@ use palisade_program::{
 
 use crate::remote_atomics::AtomicOperation;
 use crate::rma::Operation;
-use crate::summary::{Keep, SummaryInvariant};
+use crate::summary::{ExactCells, Keep, SummaryInvariant};
 use crate::value_sets::SetCell;
 
 /// What a store into a full buffer does.
@@ -133,7 +133,7 @@ pub struct Reduced {
     /// What its templates' parts stand for.
     pub templates: Vec<ReducedTemplate>,
     /// Abstract buffers: their exact cells, and which stores these hold.
-    pub beyond: Option<(u32, Keep)>,
+    pub beyond: Option<(ExactCells, Keep)>,
     /// RMA with sets: what the cells beyond those of the original are, and how many
     /// slots an operation has at most.
     pub sets: Option<(u32, Vec<SetCell>)>,

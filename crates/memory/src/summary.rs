@@ -34,6 +34,9 @@
 //! memory, either another store to `x` stays (UPDATE-AM can write its value, and
 //! what stays is as claimed), or none does (its value is `last_x`: UPDATE-AS).
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use palisade_program::cfg::{AssertKind, Step, local};
 use palisade_program::{BinOp, Cell, Expr, LocalExpr, LocalId, Program};
 
@@ -64,10 +67,70 @@ pub enum SummaryInvariant {
     Rising,
 }
 
+/// A store buffer: the template's number, and under PSO its memory cell.
+pub type BufferOf = (usize, Option<Cell>);
+
+/// The `k` of each buffer: how many of its stores are known exactly.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ExactCells {
+    /// That many
+    pub default: u32,
+    /// except for these buffers.
+    pub named: BTreeMap<BufferOf, u32>,
+}
+
+impl ExactCells {
+    /// The same for all buffers.
+    pub const fn uniform(default: u32) -> Self {
+        Self {
+            default,
+            named: BTreeMap::new(),
+        }
+    }
+
+    /// The cells of one buffer.
+    pub fn of(&self, buffer: BufferOf) -> u32 {
+        self.named.get(&buffer).copied().unwrap_or(self.default)
+    }
+
+    /// The cells of the largest buffer.
+    pub fn most(&self) -> u32 {
+        let named = self.named.values().copied();
+        named.fold(self.default, u32::max)
+    }
+
+    /// The same with other cells for one buffer.
+    #[must_use]
+    pub fn with(&self, buffer: BufferOf, cells: u32) -> Self {
+        let mut sizes = self.clone();
+        if cells == self.default {
+            sizes.named.remove(&buffer);
+        } else {
+            sizes.named.insert(buffer, cells);
+        }
+        sizes
+    }
+}
+
+impl fmt::Display for ExactCells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.default)?;
+        for ((template, cell), cells) in &self.named {
+            write!(f, ",{template}")?;
+            if let Some(cell) = cell {
+                write!(f, ".{}", cell.0)?;
+            }
+            write!(f, "={cells}")?;
+        }
+        Ok(())
+    }
+}
+
 /// Abstract buffers: their exact cells, and claims by template and cell.
 pub struct Abstract<'a> {
-    /// Exact cells of each buffer.
-    pub cells: u32,
+    /// Exact cells of each buffer. With none, all stores are in the abstract part, whichever
+    /// are to be kept.
+    pub cells: &'a ExactCells,
     /// Which stores they hold.
     pub keep: Keep,
     /// What is claimed of the stores of a template (by its number) to a cell.

@@ -20,7 +20,7 @@
 //! buffers of every size (Theorem 1). With [`Full::Blocks`] a store into a full
 //! buffer waits instead: an under-approximation, for finding bugs only.
 //!
-//! *Abstract*: there is an abstract part beside the cells (`beyond.rs` has its rules
+//! *Abstract*: there is an abstract part beside the cells (`summary.rs` has its rules
 //! and why no run is lost). With the *newest* stores in the cells it holds older
 //! stores than they, with the *oldest* newer ones; else the rules are as above:
 //!
@@ -33,6 +33,7 @@
 //! | update from the part | at any time | only when `count = 0` |
 //! | fence, atomic block, end | `count = 0` and the part is empty | the same |
 //!
+//! Each thread has its own `k`; with `k = 0` every store joins at once.
 //! With the newest in the cells, `last_x` is the last write *within the part*; the
 //! paper's R, the last write of all, would be read even after a cell holds a newer
 //! store, and written to memory before its time.
@@ -58,13 +59,13 @@ pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
 /// The program under TSO with buffers of every size, exact for `wanted.cells` stores.
 pub fn reduce_abstract(program: &Program, wanted: &Abstract<'_>) -> Reduced {
     let templates = program.templates.iter().enumerate();
-    let (k, full) = (wanted.cells, Full::Blocks);
+    let k = |template| wanted.cells.of((template, None));
     let reduced = Reduced::new(
         program,
-        templates.map(|(i, t)| reduce_template(program, t, k, full, Some((i, wanted)))),
+        templates.map(|(i, t)| reduce_template(program, t, k(i), Full::Blocks, Some((i, wanted)))),
     );
     Reduced {
-        beyond: Some((k, wanted.keep)),
+        beyond: Some((wanted.cells.clone(), wanted.keep)),
         ..reduced
     }
 }
@@ -236,6 +237,8 @@ impl Buffer<'_> {
         };
         let full = equals(self.count, self.capacity() as i64);
         match beyond.keep {
+            // Without cells there is none that could make room.
+            Keep::Newest if self.capacity() == 0 => beyond.join(cell, value),
             Keep::Oldest => {
                 let joins = full.or(beyond.empty().negate());
                 let ways = beyond.join(cell, value).into_iter();

@@ -16,6 +16,7 @@
 //! # Ok::<(), palisade::Diagnostics>(())
 //! ```
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 pub use palisade_fences::orders;
@@ -24,9 +25,9 @@ pub use palisade_fences::{
     nouns,
 };
 use palisade_fences::{repair as repaired, sites, useful};
-use palisade_frontend::{Diagnostics, Gapped, c};
+use palisade_frontend::{Diagnostics, Gapped, c, pal};
 use palisade_machine::explore_choosing;
-use palisade_program::{Chosen, Model, Program, Side, Source};
+use palisade_program::{Chosen, Model, Program, Side, Source, Span};
 use palisade_verify::portfolio::{BUFFER, QUICK};
 
 /// Which flushes are looked at (RMA).
@@ -50,6 +51,8 @@ pub struct Candidates {
     model: Model,
     path: PathBuf,
     options: c::Options,
+    /// Further predicates, as text.
+    predicates: Option<Source>,
 }
 
 impl Candidates {
@@ -64,9 +67,36 @@ impl Candidates {
         flushes: Flushes,
         options: &c::Options,
     ) -> Result<Self, Diagnostics> {
-        let program = crate::read_c(path, text, options)?;
+        Self::read_with(path, text, model, flushes, options, None)
+    }
+
+    /// As [`read`](Self::read), with the predicates of another file, which only `.pal` programs
+    /// have.
+    ///
+    /// # Errors
+    /// What is wrong with either text.
+    pub fn read_with(
+        path: &Path,
+        text: &str,
+        model: Model,
+        flushes: Flushes,
+        options: &c::Options,
+        predicates: Option<&Source>,
+    ) -> Result<Self, Diagnostics> {
+        let mut program = crate::read_c(path, text, options)?;
+        if let Some(predicates) = predicates {
+            program = pal::with_predicates(&program, predicates)?;
+            cut(&mut program, text);
+        }
+        let whole = with_text(text, predicates);
         let load = |wanted: &dyn Fn(&palisade_program::Gap) -> bool| {
-            palisade_frontend::load_gapped_with(path, text, options, wanted)
+            let gapped = palisade_frontend::load_gapped_with(path, &whole, options, wanted);
+            gapped.map(|mut gapped| {
+                if predicates.is_some() {
+                    cut(&mut gapped.program, text);
+                }
+                gapped
+            })
         };
         let mut gapped = match (model, flushes) {
             (Model::Rma, Flushes::All) => load(&|g| g.flush.is_some() && g.side == Side::After)?,
@@ -88,6 +118,7 @@ impl Candidates {
             model,
             path: path.to_owned(),
             options: options.clone(),
+            predicates: predicates.cloned(),
         })
     }
 
@@ -121,13 +152,18 @@ impl Candidates {
     }
 
     fn reread(&self, source: &Source) -> Option<Program> {
-        let parsed = match self.path.extension().and_then(|e| e.to_str()) {
-            Some("c") => c::parse(&self.path, source, &self.options),
-            Some(_) | None => {
-                palisade_frontend::load_with(&self.path, source.text(), &self.options)
-            }
+        let is_c = self.path.extension().is_some_and(|e| e == "c");
+        let parsed = if is_c {
+            c::parse(&self.path, source, &self.options)
+        } else {
+            let whole = with_text(source.text(), self.predicates.as_ref());
+            palisade_frontend::load_with(&self.path, &whole, &self.options)
         };
-        parsed.map(|parsed| parsed.program).ok()
+        let mut program = parsed.ok()?.program;
+        if self.predicates.is_some() {
+            cut(&mut program, source.text());
+        }
+        Some(program)
     }
 
     /// How fences are written in the program's language.
@@ -148,6 +184,25 @@ impl Candidates {
             read: &read,
         };
         repaired(plan, &self.program.source, &language, options)
+    }
+}
+
+/// A program's text with predicates behind it.
+fn with_text<'t>(text: &'t str, predicates: Option<&Source>) -> Cow<'t, str> {
+    match predicates {
+        Some(predicates) => Cow::Owned(format!("{text}\n{}", predicates.text())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The program of a text to which predicates were added: they stand nowhere in it.
+fn cut(program: &mut Program, text: &str) {
+    program.source = Source::new(program.source.name(), text);
+    let is_inside = |span: Span| span.end as usize <= text.len();
+    for hint in &mut program.hints {
+        if !is_inside(hint.span) {
+            hint.span = Span::default();
+        }
     }
 }
 

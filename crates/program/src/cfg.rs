@@ -140,7 +140,7 @@ impl AssertKind {
             Self::Uninitialised { variable, .. } => {
                 format!("`{variable}` is read before anything was written to it")
             }
-            Self::BufferOverflow => Bound::BufferOverflow.to_string(),
+            Self::BufferOverflow => Bound::BufferOverflow(None).to_string(),
             Self::Summary(cell) => {
                 format!(
                     "summary invariant of buffered stores to cell {}",

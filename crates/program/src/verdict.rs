@@ -221,8 +221,8 @@ pub enum Bound {
     AbstractStates(usize),
     /// A search of a Boolean program stored as many states as it may.
     BooleanStates(usize),
-    /// A store found no room in a bounded buffer of a reduction.
-    BufferOverflow,
+    /// A store found no room in a bounded buffer of a reduction; in which.
+    BufferOverflow(Option<Buffer>),
     /// Only buffers of a few stores were searched.
     FewStores,
     /// Only a few pending instances of each remote operation were searched.
@@ -239,6 +239,24 @@ pub enum Bound {
     Copies(u32),
 }
 
+/// A store buffer, by names.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Buffer {
+    /// The thread's.
+    pub thread: String,
+    /// Under PSO, for which variable.
+    pub variable: Option<String>,
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.variable {
+            Some(variable) => write!(f, "that of `{}` for `{variable}`", self.thread),
+            None => write!(f, "that of `{}`", self.thread),
+        }
+    }
+}
+
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spurious = "(they have a violation that the machine does not have)";
@@ -246,7 +264,13 @@ impl fmt::Display for Bound {
             Self::Search(bound) => bound.fmt(f),
             Self::AbstractStates(n) => write!(f, "{n} abstract states"),
             Self::BooleanStates(n) => write!(f, "{n} states"),
-            Self::BufferOverflow => f.write_str("overflow of a bounded store buffer"),
+            Self::BufferOverflow(buffer) => {
+                f.write_str("overflow of a bounded store buffer")?;
+                match buffer {
+                    Some(buffer) => write!(f, ", {buffer}"),
+                    None => Ok(()),
+                }
+            }
             Self::FewStores => {
                 f.write_str("buffers of a few stores (the program stores without bound)")
             }

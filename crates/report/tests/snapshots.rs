@@ -150,7 +150,7 @@ fn trace_in_colour_says_the_same() {
 #[test]
 fn verdicts_in_words() {
     let touched = Verdict::Unknown(Unknown::Bound(vec![
-        palisade_program::Bound::BufferOverflow,
+        palisade_program::Bound::BufferOverflow(None),
     ]));
     let lines = [violation(), touched, Verdict::Holds]
         .map(|verdict| verdict::line(&verdict, &source(), Style::PLAIN));

@@ -12,7 +12,9 @@ use palisade_checker::search::Stop;
 use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
-use palisade_program::{Bound, Cell, Chosen, Program, Span, Unknown, Vacuous, Verdict, Violation};
+use palisade_program::{
+    Bound, Buffer, Cell, Chosen, GlobalId, Program, Span, Unknown, Vacuous, Verdict, Violation,
+};
 
 /// What an attempt has come to.
 #[derive(Clone, Debug)]
@@ -54,6 +56,13 @@ pub enum Gap {
         cell: Cell,
         /// Its name.
         name: String,
+    },
+    /// A bounded store buffer is too small.
+    Overflow {
+        /// The thread whose it is,
+        thread: String,
+        /// and under PSO for which variable.
+        variable: Option<GlobalId>,
     },
     /// Accesses that were taken to be free of interference are not.
     Interference(BTreeSet<AccessLoc>),
@@ -208,6 +217,11 @@ impl Gap {
             Self::Interrupted => Unknown::Interrupted,
             Self::Bound(bound) => Unknown::Bound(vec![bound]),
             Self::Summary { name, .. } => Unknown::Bound(vec![Bound::Summary(name)]),
+            Self::Overflow { thread, variable } => {
+                let variable = variable.map(|v| program.global(v).name.clone());
+                let buffer = Buffer { thread, variable };
+                Unknown::Bound(vec![Bound::BufferOverflow(Some(buffer))])
+            }
             Self::Interference(_) => {
                 Unknown::GaveUp("other threads interfere with an access".to_owned())
             }

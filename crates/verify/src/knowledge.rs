@@ -92,11 +92,16 @@ impl Knowledge {
     }
 
     /// The encodings with the one in front that proved the last program, if it is
-    /// among them.
+    /// among them, or one of them with the cells that a run has asked for.
     pub(crate) fn in_order(&self, mut plan: Vec<Planned>) -> Vec<Planned> {
         let last = self.proved_by.borrow();
-        if let Some(at) = plan.iter().position(|p| Some(&p.encoding) == last.as_ref()) {
-            plan[..=at].rotate_right(1);
+        let Some(last) = &*last else {
+            return plan;
+        };
+        match plan.iter().position(|p| p.encoding == *last) {
+            Some(at) => plan[..=at].rotate_right(1),
+            None if plan.iter().any(|p| p.is_sized(last)) => plan.insert(0, Planned::known(last)),
+            None => {}
         }
         plan
     }

@@ -16,7 +16,8 @@
 //!    the buffers there is one encoding, exact. Else small ones come first, and bugs are
 //!    looked for early: an abstraction may show a violation that is none before one that
 //!    is. Variables with few values are explicit first, and abstracted if that is too
-//!    much.
+//!    much. Abstract buffers get the cells that their spurious counterexamples ask for
+//!    (`method/exact_cells.rs`), up to those of the row.
 //!
 //! `palisade verify --explain` prints the rows that were tried.
 
@@ -28,7 +29,7 @@ use palisade_program::{Cell, Model, Program, Span};
 
 use crate::answer::{Gap, Weak};
 use crate::knowledge::Knowledge;
-use crate::question::{Buffers, Extrapolate, Goal, Options, Promote, Strategy};
+use crate::question::{Buffers, ExactCells, Extrapolate, Goal, Options, Promote, Strategy};
 use crate::reduction::model::Encoding;
 use crate::reduction::{Layer, Stack};
 
@@ -147,7 +148,9 @@ pub(crate) const GUESSING: (u64, usize) = (200, 400);
 /// Buffers up to this size are encoded at their full need at once.
 const EXACT_CELLS: u32 = 6;
 /// The most cells that are tried at all.
-const MOST_CELLS: u32 = 16;
+pub(crate) const MOST_CELLS: u32 = 16;
+/// Steps of the replays of one run with other cells.
+pub(crate) const REPLAYED: usize = 20_000;
 /// Remote operations get as many slots as they can need at once, up to this many.
 pub(crate) const EXACT_SLOTS: u32 = 3;
 /// Sets of more values than this are not listed.
@@ -417,6 +420,8 @@ pub enum When {
     AllStatesSeen(u32),
     /// If it has not.
     StatesUnseen,
+    /// If a run that only abstract buffers have says which cells are missing.
+    CellsMissing,
     /// If the row before has failed for another reason than what its encoding bounds, and
     /// not all the same variables are explicit.
     LessExplicit,
@@ -470,6 +475,8 @@ pub(crate) struct Planned {
     brief: bool,
     /// Whether some variables are projected away first (RMA).
     projected: bool,
+    /// Whether it is only tried if a run says which cells are missing.
+    missing: bool,
 }
 
 impl Planned {
@@ -479,6 +486,21 @@ impl Planned {
             rounds,
             brief: false,
             projected: false,
+            missing: false,
+        }
+    }
+
+    /// One that has proved a similar program.
+    pub(crate) fn known(encoding: &Encoding) -> Self {
+        Self::new(encoding.clone(), ROUNDS)
+    }
+
+    /// Whether it differs from `other` in exact cells at most.
+    pub(crate) fn is_sized(&self, other: &Encoding) -> bool {
+        match (&self.encoding, other) {
+            (Encoding::Abstract(_), Encoding::Abstract(_)) => true,
+            (Encoding::AbstractOther(_), Encoding::AbstractOther(_)) => true,
+            (_, _) => false,
         }
     }
 
@@ -731,6 +753,10 @@ fn searches(base: &[Layer], encodings: &[Planned], options: &Options) -> Vec<Row
             continue;
         }
         match options.promote {
+            _ if planned.missing => {
+                let row = Row::new(base, search(Explicit::Finite, EXPLICIT_STATES));
+                rows.push(row.when(When::CellsMissing));
+            }
             Promote::Auto => {
                 rows.push(Row::new(base, search(Explicit::Finite, EXPLICIT_STATES)));
                 let less = Row::new(base, search(Explicit::Control, usize::MAX));
@@ -786,7 +812,8 @@ fn parameterised(program: &Program, base: &[Layer], options: &Options) -> Result
         rows.extend(copies.map(|n| falsification(base, BUFFER, QUICK, Some(n))));
     }
     let layers = [base, &[Layer::Number]].concat();
-    for planned in encodings(program, options)? {
+    let encodings = encodings(program, options)?.into_iter();
+    for planned in encodings.filter(|planned| !planned.missing) {
         let search = |explicit| {
             Method::Views(Search {
                 encoding: planned.encoding.clone(),
@@ -838,7 +865,7 @@ pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Plan
         Buffers::Bounded(sizes) => one(Encoding::Bounded(
             cells(program).map(|cell| sizes.of(program, cell)).collect(),
         )),
-        Buffers::Abstract(cells) => one(Encoding::Abstract(*cells)),
+        Buffers::Abstract(cells) => one(Encoding::Abstract(ExactCells::uniform(*cells))),
         Buffers::Auto => Ok(buffers(program, model)),
     }
 }
@@ -860,10 +887,12 @@ fn buffers(program: &Program, model: Model) -> Vec<Planned> {
     let sizes = |k| vec![k; program.cell_count()];
     let bounded = |k| Planned::new(Encoding::Bounded(sizes(k)), ROUNDS);
     let blocking = |k, rounds| Planned::new(Encoding::Blocking(sizes(k)), rounds);
-    let abstracted = |k| Planned::new(Encoding::Abstract(k), ROUNDS);
+    // At most k exact cells: of these as many as the runs ask for that only abstract buffers have.
+    let cells = ExactCells::uniform;
+    let abstracted = |k| Planned::new(Encoding::Abstract(cells(k)), ROUNDS);
     // A loop that stores to several variables in order needs the oldest stores to
     // be known, not the newest.
-    let other = |k| Planned::new(Encoding::AbstractOther(k), ROUNDS);
+    let other = |k| Planned::new(Encoding::AbstractOther(cells(k)), ROUNDS);
     // A bound that is too small shows soon. Blocking buffers, where they show no bug, prove
     // something of no use, and may take long for it.
     let mut all = vec![
@@ -882,6 +911,11 @@ fn buffers(program: &Program, model: Model) -> Vec<Planned> {
         abstracted(4),
     ];
     all.extend(exact(MOST_CELLS));
+    let last = [abstracted(MOST_CELLS), other(MOST_CELLS)];
+    all.extend(last.map(|planned| Planned {
+        missing: true,
+        ..planned
+    }));
     all
 }
 
@@ -936,8 +970,18 @@ impl Method {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) const fn encoding_mut(&mut self) -> Option<&mut Encoding> {
+        match self {
+            Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
+            Self::Reach { .. } => None,
+            Self::Cegar(search) | Self::Views(search) => Some(&mut search.encoding),
+            Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
+        }
+    }
+
     /// What it does, in a few words.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, program: &Program) -> String {
         let explicit = |search: &Search| match search.explicit {
             Explicit::Control => "control explicit",
             Explicit::Finite => "finite variables explicit",
@@ -978,7 +1022,7 @@ impl Method {
             },
             Self::Cegar(search) => format!(
                 "predicate abstraction: {}, {}, {}, {} states",
-                search.encoding.describe(),
+                search.encoding.describe(program),
                 explicit(search),
                 match search.rounds {
                     0 => "no refinement".to_owned(),
@@ -987,15 +1031,18 @@ impl Method {
                 search.states
             ),
             Self::StateByState { encoding, states } => {
-                format!("state by state: {}, {states} states", encoding.describe())
+                format!(
+                    "state by state: {}, {states} states",
+                    encoding.describe(program)
+                )
             }
             Self::Views(search) => format!(
                 "views of a few threads: {}, {}",
-                search.encoding.describe(),
+                search.encoding.describe(program),
                 explicit(search)
             ),
             Self::Fixed { encoding, stage } => {
-                let mut how = vec!["given predicates".to_owned(), encoding.describe()];
+                let mut how = vec!["given predicates".to_owned(), encoding.describe(program)];
                 let parts = [
                     (stage.strengthened, "SC proof strengthened"),
                     (stage.neighbours, "compared with memory"),

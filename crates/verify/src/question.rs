@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use palisade_memory::summary::Keep;
+pub use palisade_memory::summary::{ExactCells, Keep};
 pub use palisade_memory::value_sets::Sharing;
 use palisade_program::{Cell, Model, Program};
 
@@ -123,6 +123,8 @@ pub struct Options {
     pub cube_size: usize,
     /// Store buffers of TSO and PSO.
     pub buffers: Buffers,
+    /// Whether given sizes of buffers grow where a counterexample asks for it.
+    pub grow_buffers: bool,
     /// Let stores bypass the buffer where nobody can tell; only with [`Buffers::Auto`].
     pub unbuffer: bool,
     /// What is taken over from the proof under SC.
@@ -178,6 +180,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             cube_size: 3,
             buffers: Buffers::default(),
+            grow_buffers: false,
             unbuffer: true,
             extrapolate: Extrapolate::default(),
             drop_buffered: false,

@@ -5,6 +5,8 @@
 //! - a proof whose certificate was accepted, or a run that the machine has replayed, ends
 //!   it;
 //! - a summary invariant that is wrong is dropped, and the row is tried again;
+//! - a run that only abstract buffers have says which of them need more exact cells, and
+//!   a bounded buffer that overflows, if it may grow, gets more: then the row is tried again;
 //! - where a program has few states a proof state by state comes first, then the row again;
 //! - a run that violates something that was not asked about ends it, too: then only the
 //!   assertions that are asked about are looked at, for a run that counts;
@@ -322,10 +324,17 @@ impl Schedule<'_> {
         session: &mut Session<'_>,
         progress: &mut Progress,
     ) -> Result<Confirmed, Gap> {
+        let mut sized = session.guided(method)?;
         loop {
-            match self.attempt(method, session, progress) {
+            match self.attempt(&sized, session, progress) {
                 Err(Gap::Summary { template, cell, .. })
                     if session.encoder.drop_summary(template, cell) => {}
+                Err(gap @ (Gap::Overflow { .. } | Gap::Bound(_))) => {
+                    match session.larger(method, &sized, &gap) {
+                        Some(larger) => sized = larger,
+                        None => return Err(gap),
+                    }
+                }
                 Err(Gap::FewStates(most)) => {
                     let Some(listed) = session.few_states(most) else {
                         continue;
@@ -360,7 +369,7 @@ impl Schedule<'_> {
         }
         progress.attempts.push(Attempt {
             reductions: session.stack.describe(),
-            method: method.describe(),
+            method: method.describe(session.stack.top()),
             time: started.elapsed(),
             outcome: match &confirmed {
                 Ok(Confirmed::Proof(_)) => "proof".to_owned(),
@@ -433,11 +442,15 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
         When::Always => true,
         When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
         When::StatesUnseen => progress.record.all_states_seen.is_none(),
+        When::CellsMissing => {
+            let encoding = row.method.encoding();
+            encoding.is_some_and(|encoding| session.has_spurious_run(encoding))
+        }
         // What buffers bound they bound whatever is explicit; the number of states is
         // another matter.
         When::LessExplicit => match last {
             Gap::Bound(Bound::AbstractStates(_)) => less(false),
-            Gap::Bound(_) | Gap::Summary { .. } => false,
+            Gap::Bound(_) | Gap::Summary { .. } | Gap::Overflow { .. } => false,
             Gap::Time | Gap::Memory | Gap::Interrupted | Gap::Interference(_) => less(false),
             Gap::FewStates(_) | Gap::Spurious(_) | Gap::Weak(_) => less(false),
             Gap::Unsupported(..) | Gap::Refused(_) | Gap::BesideThePoint(_) => less(false),

@@ -2,6 +2,7 @@
 
 mod abstract_certificates;
 mod deadlock;
+mod exact_cells;
 mod extrapolation;
 mod fair_rc11;
 mod joins;

@@ -39,6 +39,9 @@ pub(crate) struct BenchArgs {
     /// Compare ways to make the Boolean program instead (`rma`), on Bakery if no --program is given
     #[arg(long)]
     pub(crate) constructions: bool,
+    /// Search the fewest fences of the programs instead, under TSO against PSO (`cupex`)
+    #[arg(long)]
+    pub(crate) fewest_fences: bool,
     /// A row that takes longer prints T/O
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60")]
     #[arg(help_heading = "Limits")]

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, Models, PreprocessorArgs, SetsArg, TraceArg};
-use crate::buffers::BuffersArg;
+use super::{CommonArgs, MethodArgs, Models, PreprocessorArgs, TraceArg};
 
 /// `palisade fence`.
 #[derive(Clone, Debug, Args)]
@@ -51,15 +50,8 @@ pub(crate) struct FenceArgs {
     /// Flushes to choose from (RMA), or orders (RC11) [default: all for rma, own for rc11]
     #[arg(long, value_enum, help_heading = "Method")]
     pub(crate) start: Option<StartArg>,
-    /// Store buffers in proofs, as for `verify`
-    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
-    pub(crate) buffers: BuffersArg,
-    /// Value sets of remote operations in proofs, as for `verify`
-    #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
-    pub(crate) sets: SetsArg,
-    /// Ignore the program's own `predicate` hints
-    #[arg(long, help_heading = "Method")]
-    pub(crate) no_hints: bool,
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
     /// States that the search for bugs looks at before a proof is tried [default: 30000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) hunt_states: Option<u64>,

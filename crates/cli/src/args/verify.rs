@@ -7,7 +7,8 @@ use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use palisade_frontend::rust;
 use palisade_program::Domain;
-use palisade_verify::Threads;
+use palisade_verify::{Extrapolate, Options, Promote, Strategy, Threads};
+use serde_json::{Value, json};
 
 use super::values::{parse_range, threads};
 use super::{CommonArgs, ModelArg, Models, ScaleArgs, TraceArg};
@@ -293,58 +294,14 @@ pub(crate) struct VerifyArgs {
     /// Print what it cost
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
-    /// Further predicates: a file of `predicate ...;`
-    #[arg(long, value_name = "FILE", help_heading = "Method")]
-    pub(crate) predicates: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
     /// Use exactly the predicates given
     #[arg(long, help_heading = "Method")]
     pub(crate) no_refine: bool,
-    /// Sharpen abstract steps that are impossible by themselves before adding predicates
-    #[arg(long, help_heading = "Method")]
-    pub(crate) refine_transitions: bool,
-    /// With each new predicate take those over the variables that its own are copied to
-    #[arg(long, help_heading = "Method")]
-    pub(crate) parameterised: bool,
-    /// Ignore the program's own `predicate` hints
-    #[arg(long, help_heading = "Method")]
-    pub(crate) no_hints: bool,
-    /// Abstract variables with few values too, instead of keeping their values
-    #[arg(long, help_heading = "Method")]
-    pub(crate) no_explicit: bool,
-    /// Keep the values of all variables: prove state by state, without predicates
-    #[arg(long, help_heading = "Method", conflicts_with = "no_explicit")]
-    pub(crate) state_by_state: bool,
     /// Do not check the certificate
     #[arg(long, help_heading = "Method")]
     pub(crate) no_certify: bool,
-    /// How abstract transformers are built
-    #[arg(long, value_enum, default_value_t = StrategyArg::Lazy, help_heading = "Method")]
-    pub(crate) strategy: StrategyArg,
-    /// Literals of the largest cubes, for `enumerate` and `cores` [default: 3]
-    #[arg(long, value_name = "N", help_heading = "Method")]
-    pub(crate) cube_size: Option<usize>,
-    /// What TSO and PSO take over from the proof under SC
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExtrapolateArg::Auto)]
-    #[arg(help_heading = "Method")]
-    pub(crate) extrapolate: ExtrapolateArg,
-    /// Leave predicates over buffered values out of lifted cubes
-    #[arg(long, help_heading = "Method")]
-    pub(crate) drop_buffered: bool,
-    /// Join states of the same control
-    #[arg(long, help_heading = "Method")]
-    pub(crate) merge: bool,
-    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
-    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
-    /// of every size, K stores known exactly and the others as a set; under RMA slots of
-    /// remote operations
-    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
-    pub(crate) buffers: BuffersArg,
-    /// Which stores abstract buffers know exactly
-    #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
-    pub(crate) keep: KeepArg,
-    /// Value sets of remote operations (RMA): what has one of its own
-    #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
-    pub(crate) sets: SetsArg,
     /// How many copies of each thread declared with [n] or [*] run: a number, or `any`
     /// for a proof for every number [default: as declared]
     #[arg(long, value_name = "N|any", value_parser = threads, help_heading = "Method")]
@@ -373,6 +330,118 @@ pub(crate) struct VerifyArgs {
     pub(crate) trace: Option<TraceArg>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// How a program is proved: options of `verify` and of `fence`.
+#[derive(Clone, Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line are independent
+pub(crate) struct MethodArgs {
+    /// Further predicates: a file of `predicate ...;`
+    #[arg(long, value_name = "FILE", help_heading = "Method")]
+    pub(crate) predicates: Option<PathBuf>,
+    /// Sharpen abstract steps that are impossible by themselves before adding predicates
+    #[arg(long, help_heading = "Method")]
+    pub(crate) refine_transitions: bool,
+    /// With each new predicate take those over the variables that its own are copied to
+    #[arg(long, help_heading = "Method")]
+    pub(crate) parameterised: bool,
+    /// Ignore the program's own `predicate` hints
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_hints: bool,
+    /// Abstract variables with few values too, instead of keeping their values
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_explicit: bool,
+    /// Keep the values of all variables: prove state by state, without predicates
+    #[arg(long, help_heading = "Method", conflicts_with = "no_explicit")]
+    pub(crate) state_by_state: bool,
+    /// How abstract transformers are built
+    #[arg(long, value_enum, default_value_t = StrategyArg::Lazy, help_heading = "Method")]
+    pub(crate) strategy: StrategyArg,
+    /// Literals of the largest cubes, for `enumerate` and `cores` [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub(crate) cube_size: Option<usize>,
+    /// What TSO and PSO take over from the proof under SC
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExtrapolateArg::Auto)]
+    #[arg(help_heading = "Method")]
+    pub(crate) extrapolate: ExtrapolateArg,
+    /// Leave predicates over buffered values out of lifted cubes
+    #[arg(long, help_heading = "Method")]
+    pub(crate) drop_buffered: bool,
+    /// Join states of the same control
+    #[arg(long, help_heading = "Method")]
+    pub(crate) merge: bool,
+    /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
+    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
+    /// of every size, K stores known exactly and the others as a set; `bounded:K+` and
+    /// `abstract:K+` get more cells where K are too few; under RMA slots of remote operations
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
+    pub(crate) buffers: BuffersArg,
+    /// Which stores abstract buffers know exactly
+    #[arg(long, value_enum, default_value_t = KeepArg::Newest, help_heading = "Method")]
+    pub(crate) keep: KeepArg,
+    /// Value sets of remote operations (RMA): what has one of its own
+    #[arg(long, value_enum, default_value_t = SetsArg::Statement, help_heading = "Method")]
+    pub(crate) sets: SetsArg,
+}
+
+impl MethodArgs {
+    /// What these options say.
+    pub(crate) fn options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            strategy: match self.strategy {
+                StrategyArg::Lazy => Strategy::Lazy,
+                StrategyArg::Enumerate => Strategy::Enumerate,
+                StrategyArg::Cores => Strategy::Cores,
+                StrategyArg::Cubes => Strategy::Cubes,
+                StrategyArg::Program => Strategy::Program,
+            },
+            extrapolate: match self.extrapolate {
+                ExtrapolateArg::Auto => Extrapolate::Auto,
+                ExtrapolateArg::Predicates => Extrapolate::Predicates,
+                ExtrapolateArg::Cubes => Extrapolate::Cubes,
+                ExtrapolateArg::None => Extrapolate::None,
+            },
+            drop_buffered: self.drop_buffered,
+            cube_size: self.cube_size.unwrap_or(defaults.cube_size),
+            buffers: self.buffers.how.clone(),
+            grow_buffers: self.buffers.grows,
+            keep: self.keep.into(),
+            sets: self.sets.into(),
+            promote: match (self.no_explicit, self.state_by_state) {
+                (true, _) => Promote::Never,
+                (_, true) => Promote::All,
+                (false, false) => defaults.promote,
+            },
+            merge: self.merge,
+            transitions: self.refine_transitions,
+            parameterised: self.parameterised,
+            hints: !self.no_hints,
+            ..defaults
+        }
+    }
+
+    /// The same for a document: what the result depends on.
+    pub(crate) fn value(&self) -> serde_json::Map<String, Value> {
+        let name = |value: Option<clap::builder::PossibleValue>| {
+            value.map_or_else(String::new, |value| value.get_name().to_owned())
+        };
+        let value = json!({
+            "strategy": name(self.strategy.to_possible_value()),
+            "cube_size": self.options().cube_size,
+            "buffers": self.buffers.to_string(),
+            "extrapolate": name(self.extrapolate.to_possible_value()),
+            "drop_buffered": self.drop_buffered,
+            "keep": name(self.keep.to_possible_value()),
+            "sets": name(self.sets.to_possible_value()),
+            "explicit": !self.no_explicit,
+            "merge": self.merge,
+            "hints": !self.no_hints,
+            "parameterised": self.parameterised,
+            "refine_transitions": self.refine_transitions,
+        });
+        value.as_object().cloned().unwrap_or_default()
+    }
 }
 
 /// `palisade certify`.
@@ -404,8 +473,24 @@ pub(crate) struct ReduceArgs {
     /// Value sets of remote operations (RMA): what has one of its own
     #[arg(long, value_enum, default_value_t = SetsArg::Statement)]
     pub(crate) sets: SetsArg,
+    /// The language of the result
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = ToArg::Pal)]
+    pub(crate) to: ToArg,
+    /// Copies of each thread declared with [*], in C
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<u32>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Languages of `reduce`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ToArg {
+    /// A program that `palisade` reads
+    Pal,
+    /// Sequential C, for other checkers: one step of one thread after another; with
+    /// RANDOM_RUNS=N defined it makes N random runs
+    C,
 }
 
 /// Whether copies of a template are interchangeable.

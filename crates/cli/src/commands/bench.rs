@@ -13,6 +13,7 @@ use crate::context::Context;
 
 pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
     let suite = match args.suite {
+        SuiteArg::Cupex if args.fewest_fences => Suite::FewestFences,
         SuiteArg::Cupex => Suite::Cupex,
         SuiteArg::Fences => Suite::Fences,
         SuiteArg::Rma if args.constructions => Suite::Constructions,

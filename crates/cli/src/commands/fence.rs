@@ -87,7 +87,16 @@ pub(super) fn candidates(
         ..c_options(args, context)?
     };
     input::begin(context, &source);
-    let candidates = Candidates::read(path, source.text(), model, flushes, &c_options);
+    let predicates = args.method.predicates.as_deref();
+    let predicates = predicates.map(input::read).transpose()?;
+    let candidates = Candidates::read_with(
+        path,
+        source.text(),
+        model,
+        flushes,
+        &c_options,
+        predicates.as_ref(),
+    );
     let candidates = match candidates {
         Ok(candidates) => candidates,
         Err(diagnostics) => return Ok(Err(input::refuse(context, &diagnostics))),
@@ -121,7 +130,7 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         Err(outcome) => return Ok(outcome),
     };
     let program = &candidates.program;
-    args.buffers.check(program, model)?;
+    args.method.buffers.check(program, model)?;
     let plan = candidates.plan(&rule);
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -225,14 +234,11 @@ pub(super) fn options(args: &FenceArgs, context: &Context, model: Model) -> Opti
         verify: palisade_verify::Options {
             model,
             threads: args.copies,
-            buffers: args.buffers.0.clone(),
-            sets: args.sets.into(),
-            hints: !args.no_hints,
             // Programs with few states are proved state by state.
             falsify: model != Model::Rma,
             deadline: context.limits.deadline,
             cancel: context.limits.cancel.clone(),
-            ..palisade_verify::Options::default()
+            ..args.method.options()
         },
         all: args.all,
         max_fences: args.max_fences,
@@ -253,7 +259,7 @@ pub(super) fn options(args: &FenceArgs, context: &Context, model: Model) -> Opti
 
 /// The options that the result depends on, for the document.
 fn options_value(args: &FenceArgs) -> Value {
-    json!({
+    let own = json!({
         "search": match args.search {
             SearchArg::Exact => "exact",
             SearchArg::Paper => "paper",
@@ -267,10 +273,10 @@ fn options_value(args: &FenceArgs) -> Value {
         "cost": args.cost,
         "all": args.all,
         "max_fences": args.max_fences,
-        "buffers": args.buffers.to_string(),
-        "hints": !args.no_hints,
         "copies": args.copies,
-    })
+    });
+    let own = own.as_object().cloned().unwrap_or_default();
+    args.method.value().into_iter().chain(own).collect()
 }
 
 /// A repair, to be shown.

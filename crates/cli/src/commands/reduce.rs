@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
-use palisade_frontend::pal;
+use palisade_frontend::{pal, sequential};
 use palisade_memory::reduced::{Full, Part, Reduced, ReducedTemplate};
-use palisade_memory::summary::Abstract;
+use palisade_memory::summary::{Abstract, ExactCells};
 use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
@@ -17,7 +17,7 @@ use palisade_report::{Document, Outcome};
 use palisade_verify::{Buffers, Keep, Sharing, cell_values, stored_values};
 
 use crate::CommandResult;
-use crate::args::ReduceArgs;
+use crate::args::{ReduceArgs, ToArg};
 use crate::context::Context;
 use crate::input;
 
@@ -38,12 +38,16 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let reduced = match model {
-        Model::Rma => remote(&program, &args.buffers.0, args.sets.into()),
+        Model::Rma => remote(&program, &args.buffers.how, args.sets.into()),
         Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
-            reduce(&program, model, &args.buffers.0, args.keep.into())
+            reduce(&program, model, &args.buffers.how, args.keep.into())
         }
     }?;
-    let text = text(&program, &reduced, model, &args.buffers.to_string())?;
+    let buffers = args.buffers.to_string();
+    let text = match args.to {
+        ToArg::Pal => text(&program, &reduced, model, &buffers)?,
+        ToArg::C => in_c(&program, &reduced, args.copies, (model, &buffers))?,
+    };
     let document = Document {
         text: Some(text.clone()),
         ..heading
@@ -69,7 +73,7 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
         Buffers::Abstract(cells) => {
             let known = stored_values(program);
             let wanted = Abstract {
-                cells: *cells,
+                cells: &ExactCells::uniform(*cells),
                 keep,
                 claims: &|template, cell| known(template, cell),
             };
@@ -101,6 +105,27 @@ fn remote(program: &Program, buffers: &Buffers, sharing: Sharing) -> Result<Redu
     }
 }
 
+/// The reduced program as C.
+fn in_c(
+    original: &Program,
+    reduced: &Reduced,
+    copies: Option<u32>,
+    (model, buffers): (Model, &str),
+) -> Result<String> {
+    if original.has_unbounded_threads() && copies.is_none() {
+        bail!("--to c: how many threads? --copies N says how many copies of [*] there are");
+    }
+    let code = sequential::print(&reduced.program, copies.unwrap_or(1));
+    let code = code.map_err(|e| anyhow::anyhow!("--to c: C cannot say this: {e}"))?;
+    let name = original.source.name();
+    let account = account(reduced, model);
+    Ok(format!(
+        "// {name} under {model}, buffers {buffers}, as sequential C.\n{account}\n\
+         // Integers are mathematical: look for signed overflow as well. -D RANDOM_RUNS=1000 makes random runs.\n\n\
+         {code}"
+    ))
+}
+
 /// What becomes of stores for which there is no cell.
 fn account(reduced: &Reduced, model: Model) -> String {
     if reduced.sets.is_some() {
@@ -119,7 +144,7 @@ fn account(reduced: &Reduced, model: Model) -> String {
                 // what is proved holds for any number of pending operations."
             .to_owned();
     }
-    let Some((_, keep)) = reduced.beyond else {
+    let Some((_, keep)) = &reduced.beyond else {
         return "// A store into a full buffer fails an assertion; where none fails, what is\n\
                 // proved holds for buffers of every size."
             .to_owned();

@@ -14,16 +14,13 @@ use palisade_program::{Broken, Count, Model, Program, Verdict};
 use palisade_report::html::{Page, Place};
 use palisade_report::{Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{
-    Extrapolate, Gap, Keep, Options, Promote, Report, Sharing, Strategy, Threads, refusal, verify,
-    verify_threads, with_threads,
+    Gap, Options, Report, Threads, refusal, verify, verify_threads, with_threads,
 };
 use serde_json::{Map, Value, json};
 
 use super::several;
 use crate::CommandResult;
-use crate::args::{
-    CheckArg, ExtrapolateArg, IntsArg, Models, StrategyArg, SymmetryArg, VerifyArgs,
-};
+use crate::args::{CheckArg, IntsArg, Models, SymmetryArg, VerifyArgs};
 use crate::c_task::{self, Task};
 use crate::c_witness;
 use crate::context::Context;
@@ -81,7 +78,7 @@ pub(super) fn subject(
     let loaded = if let Some(task) = &task {
         task.load(context)?
     } else {
-        let predicates = args.predicates.as_deref();
+        let predicates = args.method.predicates.as_deref();
         let (file, rust) = args.rust.program(&args.file)?;
         predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
     };
@@ -119,7 +116,7 @@ fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         Ok(subject) => subject,
         Err(outcome) => return Ok(outcome),
     };
-    args.buffers.check(&program, options.model)?;
+    args.method.buffers.check(&program, options.model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
         model: Some(options.model.to_string()),
@@ -242,7 +239,7 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
         }
         return Ok(None);
     }
-    if args.predicates.is_some() {
+    if args.method.predicates.is_some() {
         anyhow::bail!("predicates can only be added to .pal programs");
     }
     let task = Task::new(&args.file, &args.c)?;
@@ -265,34 +262,7 @@ pub(super) fn options(args: &VerifyArgs, context: &Context) -> Options {
         model: args.model.only(),
         threads: args.copies,
         symmetry: args.symmetry == SymmetryArg::On,
-        strategy: match args.strategy {
-            StrategyArg::Lazy => Strategy::Lazy,
-            StrategyArg::Enumerate => Strategy::Enumerate,
-            StrategyArg::Cores => Strategy::Cores,
-            StrategyArg::Cubes => Strategy::Cubes,
-            StrategyArg::Program => Strategy::Program,
-        },
-        extrapolate: match args.extrapolate {
-            ExtrapolateArg::Auto => Extrapolate::Auto,
-            ExtrapolateArg::Predicates => Extrapolate::Predicates,
-            ExtrapolateArg::Cubes => Extrapolate::Cubes,
-            ExtrapolateArg::None => Extrapolate::None,
-        },
-        drop_buffered: args.drop_buffered,
-        cube_size: args.cube_size.unwrap_or(defaults.cube_size),
-        buffers: args.buffers.0.clone(),
-        keep: args.keep.into(),
-        sets: args.sets.into(),
-        promote: match (args.no_explicit, args.state_by_state) {
-            (true, _) => Promote::Never,
-            (_, true) => Promote::All,
-            (false, false) => defaults.promote,
-        },
-        merge: args.merge,
         refine: !args.no_refine,
-        transitions: args.refine_transitions,
-        parameterised: args.parameterised,
-        hints: !args.no_hints,
         falsify: true,
         certify: !args.no_certify,
         max_states: args.max_states.unwrap_or(defaults.max_states),
@@ -305,62 +275,27 @@ pub(super) fn options(args: &VerifyArgs, context: &Context) -> Options {
                 at.round, at.predicates, at.states
             ));
         }),
-        ..defaults
+        ..args.method.options()
     }
 }
 
 /// The options that the result depends on, for the document.
 fn options_value(args: &VerifyArgs, options: &Options) -> Value {
-    json!({
-        "strategy": strategy_name(options.strategy),
+    let own = json!({
         "copies": options.threads,
         "threads": args.threads.map(|threads| match threads {
             Threads::Exactly(n) => json!(n),
             Threads::Any => json!("any"),
         }),
         "symmetry": options.symmetry,
-        "cube_size": options.cube_size,
-        "buffers": args.buffers.to_string(),
-        "extrapolate": extrapolate_name(options.extrapolate),
-        "drop_buffered": options.drop_buffered,
-        "keep": match options.keep {
-            Keep::Newest => "newest",
-            Keep::Oldest => "oldest",
-        },
-        "sets": match options.sets {
-            Sharing::Statement => "statement",
-            Sharing::Variable => "variable",
-        },
-        "explicit": !args.no_explicit,
-        "merge": options.merge,
         "refine": options.refine,
-        "hints": options.hints,
-        "parameterised": options.parameterised,
-        "refine_transitions": options.transitions,
         "max_states": options.max_states,
         "max_rounds": options.max_rounds,
         "check_deadlock": args.check.contains(&CheckArg::Deadlock),
         "check_progress": args.check.contains(&CheckArg::Progress),
-    })
-}
-
-const fn extrapolate_name(extrapolate: Extrapolate) -> &'static str {
-    match extrapolate {
-        Extrapolate::Auto => "auto",
-        Extrapolate::Predicates => "predicates",
-        Extrapolate::Cubes => "cubes",
-        Extrapolate::None => "none",
-    }
-}
-
-const fn strategy_name(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Lazy => "lazy",
-        Strategy::Enumerate => "enumerate",
-        Strategy::Cores => "cores",
-        Strategy::Cubes => "cubes",
-        Strategy::Program => "program",
-    }
+    });
+    let own = own.as_object().cloned().unwrap_or_default();
+    args.method.value().into_iter().chain(own).collect()
 }
 
 /// The result for people.

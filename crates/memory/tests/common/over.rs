@@ -4,7 +4,7 @@
 use palisade_machine::{Bound, Exploration, Options, explore};
 use palisade_memory::need::most_buffered;
 use palisade_memory::reduced::Reduced;
-use palisade_memory::summary::{Abstract, Keep, SummaryInvariant};
+use palisade_memory::summary::{Abstract, ExactCells, Keep, SummaryInvariant};
 use palisade_memory::{pso, tso};
 use palisade_program::cfg::{CfgBuilder, Step};
 use palisade_program::{AssertKind, Broken, Domain, Expr, Model, Program, Verdict};
@@ -38,8 +38,9 @@ pub(crate) fn reduce(program: &Program, model: Model, (k, keep, claimed): Way) -
         Claimed::Among => SummaryInvariant::Among((VALUES.lo..=VALUES.hi).collect()),
         Claimed::Rising => SummaryInvariant::Rising,
     };
+    let cells = ExactCells::uniform(k);
     let wanted = Abstract {
-        cells: k,
+        cells: &cells,
         keep,
         claims: &|_, _| claim(),
     };

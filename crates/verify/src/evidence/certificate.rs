@@ -468,14 +468,19 @@ impl<'a> Translator<'a> {
         if let Some((cells, _)) = reduced.sets {
             return Some(Beyond {
                 cells,
+                sizes: Vec::new(),
                 keep: Keep::default(),
                 claims: Vec::new(),
                 slots: self.slots(reduced, cells),
             });
         }
-        let (cells, keep) = reduced.beyond?;
+        let (cells, keep) = reduced.beyond.as_ref()?;
+        let mut sizes = Vec::new();
         let mut claims = Vec::new();
         for (thread, instance) in self.space.threads.iter().enumerate() {
+            let own = cells.named.iter();
+            let own = own.filter(|((template, _), _)| *template == instance.template.index());
+            sizes.extend(own.map(|((_, cell), cells)| (thread as u32, *cell, *cells)));
             for (cell, claim) in &reduced.templates[instance.template.index()].claims {
                 let claim = match claim {
                     SummaryInvariant::Any => continue,
@@ -486,7 +491,8 @@ impl<'a> Translator<'a> {
             }
         }
         Some(Beyond {
-            cells,
+            cells: cells.default,
+            sizes,
             keep: match keep {
                 summary::Keep::Newest => Keep::Newest,
                 summary::Keep::Oldest => Keep::Oldest,

@@ -9,11 +9,13 @@
 //! | `histories` | RC11: all runs, with old messages summarised |
 //! | `search`, [`cegar`] | predicate abstraction with refinement |
 //! | `state_by_state`, `interference` | a proof with every variable explicit |
+//! | `exact_cells` | larger buffers, as a counterexample asks for |
 //! | [`extrapolate`], [`strengthen`], [`sc_run`] | what a proof under SC contributes |
 //! | [`parameterised`] | any number of threads, by views |
 //! | [`fixed`] | the given predicates and no others |
 
 pub mod cegar;
+mod exact_cells;
 pub mod extrapolate;
 pub mod falsify;
 pub mod fixed;
@@ -26,6 +28,7 @@ mod search;
 mod state_by_state;
 pub mod strengthen;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -99,6 +102,8 @@ pub(crate) struct Session<'a> {
     falsifier: Option<Rc<Falsifier<'a>>>,
     fixed: fixed::Memory,
     parameterised: parameterised::Memory,
+    /// The last run that only abstract buffers have, for each end that may be exact.
+    spurious: RefCell<[Option<exact_cells::Spurious>; 2]>,
 }
 
 impl<'a> Session<'a> {
@@ -129,6 +134,7 @@ impl<'a> Session<'a> {
             falsifier,
             fixed: fixed::Memory::default(),
             parameterised: parameterised::Memory::default(),
+            spurious: RefCell::default(),
         }
     }
 

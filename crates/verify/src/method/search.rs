@@ -136,6 +136,12 @@ impl Session<'_> {
             self.knowledge.learn(space, predicates.atoms());
         }
         let copies = self.options.copies();
+        match &end {
+            End::Refuted(run) => self.suspect(task.encoded, run),
+            End::Proved(_) | End::Falsified(_) | End::Gap(_) => {
+                self.unsuspect(task.encoded.encoding());
+            }
+        }
         match end {
             End::Gap(gap) => {
                 record.notes = notes;

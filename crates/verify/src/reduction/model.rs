@@ -24,14 +24,14 @@ use palisade_certify::{Certificate, Kind as Argument};
 use palisade_checker::search::Node;
 use palisade_machine::Witness;
 use palisade_memory::blocks::written_cells;
-use palisade_memory::reduced::{Full, Reduced};
-use palisade_memory::summary::{Abstract, Keep, SummaryInvariant};
+use palisade_memory::reduced::{Full, Meaning, Reduced};
+use palisade_memory::summary::{Abstract, ExactCells, Keep, SummaryInvariant};
 use palisade_memory::value_sets::{SetPart, Sharing, Wanted};
 use palisade_memory::{pso, rma, tso};
 use palisade_program::cfg::Step;
 use palisade_program::{
-    AssertKind, Bound, Cell, Domain, Expr, Init, Instance, LocalAtom, LocalExpr, Model, Program,
-    Property,
+    AssertKind, Bound, Cell, Domain, EdgeId, Expr, Init, Instance, LocalAtom, LocalExpr, Model,
+    Program, Property, TemplateId,
 };
 
 use super::{Kind, deadlock};
@@ -51,9 +51,9 @@ pub enum Encoding {
     /// The same, but a store without room waits.
     Blocking(Vec<u32>),
     /// Abstract buffers with this many exact cells.
-    Abstract(u32),
+    Abstract(ExactCells),
     /// The same, but the stores that are known exactly are those of the other end.
-    AbstractOther(u32),
+    AbstractOther(ExactCells),
     /// RMA: this many slots for each remote operation; a proof includes that they
     /// are enough.
     Slots(u32),
@@ -79,9 +79,10 @@ impl Encoding {
     /// runs than the program, it is too coarse.
     pub fn blamed(&self, gap: Gap) -> Gap {
         match (gap, self) {
-            // Case 3 of section 7 [Abdulla et al., SAS 2012]: a larger k comes next.
+            // Case 3 of section 7 [Abdulla et al., SAS 2012]: a larger k comes next
+            // (`method/exact_cells.rs`).
             (Gap::Spurious(_), Self::Abstract(k) | Self::AbstractOther(k)) => {
-                Gap::Bound(Bound::ExactCells(*k))
+                Gap::Bound(Bound::ExactCells(k.most()))
             }
             (Gap::Spurious(_), Self::Sets(_) | Self::Mixed(_) | Self::Listed) => {
                 Gap::Bound(Bound::ValueSets)
@@ -91,7 +92,15 @@ impl Encoding {
     }
 
     /// What it does, in a few words.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, program: &Program) -> String {
+        let cells = |k: &ExactCells| {
+            let named = k.named.iter().map(|((template, cell), k)| {
+                let thread = &program.templates[*template].name;
+                let of = cell.map_or_else(String::new, |c| format!(".{}", program.cell_name(c)));
+                format!(",{thread}{of}={k}")
+            });
+            format!("{}{}", k.default, named.collect::<String>())
+        };
         let sizes = |sizes: &[u32]| match sizes {
             [] => "0".to_owned(),
             [first, rest @ ..] if rest.iter().all(|k| k == first) => first.to_string(),
@@ -104,8 +113,8 @@ impl Encoding {
             Self::Itself => "the program itself".to_owned(),
             Self::Bounded(k) => format!("buffers bounded:{}", sizes(k)),
             Self::Blocking(k) => format!("blocking buffers of {}", sizes(k)),
-            Self::Abstract(k) => format!("buffers abstract:{k}"),
-            Self::AbstractOther(k) => format!("buffers abstract:{k} at the other end"),
+            Self::Abstract(k) => format!("buffers abstract:{}", cells(k)),
+            Self::AbstractOther(k) => format!("buffers abstract:{} at the other end", cells(k)),
             Self::Slots(k) => format!("{k} slots for each operation"),
             Self::BlockingSlots(k) => format!("{k} blocking slots for each operation"),
             Self::Sets(k) => format!("value sets beyond {k} slots"),
@@ -170,9 +179,7 @@ impl Encoded<'_> {
     /// A run of the searched program as one of the program under its model.
     pub fn run_back(&self, instances: &[Instance], copies: u32, run: &Run) -> Result<Witness, Gap> {
         match self.last_assertion(instances, run) {
-            Some((_, AssertKind::BufferOverflow)) => {
-                return Err(Gap::Bound(Bound::BufferOverflow));
-            }
+            Some((_, AssertKind::BufferOverflow)) => return Err(self.overflow(instances, run)),
             Some((template, AssertKind::Summary(cell))) => {
                 return Err(Gap::Summary {
                     template,
@@ -194,17 +201,65 @@ impl Encoded<'_> {
         Ok(Witness { start, actions })
     }
 
+    /// The buffer that a run overflows: the thread's, under PSO that for a variable.
+    fn overflow(&self, instances: &[Instance], run: &Run) -> Gap {
+        let last = run.steps.last();
+        let template = last.map(|step| (instances[step.thread].template, step.edge));
+        let of_run = template.zip(self.reduced.as_ref());
+        let stored = of_run.and_then(|((template, edge), reduced)| {
+            let Meaning::Step { edge, .. } =
+                reduced.templates[template.index()].edges[edge.index()]
+            else {
+                return None;
+            };
+            let original = self.original.template(template);
+            let Step::Store { dst, .. } = &original.cfg.edge(edge).step else {
+                return None;
+            };
+            Some((original, dst.var))
+        });
+        let Some((template, variable)) = stored else {
+            return Gap::Bound(Bound::BufferOverflow(None));
+        };
+        let thread = template.name.clone();
+        let variable = (self.model == Model::Pso).then_some(variable);
+        Gap::Overflow { thread, variable }
+    }
+
     /// The template and the assertion in an atomic block that a run ends with.
     fn last_assertion(&self, instances: &[Instance], run: &Run) -> Option<(usize, &AssertKind)> {
-        let reduced = self.reduced.as_ref()?;
         let last = run.steps.last()?;
         let template = instances[last.thread].template;
-        let edge = reduced.program.template(template).cfg.edge(last.edge);
+        let kind = self.assertion(template, last.edge, &last.path)?;
+        Some((template.index(), kind))
+    }
+
+    /// Whether a way through an edge fails an assertion of the reduction's own.
+    pub fn is_own_assertion(&self, template: TemplateId, edge: EdgeId, path: &[EdgeId]) -> bool {
+        let kind = self.assertion(template, edge, path);
+        let Some(kind) = kind else {
+            return false;
+        };
+        matches!(
+            kind,
+            AssertKind::BufferOverflow | AssertKind::Summary(_) | AssertKind::ListedValue
+        )
+    }
+
+    /// The assertion in an atomic block at the end of a way through it.
+    fn assertion(
+        &self,
+        template: TemplateId,
+        edge: EdgeId,
+        path: &[EdgeId],
+    ) -> Option<&AssertKind> {
+        let reduced = self.reduced.as_ref()?;
+        let edge = reduced.program.template(template).cfg.edge(edge);
         let Step::Atomic(atomic) = &edge.step else {
             return None;
         };
-        match &atomic.body.edge(*last.path.last()?).step {
-            Step::Assert { kind, .. } => Some((template.index(), kind)),
+        match &atomic.body.edge(*path.last()?).step {
+            Step::Assert { kind, .. } => Some(kind),
             Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => None,
             Step::Load { .. } | Step::Store { .. } | Step::Fence(_) | Step::Atomic(_) => None,
             Step::Put { .. } | Step::Get { .. } | Step::Flush(_) | Step::RemoteAtomic(_) => None,
@@ -343,18 +398,18 @@ impl<'a> Encoder<'a> {
                 self.with_sets(*slots, EXACT_SLOTS, finite.as_ref())
             }
             Encoding::Listed => self.with_sets(0, EXACT_SLOTS, Some(&self.guessed())),
-            Encoding::Abstract(cells) => self.abstracted(*cells, self.keep),
+            Encoding::Abstract(cells) => self.abstracted(cells, self.keep),
             Encoding::AbstractOther(cells) => {
                 let keep = match self.keep {
                     Keep::Newest => Keep::Oldest,
                     Keep::Oldest => Keep::Newest,
                 };
-                self.abstracted(*cells, keep)
+                self.abstracted(cells, keep)
             }
         })
     }
 
-    fn abstracted(&self, cells: u32, keep: Keep) -> Reduced {
+    fn abstracted(&self, cells: &ExactCells, keep: Keep) -> Reduced {
         let (program, instances) = (self.program, &self.instances);
         let mut known = self.claims.borrow_mut();
         let known = known.get_or_insert_with(|| claims(program, instances));

@@ -64,7 +64,7 @@ pub fn simulate(
         .map(|&b| &**commands.branch(b))
         .collect();
     let mut state = State::initial(space);
-    let mut conditions: Vec<Formula> = state.facts.drain(..).collect();
+    let mut conditions = state.take_facts();
     let mut chosen = Vec::new();
     for branch in &branches {
         let (guard, choices) = state.step(branch)?;
@@ -86,8 +86,10 @@ pub fn simulate(
 }
 
 /// The data at one point of the path, over the inputs.
-struct State {
-    values: Substitution,
+#[derive(Clone)]
+pub(crate) struct State {
+    /// The values of data variables.
+    pub(crate) values: Substitution,
     /// The elements of sets.
     sets: BTreeMap<Var, Vec<Term>>,
     facts: Vec<Formula>,
@@ -96,7 +98,8 @@ struct State {
 }
 
 impl State {
-    fn initial(space: &Space<'_>) -> Self {
+    /// The data at the start.
+    pub(crate) fn initial(space: &Space<'_>) -> Self {
         let mut state = Self {
             values: Substitution::default(),
             sets: BTreeMap::new(),
@@ -129,8 +132,16 @@ impl State {
         state
     }
 
+    /// What is known of the inputs; once.
+    pub(crate) fn take_facts(&mut self) -> Vec<Formula> {
+        std::mem::take(&mut self.facts)
+    }
+
     /// Goes over a branch: its guard, and the variables of its choices.
-    fn step(&mut self, branch: &Branch) -> Result<(Formula, BTreeMap<Var, Var>), Overflow> {
+    pub(crate) fn step(
+        &mut self,
+        branch: &Branch,
+    ) -> Result<(Formula, BTreeMap<Var, Var>), Overflow> {
         let mut choices = BTreeMap::new();
         for chosen in branch.moves.iter().flat_map(|m| &m.chosen) {
             if let Chosen::Fresh(var) = chosen {
