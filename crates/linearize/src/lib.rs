@@ -34,6 +34,7 @@ pub mod options;
 pub mod points;
 pub mod prove;
 mod returns;
+pub mod sets;
 mod spec;
 pub mod stages;
 mod state;

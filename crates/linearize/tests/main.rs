@@ -6,4 +6,5 @@ mod mutants;
 mod prove;
 mod random;
 mod returns;
+mod sets;
 mod soft;
