@@ -21,7 +21,7 @@ fn text(name: &str) -> String {
 
 #[test]
 fn sets_are_proved() {
-    for name in ["lock_coupling_set", "lazy_set", "harris_set"] {
+    for name in ["coarse_set", "optimistic_set", "lock_coupling_set", "lazy_set", "harris_set"] {
         let program = parsed(name, &text(name));
         let began = std::time::Instant::now();
         let outcome = prove(&program, None).expect("supported");

@@ -82,7 +82,7 @@ use palisade_shape::explore::Bounds;
 use palisade_shape::verdict::{Reason, Verdict, explain};
 
 use fragment::Fragment;
-use spin::with_locks;
+pub(crate) use spin::with_locks;
 pub use supported::Unsupported;
 
 /// Where other threads may act.

@@ -24,6 +24,8 @@ pub(super) struct Stuck {
     pub(super) refusal: Refusal,
     pub(super) part: usize,
     pub(super) span: Span,
+    /// Views that were found before.
+    pub(super) views: usize,
 }
 
 /// What was done with a view.
@@ -37,8 +39,8 @@ struct Seen {
 
 /// All views.
 pub(super) struct Fixpoint<'a> {
-    object: &'a Object<'a>,
-    mark: Mark,
+    pub(super) object: &'a Object<'a>,
+    pub(super) mark: Mark,
     cancel: Option<&'a AtomicBool>,
     pub(super) views: Vec<View>,
     known: HashMap<View, usize>,
@@ -93,6 +95,11 @@ impl<'a> Fixpoint<'a> {
         }
         all.close()?;
         Ok(all)
+    }
+
+    /// Whether a view was found.
+    pub(super) fn knows(&self, view: &View) -> bool {
+        self.known.contains_key(view)
     }
 
     /// The view of a call that begins.
@@ -153,7 +160,7 @@ impl<'a> Fixpoint<'a> {
         let view = match part.operation {
             None => view,
             Some(_) => {
-                let live = &part.code.live()[usize::from(view.at)];
+                let live = &part.live[usize::from(view.at)];
                 view.reduce(live)
             }
         };
@@ -183,6 +190,7 @@ impl<'a> Fixpoint<'a> {
             refusal,
             part,
             span,
+            views: self.views.len(),
         }
     }
 

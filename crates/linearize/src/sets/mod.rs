@@ -24,7 +24,9 @@
 //! | [`step`] | steps of the call itself |
 //! | [`interference`] | steps of other calls |
 //! | [`fixpoint`] | all views |
+//! | [`covered`] | random runs, whose views must have been found |
 
+mod covered;
 mod fixpoint;
 mod heap;
 mod interference;
@@ -38,7 +40,7 @@ use std::sync::atomic::AtomicBool;
 use palisade_program::Span;
 use palisade_program::heap::Program;
 
-use crate::prove::Unsupported;
+use crate::prove::{Unsupported, with_locks};
 use fixpoint::{Fixpoint, Stuck};
 use object::Object;
 use view::Mark;
@@ -76,6 +78,8 @@ pub enum Refusal {
     KeyOfShared,
     /// It takes too long.
     Stopped,
+    /// A random run of the program is not explained.
+    NotCovered(&'static str),
 }
 
 impl fmt::Display for Refusal {
@@ -96,6 +100,7 @@ impl fmt::Display for Refusal {
             Self::LinkToLeft => "a node that has left the list may come back",
             Self::KeyOfShared => "the key of a node may be written that others can reach",
             Self::Stopped => "it takes too many views",
+            Self::NotCovered(why) => why,
         })
     }
 }
@@ -120,11 +125,23 @@ pub struct Unproved {
     pub span: Span,
 }
 
-/// Tries to prove that a set is linearizable.
+/// Tries to prove that a set is linearizable. What looks like a spin lock is taken for a lock first.
 ///
 /// # Errors
 /// What the analysis has no words for.
 pub fn prove(
+    program: &Program,
+    cancel: Option<&AtomicBool>,
+) -> Result<Result<Proved, Unproved>, Unsupported> {
+    let locks = with_locks(program);
+    let outcome = prove_plain(&locks, cancel)?;
+    if locks != *program && outcome.is_err() {
+        return prove_plain(program, cancel);
+    }
+    Ok(outcome)
+}
+
+fn prove_plain(
     program: &Program,
     cancel: Option<&AtomicBool>,
 ) -> Result<Result<Proved, Unproved>, Unsupported> {
@@ -133,13 +150,24 @@ pub fn prove(
     for mark in marks(&object) {
         match Fixpoint::of(&object, mark, cancel) {
             Ok(all) => {
+                if let Some(why) = covered::objection(&all) {
+                    return Ok(Err(Unproved {
+                        refusal: Refusal::NotCovered(why),
+                        method: String::new(),
+                        span: Span::default(),
+                    }));
+                }
                 return Ok(Ok(Proved {
                     views: all.views.len(),
                     actions: all.actions.len(),
                 }));
             }
-            // The first that is given up late knows most.
-            Err(stuck) => last = Some(stuck),
+            // The one that has come furthest is most likely meant.
+            Err(stuck) => {
+                if last.as_ref().is_none_or(|last| last.views < stuck.views) {
+                    last = Some(stuck);
+                }
+            }
         }
     }
     let unproved = last.map(|stuck| Unproved {

@@ -6,6 +6,7 @@ use palisade_program::{FieldId, SharedId, Span, StructId};
 
 use crate::code::Code;
 use crate::prove::Unsupported;
+use crate::prove::places::keep_neighbours;
 use crate::prove::supported::refuse;
 
 /// What a word of memory is.
@@ -30,6 +31,8 @@ pub(super) struct Part<'a> {
     pub(super) name: &'a str,
     pub(super) body: &'a Body,
     pub(super) code: Code<'a>,
+    /// Locals that matter, by location: also those that tell where what others hold was read.
+    pub(super) live: Vec<Vec<bool>>,
     /// `None` for `init`.
     pub(super) operation: Option<Operation>,
     /// Whether others may act here: not where all steps are over locals and keys, which do not change once they
@@ -163,7 +166,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    pub(super) fn field(&self, field: FieldId) -> Word {
+    /// What the fields of nodes are.
+    pub(super) fn fields(&self) -> impl Iterator<Item = Word> {
+        self.fields.iter().copied()
+    }
+
+    fn field(&self, field: FieldId) -> Word {
         self.fields[field.index()]
     }
 
@@ -214,10 +222,16 @@ fn part<'a>(
         let here = body.locations[edge.from.index()];
         open[edge.from.index()] |= !local(&edge.step) && !here.atomic && operation.is_some();
     }
+    let code = Code::new(body);
+    let mut live = code.live().to_vec();
+    if let Some(link) = object.fields().position(|word| word == Word::Link) {
+        keep_neighbours(body, FieldId::from(link), &mut live);
+    }
     Part {
         name,
         body,
-        code: Code::new(body),
+        code,
+        live,
         operation,
         open,
     }

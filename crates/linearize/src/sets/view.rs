@@ -254,7 +254,10 @@ impl View {
         let mut held: Vec<usize> = (0..self.nodes.len())
             .filter(|&n| self.nodes[n].held != 0)
             .collect();
-        held.sort_by_key(|&n| self.nodes[n]);
+        held.sort_by_key(|&n| {
+            let node = self.nodes[n];
+            (node.key, node.standing, node.bits, node.held)
+        });
         for node in held {
             add(&mut order, node);
         }
