@@ -1,6 +1,7 @@
 //! All tests of this folder as one program: linking one for each file took most of the build.
 
 mod examples;
+mod language;
 mod lockstep;
 mod mutants;
 mod prove;

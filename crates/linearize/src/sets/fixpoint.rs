@@ -1,6 +1,6 @@
 //! The *fixed point*: all views that calls can have, under all interference that their steps are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use palisade_program::Span;
@@ -14,7 +14,7 @@ use super::step::Stepper;
 use super::view::{Key, Link, Mark, Node, Slot, Standing, View};
 
 /// Views at most.
-const VIEWS: usize = 400_000;
+const VIEWS: usize = 1_000_000;
 /// Nodes of one view at most.
 const NODES: usize = 12;
 
@@ -43,7 +43,7 @@ pub(super) struct Fixpoint<'a> {
     pub(super) mark: Mark,
     cancel: Option<&'a AtomicBool>,
     pub(super) views: Vec<View>,
-    known: HashMap<View, usize>,
+    known: HashSet<View>,
     pub(super) actions: Vec<Action>,
     known_actions: HashSet<Action>,
     published: Published,
@@ -66,7 +66,7 @@ impl<'a> Fixpoint<'a> {
             mark,
             cancel,
             views: Vec::new(),
-            known: HashMap::new(),
+            known: HashSet::new(),
             actions: Vec::new(),
             known_actions: HashSet::new(),
             published: Published::default(),
@@ -83,13 +83,14 @@ impl<'a> Fixpoint<'a> {
             }
             None => {
                 let nothing = all.entry(0, Key::Less, (false, object.first_bits()));
-                all.published.learn(&View {
+                let view = View {
                     nodes: vec![Node {
                         link: Link::Null,
                         ..nothing.nodes[0]
                     }],
                     ..nothing
-                });
+                };
+                all.published.learn(&view, mark);
                 all.begin((false, object.first_bits()));
             }
         }
@@ -97,9 +98,24 @@ impl<'a> Fixpoint<'a> {
         Ok(all)
     }
 
-    /// Whether a view was found.
-    pub(super) fn knows(&self, view: &View) -> bool {
-        self.known.contains_key(view)
+    /// Whether the view was found, perhaps with some links unknown: that says less, so it stands for more.
+    pub(super) fn covers(&self, view: &View) -> bool {
+        let known = |n: &usize| {
+            let node = &view.nodes[*n];
+            node.link != Link::Unknown && node.standing != Standing::Own
+        };
+        let links: Vec<usize> = (0..view.nodes.len()).filter(known).collect();
+        let mut general = view.clone();
+        (0..1_u32 << links.len()).any(|forgotten| {
+            for (i, &n) in links.iter().enumerate() {
+                general.nodes[n].link = if forgotten >> i & 1 == 1 {
+                    Link::Unknown
+                } else {
+                    view.nodes[n].link
+                };
+            }
+            self.known.contains(&general)
+        })
     }
 
     /// The view of a call that begins.
@@ -161,14 +177,14 @@ impl<'a> Fixpoint<'a> {
             None => view,
             Some(_) => {
                 let live = &part.live[usize::from(view.at)];
-                view.reduce(live)
+                view.reduce(live, self.mark)
             }
         };
-        if self.known.contains_key(&view) {
+        if self.covers(&view) {
             return;
         }
         let number = self.views.len();
-        self.known.insert(view.clone(), number);
+        self.known.insert(view.clone());
         self.views.push(view);
         self.seen.push(Seen::default());
         self.open.push(number);
@@ -223,7 +239,8 @@ impl<'a> Fixpoint<'a> {
             // What is seen between steps of `init` is not seen by calls.
             let ended = usize::from(taken.after.at) == part.body.exit.index();
             if !first || ended {
-                learned |= self.published.learn(&taken.after);
+                self.published.unseen_leave |= taken.unseen;
+                learned |= self.published.learn(&taken.after, self.mark);
                 self.begin((taken.after.inside, taken.after.bits));
             }
             if !first && let Some(action) = Action::of(&taken) {
@@ -271,7 +288,10 @@ impl<'a> Fixpoint<'a> {
 
 /// Whether the next step of a view may follow a link that is not known.
 fn follows(view: &View, part: &Part<'_>) -> bool {
-    let unknown = view.nodes.iter().any(|n| n.link == Link::Unknown);
+    let unknown = view
+        .nodes
+        .iter()
+        .any(|n| matches!(n.link, Link::Unknown | Link::Past(_)));
     let mut steps = part.code.leaving(usize::from(view.at).into()).iter();
     unknown && steps.any(|&e| part.body.edges[e].step.place().is_some())
 }

@@ -12,11 +12,13 @@ pub(super) struct Published {
     pub(super) edges: BTreeSet<(Key, Option<Key>)>,
     /// Nodes: key, whether it is listed, bits.
     pub(super) nodes: BTreeSet<(Key, bool, u8)>,
+    /// Whether marked nodes may leave that the view of the call does not have.
+    pub(super) unseen_leave: bool,
 }
 
 impl Published {
     /// Adds the nodes of a view; says whether one is new.
-    pub(super) fn learn(&mut self, view: &View) -> bool {
+    pub(super) fn learn(&mut self, view: &View, mark: Mark) -> bool {
         let mut new = false;
         for node in view.nodes.iter().filter(|n| n.standing != Standing::Own) {
             let listed = node.standing == Standing::Listed;
@@ -24,9 +26,19 @@ impl Published {
             let to = match node.link {
                 Link::Null => None,
                 Link::To(to) => Some(view.nodes[usize::from(to)].key),
-                Link::Unknown => continue,
+                Link::Past(_) | Link::Unknown => continue,
             };
             new |= self.edges.insert((node.key, to));
+        }
+        if self.unseen_leave {
+            let listed = self
+                .nodes
+                .iter()
+                .filter(|n| n.0 != Key::Root && n.1 && marked(n.2, mark));
+            let left: Vec<_> = listed.map(|&(key, _, bits)| (key, false, bits)).collect();
+            for node in left {
+                new |= self.nodes.insert(node);
+            }
         }
         new
     }
@@ -35,7 +47,7 @@ impl Published {
 /// The views in which the link of node `of` is known.
 pub(super) fn followed(view: &View, of: u8, published: &Published, mark: Mark) -> Vec<View> {
     let from = view.nodes[usize::from(of)];
-    if from.link != Link::Unknown {
+    if !matches!(from.link, Link::Unknown | Link::Past(_)) {
         return vec![view.clone()];
     }
     let leads = |to: Option<Key>| published.edges.contains(&(from.key, to));
@@ -84,21 +96,25 @@ pub(super) fn followed(view: &View, of: u8, published: &Published, mark: Mark) -
 impl View {
     /// Writes the link of a node; links of nodes that others can reach are known before it. The list
     /// changes in a way that the view sees: own nodes come in, and those between the node and where
-    /// the new links lead back to the list leave.
-    pub(super) fn write_link(&mut self, of: u8, new: Link, mark: Mark) -> Result<(), Refusal> {
+    /// the new links lead back to the list leave. Says whether marked nodes leave that the view does not
+    /// tell: then others of it may be among them.
+    pub(super) fn write_link(&mut self, of: u8, new: Link, mark: Mark) -> Result<bool, Refusal> {
         let node = self.nodes[usize::from(of)];
         if node.standing == Standing::Own {
             self.nodes[usize::from(of)].link = new;
-            return Ok(());
+            return Ok(false);
         }
         if node.link == new {
-            return Ok(());
+            return Ok(false);
+        }
+        if node.marked(mark) {
+            return Err(Refusal::LinkOfMarked);
         }
         if node.standing.left() {
             return Err(Refusal::LinkOfLeft);
         }
         let (entering, back) = self.own_chain(new)?;
-        let leaving = self.chain_to(node.link, back)?;
+        let (leaving, unseen) = self.chain_to(node.link, back)?;
         self.nodes[usize::from(of)].link = new;
         for &n in &entering {
             self.nodes[n].standing = Standing::Listed;
@@ -120,11 +136,11 @@ impl View {
         match gained {
             // A node with the key replaces another: at no time it is out.
             Some(_) if lost => return Err(Refusal::Replaced),
-            Some(n) => self.inside = !marked(self.nodes[n].bits, mark),
+            Some(n) => self.inside = !self.nodes[n].marked(mark),
             None if lost => self.inside = false,
             None => {}
         }
-        Ok(())
+        Ok(unseen)
     }
 
     /// The own nodes from `link` on, and where they lead.
@@ -145,29 +161,68 @@ impl View {
         Ok((chain, at))
     }
 
-    /// The nodes from `link` to `end`, without the latter.
-    fn chain_to(&self, link: Link, end: Link) -> Result<Vec<usize>, Refusal> {
+    /// The nodes from `link` to `end`, without the latter, and whether there are marked ones that the
+    /// view does not tell.
+    fn chain_to(&self, link: Link, end: Link) -> Result<(Vec<usize>, bool), Refusal> {
         let mut chain = Vec::new();
+        let mut unseen = false;
         let mut at = link;
         if end == Link::Unknown {
             return Err(Refusal::Lost);
         }
         while at != end {
-            let Link::To(to) = at else {
-                return Err(Refusal::Lost);
-            };
-            chain.push(usize::from(to));
-            at = self.nodes[usize::from(to)].link;
+            match at {
+                Link::To(to) => {
+                    chain.push(usize::from(to));
+                    at = self.nodes[usize::from(to)].link;
+                }
+                Link::Past(to) => {
+                    unseen = true;
+                    at = to.map_or(Link::Null, Link::To);
+                }
+                Link::Null | Link::Unknown => return Err(Refusal::Lost),
+            }
         }
-        Ok(chain)
+        Ok((chain, unseen))
+    }
+
+    /// The views in which some of the marked nodes that may be among those that left unseen have left.
+    pub(super) fn left_unseen(self, except: &[u8], mark: Mark) -> Vec<Self> {
+        let may = |n: &usize| {
+            let node = self.nodes[*n];
+            let known = except.contains(&(*n as u8));
+            node.standing == Standing::Listed && node.marked(mark) && !known
+        };
+        let candidates: Vec<usize> = (0..self.nodes.len()).filter(may).collect();
+        let ways = (0..1_u32 << candidates.len()).map(|some| {
+            let mut way = self.clone();
+            for (i, &n) in candidates.iter().enumerate() {
+                if some >> i & 1 == 1 {
+                    way.nodes[n].standing = Standing::Left;
+                }
+            }
+            way
+        });
+        ways.filter(|way| way.consistent(mark)).collect()
     }
 
     /// Writes a bit of a node.
-    pub(super) fn write_bit(&mut self, of: u8, bit: u8, value: bool, mark: Mark) {
+    pub(super) fn write_bit(
+        &mut self,
+        of: u8,
+        bit: u8,
+        value: bool,
+        mark: Mark,
+    ) -> Result<(), Refusal> {
         let node = &mut self.nodes[usize::from(of)];
+        let was = node.marked(mark);
         node.bits = node.bits & !(1 << bit) | u8::from(value) << bit;
-        if node.standing == Standing::Listed && node.key == Key::Equal {
-            self.inside = !marked(node.bits, mark);
+        if was && !node.marked(mark) && node.standing != Standing::Own {
+            return Err(Refusal::Unmarked);
         }
+        if node.standing == Standing::Listed && node.key == Key::Equal {
+            self.inside = !node.marked(mark);
+        }
+        Ok(())
     }
 }

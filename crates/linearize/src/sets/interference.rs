@@ -1,4 +1,4 @@
-//! *Interference*: what a step of one call does to the views of others [Owicki and Gries 1976; Vafeiadis, VMCAI 2010].
+//! *Interference*: what a step of one call does to the views of others [Vafeiadis, VMCAI 2010].
 //!
 //! A step that changes memory is kept as an [`Action`]: the nodes that it changes and those that
 //! their links lead to, before and after. Another view is changed by it in every way in which these nodes can be among
@@ -15,6 +15,8 @@ pub(super) struct Action {
     bits: (u8, u8),
     /// Shared locks that the call holds.
     held: u8,
+    /// Whether marked nodes leave that are not among these.
+    unseen: bool,
     /// Before and after; links lead to nodes of the action.
     nodes: Vec<(Node, Node)>,
 }
@@ -57,7 +59,7 @@ impl Action {
                     place(to).map_or(Link::Unknown, |new| Link::To(new as u8))
                 }
                 Link::Null if roots.contains(&n) && linked(n) => Link::Null,
-                Link::To(_) | Link::Null | Link::Unknown => Link::Unknown,
+                Link::To(_) | Link::Null | Link::Past(_) | Link::Unknown => Link::Unknown,
             };
             let standing = match node.standing {
                 Standing::LeftBefore => Standing::Left,
@@ -69,20 +71,22 @@ impl Action {
                 ..node
             }
         };
-        let nodes = order.iter().map(|&n| (part(&before.nodes, n), part(&after.nodes, n)));
+        let nodes = order
+            .iter()
+            .map(|&n| (part(&before.nodes, n), part(&after.nodes, n)));
         Some(Self {
             inside: (before.inside, after.inside),
             bits: (before.bits, after.bits),
             held: before.held,
+            unseen: taken.unseen,
             nodes: nodes.collect(),
         })
     }
 
     /// The views that the action makes of one.
     pub(super) fn applied(&self, view: &View, mark: Mark) -> Vec<View> {
-        let excluded = self.held & view.held != 0
-            || self.bits.0 != view.bits
-            || self.inside.0 != view.inside;
+        let excluded =
+            self.held & view.held != 0 || self.bits.0 != view.bits || self.inside.0 != view.inside;
         let mut found = Vec::new();
         if !excluded {
             self.identify(view, mark, &mut Vec::new(), &mut found);
@@ -125,7 +129,7 @@ impl Action {
         }
     }
 
-    fn happen(&self, view: &View, mark: Mark, chosen: &[Option<u8>]) -> Option<View> {
+    fn happen(&self, view: &View, mark: Mark, chosen: &[Option<u8>]) -> Vec<View> {
         let mut merged = view.clone();
         // Where the nodes of the action are; what had left the list before, or is not reached yet, is
         // none of the view's business before the step.
@@ -147,18 +151,19 @@ impl Action {
             let link = match node.link {
                 Link::Null => Link::Null,
                 Link::To(to) => place[usize::from(to)].map_or(Link::Unknown, Link::To),
-                Link::Unknown => Link::Unknown,
+                // An action has none of the former.
+                Link::Past(_) | Link::Unknown => Link::Unknown,
             };
             let here = &mut merged.nodes[usize::from(at)].link;
             match (*here, link) {
                 (_, Link::Unknown) => {}
-                (Link::Unknown, _) => *here = link,
+                (Link::Unknown | Link::Past(_), _) => *here = link,
                 (known, link) if known == link => {}
-                (_, _) => return None,
+                (_, _) => return Vec::new(),
             }
         }
         if !merged.consistent(mark) {
-            return None;
+            return Vec::new();
         }
         for (n, (before, after)) in self.nodes.iter().enumerate() {
             if before.standing == Standing::Own && after.standing == Standing::Listed {
@@ -174,7 +179,7 @@ impl Action {
             let link = match after.link {
                 Link::Null => Link::Null,
                 Link::To(to) => place[usize::from(to)].map_or(Link::Unknown, Link::To),
-                Link::Unknown => Link::Unknown,
+                Link::Past(_) | Link::Unknown => Link::Unknown,
             };
             let here = &mut merged.nodes[usize::from(at)];
             here.bits = after.bits;
@@ -188,6 +193,14 @@ impl Action {
         merged.inside = self.inside.1;
         merged.bits = self.bits.1;
         merged.notice();
-        merged.consistent(mark).then_some(merged)
+        if self.unseen {
+            let known: Vec<u8> = place.into_iter().flatten().collect();
+            return merged.left_unseen(&known, mark);
+        }
+        if merged.consistent(mark) {
+            vec![merged]
+        } else {
+            Vec::new()
+        }
     }
 }

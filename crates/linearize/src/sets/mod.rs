@@ -40,7 +40,7 @@ use std::sync::atomic::AtomicBool;
 use palisade_program::Span;
 use palisade_program::heap::Program;
 
-use crate::prove::{Unsupported, with_locks};
+use crate::prove::{Unsupported, simplified, with_locks};
 use fixpoint::{Fixpoint, Stuck};
 use object::Object;
 use view::Mark;
@@ -70,6 +70,10 @@ pub enum Refusal {
     Cycle,
     /// A part of the list is dropped that is not known.
     Lost,
+    /// The link of a marked node is written.
+    LinkOfMarked,
+    /// A mark is taken back.
+    Unmarked,
     /// The link of a node that has left the list is written.
     LinkOfLeft,
     /// A link is written that leads to a node that has left the list.
@@ -96,6 +100,8 @@ impl fmt::Display for Refusal {
             Self::Unsorted => "the list may not be sorted",
             Self::Cycle => "the list may become cyclic",
             Self::Lost => "nodes may be dropped from the list of which nothing is known",
+            Self::LinkOfMarked => "the link of a marked node may be written",
+            Self::Unmarked => "a mark may be taken back",
             Self::LinkOfLeft => "the link of a node may be written that has left the list",
             Self::LinkToLeft => "a node that has left the list may come back",
             Self::KeyOfShared => "the key of a node may be written that others can reach",
@@ -133,6 +139,7 @@ pub fn prove(
     program: &Program,
     cancel: Option<&AtomicBool>,
 ) -> Result<Result<Proved, Unproved>, Unsupported> {
+    let program = &simplified(program);
     let locks = with_locks(program);
     let outcome = prove_plain(&locks, cancel)?;
     if locks != *program && outcome.is_err() {

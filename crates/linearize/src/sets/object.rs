@@ -5,9 +5,9 @@ use palisade_program::heap::{Body, Operation, Place, Program, Specification, Ste
 use palisade_program::{FieldId, SharedId, Span, StructId};
 
 use crate::code::Code;
-use crate::prove::Unsupported;
 use crate::prove::places::keep_neighbours;
 use crate::prove::supported::refuse;
+use crate::prove::{Unsupported, touched};
 
 /// What a word of memory is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,9 @@ impl<'a> Object<'a> {
                 (Type::Pointer(_), _) => {
                     return refuse("a set whose nodes have several pointers", field.span);
                 }
-                (Type::Data, _) => return refuse("a set whose nodes have several data fields", field.span),
+                (Type::Data, _) => {
+                    return refuse("a set whose nodes have several data fields", field.span);
+                }
             };
             object.fields.push(word);
         }
@@ -126,7 +128,7 @@ impl<'a> Object<'a> {
         for (index, shared) in program.shared.iter().enumerate() {
             let id = SharedId::from(index);
             let word = match shared.ty {
-                Type::Pointer(_) if !used(program, id) => Word::Unused,
+                Type::Pointer(_) if !touched(program, id) => Word::Unused,
                 Type::Pointer(_) => {
                     roots += 1;
                     if roots > 1 {
@@ -146,7 +148,9 @@ impl<'a> Object<'a> {
                     Word::Lock(locks - 1)
                 }
                 Type::Int => Word::Number,
-                Type::Data => return refuse("a shared variable of type data in a set", shared.span),
+                Type::Data => {
+                    return refuse("a shared variable of type data in a set", shared.span);
+                }
             };
             self.shared.push(word);
         }
@@ -179,7 +183,8 @@ impl<'a> Object<'a> {
     pub(super) fn first_bits(&self) -> u8 {
         let mut bits = 0;
         for (word, shared) in self.shared.iter().zip(&self.program.shared) {
-            if let (Word::Bit(bit), palisade_program::heap::Term::Bool(true)) = (word, shared.init) {
+            if let (Word::Bit(bit), palisade_program::heap::Term::Bool(true)) = (word, shared.init)
+            {
                 bits |= 1 << bit;
             }
         }
@@ -192,12 +197,6 @@ impl<'a> Object<'a> {
         // `of` has found one.
         SharedId::from(found.unwrap_or(0))
     }
-}
-
-/// Whether a method touches the variable.
-fn used(program: &Program, id: SharedId) -> bool {
-    let mut edges = program.methods.iter().flat_map(|m| &m.body.edges);
-    edges.any(|edge| edge.step.place() == Some(Place::Shared(id)))
 }
 
 fn part<'a>(

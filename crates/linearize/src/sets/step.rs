@@ -12,6 +12,8 @@ use super::view::{Key, Link, Mark, Node, Slot, Standing, View};
 pub(super) struct Taken {
     pub(super) before: View,
     pub(super) after: View,
+    /// Whether marked nodes leave the list that the view does not tell.
+    pub(super) unseen: bool,
 }
 
 /// What a condition comes to: whether it may hold, and whether it may not.
@@ -38,6 +40,8 @@ fn term(view: &View, term: Term) -> Slot {
         Term::Null => Slot::Null,
         Term::Empty => Slot::Empty,
         Term::Undefined => Slot::Key(Key::Unset),
+        Term::Infinity(false) => Slot::Key(Key::Least),
+        Term::Infinity(true) => Slot::Key(Key::Greatest),
         Term::Bool(value) => Slot::Bool(value),
         Term::Int(_) | Term::Plus(..) | Term::Shared(_) => Slot::Any,
         Term::Local(id) => view.locals[id.index()],
@@ -50,7 +54,7 @@ fn equal(a: Slot, b: Slot) -> Truth {
         (Slot::Key(a), Slot::Key(b)) if a == b => match a {
             // Two values of the same side may differ.
             Key::Less | Key::Greater => EITHER,
-            Key::Equal | Key::Unset | Key::Root => known(true),
+            Key::Least | Key::Equal | Key::Greatest | Key::Unset | Key::Root => known(true),
         },
         (a, b) => known(a == b),
     }
@@ -60,7 +64,7 @@ fn less(a: Slot, b: Slot) -> Truth {
     match (a, b) {
         (Slot::Key(Key::Unset | Key::Root), _) | (_, Slot::Key(Key::Unset | Key::Root)) => EITHER,
         (Slot::Key(a), Slot::Key(b)) if a != b => known(a < b),
-        (Slot::Key(Key::Equal), Slot::Key(_)) => known(false),
+        (Slot::Key(Key::Least | Key::Equal | Key::Greatest), Slot::Key(_)) => known(false),
         _ => EITHER,
     }
 }
@@ -141,6 +145,7 @@ impl Stepper<'_> {
             vec![Taken {
                 before: view.clone(),
                 after,
+                unseen: false,
             }]
         };
         let with = |to: LocalId, slot: Slot| {
@@ -210,6 +215,7 @@ impl Stepper<'_> {
             Taken {
                 before: view.clone(),
                 after,
+                unseen: false,
             }
         };
         values.iter().map(with).collect()
@@ -256,12 +262,13 @@ impl Stepper<'_> {
                     }
                     if let Some(tag) = tag {
                         let bit = self.object.mark;
-                        after.locals[tag.index()] = bit.map_or(Slot::Any, |bit| bit_of(node.bits, bit));
+                        after.locals[tag.index()] =
+                            bit.map_or(Slot::Any, |bit| bit_of(node.bits, bit));
                     }
                     match node.link {
                         Link::Null => Slot::Null,
                         Link::To(to) => Slot::At(to),
-                        Link::Unknown => return Err(Refusal::Lost),
+                        Link::Past(_) | Link::Unknown => return Err(Refusal::Lost),
                     }
                 }
                 Word::Key => Slot::Key(node.key),
@@ -269,7 +276,11 @@ impl Stepper<'_> {
                 Word::Number | Word::Lock(_) | Word::Unused => Slot::Any,
             };
             after.locals[to.index()] = slot;
-            taken.push(Taken { before, after });
+            taken.push(Taken {
+                before,
+                after,
+                unseen: false,
+            });
         }
         Ok(taken)
     }
@@ -290,6 +301,7 @@ impl Stepper<'_> {
         let mut taken = Vec::new();
         for before in befores {
             let mut after = before.clone();
+            let mut unseen = false;
             match (self.object.word(to), value) {
                 (Word::Link, value) => {
                     let link = match value {
@@ -299,10 +311,10 @@ impl Stepper<'_> {
                             return Err(Refusal::Lost);
                         }
                     };
-                    after.write_link(of, link, self.mark)?;
+                    unseen = after.write_link(of, link, self.mark)?;
                     match (tag, self.object.mark) {
                         (Some(Slot::Bool(value)), Some(bit)) => {
-                            after.write_bit(of, bit, value, self.mark);
+                            after.write_bit(of, bit, value, self.mark)?;
                         }
                         (Some(_), Some(_)) => return Err(Refusal::Lost),
                         // No tag, or a counter.
@@ -315,12 +327,21 @@ impl Stepper<'_> {
                     Place::Shared(_) => {
                         after.bits = after.bits & !(1 << bit) | u8::from(value) << bit;
                     }
-                    Place::Field { .. } => after.write_bit(of, bit, value, self.mark),
+                    Place::Field { .. } => after.write_bit(of, bit, value, self.mark)?,
                 },
                 (Word::Bit(_) | Word::Lock(_), _) => return Err(Refusal::Lost),
                 (Word::Number | Word::Unused, _) => {}
             }
-            taken.push(Taken { before, after });
+            let ways = if unseen {
+                after.left_unseen(&[], self.mark)
+            } else {
+                vec![after]
+            };
+            taken.extend(ways.into_iter().map(|after| Taken {
+                before: before.clone(),
+                after,
+                unseen,
+            }));
         }
         Ok(taken)
     }
@@ -347,7 +368,7 @@ impl Stepper<'_> {
                     let pointer = match node.link {
                         Link::Null => Slot::Null,
                         Link::To(to) => Slot::At(to),
-                        Link::Unknown => Slot::Any,
+                        Link::Past(_) | Link::Unknown => Slot::Any,
                     };
                     let same = equal(pointer, expect.0);
                     let tags = match (expect.1, self.object.mark) {
@@ -377,6 +398,7 @@ impl Stepper<'_> {
                 taken.push(Taken {
                     after: before.clone(),
                     before,
+                    unseen: false,
                 });
             }
         }
@@ -406,6 +428,7 @@ impl Stepper<'_> {
         Ok(vec![Taken {
             before: view.clone(),
             after,
+            unseen: false,
         }])
     }
 

@@ -15,7 +15,11 @@
 //!   where such a node with a smaller key leads to a greater one, or has the key itself, the key was
 //!   not in the set at some time during the call.
 //!
-//! The analysis refuses every step that would make one of them wrong.
+//! Links of marked nodes do not change either. So where a view leaves out marked nodes between two of its
+//! nodes, it keeps that only marked nodes are between them ([`Link::Past`]), which tells what leaves the list when all of
+//! them are unlinked in one step [Harris, DISC 2001].
+//!
+//! The analysis refuses every step that would make one of these facts wrong.
 
 /// How a key compares with the one that is looked at. The root is no node: its link is the shared
 /// pointer.
@@ -24,9 +28,13 @@ pub(super) enum Key {
     Root,
     /// Never written: a first node without a key.
     Unset,
+    /// `-infinity`
+    Least,
     Less,
     Equal,
     Greater,
+    /// `infinity`
+    Greatest,
 }
 
 /// Where a node is.
@@ -53,6 +61,8 @@ impl Standing {
 pub(super) enum Link {
     Null,
     To(u8),
+    /// To a marked node, from which only marked nodes lead on to this one, or to null.
+    Past(Option<u8>),
     Unknown,
 }
 
@@ -113,6 +123,13 @@ pub(super) const fn marked(bits: u8, mark: Mark) -> bool {
     }
 }
 
+impl Node {
+    /// Whether it is out though it may be listed; the root is no node.
+    pub(super) fn marked(&self, mark: Mark) -> bool {
+        self.key != Key::Root && marked(self.bits, mark)
+    }
+}
+
 /// Whether a link may lead from one key to another in the list.
 pub(super) const fn ascends(from: Key, to: Key) -> bool {
     match (from, to) {
@@ -124,7 +141,12 @@ pub(super) const fn ascends(from: Key, to: Key) -> bool {
 impl Key {
     /// Before the key that is looked at.
     pub(super) const fn low(self) -> bool {
-        matches!(self, Self::Root | Self::Unset | Self::Less)
+        matches!(self, Self::Root | Self::Unset | Self::Least | Self::Less)
+    }
+
+    /// Behind the key that is looked at.
+    pub(super) const fn high(self) -> bool {
+        matches!(self, Self::Greater | Self::Greatest)
     }
 }
 
@@ -142,11 +164,11 @@ impl View {
         }
     }
 
-    /// The key of the node that a known link leads to; `None` is null.
+    /// The node that a known link leads to, perhaps past marked ones; `None` is null.
     fn target(&self, link: Link) -> Option<Option<&Node>> {
         match link {
-            Link::Null => Some(None),
-            Link::To(to) => Some(Some(&self.nodes[to as usize])),
+            Link::Null | Link::Past(None) => Some(None),
+            Link::To(to) | Link::Past(Some(to)) => Some(Some(&self.nodes[usize::from(to)])),
             Link::Unknown => None,
         }
     }
@@ -164,7 +186,7 @@ impl View {
             .iter()
             .filter(|n| n.key == Key::Equal && listed(n));
         let one = listed_equal.next();
-        let fits = one.is_none_or(|n| marked(n.bits, mark) != self.inside);
+        let fits = one.is_none_or(|n| n.marked(mark) != self.inside);
         let history = equal.all(|n| !n.standing.left() || self.was_out || !self.judged());
         fits && listed_equal.next().is_none() && history
     }
@@ -190,8 +212,13 @@ impl View {
                     return false;
                 }
             }
-            let passes = node.key.low() && target.is_none_or(|to| to.key == Key::Greater);
-            if node.standing == Standing::Listed {
+            let passes = node.key.low() && target.is_none_or(|to| to.key.high());
+            if matches!(node.link, Link::Past(_)) {
+                // One of the marked nodes may have the key, or be where smaller keys end.
+                if node.standing == Standing::Listed && passes && self.inside {
+                    return false;
+                }
+            } else if node.standing == Standing::Listed {
                 let crosses = node.key.low() && target.is_none_or(|to| !to.key.low());
                 if crosses && boundary {
                     return false;
@@ -212,15 +239,20 @@ impl View {
         let listed = |n: &Node| n.standing == Standing::Listed && n.link != Link::Unknown;
         for (i, node) in self.nodes.iter().enumerate().filter(|(_, n)| listed(n)) {
             let mut others = self.nodes[i + 1..].iter().filter(|n| listed(n));
-            if others.any(|other| other.link == node.link) {
+            let direct = !matches!(node.link, Link::Past(_));
+            if direct && others.any(|other| other.link == node.link) {
                 return false;
             }
             let mut at = node.link;
             for _ in 0..self.nodes.len() {
                 match at {
-                    Link::To(next) if usize::from(next) == i => return false,
-                    Link::To(next) => at = self.nodes[usize::from(next)].link,
-                    Link::Null | Link::Unknown => break,
+                    Link::To(next) | Link::Past(Some(next)) if usize::from(next) == i => {
+                        return false;
+                    }
+                    Link::To(next) | Link::Past(Some(next)) => {
+                        at = self.nodes[usize::from(next)].link;
+                    }
+                    Link::Null | Link::Past(None) | Link::Unknown => break,
                 }
             }
         }
@@ -230,7 +262,7 @@ impl View {
     /// Leaves out locals that do not matter, and the nodes that then do not: kept are those that
     /// locals point to or whose locks are held, and those that own nodes lead to. Gives nodes a
     /// fixed order.
-    pub(super) fn reduce(mut self, live: &[bool]) -> Self {
+    pub(super) fn reduce(mut self, live: &[bool], mark: Mark) -> Self {
         for (slot, live) in self.locals.iter_mut().zip(live) {
             if !live {
                 *slot = Slot::Any;
@@ -272,9 +304,13 @@ impl View {
         let renamed = |node: u8| order.iter().position(|&o| o == usize::from(node));
         let nodes = order.iter().map(|&old| {
             let node = self.nodes[old];
-            let link = match node.link {
+            let link = self.shortened(node.link, mark, &|n| renamed(n).is_some());
+            let link = match link {
                 Link::To(to) => renamed(to).map_or(Link::Unknown, |new| Link::To(new as u8)),
-                known @ (Link::Null | Link::Unknown) => known,
+                Link::Past(Some(to)) => {
+                    renamed(to).map_or(Link::Unknown, |new| Link::Past(Some(new as u8)))
+                }
+                known @ (Link::Null | Link::Past(None) | Link::Unknown) => known,
             };
             Node { link, ..node }
         });
@@ -286,5 +322,26 @@ impl View {
         }
         self.nodes = nodes;
         self
+    }
+
+    /// A link without the marked nodes that are not kept.
+    fn shortened(&self, link: Link, mark: Mark, kept: &dyn Fn(u8) -> bool) -> Link {
+        let mut link = link;
+        for _ in 0..self.nodes.len() {
+            let (Link::To(to) | Link::Past(Some(to))) = link else {
+                return link;
+            };
+            let node = self.nodes[usize::from(to)];
+            let frozen = node.marked(mark) && node.standing != Standing::Own;
+            if kept(to) {
+                return link;
+            }
+            link = match node.link {
+                Link::To(next) | Link::Past(Some(next)) if frozen => Link::Past(Some(next)),
+                Link::Null | Link::Past(None) if frozen => Link::Past(None),
+                _ => Link::Unknown,
+            };
+        }
+        Link::Unknown
     }
 }
