@@ -229,10 +229,7 @@ fn planted_bugs_are_found_and_not_proved() {
         ),
         (
             "harris_set",
-            &[(
-                "cas(p.next, pack(c, false), pack(n, false))",
-                "cas(p.next, pack(c, true), pack(n, false))",
-            )],
+            &[("n.next = pack(c, false);", "n.next = pack(null, false);")],
         ),
         (
             "harris_segments_set",

@@ -198,10 +198,12 @@ fn judged(
                     Attempt::Proved(proved) => {
                         judgement.verdict = Verdict::Holds;
                         judgement.bound = None;
-                        judgement.reason =
-                            "linearizable, for any number of threads, nodes and values".to_owned();
                         judgement.notes.extend(proved.notes);
-                        return judgement;
+                        return Checked {
+                            reason: "linearizable, for any number of threads, nodes and values"
+                                .to_owned(),
+                            ..judgement
+                        };
                     }
                     Attempt::Failed(notes) | Attempt::Beyond(notes) => {
                         let stopped = (question.stopped)().map(|why| format!("no proof: {why}"));

@@ -12,7 +12,7 @@ use palisade_program::{LocId, SharedId};
 
 use super::fixpoint::Fixpoint;
 use super::object::{Object, Word};
-use super::view::{Key, Link, Mark, Node, Slot, Standing, View, marked};
+use super::view::{History, Key, Link, Mark, Node, Slot, Standing, View, marked};
 use crate::options::Reclaim;
 use crate::prove::walk::Random;
 use crate::step::{Outcome, Rules, run};
@@ -25,13 +25,8 @@ const KEYS: u32 = 3;
 /// Steps over locals in a row.
 const LOCAL_STEPS: usize = 100;
 
-/// What a call has seen, of one key.
-#[derive(Clone, Copy, Default)]
-struct History {
-    was_in: bool,
-    was_out: bool,
-    done: bool,
-}
+/// Where a thread goes on, with which memory and locals.
+type Way = (LocId, Memory, Vec<Value>);
 
 struct Call {
     part: usize,
@@ -115,7 +110,7 @@ impl Runner<'_> {
         locals: &[Value],
         me: u32,
         random: &mut Random,
-    ) -> Result<Option<(LocId, Memory, Vec<Value>)>, &'static str> {
+    ) -> Result<Option<Way>, &'static str> {
         let code = &self.object.parts[part].code;
         let mut ways = Vec::new();
         for &e in code.leaving(at) {
@@ -302,9 +297,7 @@ impl Runner<'_> {
             at: call.at.index() as u16,
             argument,
             inside: self.inside(key),
-            was_in: history.was_in,
-            was_out: history.was_out,
-            done: history.done,
+            history,
             bits,
             held,
             locals: self.slots(call, key),

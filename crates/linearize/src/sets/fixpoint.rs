@@ -1,17 +1,18 @@
 //! The *fixed point*: all views that calls can have, under all interference that their steps are.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use palisade_program::Span;
 use palisade_program::heap::Type;
+use rustc_hash::FxHashSet;
 
 use super::Refusal;
 use super::heap::Published;
 use super::interference::Action;
 use super::object::{Object, Part};
 use super::step::Stepper;
-use super::view::{Key, Link, Mark, Node, Slot, Standing, View};
+use super::view::{History, Key, Link, Mark, Node, Slot, Standing, View};
 
 /// Views at most.
 const VIEWS: usize = 1_000_000;
@@ -43,9 +44,9 @@ pub(super) struct Fixpoint<'a> {
     pub(super) mark: Mark,
     cancel: Option<&'a AtomicBool>,
     pub(super) views: Vec<View>,
-    known: HashSet<View>,
+    known: FxHashSet<View>,
     pub(super) actions: Vec<Action>,
-    known_actions: HashSet<Action>,
+    known_actions: FxHashSet<Action>,
     published: Published,
     /// What shared variables can be when a call begins: whether the key is in, bits.
     starts: BTreeSet<(bool, u8)>,
@@ -66,33 +67,25 @@ impl<'a> Fixpoint<'a> {
             mark,
             cancel,
             views: Vec::new(),
-            known: HashSet::new(),
+            known: FxHashSet::default(),
             actions: Vec::new(),
-            known_actions: HashSet::new(),
+            known_actions: FxHashSet::default(),
             published: Published::default(),
             starts: BTreeSet::new(),
             seen: Vec::new(),
             open: Vec::new(),
         };
         let init = object.parts.iter().position(|p| p.operation.is_none());
-        match init {
-            Some(init) => {
-                let mut view = all.entry(init, Key::Less, (false, object.first_bits()));
-                view.nodes[0].link = Link::Null;
-                all.add(view);
-            }
-            None => {
-                let nothing = all.entry(0, Key::Less, (false, object.first_bits()));
-                let view = View {
-                    nodes: vec![Node {
-                        link: Link::Null,
-                        ..nothing.nodes[0]
-                    }],
-                    ..nothing
-                };
-                all.published.learn(&view, mark);
-                all.begin((false, object.first_bits()));
-            }
+        let start = (false, object.first_bits());
+        if let Some(init) = init {
+            let mut view = all.entry(init, Key::Less, start);
+            view.nodes[0].link = Link::Null;
+            all.add(view);
+        } else {
+            let mut nothing = all.entry(0, Key::Less, start);
+            nothing.nodes[0].link = Link::Null;
+            all.published.learn(&nothing, mark);
+            all.begin(start);
         }
         all.close()?;
         Ok(all)
@@ -136,9 +129,7 @@ impl<'a> Fixpoint<'a> {
             at: body.entry.index() as u16,
             argument,
             inside,
-            was_in: false,
-            was_out: false,
-            done: false,
+            history: History::default(),
             bits,
             held: 0,
             locals,
@@ -173,12 +164,11 @@ impl<'a> Fixpoint<'a> {
     fn add(&mut self, view: View) {
         let part = &self.object.parts[usize::from(view.method)];
         // All that `init` makes is there when calls begin.
-        let view = match part.operation {
-            None => view,
-            Some(_) => {
-                let live = &part.live[usize::from(view.at)];
-                view.reduce(live, self.mark)
-            }
+        let view = if part.operation.is_some() {
+            let live = &part.live[usize::from(view.at)];
+            view.reduce(live, self.mark)
+        } else {
+            view
         };
         if self.covers(&view) {
             return;

@@ -66,8 +66,8 @@ impl Action {
                 other @ (Standing::Own | Standing::Listed | Standing::Left) => other,
             };
             Node {
-                link,
                 standing,
+                link,
                 ..node
             }
         };

@@ -131,10 +131,10 @@ impl Stepper<'_> {
             if !right || !after.judged() {
                 return Err(Refusal::OthersKey);
             }
-            if after.done {
+            if after.history.done {
                 return Err(Refusal::Twice);
             }
-            after.done = true;
+            after.history.done = true;
         }
         after.notice();
         Ok(())
@@ -451,10 +451,10 @@ impl Stepper<'_> {
             return Err(Refusal::Result);
         };
         let right = match operation {
-            Operation::Add => view.done == value && (value || view.was_in),
-            Operation::Remove => view.done == value && (value || view.was_out),
-            Operation::Contains if value => view.was_in,
-            Operation::Contains => view.was_out,
+            Operation::Add => view.history.done == value && (value || view.history.was_in),
+            Operation::Remove => view.history.done == value && (value || view.history.was_out),
+            Operation::Contains if value => view.history.was_in,
+            Operation::Contains => view.history.was_out,
             _ => false,
         };
         if right { Ok(()) } else { Err(Refusal::Result) }

@@ -90,6 +90,17 @@ pub(super) enum Slot {
     Any,
 }
 
+/// What has been since the call began; kept only for calls with the key that is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub(super) struct History {
+    /// Whether the key was in the set at some time.
+    pub(super) was_in: bool,
+    /// Whether it was not.
+    pub(super) was_out: bool,
+    /// Whether the call has changed the set.
+    pub(super) done: bool,
+}
+
 /// A view.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct View {
@@ -99,11 +110,7 @@ pub(super) struct View {
     pub(super) argument: Key,
     /// Whether the key is in the set.
     pub(super) inside: bool,
-    /// Whether it was in, was out, at some time since the call began; only for calls with this key.
-    pub(super) was_in: bool,
-    pub(super) was_out: bool,
-    /// Whether the call has changed the set.
-    pub(super) done: bool,
+    pub(super) history: History,
     /// Shared variables of type bool.
     pub(super) bits: u8,
     /// Shared locks that this call holds.
@@ -125,7 +132,7 @@ pub(super) const fn marked(bits: u8, mark: Mark) -> bool {
 
 impl Node {
     /// Whether it is out though it may be listed; the root is no node.
-    pub(super) fn marked(&self, mark: Mark) -> bool {
+    pub(super) fn marked(self, mark: Mark) -> bool {
         self.key != Key::Root && marked(self.bits, mark)
     }
 }
@@ -159,17 +166,16 @@ impl View {
     /// What is the case now has been the case.
     pub(super) const fn notice(&mut self) {
         if self.judged() {
-            self.was_in |= self.inside;
-            self.was_out |= !self.inside;
+            self.history.was_in |= self.inside;
+            self.history.was_out |= !self.inside;
         }
     }
 
-    /// The node that a known link leads to, perhaps past marked ones; `None` is null.
-    fn target(&self, link: Link) -> Option<Option<&Node>> {
+    /// The node that a link leads to, perhaps past marked ones, if that is known and not null.
+    fn target(&self, link: Link) -> Option<&Node> {
         match link {
-            Link::Null | Link::Past(None) => Some(None),
-            Link::To(to) | Link::Past(Some(to)) => Some(Some(&self.nodes[usize::from(to)])),
-            Link::Unknown => None,
+            Link::To(to) | Link::Past(Some(to)) => Some(&self.nodes[usize::from(to)]),
+            Link::Null | Link::Past(None) | Link::Unknown => None,
         }
     }
 
@@ -187,7 +193,7 @@ impl View {
             .filter(|n| n.key == Key::Equal && listed(n));
         let one = listed_equal.next();
         let fits = one.is_none_or(|n| n.marked(mark) != self.inside);
-        let history = equal.all(|n| !n.standing.left() || self.was_out || !self.judged());
+        let history = equal.all(|n| !n.standing.left() || self.history.was_out || !self.judged());
         fits && listed_equal.next().is_none() && history
     }
 
@@ -195,12 +201,10 @@ impl View {
         let has_equal = |n: &Node| n.key == Key::Equal && n.standing == Standing::Listed;
         let mut boundary = false;
         for node in &self.nodes {
-            let Some(target) = self.target(node.link) else {
-                continue;
-            };
-            if node.standing == Standing::Own {
+            if node.link == Link::Unknown || node.standing == Standing::Own {
                 continue;
             }
+            let target = self.target(node.link);
             if let Some(to) = target {
                 let published = to.standing != Standing::Own;
                 let closed = match node.standing {
@@ -227,7 +231,7 @@ impl View {
                 if passes && (self.inside || self.nodes.iter().any(has_equal)) {
                     return false;
                 }
-            } else if passes && self.judged() && !self.was_out {
+            } else if passes && self.judged() && !self.history.was_out {
                 return false;
             }
         }
@@ -269,8 +273,7 @@ impl View {
             }
         }
         if !self.judged() {
-            self.was_in = false;
-            self.was_out = false;
+            self.history = History::default();
         }
         let mut order: Vec<usize> = vec![0];
         let add = |order: &mut Vec<usize>, node: usize| {
