@@ -171,3 +171,35 @@ fn the_examples_are_formatted() {
     }
     assert!(count >= 15, "{count} examples");
 }
+
+#[test]
+fn constants_and_swaps_are_checked() {
+    let wrong = |text: &str| refused(text).join("\n");
+    let cases = [
+        (
+            "const N = null; spec none; method m() { }",
+            "not a constant",
+        ),
+        (
+            "const N = 1; spec none; method m() { int N; }",
+            "`N` is a constant",
+        ),
+        (
+            "spec none; shared bool b; method m() { fetch_add(b, 1); }",
+            "cannot be changed",
+        ),
+        (
+            "spec none; shared int i; method m() { int x; fetch_add(i, x); }",
+            "a constant is asked for",
+        ),
+        (
+            "spec none; method m() { int x; x = xchg(x, 1); }",
+            "a local is not shared",
+        ),
+        ("spec none; method m() { for (;;) }", "expected"),
+    ];
+    for (text, expected) in cases {
+        let found = wrong(text);
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}

@@ -345,6 +345,8 @@ impl Writer {
             Value::Null => self.0.push(1),
             Value::Empty => self.0.push(2),
             Value::Undefined => self.0.push(3),
+            Value::Least => self.0.push(10),
+            Value::Greatest => self.0.push(11),
             Value::Bool(false) => self.0.push(4),
             Value::Bool(true) => self.0.push(5),
             Value::Node(index) => self.tagged(6, u64::from(index)),

@@ -84,6 +84,7 @@ fn uses_of_term(term: Term, f: &mut dyn FnMut(LocalId)) {
         Term::Local(id) | Term::Plus(id, _) => f(id),
         Term::Null
         | Term::Empty
+        | Term::Infinity(_)
         | Term::Undefined
         | Term::Bool(_)
         | Term::Int(_)

@@ -21,6 +21,7 @@
 //! | [`witness`], `history` | the run that was found, run again; its history, checked again |
 //! | [`timeline`] | a witness as text |
 //! | [`points`] | where calls can be said to take effect |
+//! | [`prove`], [`sets`], [`lockstep`] | proofs for any number of threads: lists, sets, objects without lists |
 //! | [`mod@check`] | search, commit points and proof: the verdict |
 
 mod canonical;
@@ -34,6 +35,7 @@ pub mod options;
 pub mod points;
 pub mod prove;
 mod returns;
+pub mod sets;
 mod spec;
 pub mod stages;
 mod state;

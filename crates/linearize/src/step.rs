@@ -48,6 +48,8 @@ pub(crate) fn term(term: Term, memory: &Memory, locals: &[Value]) -> Result<Valu
     Ok(match term {
         Term::Null => Value::Null,
         Term::Empty => Value::Empty,
+        Term::Infinity(false) => Value::Least,
+        Term::Infinity(true) => Value::Greatest,
         Term::Undefined => Value::Undefined,
         Term::Bool(value) => Value::Bool(value),
         Term::Int(value) => Value::Int(value),

@@ -18,8 +18,12 @@ pub(crate) enum Value {
     Bool(bool),
     /// A number.
     Int(i64),
+    /// Data below all values that calls are given; values are ordered as they stand here.
+    Least,
     /// A data value that a call was given.
     Data(u32),
+    /// Data above all values that calls are given.
+    Greatest,
     /// `empty`.
     Empty,
     /// Data that was never written.
@@ -82,6 +86,8 @@ const fn constant(term: Term) -> Value {
     match term {
         Term::Null => Value::Null,
         Term::Empty => Value::Empty,
+        Term::Infinity(false) => Value::Least,
+        Term::Infinity(true) => Value::Greatest,
         Term::Undefined | Term::Local(_) | Term::Plus(..) | Term::Shared(_) => Value::Undefined,
         Term::Bool(value) => Value::Bool(value),
         Term::Int(value) => Value::Int(value),

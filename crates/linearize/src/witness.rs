@@ -161,6 +161,8 @@ pub(crate) fn shown_value(value: Value) -> String {
         Value::Int(value) => value.to_string(),
         Value::Data(number) => (number + 1).to_string(),
         Value::Empty => "empty".to_owned(),
+        Value::Least => "-infinity".to_owned(),
+        Value::Greatest => "infinity".to_owned(),
         Value::Undefined => "undefined".to_owned(),
     }
 }

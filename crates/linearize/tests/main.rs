@@ -1,9 +1,11 @@
 //! All tests of this folder as one program: linking one for each file took most of the build.
 
 mod examples;
+mod language;
 mod lockstep;
 mod mutants;
 mod prove;
 mod random;
 mod returns;
+mod sets;
 mod soft;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use palisade_linearize::lockstep::{Nodes, translate};
 use palisade_linearize::prove::{Interleaving, Options, prove};
+use palisade_linearize::sets;
 use palisade_linearize::{Found, Search, check_commits, explore, timeline};
 use palisade_program::heap::{Program, Specification};
 use palisade_program::{Source, Verdict};
@@ -253,6 +254,11 @@ fn variables(lines: &[String]) -> Vec<(usize, usize, usize)> {
         "increment",
         "read",
         "write",
+        "add",
+        "remove",
+        "contains",
+        "pack",
+        "marked",
     ];
     let first = lines.iter().position(|l| l.starts_with("method"));
     let mut all = Vec::new();
@@ -282,10 +288,10 @@ fn without_cas(line: &str) -> Option<String> {
 }
 
 /// One small change; `None` if the one that was drawn is not possible here.
-fn change(lines: &mut Vec<String>, random: &mut Random) -> Option<()> {
+fn change(lines: &mut Vec<String>, kinds: usize, random: &mut Random) -> Option<()> {
     let statements = statements(lines);
     let any = |random: &mut Random| statements.get(random.below(statements.len())).copied();
-    match random.below(9) {
+    match random.below(kinds) {
         0 => {
             lines.remove(any(random)?);
         }
@@ -332,15 +338,42 @@ fn change(lines: &mut Vec<String>, random: &mut Random) -> Option<()> {
             };
             lines[line].replace_range(start..end, &new);
         }
+        9 => {
+            let (old, new) = FLIPS[random.below(FLIPS.len())];
+            let with: Vec<usize> = (0..lines.len())
+                .filter(|&i| lines[i].contains(old))
+                .collect();
+            let at = *with.get(random.below(with.len()))?;
+            lines[at] = lines[at].replacen(old, new, 1);
+        }
         _ => return None,
     }
     Some(())
 }
 
-fn mutant(text: &str, random: &mut Random) -> Option<String> {
+/// Words that make another condition or value of a line.
+const FLIPS: &[(&str, &str)] = &[
+    (" < ", " <= "),
+    (" < ", " > "),
+    (" <= ", " < "),
+    (" != ", " == "),
+    ("!", ""),
+    ("true", "false"),
+    ("false", "true"),
+    (" && ", " || "),
+    (" || ", " && "),
+    ("while", "if"),
+    ("head", "head.next"),
+];
+
+/// Kinds of change; for sets also comparisons, conditions and marks.
+const KINDS: usize = 9;
+const SET_KINDS: usize = 10;
+
+fn mutant(text: &str, kinds: usize, random: &mut Random) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(2) {
-        change(&mut lines, random)?;
+        change(&mut lines, kinds, random)?;
     }
     let changed = lines.join("\n");
     (changed != text.trim_end()).then_some(changed)
@@ -357,11 +390,14 @@ fn found(search: &Search) -> Option<String> {
 
 /// What is wrong with the program, by runs with a few calls.
 fn wrong(program: &Program) -> Option<String> {
-    for calls in 1..=4 {
+    // Runs of sets are many: values are compared.
+    let few = program.specification == Specification::Set && soak().is_none();
+    let (most, max_states) = if few { (3, 10_000) } else { (4, 40_000) };
+    for calls in 1..=most {
         let options = palisade_linearize::Options {
             threads: calls.min(2),
             calls,
-            max_states: 40_000,
+            max_states,
             // Cycles are not among the things that are proved.
             check_cycles: false,
             ..palisade_linearize::Options::default()
@@ -370,7 +406,12 @@ fn wrong(program: &Program) -> Option<String> {
         if let Some(what) = found(&plain) {
             return Some(what);
         }
-        if program.specification != Specification::Nothing {
+        // The proof of a set does not look at commit points.
+        let none = matches!(
+            program.specification,
+            Specification::Nothing | Specification::Set
+        );
+        if !none {
             let commits = check_commits(program, &options).ok()?;
             if let Some(what) = found(&commits) {
                 return Some(format!("commit point: {what}"));
@@ -428,10 +469,12 @@ fn try_with(
 ) -> (usize, usize) {
     let original = read(text).unwrap_or_else(|| panic!("{name} can be read"));
     assert_eq!(wrong(&original), None, "{name}");
+    let set = original.specification == Specification::Set;
+    let kinds = if set { SET_KINDS } else { KINDS };
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut bad, mut taken) = (0, 0);
     for _ in 0..count {
-        let Some(changed) = mutant(text, &mut random) else {
+        let Some(changed) = mutant(text, kinds, &mut random) else {
             continue;
         };
         let Some(program) = read(&changed) else {
@@ -525,4 +568,25 @@ fn wrong_mutants_of_queues_are_not_proved() {
         let options = options(Interleaving::Restricted, 40_000);
         try_mutants(name, &example(name), count, &options);
     }
+}
+
+/// Sets; that the originals are proved is told by the tests of sets.
+#[test]
+fn wrong_mutants_of_sets_are_not_proved() {
+    let (mut bad, mut taken) = (0, 0);
+    for name in [
+        "coarse_set",
+        "lock_coupling_set",
+        "optimistic_set",
+        "lazy_set",
+        "harris_set",
+        "harris_segments_set",
+    ] {
+        let proved = |program: &Program| sets::prove(program, None).ok().map(|proof| proof.is_ok());
+        let text = example(name);
+        let (wrong, tried) = try_with(name, &text, soak().unwrap_or(16), &proved);
+        bad += wrong;
+        taken += tried;
+    }
+    assert!(bad >= 15 && taken >= 15, "{bad} wrong, {taken} tried");
 }

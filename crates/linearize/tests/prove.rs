@@ -473,3 +473,51 @@ fn names_do_not_collide() {
     let proof = attempt("siblings", &stack, &Options::default());
     assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
 }
+
+/// The same queue in other words: an argument that is copied, shared pointers that nobody uses.
+#[test]
+fn copies_and_unused_pointers_are_no_matter() {
+    let text = "
+        spec queue;
+        struct node { data value; node next; }
+        shared node unused, first;
+        shared node head, tail;
+        init { node dummy = new node; first = dummy; head = dummy; tail = dummy; }
+        method enqueue(data v) {
+            node n = new node;
+            node t;
+            data x = v;
+            data y;
+            y = x;
+            n.value = y;
+            atomic { t = tail; t.next = n; tail = n; commit; }
+        }
+        method dequeue() returns data {
+            node h, next;
+            data v;
+            atomic {
+                h = head;
+                next = h.next;
+                commit when next == null;
+                if (next == null) return empty;
+                head = next;
+                commit;
+            }
+            v = next.value;
+            return v;
+        }";
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        ..Options::default()
+    };
+    let proof = attempt("queue", text, &options);
+    assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+    // A copy that is used before it is made is none.
+    let wrong = text.replace(
+        "data y;\n            y = x;",
+        "data y;\n            if (*) y = x;",
+    );
+    let program = parsed("queue", &wrong);
+    let proved = prove(&program, &options).is_ok_and(|proof| proof.holds());
+    assert!(!proved, "a value that was perhaps never written");
+}

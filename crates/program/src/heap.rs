@@ -146,6 +146,8 @@ pub enum Term {
     /// The value that says that there was nothing to take; of type data, and
     /// different from all values that calls are given.
     Empty,
+    /// Data below (`false`) or above (`true`) all values that calls are given: keys of sentinels.
+    Infinity(bool),
     /// The value that data starts with: no call is given it, and it is not `empty`.
     /// Only as the initial value of variables, locals and fields.
     Undefined,
@@ -546,6 +548,26 @@ impl Program {
         steps.any(|step| matches!(step, Step::Free(_)))
     }
 
+    /// Whether a step uses an infinite value.
+    pub fn has_infinity(&self) -> bool {
+        let infinite = |term: &Term| matches!(term, Term::Infinity(_));
+        let bodies = self.methods.iter().map(|m| &m.body).chain(&self.init);
+        let mut steps = bodies.flat_map(|body| &body.edges).map(|edge| &edge.step);
+        steps.any(|step| match step {
+            Step::Assume(cond) => {
+                let mut found = false;
+                cond.for_each_term(&mut |term| found |= infinite(&term));
+                found
+            }
+            Step::Assign { value, .. } | Step::Write { value, .. } | Step::Return(Some(value)) => {
+                infinite(value)
+            }
+            Step::Cas { expect, new, .. } => infinite(expect) || infinite(new),
+            Step::Skip | Step::Havoc { .. } | Step::New { .. } | Step::Read { .. } => false,
+            Step::Lock(_) | Step::Unlock(_) | Step::Free(_) | Step::Return(None) => false,
+        })
+    }
+
     /// Whether any method has a commit point.
     pub fn has_commits(&self) -> bool {
         let mut edges = self.methods.iter().flat_map(|m| &m.body.edges);
@@ -560,7 +582,7 @@ impl Program {
                 Term::Local(id) => method.body.locals[id.index()].ty == Type::Data,
                 Term::Shared(id) => self.shared[id.index()].ty == Type::Data,
                 // No call is given these.
-                Term::Empty | Term::Undefined => false,
+                Term::Empty | Term::Infinity(_) | Term::Undefined => false,
                 Term::Null | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => false,
             };
             method.body.edges.iter().any(|edge| {

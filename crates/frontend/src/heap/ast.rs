@@ -110,6 +110,8 @@ pub(super) struct Expr {
 pub(super) enum ExprKind {
     Null,
     Empty,
+    /// `infinity`, or `-infinity` if the flag is not set.
+    Infinity(bool),
     Bool(bool),
     Int(i64),
     /// `*`
@@ -121,6 +123,8 @@ pub(super) enum ExprKind {
     Pack(Box<Expr>, Box<Expr>),
     /// `cas(place, expect, new)`
     Cas(Path, Box<Expr>, Box<Expr>),
+    /// `xchg(place, new)`, or `fetch_add(place, number)` if the flag is set: the old value.
+    Swap(Path, Box<Expr>, bool),
     Not(Box<Expr>),
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
@@ -144,9 +148,18 @@ pub(super) enum StmtKind {
     Assign(Path, Expr),
     /// A `cas` whose outcome does not matter.
     Cas(Expr),
+    /// An `xchg` or `fetch_add` whose value does not matter.
+    Swap(Expr),
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
     While(Expr, Box<Stmt>),
     DoWhile(Box<Stmt>, Expr),
+    /// `for (start; condition; step) body`
+    For(
+        Option<Box<Stmt>>,
+        Option<Expr>,
+        Option<Box<Stmt>>,
+        Box<Stmt>,
+    ),
     Choose(Vec<Vec<Stmt>>),
     Break,
     Continue,

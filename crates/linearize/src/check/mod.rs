@@ -5,10 +5,12 @@
 //! | file | what |
 //! |---|---|
 //! | `proof` | by shape analysis |
+//! | `sets` | sorted lists as sets, by views of calls |
 //! | `lockstep` | objects without lists, by predicate abstraction |
 
 pub mod lockstep;
 pub mod proof;
+mod sets;
 
 use std::fmt::Write;
 
@@ -107,7 +109,10 @@ fn judge(program: &Program, question: &Question<'_>) -> Result<Checked, Failure>
     (judgement.states, judgement.transitions) = cost;
     let claims = judgement.may_hold.take();
     let searched = judgement.bound.is_some() && options.reclaim == Reclaim::Never;
+    // Sets need no commit points; they were tried before.
+    let set = program.specification == Specification::Set;
     match (&question.proof, claims) {
+        (Some(_), _) if set => {}
         (None, _) => {}
         (Some(how), Some(claims)) => {
             let found_points = !program.has_commits();
@@ -116,7 +121,7 @@ fn judge(program: &Program, question: &Question<'_>) -> Result<Checked, Failure>
                 judgement = found;
             }
         }
-        (Some(_), None) if searched => judgement.notes.push(proof::not_tried(program)),
+        (Some(_), None) if searched => judgement.notes.push(proof::not_tried()),
         (Some(_), None) => {}
     }
     if !matches!(judgement.verdict, Verdict::Violated(_)) {
@@ -184,6 +189,29 @@ fn judged(
                 bound: Some(bound),
                 ..unknown(reason)
             };
+            let set = program.specification == Specification::Set;
+            if set
+                && options.reclaim == Reclaim::Never
+                && let Some(how) = &question.proof
+            {
+                match sets::attempt(program, how) {
+                    Attempt::Proved(proved) => {
+                        judgement.verdict = Verdict::Holds;
+                        judgement.bound = None;
+                        judgement.notes.extend(proved.notes);
+                        return Checked {
+                            reason: "linearizable, for any number of threads, nodes and values"
+                                .to_owned(),
+                            ..judgement
+                        };
+                    }
+                    Attempt::Failed(notes) | Attempt::Beyond(notes) => {
+                        let stopped = (question.stopped)().map(|why| format!("no proof: {why}"));
+                        let notes = stopped.map_or(notes, |why| vec![why]);
+                        judgement.notes.extend(notes);
+                    }
+                }
+            }
             // What was searched stands, whatever comes of the commit points.
             if let Err(failure) = about_commits(program, options, &mut judgement) {
                 judgement.may_hold = None;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use palisade_program::Span;
 use palisade_program::heap::print::Names;
 use palisade_program::heap::{Program, Specification};
 use palisade_shape::analysis::Analysis;
@@ -17,6 +16,9 @@ use crate::prove::{Options, Proof, Unsupported, prove};
 /// # Errors
 /// What the prover does not support.
 pub fn text(program: &Program, options: &Options<'_>) -> Result<(String, String), String> {
+    if program.specification == Specification::Set {
+        return Err("sets are proved without the shape analysis: there is no model".to_owned());
+    }
     // What is proved, or the last that was tried.
     let proof = prove(program, options);
     let made = proof.map_err(|no| unsupported(program, &no))?.text;
@@ -32,20 +34,8 @@ pub(super) struct Proved {
 }
 
 /// Why no proof is tried though nothing speaks against the program within the bounds.
-pub(super) fn not_tried(program: &Program) -> String {
-    let sets = Unsupported {
-        what: "the specification `set`".to_owned(),
-        span: Span::default(),
-    };
-    match program.specification {
-        Specification::Set => unsupported(program, &sets),
-        Specification::Stack
-        | Specification::Queue
-        | Specification::Own(_)
-        | Specification::Nothing => {
-            "no proof was tried: a proof needs commit points that explain short runs".to_owned()
-        }
-    }
+pub(super) fn not_tried() -> String {
+    "no proof was tried: a proof needs commit points that explain short runs".to_owned()
 }
 
 /// What came of it.
@@ -128,12 +118,6 @@ fn place(program: &Program, analysis: &Analysis, edge: usize) -> String {
 }
 
 pub(super) fn unsupported(program: &Program, no: &Unsupported) -> String {
-    if program.specification == Specification::Set {
-        return "no proof: sets are searched within the bounds only, since what a set holds depends on \
-                comparing values, which the prover has no words for; --threads, --ops and --values \
-                search further"
-            .to_owned();
-    }
     let mut text = format!("no proof: {} is not supported by the prover", no.what);
     if no.span.start > 0 {
         // Writing to a string does not fail.

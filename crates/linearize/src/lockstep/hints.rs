@@ -131,9 +131,10 @@ fn sides(scope: &Scope<'_>, term: Term) -> Vec<PropExpr> {
             std::iter::once(local(first)).chain(from).collect()
         }
         Term::Shared(id) => vec![shared(id)],
-        Term::Null | Term::Empty | Term::Undefined | Term::Bool(_) | Term::Int(_) => {
+        Term::Null | Term::Empty | Term::Infinity(_) | Term::Undefined => {
             vec![Expr::Const(number(term))]
         }
+        Term::Bool(_) | Term::Int(_) => vec![Expr::Const(number(term))],
     }
 }
 

@@ -107,6 +107,9 @@ pub fn translate(
             );
         }
     };
+    if program.has_infinity() {
+        return refuse("an infinite value", Span::default());
+    }
     words::check_structs(program)?;
     let mut translation = Translation::new(program, own, picks, nodes)?;
     let mut graph = CfgBuilder::new();

@@ -207,7 +207,7 @@ fn plain(value: Value, span: Span) -> Result<i64, Unsupported> {
         Value::Empty => EMPTY,
         Value::Undefined => UNDEFINED,
         Value::Holder(_) => return refuse("a lock that `init` does not give back", span),
-        Value::Nothing | Value::Node(_) | Value::Data(_) => {
+        Value::Nothing | Value::Node(_) | Value::Least | Value::Data(_) | Value::Greatest => {
             return refuse("what this variable starts with", span);
         }
     })
@@ -334,6 +334,7 @@ pub(super) fn number(term: Term) -> i64 {
         Term::Undefined => UNDEFINED,
         Term::Bool(value) => i64::from(value),
         Term::Int(value) => value,
+        Term::Infinity(_) => unreachable!("programs with infinite values are refused"),
         Term::Local(_) | Term::Plus(..) | Term::Shared(_) => {
             unreachable!("variables are looked up by those who ask")
         }

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use palisade_program::heap::{Body, Operation, Program, Step, Term, Type};
 use palisade_program::{FieldId, LocId, LocalId, SharedId};
 
-use super::Interleaving;
 use super::supported::{
     Unsupported, commits, free_choice, link, pointers_only, refuse, sequence, touches,
 };
+use super::{Interleaving, touched};
 
 /// The sequence that the specification keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +112,7 @@ impl<'a> Fragment<'a> {
         for (index, shared) in program.shared.iter().enumerate() {
             let named = (SharedId::from(index), format!("g.{}", shared.name));
             match shared.ty {
+                Type::Pointer(_) if !touched(program, named.0) => continue,
                 Type::Pointer(_) => pointers.push(named),
                 Type::Lock => locks.push(named),
                 // No step speaks of them.

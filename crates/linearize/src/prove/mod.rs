@@ -41,6 +41,7 @@
 //!
 //! | file | term |
 //! |---|---|
+//! | `rewrite` | the same program in fewer words |
 //! | [`plain`](mod@plain) | the program without numbers, truth values and tags |
 //! | `spin` | spin locks as locks |
 //! | [`fragment`], [`supported`] | which programs; their predicates' names |
@@ -64,6 +65,7 @@ pub mod model;
 pub mod places;
 pub mod plain;
 pub(crate) mod quiet;
+pub(crate) mod rewrite;
 pub mod soft;
 mod spin;
 mod start;
@@ -82,7 +84,8 @@ use palisade_shape::explore::Bounds;
 use palisade_shape::verdict::{Reason, Verdict, explain};
 
 use fragment::Fragment;
-use spin::with_locks;
+pub(crate) use rewrite::{simplified, touched};
+pub(crate) use spin::with_locks;
 pub use supported::Unsupported;
 
 /// Where other threads may act.
@@ -234,7 +237,7 @@ impl Proof {
 
 /// The model of `program` as text.
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
-    let program = plain::plain(&with_locks(program))?;
+    let program = plain::plain(&with_locks(&simplified(program)))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     let apart = Apart::first(options);
     Ok(model::text(
@@ -262,7 +265,7 @@ pub fn counts(
     interleaving: Interleaving,
     soft: Soft,
 ) -> Result<BTreeMap<String, Count>, Unsupported> {
-    let program = plain::plain(&with_locks(program))?;
+    let program = plain::plain(&with_locks(&simplified(program)))?;
     let fragment = Fragment::of(&program, interleaving)?;
     let (_, chosen) = model::chosen(&fragment, soft, Level::Reach);
     let name = |method: usize| fragment.methods[method].name.to_owned();
@@ -290,6 +293,7 @@ pub fn counts(
 /// Tries to prove `program`, with one level after another. What looks like a spin lock is taken
 /// for a lock first, and left out if that does not do.
 pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
+    let program = &simplified(program);
     let locks = with_locks(program);
     let proof = prove_plain(&locks, options)?;
     // Also where the model has a run: with locks it may be wrong where the program is not.
@@ -358,7 +362,7 @@ pub fn prove_at(
     options: &Options<'_>,
     level: Level,
 ) -> Result<Proof, Unsupported> {
-    let program = plain::plain(&with_locks(program))?;
+    let program = plain::plain(&with_locks(&simplified(program)))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     Ok(at_level(&fragment, options, Apart::first(options), level))
 }

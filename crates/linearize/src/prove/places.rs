@@ -157,7 +157,7 @@ fn keep_until_commit(body: &Body, mine: LocalId, live: &mut [Vec<bool>]) {
 /// What was read from a node's link is known by that node: the local that points to it matters as
 /// long as the one that was read does. And what was written to a link is known by the local that was
 /// written, as long as the node's matters.
-fn keep_neighbours(body: &Body, link: FieldId, live: &mut [Vec<bool>]) {
+pub(crate) fn keep_neighbours(body: &Body, link: FieldId, live: &mut [Vec<bool>]) {
     let before = live.to_vec();
     for edge in &body.edges {
         let read = edge.step.read().map(|(to, from)| (from, to, true));

@@ -61,7 +61,7 @@ pub fn plain(program: &Program) -> Result<Program, Unsupported> {
 fn number(program: &Program, body: Option<&Body>, term: Term) -> bool {
     let kind = |ty: Type| matches!(ty, Type::Int | Type::Bool);
     match term {
-        Term::Null | Term::Empty | Term::Undefined => false,
+        Term::Null | Term::Empty | Term::Infinity(_) | Term::Undefined => false,
         Term::Bool(_) | Term::Int(_) | Term::Plus(..) => true,
         Term::Local(id) => body.is_some_and(|body| kind(body.locals[id.index()].ty)),
         Term::Shared(id) => kind(program.shared[id.index()].ty),
@@ -269,6 +269,7 @@ impl<'a> Splitter<'a> {
             Term::Local(id) => self.flag(id).map(|bit| values >> bit & 1 == 1),
             Term::Null
             | Term::Empty
+            | Term::Infinity(_)
             | Term::Undefined
             | Term::Int(_)
             | Term::Plus(..)

@@ -11,7 +11,7 @@ use palisade_program::SharedId;
 use palisade_program::heap::{Cond, Edge, Place, Program, Step, Term, Type};
 
 /// The program with locks for its spin locks.
-pub(super) fn with_locks(program: &Program) -> Program {
+pub(crate) fn with_locks(program: &Program) -> Program {
     let mut changed = program.clone();
     for id in (0..program.shared.len()).map(SharedId::from) {
         let Some(words) = words(program, id) else {

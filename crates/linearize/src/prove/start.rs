@@ -16,9 +16,8 @@ impl Maker<'_> {
             Term::Shared(id) => format!("{}(v)", self.fragment.pointer(id)),
             Term::Null => "0".to_owned(),
             // The fragment has none; any node is sound.
-            Term::Empty | Term::Undefined | Term::Bool(_) | Term::Int(_) | Term::Plus(..) => {
-                "1/2".to_owned()
-            }
+            Term::Empty | Term::Infinity(_) | Term::Undefined => "1/2".to_owned(),
+            Term::Bool(_) | Term::Int(_) | Term::Plus(..) => "1/2".to_owned(),
         }
     }
 

@@ -95,7 +95,7 @@ impl Fragment<'_> {
                 let mut found = false;
                 cond.for_each_term(&mut |term| {
                     found |= matches!(term, Term::Local(id) if data(id))
-                        || matches!(term, Term::Empty | Term::Undefined);
+                        || matches!(term, Term::Empty | Term::Infinity(_) | Term::Undefined);
                 });
                 if found {
                     return refuse("a comparison of data", span);
@@ -105,6 +105,7 @@ impl Fragment<'_> {
             Step::Assign { value, .. } => match value {
                 Term::Null | Term::Local(_) => Ok(()),
                 Term::Empty
+                | Term::Infinity(_)
                 | Term::Undefined
                 | Term::Bool(_)
                 | Term::Int(_)

@@ -20,6 +20,7 @@ impl Maker<'_> {
             Term::Shared(id) => format!("{}({u})", self.fragment.pointer(id)),
             Term::Null
             | Term::Empty
+            | Term::Infinity(_)
             | Term::Undefined
             | Term::Bool(_)
             | Term::Int(_)
@@ -34,6 +35,7 @@ impl Maker<'_> {
             Term::Shared(id) => format!("has[{}]()", self.fragment.pointer(id)),
             Term::Null
             | Term::Empty
+            | Term::Infinity(_)
             | Term::Undefined
             | Term::Bool(_)
             | Term::Int(_)

@@ -55,10 +55,10 @@ pub fn walk(fragment: &Fragment<'_>, facts: &[Fact]) -> Vec<Seen> {
     seen
 }
 
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         // xorshift64*: any spread of numbers will do.
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -10,7 +10,7 @@ impl Term {
         match self {
             Self::Local(id) => Some(id),
             Self::Null | Self::Empty | Self::Undefined | Self::Bool(_) | Self::Int(_) => None,
-            Self::Plus(..) | Self::Shared(_) => None,
+            Self::Infinity(_) | Self::Plus(..) | Self::Shared(_) => None,
         }
     }
 }

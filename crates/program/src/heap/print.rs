@@ -58,6 +58,7 @@ impl Names<'_> {
         match term {
             Term::Null => "null".to_owned(),
             Term::Empty => "empty".to_owned(),
+            Term::Infinity(positive) => if positive { "infinity" } else { "-infinity" }.to_owned(),
             Term::Undefined => "?".to_owned(),
             Term::Bool(value) => value.to_string(),
             Term::Int(value) => value.to_string(),

@@ -298,11 +298,18 @@ impl<'a> Builder<'a> {
                 self.branch(cas, after, after);
                 self.at = after;
             }
+            StmtKind::Swap(swap) => {
+                self.value(swap, None);
+            }
             StmtKind::If(cond, then, other) => {
                 self.if_statement(cond, then, other.as_deref(), span);
             }
             StmtKind::While(cond, body) => self.while_statement(cond, body, span),
             StmtKind::DoWhile(body, cond) => self.do_while(body, cond, span),
+            StmtKind::For(start, cond, step, body) => {
+                let parts = (start.as_deref(), cond.as_ref(), step.as_deref());
+                self.for_statement(parts, body, span);
+            }
             StmtKind::Choose(blocks) => self.choose(blocks, span),
             StmtKind::Break => self.leave_loop("break", |l| l.after, span),
             StmtKind::Continue => self.leave_loop("continue", |l| l.next, span),
@@ -418,6 +425,37 @@ impl<'a> Builder<'a> {
         self.at = next;
         self.branch(cond, head, after);
         self.at = after;
+    }
+
+    /// `continue` goes on at the step.
+    fn for_statement(
+        &mut self,
+        (start, cond, step): (Option<&Stmt>, Option<&Expr>, Option<&Stmt>),
+        body: &Stmt,
+        span: Span,
+    ) {
+        self.scopes.push(BTreeMap::new());
+        if let Some(start) = start {
+            self.statement(start);
+        }
+        let head = self.loop_head(span);
+        let (next, after) = (self.fresh(), self.fresh());
+        if let Some(cond) = cond {
+            let inside = self.fresh();
+            self.branch(cond, inside, after);
+            self.at = inside;
+        }
+        self.loops.push(Loop { next, after });
+        self.branch_body(body);
+        self.loops.pop();
+        self.edge_to(next, Step::Skip, span);
+        self.at = next;
+        if let Some(step) = step {
+            self.statement(step);
+        }
+        self.edge_to(head, Step::Skip, span);
+        self.at = after;
+        self.scopes.pop();
     }
 
     fn choose(&mut self, blocks: &[Vec<Stmt>], span: Span) {

@@ -20,12 +20,14 @@ pub(super) const fn is_compound(expr: &Expr) -> bool {
         | ExprKind::Compare(..) => true,
         ExprKind::Null
         | ExprKind::Empty
+        | ExprKind::Infinity(_)
         | ExprKind::Bool(_)
         | ExprKind::Int(_)
         | ExprKind::Any
         | ExprKind::Path(_)
         | ExprKind::New(_)
         | ExprKind::Pack(..)
+        | ExprKind::Swap(..)
         | ExprKind::Add(..) => false,
     }
 }
@@ -77,10 +79,12 @@ impl Builder<'_> {
             ExprKind::Cas(place, expect, new) => self.cas(place, expect, new, yes, no, span),
             ExprKind::Null
             | ExprKind::Empty
+            | ExprKind::Infinity(_)
             | ExprKind::Int(_)
             | ExprKind::Path(_)
             | ExprKind::New(_)
             | ExprKind::Pack(..)
+            | ExprKind::Swap(..)
             | ExprKind::Add(..) => {
                 if let Some(value) = self.value_of(cond, super::Ty::plain(Type::Bool)) {
                     self.assume_either(Cond::Holds(value.term), yes, no, span);
@@ -175,7 +179,11 @@ impl Builder<'_> {
 fn is_constant(expr: &Expr) -> bool {
     matches!(
         expr.kind,
-        ExprKind::Null | ExprKind::Empty | ExprKind::Bool(_) | ExprKind::Int(_)
+        ExprKind::Null
+            | ExprKind::Empty
+            | ExprKind::Infinity(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
     )
 }
 
@@ -288,6 +296,7 @@ fn constant(expr: &Expr) -> Option<Value> {
             });
         }
         ExprKind::Empty => (Term::Empty, Type::Data),
+        ExprKind::Infinity(positive) => (Term::Infinity(positive), Type::Data),
         ExprKind::Bool(value) => (Term::Bool(value), Type::Bool),
         ExprKind::Int(value) => (Term::Int(value), Type::Int),
         _ => return None,
@@ -339,11 +348,13 @@ fn formula(expr: &Expr, leaf: &mut dyn FnMut(Leaf<'_>) -> Option<Value>) -> Opti
         }
         ExprKind::Null
         | ExprKind::Empty
+        | ExprKind::Infinity(_)
         | ExprKind::Int(_)
         | ExprKind::Any
         | ExprKind::New(_)
         | ExprKind::Pack(..)
         | ExprKind::Cas(..)
+        | ExprKind::Swap(..)
         | ExprKind::Add(..) => {
             leaf(Leaf::Refused(expr.span));
             None

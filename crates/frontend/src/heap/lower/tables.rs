@@ -172,6 +172,7 @@ fn initial(ty: Ty, value: Option<&Expr>, items: &mut Vec<Diagnostic>) -> Term {
         (ExprKind::Int(value), Type::Int) => Term::Int(*value),
         (ExprKind::Bool(value), Type::Bool) => Term::Bool(*value),
         (ExprKind::Empty, Type::Data) => Term::Empty,
+        (ExprKind::Infinity(positive), Type::Data) => Term::Infinity(*positive),
         _ => {
             let error = Diagnostic::error(value.span, "not a constant of this type")
                 .label("shared variables start with constants")

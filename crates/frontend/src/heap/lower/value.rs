@@ -105,6 +105,9 @@ impl Builder<'_> {
                 ty: None,
             }),
             ExprKind::Empty => Some(Value::plain(Term::Empty, Type::Data)),
+            ExprKind::Infinity(positive) => {
+                Some(Value::plain(Term::Infinity(*positive), Type::Data))
+            }
             ExprKind::Bool(value) => Some(Value::plain(Term::Bool(*value), Type::Bool)),
             ExprKind::Int(value) => Some(Value::plain(Term::Int(*value), Type::Int)),
             ExprKind::Any => {
@@ -131,6 +134,7 @@ impl Builder<'_> {
                 Some(Value::local(to))
             }
             ExprKind::Pack(pointer, tag) => self.pack(pointer, tag),
+            ExprKind::Swap(place, by, add) => self.swap(place, by, *add, into, span),
             ExprKind::Cas(..)
             | ExprKind::Not(_)
             | ExprKind::And(..)
@@ -221,6 +225,64 @@ impl Builder<'_> {
         }
     }
 
+    /// `xchg(place, new)`, `fetch_add(place, number)`: reads and writes in one step, and gives the old value.
+    fn swap(
+        &mut self,
+        path: &Path,
+        by: &Expr,
+        add: bool,
+        into: Option<Variable>,
+        span: Span,
+    ) -> Option<Value> {
+        let (place, ty) = self.place(path)?;
+        if ty.base == Type::Lock || (add && (ty.base != Type::Int || ty.tag.is_some())) {
+            let what = self.type_text(ty);
+            let error = Diagnostic::error(path.span, format!("{what} cannot be changed like this"))
+                .label("not of a type that this works on")
+                .help("`fetch_add` is for ints, `xchg` for all types but locks");
+            self.items.push(error);
+            return None;
+        }
+        let new = self.fitting(by, ty)?;
+        // The new value may be what the old one is read into.
+        let used = |v: &Variable| {
+            let local = |t: Option<Term>| t.and_then(Term::local);
+            let place = match place {
+                Place::Field { of, .. } => Some(of),
+                Place::Shared(_) => None,
+            };
+            let used = [local(Some(new.term)), local(new.tag), place];
+            used.contains(&Some(v.id)) || v.tag.is_some_and(|tag| used.contains(&Some(tag)))
+        };
+        let old = self.target(ty, into.filter(|v| !used(v)), span);
+        self.atomic += 1;
+        let read = Step::Read {
+            to: old.id,
+            tag: old.tag,
+            from: place,
+        };
+        self.emit(read, span);
+        self.atomic -= 1;
+        let value = match (add, new.term) {
+            (false, term) => term,
+            (true, Term::Int(by)) => Term::Plus(old.id, by),
+            (true, _) => {
+                let error = Diagnostic::error(by.span, "a constant is asked for here")
+                    .label("not a constant")
+                    .help("count in steps: `fetch_add(x, 1)`");
+                self.items.push(error);
+                return None;
+            }
+        };
+        let write = Step::Write {
+            to: place,
+            value,
+            tag: new.tag,
+        };
+        self.emit(write, span);
+        Some(Value::local(old))
+    }
+
     fn sum(&mut self, left: &Expr, right: &Expr, minus: bool, span: Span) -> Option<Value> {
         let a = self.value_of(left, Ty::plain(Type::Int))?;
         let b = self.value_of(right, Ty::plain(Type::Int))?;
@@ -249,7 +311,8 @@ impl Builder<'_> {
                 let sum = by.and_then(|by| first.checked_add(by));
                 sum.map(|by| Term::Plus(id, by))
             }
-            Term::Null | Term::Empty | Term::Undefined | Term::Bool(_) | Term::Shared(_) => None,
+            Term::Null | Term::Empty | Term::Infinity(_) | Term::Undefined => None,
+            Term::Bool(_) | Term::Shared(_) => None,
         };
         if term.is_none() {
             let error = Diagnostic::error(span, "the number is too large").label("beyond 64 bits");
@@ -506,7 +569,7 @@ impl Builder<'_> {
             Term::Int(_) | Term::Plus(..) => Some(Type::Int),
             Term::Local(id) => Some(self.body.locals[id.index()].ty),
             Term::Shared(id) => Some(self.shared[id.index()].ty),
-            Term::Empty | Term::Undefined => Some(Type::Data),
+            Term::Empty | Term::Infinity(_) | Term::Undefined => Some(Type::Data),
             Term::Null => None,
         }
     }

@@ -74,6 +74,11 @@ impl Reader<'_> {
             return Ok(Expr { kind, span });
         }
         if self.eat("-") {
+            if self.is_word("infinity") {
+                let span = start.to(self.advance().span);
+                let kind = ExprKind::Infinity(false);
+                return Ok(Expr { kind, span });
+            }
             let Tok::Int(value) = self.peek().kind else {
                 return Err(self.expected("a number", "write `0 - x` for variables"));
             };
@@ -127,8 +132,10 @@ impl Reader<'_> {
         let constant = match self.word() {
             "null" => Some(ExprKind::Null),
             "empty" => Some(ExprKind::Empty),
+            "infinity" => Some(ExprKind::Infinity(true)),
             "true" => Some(ExprKind::Bool(true)),
             "false" => Some(ExprKind::Bool(false)),
+            word if !self.is_at(1, ".") => self.1.get(word).cloned(),
             _ => None,
         };
         if let Some(kind) = constant {
@@ -164,6 +171,7 @@ impl Reader<'_> {
                 Ok(Expr { kind, span })
             }
             "cas" if self.is_at(1, "(") => self.cas(),
+            "xchg" | "fetch_add" if self.is_at(1, "(") => self.swap(),
             _ => {
                 let path = self.path()?;
                 if self.is("(") {
@@ -195,6 +203,22 @@ impl Reader<'_> {
         let new = self.expr()?;
         let end = self.need(")", help)?;
         let kind = ExprKind::Cas(place, Box::new(expect), Box::new(new));
+        let span = start.to(end);
+        Ok(Expr { kind, span })
+    }
+
+    /// `xchg(place, new)`, `fetch_add(place, number)`
+    pub(super) fn swap(&mut self) -> Parse<Expr> {
+        let add = self.is_word("fetch_add");
+        let start = self.advance().span;
+        let help = "write `xchg(place, new)` or `fetch_add(place, number)`";
+        self.need("(", help)?;
+        self.eat("&");
+        let place = self.path()?;
+        self.need(",", help)?;
+        let by = self.expr()?;
+        let end = self.need(")", help)?;
+        let kind = ExprKind::Swap(place, Box::new(by), add);
         let span = start.to(end);
         Ok(Expr { kind, span })
     }

@@ -5,12 +5,13 @@
 mod expr;
 mod stmt;
 
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use palisade_program::heap::Tag;
 use palisade_program::{Source, Span};
 
-use super::ast::{Decl, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
+use super::ast::{Decl, ExprKind, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
 use crate::diagnostic::Diagnostic;
 use crate::pal::lexer::Lexed;
 use crate::pal::parser::{Failed, Parse, Parser, Syntax};
@@ -20,22 +21,24 @@ use palisade_syntax::Cursor;
 
 /// Words that start a declaration.
 const ITEM_WORDS: &[&str] = &[
-    "spec", "struct", "circular", "shared", "init", "method", "never",
+    "spec", "struct", "circular", "shared", "const", "init", "method", "never",
 ];
 
 /// Words that start a declaration and mean nothing else inside a body.
-const ONLY_ITEM_WORDS: &[&str] = &["spec", "struct", "circular", "shared", "method", "never"];
+const ONLY_ITEM_WORDS: &[&str] = &[
+    "spec", "struct", "circular", "shared", "const", "method", "never",
+];
 
 /// Parses the tokens of `source`; the errors are added to `errors`.
 pub(super) fn parse(source: &Source, lexed: &Lexed, errors: &mut Vec<Diagnostic>) -> File {
-    let mut reader = Reader(Parser::new(source, lexed));
+    let mut reader = Reader(Parser::new(source, lexed), BTreeMap::new());
     let file = reader.file();
     errors.append(&mut reader.0.errors);
     file
 }
 
-/// The parser, around the place in the tokens that it shares with `.pal`.
-struct Reader<'a>(Parser<'a>);
+/// The parser, around the place in the tokens that it shares with `.pal`, and the constants so far.
+struct Reader<'a>(Parser<'a>, BTreeMap<String, ExprKind>);
 
 impl<'a> AsMut<Parser<'a>> for Reader<'a> {
     fn as_mut(&mut self) -> &mut Parser<'a> {
@@ -123,6 +126,7 @@ impl Reader<'_> {
             "spec" => file.specs.push(self.spec()?),
             "struct" | "circular" => file.structs.push(self.structure()?),
             "shared" => self.shared(&mut file.shared)?,
+            "const" => self.constant()?,
             "init" => file.inits.push(self.init()?),
             "method" => file.methods.push(self.method("method")?),
             "never" => {
@@ -144,6 +148,42 @@ impl Reader<'_> {
                 };
                 return Err(self.expected("a declaration", &help));
             }
+        }
+        Ok(())
+    }
+
+    /// `const int N = 4;`, `const N = 4;`: the value stands for the name from here on.
+    fn constant(&mut self) -> Parse<()> {
+        self.advance();
+        if self.is_word("int") || !self.word_at(1).is_empty() {
+            self.type_name()?;
+        }
+        let name = self.name("the constant's name")?;
+        let help = "write `const N = 4;`";
+        self.need("=", help)?;
+        let value = self.expr()?;
+        if !matches!(
+            value.kind,
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Infinity(_)
+        ) {
+            let error = Diagnostic::error(value.span, "not a constant")
+                .label("a number, `true`, `false` or `infinity` is asked for")
+                .help(help);
+            return Err(self.error(error));
+        }
+        self.unused_name(&name)?;
+        self.1.insert(name.text, value.kind);
+        self.need(";", "end the declaration with `;`")?;
+        Ok(())
+    }
+
+    /// A name that is no constant.
+    fn unused_name(&mut self, name: &Name) -> Parse<()> {
+        if self.1.contains_key(&name.text) {
+            let error = Diagnostic::error(name.span, format!("`{}` is a constant", name.text))
+                .label("declared before with `const`")
+                .help("choose another name");
+            return Err(self.error(error));
         }
         Ok(())
     }
@@ -237,6 +277,7 @@ impl Reader<'_> {
         let ty = self.type_name()?;
         loop {
             let name = self.name("the variable's name")?;
+            self.unused_name(&name)?;
             let value = if self.eat("=") {
                 Some(self.expr()?)
             } else {
@@ -268,7 +309,9 @@ impl Reader<'_> {
         let mut parameters = Vec::new();
         while !self.is(")") {
             let ty = self.type_name()?;
-            parameters.push((ty, self.name("the parameter's name")?));
+            let name = self.name("the parameter's name")?;
+            self.unused_name(&name)?;
+            parameters.push((ty, name));
             if !self.eat(",") {
                 break;
             }

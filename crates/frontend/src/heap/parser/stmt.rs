@@ -12,8 +12,8 @@ const SEMICOLON: &str = "end the statement with `;`";
 
 /// Words that start a statement: where recovery may stop.
 const STATEMENT_WORDS: &[&str] = &[
-    "if", "while", "do", "break", "continue", "choose", "assume", "skip", "atomic", "return",
-    "commit", "confirm", "soft", "free", "lock", "unlock",
+    "if", "while", "do", "for", "break", "continue", "choose", "assume", "skip", "atomic",
+    "return", "commit", "confirm", "soft", "free", "lock", "unlock",
 ];
 
 impl Reader<'_> {
@@ -59,6 +59,7 @@ impl Reader<'_> {
                 self.end()?;
                 Ok(StmtKind::DoWhile(body, cond))
             }
+            "for" => self.for_statement(),
             "choose" if self.is_at(1, "{") => {
                 self.advance();
                 let mut blocks = vec![self.block()?.0];
@@ -103,11 +104,16 @@ impl Reader<'_> {
                 self.end()?;
                 Ok(StmtKind::Cas(cas))
             }
+            "xchg" | "fetch_add" if self.is_at(1, "(") => {
+                let swap = self.swap()?;
+                self.end()?;
+                Ok(StmtKind::Swap(swap))
+            }
             "commit" | "confirm" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.commit(),
             "soft" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.soft(),
-            "goto" | "for" | "assert" | "fence" => {
+            "goto" | "assert" | "fence" => {
                 let what = format!("`{}`", self.word());
-                Err(self.not_here(&what, "use `while`, `if`, `break` and `continue`"))
+                Err(self.not_here(&what, "use `while`, `for`, `if`, `break` and `continue`"))
             }
             _ if self.at_declaration() => {
                 if self.is_word("local") {
@@ -229,8 +235,42 @@ impl Reader<'_> {
         Ok(FactKind::Word(word, arguments))
     }
 
+    /// `for (start; condition; step) body`; each of the three may be missing.
+    fn for_statement(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        self.need("(", "write `for (start; condition; step)`")?;
+        let start = if self.eat(";") {
+            None
+        } else {
+            Some(Box::new(self.stmt()?))
+        };
+        let cond = if self.is(";") {
+            None
+        } else {
+            Some(self.condition()?)
+        };
+        self.end()?;
+        let step = if self.is(")") {
+            None
+        } else {
+            let from = self.span();
+            let kind = self.assignment_to_end()?;
+            let span = from.to(self.last_span());
+            Some(Box::new(Stmt { kind, span }))
+        };
+        self.need(")", "close the parenthesis with `)`")?;
+        Ok(StmtKind::For(start, cond, step, Box::new(self.stmt()?)))
+    }
+
     /// `p.next = e;`, `i++;`, `i += e;`
     fn assignment(&mut self) -> Parse<StmtKind> {
+        let assignment = self.assignment_to_end()?;
+        self.end()?;
+        Ok(assignment)
+    }
+
+    /// An assignment without its semicolon.
+    fn assignment_to_end(&mut self) -> Parse<StmtKind> {
         let place = self.path()?;
         let path = || {
             let kind = ExprKind::Path(place.clone());
@@ -269,7 +309,6 @@ impl Reader<'_> {
                 return Err(self.expected("`=`", "a statement assigns: `p.next = q;`"));
             }
         };
-        self.end()?;
         Ok(StmtKind::Assign(place, value))
     }
 }
