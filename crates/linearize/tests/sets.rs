@@ -238,8 +238,8 @@ fn planted_bugs_are_found_and_not_proved() {
         (
             "harris_segments_set",
             &[(
-                "if (!s.mark) {\n                left = right;",
-                "if (true) {\n                left = right;",
+                "n.next = pack(right, false);",
+                "n.next = pack(null, false);",
             )],
         ),
         (
