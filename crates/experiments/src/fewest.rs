@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn subsets_of_a_size() {
         let all = [1, 2, 3];
-        assert_eq!(subsets(&all, 0), [vec![]]);
+        assert_eq!(subsets(&all, 0), [Vec::<usize>::new()]);
         assert_eq!(subsets(&all, 2), [vec![1, 2], vec![1, 3], vec![2, 3]]);
         assert_eq!(subsets(&all, 4), Vec::<Vec<usize>>::new());
     }
