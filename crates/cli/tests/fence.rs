@@ -246,11 +246,8 @@ fn methods_are_those_of_verify() {
         "--buffers",
         "bounded:1+",
     ];
-    let more = [
-        &["--model", "tso", "--predicates", &name(&good)],
-        &method[..],
-    ]
-    .concat();
+    let file = name(&good);
+    let more = [&["--model", "tso", "--predicates", &file], &method[..]].concat();
     let (code, document) = fence("peterson.pal", &more);
     assert_eq!(code, Some(0), "{document}");
     assert_eq!(document["certified"], true);

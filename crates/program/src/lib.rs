@@ -88,6 +88,6 @@ pub use source::{LineColumn, Source, Span};
 pub use uninitialised::{Chosen, OPAQUE, UNINITIALISED};
 pub use vacuity::Vacuous;
 pub use verdict::{
-    Bound, Broken, Buffer, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown, Verdict,
-    Violation, listed,
+    Bound, Broken, BufferName, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown,
+    Verdict, Violation, listed,
 };

@@ -222,7 +222,7 @@ pub enum Bound {
     /// A search of a Boolean program stored as many states as it may.
     BooleanStates(usize),
     /// A store found no room in a bounded buffer of a reduction; in which.
-    BufferOverflow(Option<Buffer>),
+    BufferOverflow(Option<BufferName>),
     /// Only buffers of a few stores were searched.
     FewStores,
     /// Only a few pending instances of each remote operation were searched.
@@ -241,14 +241,14 @@ pub enum Bound {
 
 /// A store buffer, by names.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Buffer {
+pub struct BufferName {
     /// The thread's.
     pub thread: String,
     /// Under PSO, for which variable.
     pub variable: Option<String>,
 }
 
-impl fmt::Display for Buffer {
+impl fmt::Display for BufferName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.variable {
             Some(variable) => write!(f, "that of `{}` for `{variable}`", self.thread),

@@ -13,7 +13,7 @@ use palisade_logic::Reason;
 use palisade_logic::term::Overflow;
 use palisade_machine::Witness;
 use palisade_program::{
-    Bound, Buffer, Cell, Chosen, GlobalId, Program, Span, Unknown, Vacuous, Verdict, Violation,
+    Bound, BufferName, Cell, Chosen, GlobalId, Program, Span, Unknown, Vacuous, Verdict, Violation,
 };
 
 /// What an attempt has come to.
@@ -219,7 +219,7 @@ impl Gap {
             Self::Summary { name, .. } => Unknown::Bound(vec![Bound::Summary(name)]),
             Self::Overflow { thread, variable } => {
                 let variable = variable.map(|v| program.global(v).name.clone());
-                let buffer = Buffer { thread, variable };
+                let buffer = BufferName { thread, variable };
                 Unknown::Bound(vec![Bound::BufferOverflow(Some(buffer))])
             }
             Self::Interference(_) => {

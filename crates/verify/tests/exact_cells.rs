@@ -30,7 +30,8 @@ fn abstracted(cells: u32, grow_buffers: bool) -> impl Fn(&mut Options) {
 /// Stores without bound, then `a` before `b`, then `more` stores that push both out of the
 /// exact cells. The order of the two is known as long as `b` is in one.
 fn message(more: usize, first: &str, second: &str) -> String {
-    let later: String = (1..=more).map(|i| format!("p = {i};\n")).collect();
+    let later: Vec<String> = (1..=more).map(|i| format!("p = {i};\n")).collect();
+    let later = later.concat();
     format!(
         "shared n = 0, a = 0, b = 0, p = 0, q = 0;
          thread writer {{

@@ -489,7 +489,7 @@ pub(crate) enum ToArg {
     /// A program that `palisade` reads
     Pal,
     /// Sequential C, for other checkers: one step of one thread after another; with
-    /// RANDOM_RUNS=N defined it makes N random runs
+    /// `RANDOM_RUNS=N` defined it makes N random runs
     C,
 }
 
