@@ -12,19 +12,19 @@
 //! effect whenever it was as they say: a call that says that the key is in (out) is right if it was in
 //! (out) at some time while the call ran. No commit points are needed.
 //!
-//! *The proof* is thread-modular: all views of single calls ([`view`]) that steps ([`step`]) and
-//! interference ([`interference`]) lead to are computed ([`fixpoint`]). A step that is not understood is a [`Refusal`], so nothing is
-//! concluded. At the end random runs of the program must be covered ([`covered`]).
+//! *The proof* is thread-modular: all views of single calls (`view`) that steps (`step`) and
+//! interference (`interference`) lead to are computed (`fixpoint`). A step that is not understood is a [`Refusal`], so nothing is
+//! concluded. At the end random runs of the program must be covered (`covered`).
 //!
 //! | file | term |
 //! |---|---|
-//! | [`object`] | fields, bits and locks of the program |
-//! | [`view`] | views, and which of them can be |
-//! | [`heap`] | links that are followed and written |
-//! | [`step`] | steps of the call itself |
-//! | [`interference`] | steps of other calls |
-//! | [`fixpoint`] | all views |
-//! | [`covered`] | random runs, whose views must have been found |
+//! | `object` | fields, bits and locks of the program |
+//! | `view` | views, and which of them can be |
+//! | `heap` | links that are followed and written |
+//! | `step` | steps of the call itself |
+//! | `interference` | steps of other calls |
+//! | `fixpoint` | all views |
+//! | `covered` | random runs, whose views must have been found |
 
 mod covered;
 mod fixpoint;
