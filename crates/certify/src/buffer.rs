@@ -17,7 +17,7 @@
 //! This is docs/memory-models.md's account of PSO read literally ("may leave its buffer only
 //! when no store issued before it is still in any of the thread's buffers").
 
-use crate::beyond::{Beyond, Claim, Keep};
+use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
 use crate::remote::Pending;
 use crate::remote_atomic::PendingAtomic;
 use crate::state::StateVar;
@@ -39,7 +39,7 @@ pub struct Buffer {
     /// The stores that are known exactly, and fences between them.
     pub items: Vec<Item>,
     /// Abstract buffers: the cells of all others, in ascending order, each once
-    /// (`beyond.rs` has the meaning).
+    /// (`buffer_summary.rs` has the meaning).
     pub many: Vec<Cell>,
     /// RMA: pending operations, in ascending order (`remote.rs` has the meaning).
     pub pending: Vec<Pending>,
@@ -166,7 +166,7 @@ impl Buffer {
         &self,
         model: Model,
         thread: u32,
-        beyond: Option<&Beyond>,
+        beyond: Option<&BufferSummary>,
     ) -> Vec<StateVar> {
         let read = self.pending.iter().filter(|p| p.read);
         let mut slots: Vec<StateVar> = read.map(|p| StateVar::carried(thread, *p)).collect();
@@ -175,7 +175,7 @@ impl Buffer {
         slots.extend(self.sets.iter().map(element));
         for &cell in &self.many {
             slots.push(StateVar::Last { thread, cell });
-            if beyond.is_some_and(|b| *b.claim(thread, cell) == Claim::Rising) {
+            if beyond.is_some_and(|b| *b.claim(thread, cell) == SummaryInvariant::Rising) {
                 slots.push(StateVar::Low { thread, cell });
             }
         }
@@ -285,7 +285,13 @@ impl Buffer {
 
     /// Whether a new store to `cell` cannot be known exactly with `Keep::Oldest`:
     /// the room is used up, or stores before it in its queue are not known.
-    pub(crate) fn is_beyond(&self, model: Model, thread: u32, cell: Cell, beyond: &Beyond) -> bool {
+    pub(crate) fn is_beyond(
+        &self,
+        model: Model,
+        thread: u32,
+        cell: Cell,
+        beyond: &BufferSummary,
+    ) -> bool {
         let queued = match model {
             Model::Pso => self.many.contains(&cell),
             Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => !self.many.is_empty(),
@@ -299,7 +305,7 @@ impl Buffer {
         model: Model,
         thread: u32,
         cell: Cell,
-        beyond: &Beyond,
+        beyond: &BufferSummary,
     ) -> Option<Joining> {
         if self.counted(model, cell) <= beyond.cells(model, thread, cell) {
             return None;
@@ -548,7 +554,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_forgets_its_oldest_store() {
-        let beyond = Beyond {
+        let beyond = BufferSummary {
             cells: 2,
             sizes: vec![(1, None, 3), (1, Some(Cell(1)), 1)],
             keep: Keep::Newest,

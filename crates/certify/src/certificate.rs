@@ -22,8 +22,8 @@
 //! Everything in a certificate is a claim that [`crate::check()`] proves anew;
 //! nothing in it is trusted.
 
-use crate::beyond::Beyond;
 use crate::buffer::Buffer;
+use crate::buffer_summary::BufferSummary;
 use crate::fingerprint::Fingerprint;
 use crate::interference::AccessLoc;
 use crate::state::StateVar;
@@ -84,15 +84,15 @@ pub struct Certificate {
     pub threads: u32,
     /// Stores that go to memory at once: the certificate speaks of the program in which
     /// they do (the module `unbuffered` has the rules).
-    pub direct: Vec<StoreEdge>,
+    pub unbuffered: Vec<StoreEdge>,
     /// Variables of which it knows nothing: it speaks of the program in which they are
     /// forgotten ([`palisade_program::projection`] says why that is enough).
     pub forgotten: Vec<GlobalId>,
     /// Locations at which threads access memory that nobody else accesses meanwhile: they
     /// are no stops (the module `interference` has the rules).
-    pub undisturbed: Vec<AccessLoc>,
+    pub interference_free: Vec<AccessLoc>,
     /// How it speaks of long buffers; `None`: it knows all stores exactly.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<BufferSummary>,
     /// Variables whose values are part of the control. Slots may be among them.
     pub explicit: Vec<StateVar>,
     /// The atoms that cubes are made of, over [`StateVar::var`].
@@ -109,9 +109,9 @@ impl Certificate {
             kind,
             model,
             threads,
-            direct: Vec::new(),
+            unbuffered: Vec::new(),
             forgotten: Vec::new(),
-            undisturbed: Vec::new(),
+            interference_free: Vec::new(),
             beyond: None,
             explicit: Vec::new(),
             atoms: Vec::new(),

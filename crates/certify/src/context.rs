@@ -1,7 +1,7 @@
 //! What all workers of one check share: the program's threads, names, and for
 //! each step the explicit variables that it may read.
 
-use crate::beyond::Keep;
+use crate::buffer_summary::Keep;
 use crate::certificate::{Certificate, Control, Kind};
 use crate::index::Index;
 use crate::names::StateNames;
@@ -114,7 +114,7 @@ impl<'a> Context<'a> {
                 Kind::Stops | Kind::Views | Kind::Histories(_) | Kind::Reachable(_) => {
                     let used = self.used(thread as usize, *instance);
                     let passing = Passing {
-                        accesses: &self.certificate.undisturbed,
+                        accesses: &self.certificate.interference_free,
                         also: &used,
                     };
                     let model = self.certificate.model;

@@ -2,7 +2,7 @@
 //! can be at the same cells. A certificate of kind [`Kind::Stops`] may name such locations;
 //! then they are no stops, although what happens there is not local. That nobody
 //! disturbs is not trusted: the invariant itself has to show it. (Data that a lock
-//! protects, or that a thread hands over when it ends, is undisturbed in this sense.)
+//! protects, or that a thread hands over when it ends, is free of interference in this sense.)
 //!
 //! The *region* of a location that is no stop is what a thread that is there passes until
 //! its next stop, with it and with that stop; the region of a stop is the stop. Two locations
@@ -11,7 +11,7 @@
 //! touches no memory: it appends to the thread's own list, which nobody else sees and which
 //! the memory system takes from at the other end.)
 //!
-//! **Rule.** The invariant has no state in which, for an undisturbed location l of a thread
+//! **Rule.** The invariant has no state in which, for an free of interference location l of a thread
 //! and a location m of another that clash, the first is in the region of l and the other
 //! in the region of m; and, under TSO and PSO, none in which the first is in the region of l
 //! and a store of the other to a cell that l touches is still buffered.
@@ -141,32 +141,36 @@ fn observed(program: &Program) -> BTreeSet<palisade_program::GlobalId> {
 
 /// Whether what the certificate names may be named.
 pub(crate) fn admissible(program: &Program, certificate: &Certificate) -> Result<(), Reason> {
-    if certificate.undisturbed.is_empty() {
+    if certificate.interference_free.is_empty() {
         return Ok(());
     }
     let malformed = |what: &str| Err(Reason::Malformed(what.to_owned()));
     if certificate.kind != Kind::Stops {
-        return malformed("undisturbed accesses, but not of kind `stops`");
+        return malformed("interference_free accesses, but not of kind `stops`");
     }
     let possible: FxHashSet<AccessLoc> =
         candidates(program, certificate.model).into_iter().collect();
-    if !certificate.undisturbed.iter().all(|a| possible.contains(a)) {
-        return malformed("an undisturbed access that is no load or store");
+    if !certificate
+        .interference_free
+        .iter()
+        .all(|a| possible.contains(a))
+    {
+        return malformed("an interference_free access that is no load or store");
     }
     Ok(())
 }
 
-/// The stops of each thread if these accesses are undisturbed.
+/// The stops of each thread if these accesses are free of interference.
 pub fn stops_passing(
     program: &Program,
     model: Model,
     instances: &[Instance],
-    undisturbed: &[AccessLoc],
+    interference_free: &[AccessLoc],
 ) -> Vec<Vec<bool>> {
     let none = FxHashSet::default();
     let of = |instance: &Instance| {
         let passing = Passing {
-            accesses: undisturbed,
+            accesses: interference_free,
             also: &none,
         };
         stops_with(program, model, instance.template, &passing)
@@ -180,7 +184,7 @@ type Meetings = FxHashMap<(LocId, LocId), Vec<LocId>>;
 /// An access, and the cells that it touches.
 type Touching = (LocId, Vec<Cell>);
 
-/// Which undisturbed accesses may be disturbed where.
+/// Which free of interference accesses may be disturbed where.
 #[derive(Debug)]
 pub struct Disturbances {
     /// For two threads and a stop of each: the accesses of the first that the second, being
@@ -193,13 +197,13 @@ pub struct Disturbances {
 }
 
 impl Disturbances {
-    /// Of the threads of a program, with these accesses undisturbed and these stops. (With
+    /// Of the threads of a program, with these accesses free of interference and these stops. (With
     /// every location a stop: of each access while the thread is there.)
     pub fn new(
         program: &Program,
         model: Model,
         instances: &[Instance],
-        undisturbed: &[AccessLoc],
+        interference_free: &[AccessLoc],
         stops: &[Vec<bool>],
     ) -> Self {
         let threads: Vec<Accesses> = instances
@@ -209,7 +213,9 @@ impl Disturbances {
             .collect();
         let own = |thread: usize| {
             let template = instances[thread].template;
-            let named = undisturbed.iter().filter(move |(t, _)| *t == template);
+            let named = interference_free
+                .iter()
+                .filter(move |(t, _)| *t == template);
             named.map(|(_, loc)| *loc)
         };
         let mut disturbances = Self {
@@ -263,9 +269,9 @@ impl Disturbances {
     }
 }
 
-/// The accesses of a certificate that its invariant does not show to be undisturbed.
+/// The accesses of a certificate that its invariant does not show to be free of interference.
 pub fn disturbed(program: &Program, certificate: &Certificate) -> BTreeSet<AccessLoc> {
-    if certificate.undisturbed.is_empty() {
+    if certificate.interference_free.is_empty() {
         return BTreeSet::new();
     }
     let instances = program.instances(certificate.threads);
@@ -276,7 +282,7 @@ pub fn disturbed(program: &Program, certificate: &Certificate) -> BTreeSet<Acces
             let entries = certificate.entries.iter();
             let used = entries.map(|e| e.control.locs[thread]).collect();
             let passing = Passing {
-                accesses: &certificate.undisturbed,
+                accesses: &certificate.interference_free,
                 also: &used,
             };
             stops_with(program, certificate.model, instance.template, &passing)
@@ -287,14 +293,14 @@ pub fn disturbed(program: &Program, certificate: &Certificate) -> BTreeSet<Acces
         let mut threads = instances.iter().zip(&stops);
         threads.any(|(i, stops)| i.template == *template && !stops[loc.index()])
     };
-    let undisturbed: Vec<AccessLoc> = certificate
-        .undisturbed
+    let interference_free: Vec<AccessLoc> = certificate
+        .interference_free
         .iter()
         .filter(passed)
         .copied()
         .collect();
     let model = certificate.model;
-    let disturbances = Disturbances::new(program, model, &instances, &undisturbed, &stops);
+    let disturbances = Disturbances::new(program, model, &instances, &interference_free, &stops);
     let states = certificate.entries.iter().filter(|e| !e.cubes.is_empty());
     states.flat_map(|e| disturbances.at(&e.control)).collect()
 }

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`certificate`] | what a certificate is and means |
 //! | [`state`], [`buffer`] | state variables, shapes of store buffers |
-//! | [`beyond`] | abstract buffers: long ones, known in part |
+//! | [`buffer_summary`] | abstract buffers: long ones, known in part |
 //! | `histories` | RC11: messages, views, the SC order |
 //! | `reach` | all reachable states, found by the check |
 //! | `unbuffered` | stores that need no buffer |
@@ -33,8 +33,8 @@
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
 mod atom_text;
-pub mod beyond;
 pub mod buffer;
+pub mod buffer_summary;
 pub mod certificate;
 pub mod check;
 mod context;
@@ -65,8 +65,8 @@ mod views;
 mod wellformed;
 mod worker;
 
-pub use beyond::{Beyond, Claim, Keep};
 pub use buffer::{Buffer, Item};
+pub use buffer_summary::{BufferSummary, Keep, SummaryInvariant};
 pub use certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
 pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;

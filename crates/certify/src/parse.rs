@@ -3,8 +3,8 @@
 //! error with line and column; nothing is guessed or repaired.
 
 use crate::atom_text::AtomReader;
-use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
+use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
 use crate::certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
@@ -70,20 +70,20 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     loop {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
-            "direct" => {
+            "unbuffered" => {
                 let edges = reader.of_template(&mut line)?.into_iter();
                 let edges = edges.map(|(template, number)| (template, EdgeId(number)));
-                reader.certificate.direct.extend(edges);
+                reader.certificate.unbuffered.extend(edges);
             }
-            "undisturbed" => {
+            "interference_free" => {
                 let locs = reader.of_template(&mut line)?.into_iter();
                 let locs = locs.map(|(template, number)| (template, LocId(number)));
-                reader.certificate.undisturbed.extend(locs);
+                reader.certificate.interference_free.extend(locs);
             }
-            "forgets" => reader.forgets(&mut line)?,
-            "beyond" => reader.beyond(&mut line)?,
+            "projects" => reader.projects(&mut line)?,
+            "summary" => reader.summary(&mut line)?,
             "cells" => reader.cells(&mut line)?,
-            "claim" => reader.claim(&mut line)?,
+            "invariant" => reader.invariant(&mut line)?,
             "slots" => reader.slots(&mut line)?,
             "explicit" => reader.explicit(&mut line)?,
             "atom" => reader.atom(&mut line)?,
@@ -94,8 +94,8 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `direct`, `undisturbed`, `forgets`, `beyond`, `cells`, \
-                                `claim`, `slots`, `explicit`, `atom`, `at` or `end`";
+                let expected = "expected `unbuffered`, `interference_free`, `projects`, `summary`, `cells`, \
+                                `invariant`, `slots`, `explicit`, `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
         }
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Ok(numbers)
     }
 
-    fn forgets(&mut self, line: &mut Line) -> Result<(), ParseError> {
+    fn projects(&mut self, line: &mut Line) -> Result<(), ParseError> {
         while line.peek().is_some() {
             let name = line.name()?;
             let globals = &self.program.globals;
@@ -196,14 +196,14 @@ impl Reader<'_> {
         line.end()
     }
 
-    fn beyond(&mut self, line: &mut Line) -> Result<(), ParseError> {
+    fn summary(&mut self, line: &mut Line) -> Result<(), ParseError> {
         let keep = match line.name()?.as_str() {
             "newest" => Keep::Newest,
             "oldest" => Keep::Oldest,
             _ => return Err(line.error_before("expected `newest` or `oldest`")),
         };
         let cells = line.number()?;
-        let beyond = Beyond {
+        let beyond = BufferSummary {
             cells,
             sizes: Vec::new(),
             keep,
@@ -211,7 +211,7 @@ impl Reader<'_> {
             slots: Vec::new(),
         };
         if self.certificate.beyond.replace(beyond).is_some() {
-            return Err(line.error_before("`beyond` must stand once"));
+            return Err(line.error_before("`summary` must stand once"));
         }
         line.end()
     }
@@ -225,31 +225,31 @@ impl Reader<'_> {
         }
         let cells = line.number()?;
         let Some(beyond) = &mut self.certificate.beyond else {
-            return Err(line.error_before("`cells` must follow the line `beyond`"));
+            return Err(line.error_before("`cells` must follow the line `summary`"));
         };
         beyond.sizes.push((thread, cell, cells));
         line.end()
     }
 
-    fn claim(&mut self, line: &mut Line) -> Result<(), ParseError> {
+    fn invariant(&mut self, line: &mut Line) -> Result<(), ParseError> {
         let thread = self.thread(line)?;
         line.expect("(")?;
         let cell = self.cell(line)?;
         line.expect(")")?;
         let claim = match line.name()?.as_str() {
-            "any" => Claim::Any,
-            "rising" => Claim::Rising,
+            "any" => SummaryInvariant::Any,
+            "rising" => SummaryInvariant::Rising,
             "among" => {
                 let mut values = Vec::new();
                 while line.peek().is_some() {
                     values.push(line.signed()?);
                 }
-                Claim::Among(values)
+                SummaryInvariant::Among(values)
             }
             _ => return Err(line.error_before("expected `any`, `among` or `rising`")),
         };
         let Some(beyond) = &mut self.certificate.beyond else {
-            return Err(line.error_before("a claim must follow the line `beyond`"));
+            return Err(line.error_before("an invariant must follow the line `summary`"));
         };
         beyond.claims.push((thread, cell, claim));
         line.end()
@@ -259,7 +259,7 @@ impl Reader<'_> {
         let thread = self.thread(line)?;
         let (operation, slots) = (line.number()?, line.number()?);
         let Some(beyond) = &mut self.certificate.beyond else {
-            return Err(line.error_before("`slots` must follow the line `beyond`"));
+            return Err(line.error_before("`slots` must follow the line `summary`"));
         };
         beyond.slots.push((thread, operation, slots));
         line.end()

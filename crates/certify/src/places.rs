@@ -4,7 +4,7 @@
 //! by the invariant and need not be inductive by itself.
 //!
 //! A certificate may leave out states in which a thread is in the middle of something that
-//! nobody interferes with ([`Certificate::undisturbed`]): nothing is said of variables that
+//! nobody interferes with ([`Certificate::interference_free`]): nothing is said of variables that
 //! are written there. States in which a thread waits for ever at a condition over its own
 //! variables are left out as well ([`can_wait_alone`]).
 
@@ -158,7 +158,7 @@ fn name(program: &Program, template: TemplateId, variable: StateVar) -> Option<S
 /// Variables that are written where a certificate has no states.
 fn written_inside(program: &Program, certificate: &Certificate) -> BTreeSet<GlobalId> {
     let mut all = BTreeSet::new();
-    for (template, loc) in &certificate.undisturbed {
+    for (template, loc) in &certificate.interference_free {
         let edges = &program.template(*template).cfg.edges;
         for edge in edges.iter().filter(|edge| edge.from == *loc) {
             note_stores(&edge.step, &mut all);

@@ -7,13 +7,13 @@
 //!                                 messages and SC events are exact, `bare`: old ones carry nothing
 //! model pso
 //! threads 2                       copies of each [*] template; views: those that are seen
-//! direct left 3 7                 stores that need no buffer: a template, its edges
-//! forgets left.seen               variables of which nothing is known
-//! undisturbed left 4 5            accesses of a template where it does not stop: locations
-//! beyond newest 2                 abstract buffers: which stores are exact, and how many
+//! unbuffered left 3 7             stores that need no buffer: a template, its edges
+//! projects left.seen              variables of which nothing is known
+//! interference_free left 4 5      accesses of a template where it does not stop: locations
+//! summary newest 2                abstract buffers: which stores are exact, and how many
 //! cells left 3                    the same of one thread's buffer; under PSO `left(x)`
-//! claim left(x) among 0 1         what is claimed of a thread's others to a cell,
-//! claim left(y) rising            if anything
+//! invariant left(x) among 0 1     the summary invariant of a thread's others to a cell,
+//! invariant left(y) rising        if anything
 //! slots left 2 1                  RMA: so many instances of a thread's operation are exact
 //! explicit turn, left.r           the explicit variables, if any
 //! atom p0: x < y
@@ -26,14 +26,14 @@
 //! empty: first the cells of stores that are not known exactly, with `+`, then the
 //! others, oldest first, `|` being a store-store fence; under RMA the pending
 //! operations, `issued 2 0` or `read 2 0`, by number and slot, and `more 2` where there
-//! are instances beyond the slots, as many of which `beyond` allows; remote atomic
+//! are instances beyond the slots, as many of which `summary` allows; remote atomic
 //! operations are `atomic 1 0 3` or `applied 1 0 0`, by number, slot, and which operands
 //! have values. After the colon
 //! stand the cubes: literals joined by `&`, cubes by `|`; `true` is the empty
 //! cube, `false` no cube at all. `#` begins a comment. [`crate::parse()`] reads it.
 
-use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Item};
+use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
 use crate::certificate::{Certificate, Control, Cube, Kind, Summary};
 use crate::names::StateNames;
 use crate::state::StateVar;
@@ -90,19 +90,19 @@ fn write_header(
     writeln!(out, "model {}", certificate.model)?;
     writeln!(out, "threads {}", certificate.threads)?;
     let direct = certificate
-        .direct
+        .unbuffered
         .iter()
         .map(|(t, edge)| (*t, edge.index()));
-    write_by_template(out, "direct", program, direct)?;
-    let undisturbed = certificate
-        .undisturbed
+    write_by_template(out, "unbuffered", program, direct)?;
+    let interference_free = certificate
+        .interference_free
         .iter()
         .map(|(t, loc)| (*t, loc.index()));
-    write_by_template(out, "undisturbed", program, undisturbed)?;
+    write_by_template(out, "interference_free", program, interference_free)?;
     if !certificate.forgotten.is_empty() {
         let names = certificate.forgotten.iter();
         let names: Vec<String> = names.map(|v| quoted(&program.global(*v).name)).collect();
-        writeln!(out, "forgets {}", names.join(" "))?;
+        writeln!(out, "projects {}", names.join(" "))?;
     }
     if let Some(beyond) = &certificate.beyond {
         write_beyond(out, beyond, names)?;
@@ -137,12 +137,12 @@ fn write_by_template(
     Ok(())
 }
 
-fn write_beyond(out: &mut String, beyond: &Beyond, names: &StateNames) -> std::fmt::Result {
+fn write_beyond(out: &mut String, beyond: &BufferSummary, names: &StateNames) -> std::fmt::Result {
     let keep = match beyond.keep {
         Keep::Newest => "newest",
         Keep::Oldest => "oldest",
     };
-    writeln!(out, "beyond {keep} {}", beyond.cells)?;
+    writeln!(out, "summary {keep} {}", beyond.cells)?;
     for (thread, cell, cells) in &beyond.sizes {
         write!(out, "cells {}", quoted(names.thread(*thread)))?;
         if let Some(cell) = cell {
@@ -152,11 +152,11 @@ fn write_beyond(out: &mut String, beyond: &Beyond, names: &StateNames) -> std::f
     }
     for (thread, cell, claim) in &beyond.claims {
         let (thread, cell) = (quoted(names.thread(*thread)), quoted(names.cell(*cell)));
-        write!(out, "claim {thread}({cell})")?;
+        write!(out, "invariant {thread}({cell})")?;
         match claim {
-            Claim::Any => out.push_str(" any"),
-            Claim::Rising => out.push_str(" rising"),
-            Claim::Among(values) => {
+            SummaryInvariant::Any => out.push_str(" any"),
+            SummaryInvariant::Rising => out.push_str(" rising"),
+            SummaryInvariant::Among(values) => {
                 out.push_str(" among");
                 for value in values {
                     write!(out, " {value}")?;

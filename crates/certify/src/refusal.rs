@@ -33,14 +33,14 @@ pub enum Reason {
     #[error("an array index may be out of range")]
     Index,
     /// A store that the certificate lets go to memory at once needs its buffer.
-    #[error("a store is not direct: {0}")]
+    #[error("a store needs its buffer: {0}")]
     Direct(String),
     /// Others may disturb an access at which the certificate does not let a thread stop.
     #[error("an access may be disturbed (location {})", .0.index())]
     Disturbed(LocId),
     /// A store beyond the exact ones may break what the certificate claims of it.
     #[error("a buffered store may break what the certificate claims of its buffer")]
-    Claim,
+    SummaryInvariant,
     /// A state of the invariant satisfies a `never` or falsifies a `finally`.
     #[error("property {0} may be violated")]
     Property(usize),

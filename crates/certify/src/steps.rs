@@ -12,7 +12,7 @@
 //! | step | SC | TSO, PSO |
 //! |---|---|---|
 //! | load | memory | newest own buffered store to the cell, else memory |
-//! | store | memory | one more slot; with abstract buffers, if there is no room, one store less is known exactly (`beyond.rs`) |
+//! | store | memory | one more slot; with abstract buffers, if there is no room, one store less is known exactly (`buffer_summary.rs`) |
 //! | fence | nothing (RMA as well) | only with empty own buffers |
 //! | fence(ss) | nothing | TSO nothing; PSO a fence in the shape |
 //! | atomic block | all runs from entry to exit, on memory | the same, only with empty own buffers |
@@ -28,8 +28,8 @@
 
 mod remote;
 
-use crate::beyond::{Beyond, Claim, Keep};
 use crate::buffer::{Buffer, Departure, Joining};
+use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
 use crate::expression::{formula_of, term_of};
 use crate::refusal::Reason;
 use crate::remote::Processes;
@@ -109,7 +109,7 @@ pub(crate) trait Explicit {
 pub(crate) struct Runner<'a> {
     pub(crate) program: &'a Program,
     pub(crate) model: Model,
-    pub(crate) beyond: Option<&'a Beyond>,
+    pub(crate) beyond: Option<&'a BufferSummary>,
     pub(crate) thread: u32,
     pub(crate) instance: Instance,
     /// Whether `self` is not known ([`StateVar::Number`]).
@@ -141,7 +141,7 @@ impl Frame {
 impl<'a> Runner<'a> {
     pub(crate) fn new(
         program: &'a Program,
-        (model, beyond): (Model, Option<&'a Beyond>),
+        (model, beyond): (Model, Option<&'a BufferSummary>),
         (thread, instance, numbered): (u32, Instance, bool),
         explicit: &'a dyn Explicit,
         processes: Processes<'a>,
@@ -466,23 +466,25 @@ impl<'a> Runner<'a> {
     ) -> Result<Frame, Trouble> {
         let thread = self.thread;
         let last = number(StateVar::Last { thread, cell }, span)?;
-        let claim = self.beyond.map_or(&Claim::Any, |b| b.claim(thread, cell));
+        let claim = self
+            .beyond
+            .map_or(&SummaryInvariant::Any, |b| b.claim(thread, cell));
         let broken = match claim {
-            Claim::Any => Formula::False,
-            Claim::Among(values) => among(&value, values)
+            SummaryInvariant::Any => Formula::False,
+            SummaryInvariant::Among(values) => among(&value, values)
                 .map_err(|e| overflow(e, span))?
                 .negated(),
-            Claim::Rising if held => {
+            SummaryInvariant::Rising if held => {
                 let before = self.value(&frame, last);
                 Formula::lt(&value, &before).map_err(|e| overflow(e, span))?
             }
-            Claim::Rising => {
+            SummaryInvariant::Rising => {
                 let low = number(StateVar::Low { thread, cell }, span)?;
                 frame.values.insert(low, value.clone());
                 Formula::False
             }
         };
-        self.fault(&frame, &broken, Reason::Claim, span);
+        self.fault(&frame, &broken, Reason::SummaryInvariant, span);
         frame.values.insert(last, value);
         Ok(frame)
     }
@@ -574,7 +576,7 @@ pub(crate) fn before(explicit: &dyn Explicit, var: Var) -> Term {
 /// a claim about its value is known, in one way for each value that is listed.
 pub(crate) fn departed(
     departure: Departure,
-    (thread, claim): (u32, &Claim),
+    (thread, claim): (u32, &SummaryInvariant),
     explicit: &dyn Explicit,
     span: Span,
 ) -> Result<Vec<Effect>, Trouble> {
@@ -589,9 +591,11 @@ pub(crate) fn departed(
     }
     let values = match (departure.slot, claim) {
         (Some(slot), _) => vec![known(slot)?],
-        (None, Claim::Any) => vec![fresh(1)],
-        (None, Claim::Among(values)) => values.iter().map(|v| Term::constant(*v)).collect(),
-        (None, Claim::Rising) => {
+        (None, SummaryInvariant::Any) => vec![fresh(1)],
+        (None, SummaryInvariant::Among(values)) => {
+            values.iter().map(|v| Term::constant(*v)).collect()
+        }
+        (None, SummaryInvariant::Rising) => {
             let low = StateVar::Low { thread, cell };
             let above = Formula::le(&known(low)?, &fresh(1));
             let below = Formula::le(&fresh(1), &known(StateVar::Last { thread, cell })?);

@@ -45,16 +45,16 @@ fn with_stores<'p>(
     program: &'p Program,
     certificate: &Certificate,
 ) -> Result<Cow<'p, Program>, Reason> {
-    if certificate.direct.is_empty() {
+    if certificate.unbuffered.is_empty() {
         return Ok(Cow::Borrowed(program));
     }
-    let malformed = || Reason::Malformed("a direct store that is no store".to_owned());
-    let changed = with_unbuffered(program, &certificate.direct).ok_or_else(malformed)?;
+    let malformed = || Reason::Malformed("an unbuffered store that is no store".to_owned());
+    let changed = with_unbuffered(program, &certificate.unbuffered).ok_or_else(malformed)?;
     if program.is_rma() {
         return Err(Reason::Direct("under RMA".to_owned()));
     }
-    for (template, edge) in &certificate.direct {
-        let claim = Claim {
+    for (template, edge) in &certificate.unbuffered {
+        let claim = Unbuffered {
             program,
             model: certificate.model,
             id: *template,
@@ -78,7 +78,7 @@ pub fn confirm_unbuffered(program: &Program, certificate: &Certificate) -> Resul
 }
 
 /// One direct store.
-struct Claim<'p> {
+struct Unbuffered<'p> {
     program: &'p Program,
     model: Model,
     id: TemplateId,
@@ -86,7 +86,7 @@ struct Claim<'p> {
     store: EdgeId,
 }
 
-impl Claim<'_> {
+impl Unbuffered<'_> {
     fn confirm(&self) -> Result<(), &'static str> {
         if self.seen_with_memory() {
             return Err("a `never` speaks of the thread and of what it stores");

@@ -38,7 +38,7 @@ use crate::refusal::{Reason, Refusal};
 use crate::state::StateVar;
 use crate::wellformed::wellformed;
 use crate::worker::{CompiledEffect, Source, Successor, Worker};
-use crate::{Beyond, Buffer};
+use crate::{Buffer, BufferSummary};
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Substitution, Term};
 use palisade_program::{
@@ -314,7 +314,7 @@ fn renamed_entry(entry: &Entry, order: &[u32], positions: &[usize], atoms: &[u32
 
 /// What is claimed of one copy's buffers must be claimed of all copies'.
 fn symmetric_claims(
-    beyond: &Beyond,
+    beyond: &BufferSummary,
     program: &Program,
     instances: &[Instance],
 ) -> Result<(), Reason> {

@@ -2,7 +2,7 @@
 //! their one form, atoms over variables that exist. After this check the rest
 //! may index tables without looking.
 
-use crate::beyond::{Beyond, Claim};
+use crate::buffer_summary::{BufferSummary, SummaryInvariant};
 use crate::certificate::{Certificate, Control, Entry, Kind};
 use crate::refusal::Reason;
 use crate::remote::operations;
@@ -106,7 +106,7 @@ impl Form<'_> {
 
     /// Each size is of a buffer that exists, and said once. Copies of a template that has any
     /// number of them are interchangeable: they have no sizes of their own.
-    fn sizes(&self, beyond: &Beyond) -> Result<(), Reason> {
+    fn sizes(&self, beyond: &BufferSummary) -> Result<(), Reason> {
         if self.certificate.kind == Kind::Views && !beyond.sizes.is_empty() {
             return malformed("buffers of interchangeable threads have different sizes");
         }
@@ -165,7 +165,7 @@ impl Form<'_> {
                 thread(t) && cell(c) && self.certificate.beyond.is_some()
             }
             StateVar::Low { thread: t, cell: c } => {
-                let rising = |b: &Beyond| *b.claim(t, c) == Claim::Rising;
+                let rising = |b: &BufferSummary| *b.claim(t, c) == SummaryInvariant::Rising;
                 thread(t) && cell(c) && self.certificate.beyond.as_ref().is_some_and(rising)
             }
             StateVar::Number { thread: t } => {

@@ -9,8 +9,8 @@
 //! c1\[s\] or .. or cn\[s\], where a target whose explicit values are data after
 //! the step carries the equations for them as well.
 
-use crate::beyond::Claim;
 use crate::buffer::Buffer;
+use crate::buffer_summary::SummaryInvariant;
 use crate::certificate::{Control, Entry};
 use crate::context::{At, Context};
 use crate::index::After;
@@ -284,7 +284,7 @@ impl<'a> Worker<'a> {
             for departure in buffer.departures(model, thread as u32, context.keep()) {
                 let claim = match &context.certificate.beyond {
                     Some(beyond) => beyond.claim(thread as u32, departure.cell),
-                    None => &Claim::Any,
+                    None => &SummaryInvariant::Any,
                 };
                 let own = departed(departure, (thread as u32, claim), &at, template.span)?;
                 effects.extend(own);

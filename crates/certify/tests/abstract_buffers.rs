@@ -51,7 +51,7 @@ fn spinner() -> Program {
 }
 
 fn spinner_proof() -> String {
-    let mut text = "beyond newest 1\nclaim t(x) among 1\n\
+    let mut text = "summary newest 1\ninvariant t(x) among 1\n\
         atom low: x >= 0\natom high: x <= 1\natom b: t.buf[0] = 1\natom l: t.last(x) = 1\n\
         atom rlow: u.r >= 0\natom rhigh: u.r <= 1\n"
         .to_owned();
@@ -73,10 +73,10 @@ fn a_flag_that_is_set_for_ever() {
         let proof = spinner_proof();
         assert_eq!(verdict(&spinner(), model, &proof), Ok(()), "{model}");
         let changed = [
-            ("among 1", "among 2", Reason::Claim),
+            ("among 1", "among 2", Reason::SummaryInvariant),
             ("among 1", "among 1 2", Reason::NotClosed),
             ("among 1", "any", Reason::NotClosed),
-            ("b & l", "l", Reason::Claim),
+            ("b & l", "l", Reason::SummaryInvariant),
             ("b & l", "b", Reason::NotClosed),
             ("newest 1", "newest 2", Reason::NotClosed),
             ("t.last(x) = 1", "t.last(x) >= 1", Reason::NotClosed),
@@ -118,7 +118,7 @@ fn counter() -> Program {
 
 fn counter_proof(keep: &str) -> String {
     let mut text = format!(
-        "beyond {keep} 1\nclaim t(x) rising\n\
+        "summary {keep} 1\ninvariant t(x) rising\n\
          atom xt: x <= t.r\natom xb: x <= t.buf[0]\natom xl: x <= t.low(x)\n\
          atom ll: t.low(x) <= t.last(x)\natom lb: t.last(x) <= t.buf[0]\n\
          atom bl: t.buf[0] <= t.low(x)\natom lt: t.last(x) <= t.r\natom bt: t.buf[0] <= t.r\n\
@@ -158,7 +158,7 @@ fn a_counter_that_rises_for_ever() {
                 "{model}, {keep}"
             );
             let other = if keep == "newest" { "oldest" } else { "newest" };
-            let wrong = proof.replace(&format!("beyond {keep}"), &format!("beyond {other}"));
+            let wrong = proof.replace(&format!("summary {keep}"), &format!("summary {other}"));
             assert!(
                 verdict(&counter(), model, &wrong).is_err(),
                 "{model}, {keep}"
@@ -209,15 +209,18 @@ fn a_claim_that_is_wrong() {
         text
     };
     for model in WEAK {
-        let free = format!("beyond newest 1\n{}", entries("true"));
+        let free = format!("summary newest 1\n{}", entries("true"));
         assert_eq!(verdict(&program, model, &free), Ok(()));
-        let rising = format!("beyond newest 1\nclaim t(x) rising\n{}", entries("true"));
-        assert_eq!(verdict(&program, model, &rising), Err(Reason::Claim));
-        let among = format!(
-            "beyond newest 1\nclaim t(x) among -1 -2\n{}",
+        let rising = format!(
+            "summary newest 1\ninvariant t(x) rising\n{}",
             entries("true")
         );
-        assert_eq!(verdict(&program, model, &among), Err(Reason::Claim));
+        assert_eq!(verdict(&program, model, &rising), Err(Reason::SummaryInvariant));
+        let among = format!(
+            "summary newest 1\ninvariant t(x) among -1 -2\n{}",
+            entries("true")
+        );
+        assert_eq!(verdict(&program, model, &among), Err(Reason::SummaryInvariant));
     }
 }
 
@@ -232,7 +235,7 @@ fn stores_beyond_are_waited_for() {
     let threads = vec![thread("t", Count::Once, &["r"], 4, code)];
     let done = never(Vec::new(), pbin(BinOp::Gt, mem(0), Expr::Const(2)));
     let program = program(vec![global("x", Init::Value(0))], threads, vec![done]);
-    let body = "beyond newest 1\nclaim t(x) among 1\natom x: x <= 2\natom y: x = 2\n\
+    let body = "summary newest 1\ninvariant t(x) among 1\natom x: x <= 2\natom y: x = 2\n\
         atom b1: t.buf[0] = 1\natom b2: t.buf[0] = 2\natom l: t.last(x) = 1\n\
         at t@0: x\nat t@1: x\nat t@1 buffers t(x): x & b1\n\
         at t@2: y\nat t@2 buffers t(x): x & b2\nat t@2 buffers t(x+ x): x & b2 & l\nat t@3: y\n";
@@ -255,19 +258,19 @@ fn what_does_not_fit_is_malformed() {
         ("no last value", "atom p: t.last(x) = 0\nat t@0 u@0: p\n"),
         (
             "a last value of nothing",
-            "beyond newest 1\natom p: t.last(x) = 0\nat t@0 u@0: p\n",
+            "summary newest 1\natom p: t.last(x) = 0\nat t@0 u@0: p\n",
         ),
         (
             "no low value",
-            "beyond newest 1\natom p: t.low(x) = 0\nat t@0 u@0 buffers t(x+): p\n",
+            "summary newest 1\natom p: t.low(x) = 0\nat t@0 u@0 buffers t(x+): p\n",
         ),
         (
             "twice",
-            "beyond newest 1\nat t@0 u@0 buffers t(x+ x+): true\n",
+            "summary newest 1\nat t@0 u@0 buffers t(x+ x+): true\n",
         ),
         (
             "two claims",
-            "beyond newest 1\nclaim t(x) rising\nclaim t(x) any\nat t@0 u@0: true\n",
+            "summary newest 1\ninvariant t(x) rising\ninvariant t(x) any\nat t@0 u@0: true\n",
         ),
     ];
     for (name, body) in bodies {
@@ -279,7 +282,11 @@ fn what_does_not_fit_is_malformed() {
             );
         }
     }
-    let under_sc = verdict(&spinner(), Model::Sc, "beyond newest 1\nat t@0 u@0: true\n");
+    let under_sc = verdict(
+        &spinner(),
+        Model::Sc,
+        "summary newest 1\nat t@0 u@0: true\n",
+    );
     assert!(
         matches!(under_sc, Err(Reason::Malformed(_))),
         "{under_sc:?}"

@@ -600,7 +600,7 @@ fn a_test_of_two_loads_is_a_stop() {
     ];
     let program = beside_two_stores(5, code);
     assert!(!certifiable(&program, Model::Sc));
-    let body = format!("undisturbed t 1\n{NOT_BEGUN}");
+    let body = format!("interference_free t 1\n{NOT_BEGUN}");
     assert_eq!(between_stops(&program, &body), Err(Reason::NotClosed));
 }
 
@@ -610,7 +610,7 @@ fn a_disturbed_access_is_refused() {
     let code = vec![(0, load(0, 0), 1), (1, store(0, one_more), 2)];
     let program = beside_two_stores(3, code);
     let body = format!(
-        "undisturbed t 1\n{NOT_BEGUN}
+        "interference_free t 1\n{NOT_BEGUN}
 at t@2 u@0 with c=1, d=0, t.r=0, t.s=0: true
 at t@2 u@1 with c=2, d=0, t.r=1, t.s=0: true
 at t@2 u@1 with c=1, d=0, t.r=0, t.s=0: true
@@ -621,7 +621,7 @@ at t@2 u@2 with c=1, d=1, t.r=0, t.s=0: true\n"
         between_stops(&program, &body),
         Err(Reason::Disturbed(LocId(1)))
     );
-    let no_access = body.replace("undisturbed t 1", "undisturbed t 7");
+    let no_access = body.replace("interference_free t 1", "interference_free t 7");
     let refused = between_stops(&program, &no_access);
     assert!(matches!(refused, Err(Reason::Malformed(_))), "{refused:?}");
 }

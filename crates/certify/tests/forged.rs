@@ -1,7 +1,7 @@
 //! *Forged* certificates: everything follows from one line but the line itself. The states are
 //! those of the program that the line speaks of, computed by the interpreter, so that the rest
 //! of the check finds nothing to object to. What is accepted must be right, and a line that is
-//! wrong is refused. (Accesses that are wrongly called undisturbed: `random_programs.rs`.)
+//! wrong is refused. (Accesses that are wrongly called free of interference: `random_programs.rs`.)
 
 use crate::support;
 
@@ -65,7 +65,7 @@ fn stores(program: &Program) -> Vec<StoreEdge> {
     all
 }
 
-/// `direct`: any stores go to memory at once, many of which need their buffers.
+/// `unbuffered`: any stores go to memory at once, many of which need their buffers.
 #[test]
 fn stores_that_are_wrongly_direct() {
     let (mut accepted, mut refused, mut dangerous) = (0, 0, 0);
@@ -82,7 +82,7 @@ fn stores_that_are_wrongly_direct() {
                 continue;
             }
             let certificate = Certificate {
-                direct,
+                unbuffered: direct,
                 ..of_changed(&changed, &changed, &found, model)
             };
             dangerous += u32::from(original.violated && !found.violated);
@@ -126,7 +126,7 @@ fn forgotten(program: &Program, forgotten: GlobalId) -> Program {
     changed
 }
 
-/// `forgets`: a variable that a property reads, or whose values the states do not all have.
+/// `projects`: a variable that a property reads, or whose values the states do not all have.
 #[test]
 fn variables_that_are_wrongly_forgotten() {
     let (mut asked, mut open, mut accepted) = (0, 0, 0);
@@ -222,7 +222,7 @@ fn views_that_do_not_know_of_others() {
     assert!(accepted > 0 && refused > 20 && dangerous > 0);
 }
 
-/// `claim`: every state is in the invariant, whatever is in the buffers; what is claimed of the
+/// `invariant`: every state is in the invariant, whatever is in the buffers; what is claimed of the
 /// values must still be true of all that are stored.
 #[test]
 fn claims_that_leave_values_out() {
@@ -244,7 +244,10 @@ fn claims_that_leave_values_out() {
         if claimed.is_empty() {
             continue;
         }
-        let mut body = format!("beyond {keep} 1\nclaim t(x) among {}\n", among.join(" "));
+        let mut body = format!(
+            "summary {keep} 1\ninvariant t(x) among {}\n",
+            among.join(" ")
+        );
         for value in 0..4 {
             writeln!(body, "atom b{value}: t.buf[0] = {value}").expect("a string");
         }
@@ -279,7 +282,7 @@ fn claims_that_leave_values_out() {
             if right {
                 assert_eq!(found, Ok(()), "seed {seed}, {model}\n{text}");
             } else {
-                assert_eq!(found, Err(Reason::Claim), "seed {seed}, {model}\n{text}");
+                assert_eq!(found, Err(Reason::SummaryInvariant), "seed {seed}, {model}\n{text}");
             }
             counts[usize::from(right)] += 1;
         }

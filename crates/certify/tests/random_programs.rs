@@ -402,7 +402,7 @@ fn stops_lose_no_violation() {
     assert!(u64::from(fewer) * 2 >= seeds() && u64::from(violated) * 2 >= seeds());
 }
 
-/// Any accesses are called undisturbed, many of them wrongly: a certificate that is accepted
+/// Any accesses are called free of interference, many of them wrongly: a certificate that is accepted
 /// proves all the same.
 #[test]
 fn undisturbed_accesses_lose_no_violation() {
@@ -429,12 +429,12 @@ fn undisturbed_accesses_lose_no_violation() {
             }
             let mut certificate = divided(&program, model, &found, seed % 3, seed);
             certificate.kind = Kind::Stops;
-            certificate.undisturbed = accesses;
+            certificate.interference_free = accesses;
             let context = format!("seed {seed}, {model}");
             match accepted(&program, &certificate).map_err(|refusal| refusal.reason) {
                 Ok(_) => {
                     assert!(!all.violated, "accepted a violated program: {context}");
-                    kept += u32::from(!certificate.undisturbed.is_empty());
+                    kept += u32::from(!certificate.interference_free.is_empty());
                 }
                 Err(Reason::Disturbed(_)) => disturbed += 1,
                 // What lies between two stops may have too many runs.

@@ -154,8 +154,8 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         kind: Kind::Inductive,
         model,
         threads: 0,
-        direct: some_numbers(rng, program),
-        undisturbed: some_numbers(rng, program),
+        unbuffered: some_numbers(rng, program),
+        interference_free: some_numbers(rng, program),
         forgotten: random_forgotten(rng, program),
         beyond: random_beyond(rng),
         explicit,
@@ -180,13 +180,13 @@ fn random_forgotten(rng: &mut Rng, program: &Program) -> Vec<GlobalId> {
     all.map(GlobalId::from).collect()
 }
 
-fn random_beyond(rng: &mut Rng) -> Option<Beyond> {
+fn random_beyond(rng: &mut Rng) -> Option<BufferSummary> {
     let keep = [Keep::Newest, Keep::Oldest][rng.below(2)];
     let claims = (0..rng.below(4)).map(|_| {
         let claim = match rng.below(3) {
-            0 => Claim::Any,
-            1 => Claim::Rising,
-            _ => Claim::Among((0..rng.below(3)).map(|v| v as i64 - 1).collect()),
+            0 => SummaryInvariant::Any,
+            1 => SummaryInvariant::Rising,
+            _ => SummaryInvariant::Among((0..rng.below(3)).map(|v| v as i64 - 1).collect()),
         };
         (rng.below(3) as u32, Cell(rng.below(3) as u32), claim)
     });
@@ -198,7 +198,7 @@ fn random_beyond(rng: &mut Rng) -> Option<Beyond> {
         (rng.below(3) as u32, cell, rng.below(9) as u32)
     });
     let sizes = sizes.collect();
-    rng.chance(50).then(|| Beyond {
+    rng.chance(50).then(|| BufferSummary {
         cells: rng.below(4) as u32,
         sizes,
         keep,

@@ -233,7 +233,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         | Reason::Assertion
         | Reason::Index
         | Reason::Race
-        | Reason::Claim
+        | Reason::SummaryInvariant
         | Reason::Direct(_)
         | Reason::Disturbed(_)
         | Reason::Property(_)

@@ -2,7 +2,9 @@
 //! spoilt: for a program that is wrong none is accepted, whatever was changed; for
 //! the right one most changes are noticed.
 
-use palisade_certify::{Certificate, Claim, Fingerprint, Keep as Kept, Options as Check, check};
+use palisade_certify::{
+    Certificate, Fingerprint, Keep as Kept, Options as Check, SummaryInvariant, check,
+};
 use palisade_program::{Model, Program, Source, Verdict};
 use palisade_verify::{Buffers, Keep, Options, verify};
 
@@ -63,7 +65,11 @@ fn spoilt(certificate: &Certificate) -> Vec<Certificate> {
     }
     let beyond = certificate.beyond.as_ref().expect("abstract");
     for i in 0..beyond.claims.len() {
-        for claim in [Claim::Any, Claim::Among(vec![0]), Claim::Rising] {
+        for claim in [
+            SummaryInvariant::Any,
+            SummaryInvariant::Among(vec![0]),
+            SummaryInvariant::Rising,
+        ] {
             all.push(change(&|c| {
                 let beyond = c.beyond.as_mut().expect("abstract");
                 beyond.claims[i].2 = claim.clone();

@@ -20,7 +20,7 @@ fn program(text: &str) -> Program {
 fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificate {
     let fingerprint = Fingerprint::of(program, model, 2);
     Certificate {
-        direct,
+        unbuffered: direct,
         ..Certificate::empty(fingerprint, Kind::Stops, model, 2)
     }
 }

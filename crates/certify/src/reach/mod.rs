@@ -60,7 +60,7 @@ pub(crate) fn check(
         return Err(refused("deadlocks and progress by reachable states"));
     }
     let is_bare = certificate.forgotten.is_empty()
-        && certificate.undisturbed.is_empty()
+        && certificate.interference_free.is_empty()
         && certificate.beyond.is_none()
         && certificate.explicit.is_empty()
         && certificate.atoms.is_empty()

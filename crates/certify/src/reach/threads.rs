@@ -9,8 +9,8 @@
 //! have the effects. A step is run once for each leaf.
 
 use super::judged::Judged;
-use crate::beyond::{Claim, Keep};
 use crate::buffer::Buffer;
+use crate::buffer_summary::{Keep, SummaryInvariant};
 use crate::remote::Processes;
 use crate::state::StateVar;
 use crate::steps::{Effect, Explicit, Outcome, Runner, Trouble, departed, unsupported};
@@ -322,7 +322,7 @@ impl<'p> Threads<'p> {
                 .buffer
                 .departures(self.model, number, Keep::default())
             {
-                let own = (number, &Claim::Any);
+                let own = (number, &SummaryInvariant::Any);
                 effects.extend(departed(departure, own, before, template.span)?);
             }
             return Ok(Outcome {

@@ -3,7 +3,7 @@
 //! rules).
 
 use super::{Frame, Memory, Runner, Trouble, number, overflow, unsupported};
-use crate::beyond::Beyond;
+use crate::buffer_summary::BufferSummary;
 use crate::remote::{Awaited, Operation, awaited, operations, set_of};
 use crate::remote_atomic::{AtomicOperation, atomic_operations, changed};
 use crate::state::StateVar;
@@ -113,7 +113,7 @@ impl Runner<'_> {
     ) -> Result<(), Trouble> {
         let in_slots = frame.buffer.pending.iter();
         let in_slots = in_slots.filter(|p| p.operation == operation).count();
-        let has_room = |b: &Beyond| in_slots < b.slots(self.thread, operation) as usize;
+        let has_room = |b: &BufferSummary| in_slots < b.slots(self.thread, operation) as usize;
         if self.beyond.is_none_or(has_room) {
             frame.buffer = frame.buffer.with_issued(operation);
             return Ok(());

@@ -466,8 +466,8 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "interference_free": stats.interference_free,
         "falsified_states": stats.falsified_states,
         // Earlier names of the three above.
-        "direct_stores": stats.unbuffered_stores,
-        "undisturbed": stats.interference_free,
+        "unbuffered_stores": stats.unbuffered_stores,
+        "interference_free": stats.interference_free,
         "hunted_states": stats.falsified_states,
         "state_by_state": stats.state_by_state,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
@@ -504,7 +504,7 @@ fn document(heading: Document, program: &Program, report: &Report) -> Document {
         let waiting = "States in which a thread waits for ever at a condition over its own \
             variables are left out.";
         let notes = [
-            (!certificate.direct.is_empty()).then_some(direct),
+            (!certificate.unbuffered.is_empty()).then_some(direct),
             can_wait_alone(program).then_some(waiting),
         ];
         page.places_note = notes.into_iter().flatten().collect::<Vec<_>>().join(" ");

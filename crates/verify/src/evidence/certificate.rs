@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, SlotKind, Space};
 use palisade_certify::{
-    AtomicOperation, Beyond, Buffer, Certificate, Claim, Cube, Entry, Fingerprint, Item, Keep,
-    Kind, Operation, Pending, PendingAtomic, StateVar,
+    AtomicOperation, Buffer, BufferSummary, Certificate, Cube, Entry, Fingerprint, Item, Keep,
+    Kind, Operation, Pending, PendingAtomic, StateVar, SummaryInvariant,
 };
 use palisade_checker::search::Node;
 use palisade_logic::substitute::Substitution;
@@ -38,7 +38,7 @@ enum Slot {
     Buffered(StateVar, usize, Option<Cell>, u32),
     /// Of the stores to a cell that are in the abstract part of the buffer: it exists
     /// while there are some.
-    Beyond(StateVar, usize, Cell),
+    BufferSummary(StateVar, usize, Cell),
     /// What the network has read for a slot of an operation: it exists while the
     /// slot's phase says so.
     Carried(StateVar, usize, Part),
@@ -125,7 +125,7 @@ impl<'a> Translator<'a> {
                     thread: thread_number,
                     cell,
                 };
-                Slot::Beyond(last, thread, cell)
+                Slot::BufferSummary(last, thread, cell)
             }
             Part::Low(cell) => {
                 let thread_number = thread as u32;
@@ -133,7 +133,7 @@ impl<'a> Translator<'a> {
                     thread: thread_number,
                     cell,
                 };
-                Slot::Beyond(low, thread, cell)
+                Slot::BufferSummary(low, thread, cell)
             }
             Part::Carried(number, slot) => {
                 let pending = self.pending(thread, number, slot, true);
@@ -377,7 +377,7 @@ impl<'a> Translator<'a> {
                 let count = self.control_value(control, thread, Part::Count(cell));
                 (i64::from(position) < count).then_some(var)
             }
-            Slot::Beyond(var, thread, cell) => {
+            Slot::BufferSummary(var, thread, cell) => {
                 let more = self.control_value(control, thread, Part::More(cell));
                 (more == 1).then_some(var)
             }
@@ -463,10 +463,10 @@ impl<'a> Translator<'a> {
     }
 
     /// How the certificate speaks of long buffers.
-    fn beyond(&self) -> Option<Beyond> {
+    fn beyond(&self) -> Option<BufferSummary> {
         let reduced = self.reduced?;
         if let Some((cells, _)) = reduced.sets {
-            return Some(Beyond {
+            return Some(BufferSummary {
                 cells,
                 sizes: Vec::new(),
                 keep: Keep::default(),
@@ -484,13 +484,13 @@ impl<'a> Translator<'a> {
             for (cell, claim) in &reduced.templates[instance.template.index()].claims {
                 let claim = match claim {
                     SummaryInvariant::Any => continue,
-                    SummaryInvariant::Among(values) => Claim::Among(values.clone()),
-                    SummaryInvariant::Rising => Claim::Rising,
+                    SummaryInvariant::Among(values) => SummaryInvariant::Among(values.clone()),
+                    SummaryInvariant::Rising => SummaryInvariant::Rising,
                 };
                 claims.push((thread as u32, *cell, claim));
             }
         }
-        Some(Beyond {
+        Some(BufferSummary {
             cells: cells.default,
             sizes,
             keep: match keep {
@@ -565,7 +565,7 @@ impl<'a> Translator<'a> {
             translated.push(Entry { control, cubes });
         }
         let name = |slot: &usize| match self.slots[*slot] {
-            Slot::State(var) | Slot::Buffered(var, ..) | Slot::Beyond(var, ..) => Some(var),
+            Slot::State(var) | Slot::Buffered(var, ..) | Slot::BufferSummary(var, ..) => Some(var),
             Slot::Carried(var, ..) | Slot::Element(var, _) | Slot::Atomic(var, ..) => Some(var),
             Slot::Shared(_) | Slot::Shape => None,
         };
@@ -574,9 +574,9 @@ impl<'a> Translator<'a> {
             kind: self.kind,
             model: self.model,
             threads,
-            direct: Vec::new(),
+            unbuffered: Vec::new(),
             forgotten: Vec::new(),
-            undisturbed: Vec::new(),
+            interference_free: Vec::new(),
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),
             atoms: atoms.formulas,

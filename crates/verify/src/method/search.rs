@@ -168,7 +168,7 @@ impl Session<'_> {
                     Ok(certificate) => certificate,
                     Err(gap) => return gap.into(),
                 };
-                certificate.undisturbed = task.interference_free.to_vec();
+                certificate.interference_free = task.interference_free.to_vec();
                 let disturbed = disturbed(self.program, &certificate);
                 if !disturbed.is_empty() {
                     return Gap::Interference(disturbed).into();

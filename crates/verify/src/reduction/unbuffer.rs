@@ -119,9 +119,9 @@ impl Reduction for Unbuffer {
 
     fn proof_back(&self, mut certificate: Certificate) -> Certificate {
         // What was reduced may have been reduced once more.
-        certificate.direct.extend(&self.stores);
-        certificate.direct.sort_unstable();
-        certificate.direct.dedup();
+        certificate.unbuffered.extend(&self.stores);
+        certificate.unbuffered.sort_unstable();
+        certificate.unbuffered.dedup();
         certificate
     }
 }

@@ -1,4 +1,4 @@
-//! Proofs state by state, with undisturbed accesses, against `explore` on random small
+//! Proofs state by state, with free of interference accesses, against `explore` on random small
 //! programs in which locks protect data and threads hand it over, or nearly do: the two
 //! never contradict each other, and many proofs rest on such accesses.
 
@@ -93,9 +93,9 @@ fn count(default: u64) -> u64 {
     soak.and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// How many proofs there were, with undisturbed accesses, and violations.
+/// How many proofs there were, with free of interference accesses, and violations.
 fn compare(model: Model, seeds: std::ops::Range<u64>) -> (usize, usize, usize) {
-    let (mut proofs, mut undisturbed, mut violated) = (0, 0, 0);
+    let (mut proofs, mut interference_free, mut violated) = (0, 0, 0);
     for seed in seeds {
         let text = program(seed);
         let program = parse(&text);
@@ -124,33 +124,35 @@ fn compare(model: Model, seeds: std::ops::Range<u64>) -> (usize, usize, usize) {
             (Verdict::Holds, Verdict::Holds) => {
                 let certificate = report.certificate.expect("a proof has one");
                 proofs += 1;
-                undisturbed += usize::from(!certificate.undisturbed.is_empty());
+                interference_free += usize::from(!certificate.interference_free.is_empty());
             }
             (Verdict::Violated(_), Verdict::Violated(_)) => violated += 1,
             (a, b) => panic!("{model}, seed {seed}: explore {a:?}, verify {b:?}\n{text}"),
         }
     }
-    println!("{model}: {proofs} proofs, {undisturbed} undisturbed, {violated} violated");
-    (proofs, undisturbed, violated)
+    println!(
+        "{model}: {proofs} proofs, {interference_free} interference_free, {violated} violated"
+    );
+    (proofs, interference_free, violated)
 }
 
 #[test]
 fn sc() {
     let all = count(200);
-    let (_, undisturbed, violated) = compare(Model::Sc, 0..all);
-    assert!(undisturbed as u64 > all / 8 && violated as u64 > all / 8);
+    let (_, interference_free, violated) = compare(Model::Sc, 0..all);
+    assert!(interference_free as u64 > all / 8 && violated as u64 > all / 8);
 }
 
 #[test]
 fn tso() {
     let all = count(100);
-    let (_, undisturbed, violated) = compare(Model::Tso, 100_000..100_000 + all);
-    assert!(undisturbed as u64 > all / 8 && violated as u64 > all / 8);
+    let (_, interference_free, violated) = compare(Model::Tso, 100_000..100_000 + all);
+    assert!(interference_free as u64 > all / 8 && violated as u64 > all / 8);
 }
 
 #[test]
 fn pso() {
     let all = count(100);
-    let (_, undisturbed, violated) = compare(Model::Pso, 200_000..200_000 + all);
-    assert!(undisturbed as u64 > all / 8 && violated as u64 > all / 8);
+    let (_, interference_free, violated) = compare(Model::Pso, 200_000..200_000 + all);
+    assert!(interference_free as u64 > all / 8 && violated as u64 > all / 8);
 }

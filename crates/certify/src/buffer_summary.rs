@@ -42,7 +42,7 @@ pub enum Keep {
 
 /// What is claimed of the values of stores that are not known exactly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Claim {
+pub enum SummaryInvariant {
     /// Nothing.
     #[default]
     Any,
@@ -54,7 +54,7 @@ pub enum Claim {
 
 /// How a certificate speaks of long buffers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Beyond {
+pub struct BufferSummary {
     /// Stores of one buffer that are known exactly.
     pub cells: u32,
     /// The same of other buffers, by thread and, under PSO, cell. Knowing less is right at
@@ -63,18 +63,18 @@ pub struct Beyond {
     /// Which.
     pub keep: Keep,
     /// What is claimed of a thread's stores to a cell; of others nothing is.
-    pub claims: Vec<(u32, Cell, Claim)>,
+    pub claims: Vec<(u32, Cell, SummaryInvariant)>,
     /// RMA: how many instances of a thread's operation have slots, by thread and operation;
     /// of others `cells` have. The instances are the same whichever of them have slots, so any
     /// number is right.
     pub slots: Vec<(u32, u32, u32)>,
 }
 
-impl Beyond {
+impl BufferSummary {
     /// What is claimed of `thread`'s stores to `cell`.
-    pub fn claim(&self, thread: u32, cell: Cell) -> &Claim {
+    pub fn claim(&self, thread: u32, cell: Cell) -> &SummaryInvariant {
         let own = self.claims.iter().find(|c| c.0 == thread && c.1 == cell);
-        own.map_or(&Claim::Any, |c| &c.2)
+        own.map_or(&SummaryInvariant::Any, |c| &c.2)
     }
 
     /// How many stores of `thread`'s buffer, under PSO that for `cell`, are known exactly.
