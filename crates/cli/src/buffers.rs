@@ -66,9 +66,10 @@ impl FromStr for BuffersArg {
 }
 
 fn size(text: &str) -> Result<u32, String> {
-    match text.trim().parse() {
-        Ok(cells) if (1..=MOST).contains(&cells) => Ok(cells),
-        Ok(_) | Err(_) => Err(format!("`{text}` is no number of cells from 1 to {MOST}")),
+    let digits = Some(text.trim()).filter(|t| !t.starts_with('+'));
+    match digits.and_then(|t| t.parse().ok()) {
+        Some(cells) if (1..=MOST).contains(&cells) => Ok(cells),
+        Some(_) | None => Err(format!("`{text}` is no number of cells from 1 to {MOST}")),
     }
 }
 
