@@ -17,6 +17,8 @@ mod letter;
 mod watched;
 
 use std::cell::RefCell;
+use std::io;
+use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +26,9 @@ use std::time::Duration;
 
 use palisade_machine::{Lost, Network};
 use timely::WorkerConfig;
+use timely::communication::Hooks;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
-use timely::communication::{Hooks, WorkerGuards};
 use timely::container::NoopBuilder;
 use timely::dataflow::ProbeHandle;
 use timely::dataflow::channels::pact::DistributorPact;
@@ -42,6 +44,10 @@ use watched::Fate;
 /// How long a worker sleeps before it asks whether a process was lost.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// How long the first process that closes its sockets is ahead of the last, at most.
+const FAREWELL: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// Connects to the other processes and calls `f` on the network of all of them.
 ///
 /// # Errors
@@ -54,6 +60,10 @@ where
 {
     let fate = Arc::new(Fate::default());
     let sockets = connect::connect(peers)?;
+    let own = sockets.iter().flatten().map(TcpStream::try_clone);
+    let own: Vec<TcpStream> = own
+        .collect::<io::Result<_>>()
+        .map_err(ConnectError::Threads)?;
     let sockets = sockets.into_iter().enumerate();
     let sockets = sockets
         .map(|(process, socket)| socket.map(|socket| fate.watch(socket, process)))
@@ -82,18 +92,26 @@ where
         std::mem::forget(guards);
         return Err(ConnectError::Worker("the search panicked".to_owned()));
     };
-    end(guards, &fate);
+    wait_for_others(&fate, own.len());
+    std::mem::forget(guards);
+    for socket in own {
+        // It may be closed already.
+        let _ = socket.shutdown(Shutdown::Both);
+    }
     Ok(result)
 }
 
-/// Lets timely end in order, which needs all processes; if one is lost, its threads are left
-/// alone until the process ends.
-fn end(guards: WorkerGuards<()>, fate: &Fate) {
-    if fate.lost().is_some() {
-        std::mem::forget(guards);
-    } else {
-        // What the worker had to say has been received.
-        drop(guards.join());
+/// Waits until all other processes have closed their sockets: they do when they have got all that
+/// this one sent. Timely's last messages may come with the end of a socket, and are not read then; and
+/// after a process was killed the others cannot end in order: from the first that closes, a moment
+/// is enough for what is under way. Timely's threads sleep until the process ends.
+fn wait_for_others(fate: &Fate, others: usize) {
+    let mut left = FAREWELL;
+    while fate.closed() < others && !left.is_zero() {
+        std::thread::sleep(PAUSE);
+        if fate.closed() > 0 || fate.lost().is_some() {
+            left = left.saturating_sub(PAUSE);
+        }
     }
 }
 

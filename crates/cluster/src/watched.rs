@@ -1,5 +1,7 @@
 //! Sockets that tell when the process at the other end is lost. Timely's threads panic then; a
 //! *watched* socket notes the loss and lets its thread sleep, and the search ends with a reason.
+//! At the end of all, when processes close their sockets in order, it does the same: from what is
+//! read nobody could tell a process that has ended from one that was killed at its very end.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -16,6 +18,8 @@ pub(crate) struct Fate {
     lost: AtomicUsize,
     /// Whether this process needs the others no more.
     ends: AtomicBool,
+    /// How many processes have closed their sockets.
+    closed: AtomicUsize,
 }
 
 impl Default for Fate {
@@ -23,6 +27,7 @@ impl Default for Fate {
         Self {
             lost: AtomicUsize::new(NOBODY),
             ends: AtomicBool::new(false),
+            closed: AtomicUsize::new(0),
         }
     }
 }
@@ -37,6 +42,11 @@ impl Fate {
     /// From now on processes may end.
     pub(crate) fn end(&self) {
         self.ends.store(true, Ordering::SeqCst);
+    }
+
+    /// How many processes have closed their sockets.
+    pub(crate) fn closed(&self) -> usize {
+        self.closed.load(Ordering::SeqCst)
     }
 
     /// Watches the socket to `process`.
@@ -58,11 +68,10 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Nothing comes from there, or goes there, any more.
-    fn lose(&self) {
-        if self.fate.ends.load(Ordering::SeqCst) {
-            return;
+    fn lose(&self) -> ! {
+        if !self.fate.ends.load(Ordering::SeqCst) {
+            self.fate.lost.store(self.process, Ordering::SeqCst);
         }
-        self.fate.lost.store(self.process, Ordering::SeqCst);
         loop {
             std::thread::park();
         }
@@ -73,6 +82,7 @@ impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.stream.read(buffer);
         if matches!(read, Ok(0) | Err(_)) {
+            self.fate.closed.fetch_add(1, Ordering::SeqCst);
             self.lose();
         }
         read
