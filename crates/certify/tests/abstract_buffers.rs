@@ -215,12 +215,18 @@ fn a_claim_that_is_wrong() {
             "summary newest 1\ninvariant t(x) rising\n{}",
             entries("true")
         );
-        assert_eq!(verdict(&program, model, &rising), Err(Reason::SummaryInvariant));
+        assert_eq!(
+            verdict(&program, model, &rising),
+            Err(Reason::SummaryInvariant)
+        );
         let among = format!(
             "summary newest 1\ninvariant t(x) among -1 -2\n{}",
             entries("true")
         );
-        assert_eq!(verdict(&program, model, &among), Err(Reason::SummaryInvariant));
+        assert_eq!(
+            verdict(&program, model, &among),
+            Err(Reason::SummaryInvariant)
+        );
     }
 }
 

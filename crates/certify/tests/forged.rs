@@ -282,7 +282,11 @@ fn claims_that_leave_values_out() {
             if right {
                 assert_eq!(found, Ok(()), "seed {seed}, {model}\n{text}");
             } else {
-                assert_eq!(found, Err(Reason::SummaryInvariant), "seed {seed}, {model}\n{text}");
+                assert_eq!(
+                    found,
+                    Err(Reason::SummaryInvariant),
+                    "seed {seed}, {model}\n{text}"
+                );
             }
             counts[usize::from(right)] += 1;
         }

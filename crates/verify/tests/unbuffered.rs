@@ -82,7 +82,7 @@ fn a_proof_names_its_direct_stores() {
     check.expect("it is a proof");
     // Without its direct stores it is a proof of nothing.
     let forged = Certificate {
-        direct: Vec::new(),
+        unbuffered: Vec::new(),
         ..certificate
     };
     let check = palisade_certify::check(&program, &forged, &palisade_certify::Options::default());

@@ -22,7 +22,7 @@ use palisade_logic::{Formula, Term};
 use palisade_memory::reduced::{Part, Reduced};
 use palisade_memory::remote_atomics::Input;
 use palisade_memory::rma;
-use palisade_memory::summary::{self, SummaryInvariant};
+use palisade_memory::summary;
 use palisade_memory::value_sets::{SetCell, SetPart};
 use palisade_program::{Cell, LocId, Model, Program};
 
@@ -483,9 +483,11 @@ impl<'a> Translator<'a> {
             sizes.extend(own.map(|((_, cell), cells)| (thread as u32, *cell, *cells)));
             for (cell, claim) in &reduced.templates[instance.template.index()].claims {
                 let claim = match claim {
-                    SummaryInvariant::Any => continue,
-                    SummaryInvariant::Among(values) => SummaryInvariant::Among(values.clone()),
-                    SummaryInvariant::Rising => SummaryInvariant::Rising,
+                    summary::SummaryInvariant::Any => continue,
+                    summary::SummaryInvariant::Among(values) => {
+                        SummaryInvariant::Among(values.clone())
+                    }
+                    summary::SummaryInvariant::Rising => SummaryInvariant::Rising,
                 };
                 claims.push((thread as u32, *cell, claim));
             }
