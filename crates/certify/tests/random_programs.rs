@@ -405,7 +405,7 @@ fn stops_lose_no_violation() {
 /// Any accesses are called free of interference, many of them wrongly: a certificate that is accepted
 /// proves all the same.
 #[test]
-fn undisturbed_accesses_lose_no_violation() {
+fn accesses_free_of_interference_lose_no_violation() {
     let (mut kept, mut disturbed, mut violated) = (0, 0, 0);
     for seed in 0..2 * seeds() {
         let program = if seed % 2 == 0 {

@@ -44,7 +44,7 @@ fn a_proof_names_what_it_forgets() {
     assert!(report.certified, "{:?}", report.notes);
     let certificate = report.certificate.expect("a proof has one");
     let text = print(&program, &certificate);
-    assert!(text.contains("\nforgets junk\n"), "{text}");
+    assert!(text.contains("\nprojects junk\n"), "{text}");
     let read = parse(&program, &text).expect("what is printed is read");
     assert_eq!(read, certificate);
     assert!(is_proof(&program, &read));

@@ -26,7 +26,7 @@ fn claims(program: &Program, model: Model, direct: Vec<StoreEdge>) -> Certificat
 }
 
 #[test]
-fn two_accounts_of_direct_stores_agree() {
+fn two_accounts_of_unbuffered_stores_agree() {
     let (mut confirmed, mut refused) = (0, 0);
     for seed in 0..300 {
         let shape = match seed % 2 {
@@ -64,7 +64,7 @@ const PASSING: &str = "shared data = 0; shared flag = 0;
     thread r { local f = 0; local d = 0; while (1) { f = flag; d = data; assert(d >= f); } }";
 
 #[test]
-fn a_proof_names_its_direct_stores() {
+fn a_proof_names_its_unbuffered_stores() {
     let program = program(PASSING);
     let options = Options {
         model: Model::Tso,
@@ -75,7 +75,7 @@ fn a_proof_names_its_direct_stores() {
     assert!(report.certified && report.stats.unbuffered_stores == 2);
     let certificate = report.certificate.expect("a proof has one");
     let text = print(&program, &certificate);
-    assert!(text.contains("\ndirect w "), "{text}");
+    assert!(text.contains("\nunbuffered w "), "{text}");
     let read = parse(&program, &text).expect("what is printed is read");
     assert_eq!(read, certificate);
     let check = palisade_certify::check(&program, &read, &palisade_certify::Options::default());
