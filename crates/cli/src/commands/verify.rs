@@ -466,8 +466,8 @@ fn more_stats(report: &Report) -> Map<String, Value> {
         "interference_free": stats.interference_free,
         "falsified_states": stats.falsified_states,
         // Earlier names of the three above.
-        "unbuffered_stores": stats.unbuffered_stores,
-        "interference_free": stats.interference_free,
+        "direct_stores": stats.unbuffered_stores,
+        "undisturbed": stats.interference_free,
         "hunted_states": stats.falsified_states,
         "state_by_state": stats.state_by_state,
         "extrapolated_program_calls": stats.extrapolated.map(|e| e.0),
