@@ -260,6 +260,53 @@ fn planted_bugs_are_found_and_not_proved() {
 }
 
 /// What the analysis has no words for is said so.
+/// Between two atomic blocks others act, also where the second begins with a test of locals.
+#[test]
+fn others_act_between_atomic_blocks() {
+    let text = "spec set;
+struct node { data key; node next; }
+shared node head;
+init { node first = new node; head = first; }
+method add(data k) returns bool {
+    node p, c, n;
+    atomic { p = head; c = p.next; while (c != null && c.key < k) { p = c; c = c.next; } }
+    atomic { if (c != null && c.key == k) return false; n = new node; n.key = k; n.next = c; p.next = n; }
+    return true;
+}
+";
+    assert!(unproved("blocks", text).is_some());
+    assert!(refuted("blocks", text));
+    // One block is right.
+    let one = text.replace("} }\n    atomic { if", "} if");
+    assert_eq!(unproved("block", &one), None);
+}
+
+/// A call begins without knowing what stands beside the shared pointer.
+#[test]
+fn marks_beside_the_shared_pointer_are_unsupported() {
+    let text = "spec set;
+struct node { data key; marked node next; }
+shared marked node head;
+shared lock l;
+method contains(data k) returns bool {
+    marked node s;
+    lock(l); s = head; unlock(l);
+    if (s.mark) return false;
+    return false;
+}
+";
+    assert!(prove(&parsed("marked", text), None).is_err());
+}
+
+#[test]
+fn large_programs_are_unsupported() {
+    let more = (0..256).map(|k| {
+        format!("method x{k}(data k) returns bool as contains {{ assume(false); return true; }}\n")
+    });
+    let text: Vec<String> = std::iter::once(text("coarse_set")).chain(more).collect();
+    assert!(prove(&parsed("large", &text.concat()), None).is_err());
+}
+
 #[test]
 fn other_shapes_are_unsupported() {
     let two = text("coarse_set").replace("node next;", "node next, back;");

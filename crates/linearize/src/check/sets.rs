@@ -11,7 +11,7 @@ pub(super) fn attempt(program: &Program, options: &Options<'_>) -> Attempt {
     match prove(program, options.cancel) {
         Ok(Ok(proof)) => {
             let found = format!(
-                "{} views of calls, {} kinds of interference; confirmed on random runs of the program",
+                "{} views of calls, {} kinds of interference; random runs of the program are among them; no certificate",
                 proof.views, proof.actions
             );
             let also = "also proved: no null dereference, no lock given back that is not held, no cyclic list";

@@ -145,7 +145,8 @@ impl Runner<'_> {
             let Some(call) = &self.calls[thread] else {
                 return Ok(());
             };
-            if self.object.parts[call.part].open[call.at.index()] {
+            // Wherever the program lets others act, whether the proof looks there or not.
+            if !self.object.parts[call.part].body.locations[call.at.index()].atomic {
                 return Ok(());
             }
             self.advance(thread, random)?;

@@ -9,6 +9,12 @@ use crate::prove::places::keep_neighbours;
 use crate::prove::supported::refuse;
 use crate::prove::{Unsupported, touched};
 
+/// Views keep numbers of methods and locations in few bytes: programs have at most so many.
+const MOST_METHODS: usize = 100;
+const MOST_LOCATIONS: usize = 10_000;
+/// Fields of a node, or shared variables, at most.
+const MOST_VARIABLES: usize = 100;
+
 /// What a word of memory is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Word {
@@ -64,6 +70,14 @@ impl<'a> Object<'a> {
         let [only] = program.structs.as_slice() else {
             return refuse("a set with more or less than one struct", Span::default());
         };
+        let bodies = program.methods.iter().map(|m| &m.body).chain(&program.init);
+        let longest = bodies.map(|body| body.locations.len()).max();
+        if only.fields.len() > MOST_VARIABLES
+            || program.methods.len() > MOST_METHODS
+            || longest > Some(MOST_LOCATIONS)
+        {
+            return refuse("a set of this size", only.span);
+        }
         let mut object = Self {
             program,
             parts: Vec::new(),
@@ -124,6 +138,9 @@ impl<'a> Object<'a> {
     }
 
     fn shared(&mut self, program: &Program) -> Result<(), Unsupported> {
+        if program.shared.len() > MOST_VARIABLES {
+            return refuse("a set with so many shared variables", Span::default());
+        }
         let (mut roots, mut bits, mut locks) = (0, 0, 0);
         for (index, shared) in program.shared.iter().enumerate() {
             let id = SharedId::from(index);
@@ -134,8 +151,12 @@ impl<'a> Object<'a> {
                     if roots > 1 {
                         return refuse("a set with two shared pointers", shared.span);
                     }
-                    if shared.tag.is_some() && self.mark.is_none() {
-                        return refuse("a mark beside the shared pointer only", shared.span);
+                    // Calls begin without knowing it.
+                    if shared.tag.is_some() {
+                        return refuse(
+                            "a mark or count beside the shared pointer of a set",
+                            shared.span,
+                        );
                     }
                     Word::Link
                 }
@@ -219,7 +240,10 @@ fn part<'a>(
     let mut open = vec![false; body.locations.len()];
     for edge in &body.edges {
         let here = body.locations[edge.from.index()];
-        open[edge.from.index()] |= !local(&edge.step) && !here.atomic && operation.is_some();
+        // A local step commutes with those of others, unless what follows it is one step with it.
+        let enters = body.locations[edge.to.index()].atomic;
+        let is_seen = enters || !local(&edge.step);
+        open[edge.from.index()] |= is_seen && !here.atomic && operation.is_some();
     }
     let code = Code::new(body);
     let mut live = code.live().to_vec();
