@@ -4,14 +4,14 @@
 //! (`palisade-memory` argues why; here is what it rests on, store by store, looked for
 //! from the stores forwards.)
 //!
-//! Between a direct store of a thread and the next point at which the thread's buffers
+//! Between an unbuffered store of a thread and the next point at which the thread's buffers
 //! are empty for certain (a full fence, an atomic block that waits), on every path:
 //!
 //! - TSO: every load is of the store's own cell, or of one that no other thread writes,
 //!   or there is a store to the loaded cell in between.
 //! - PSO: every load is of the store's own cell or of one that no other thread writes;
 //!   every store is to the store's own cell, or there is a `fence(ss)` in between. Likewise
-//!   for stores before it: on every path from one to another cell to the direct store, the
+//!   for stores before it: on every path from one to another cell to the unbuffered store, the
 //!   buffers are empty once or there is a `fence(ss)`. So when it leaves, all older ones have.
 //!
 //! A `never` that speaks of the thread speaks of no memory that the thread stores to.
@@ -27,7 +27,7 @@ use palisade_program::{
 };
 use std::borrow::Cow;
 
-/// The program that a certificate with forgotten variables or direct stores speaks of.
+/// The program that a certificate with forgotten variables or unbuffered stores speaks of.
 pub(crate) fn confirmed<'p>(
     program: &'p Program,
     certificate: &Certificate,
@@ -40,7 +40,7 @@ pub(crate) fn confirmed<'p>(
     Ok(Cow::Owned(with_stores(&changed, certificate)?.into_owned()))
 }
 
-/// The program with the certificate's direct stores.
+/// The program with the certificate's unbuffered stores.
 fn with_stores<'p>(
     program: &'p Program,
     certificate: &Certificate,
@@ -69,7 +69,7 @@ fn with_stores<'p>(
     Ok(Cow::Owned(changed))
 }
 
-/// Confirms the direct stores of a certificate, and nothing else of it.
+/// Confirms the unbuffered stores of a certificate, and nothing else of it.
 ///
 /// # Errors
 /// The first store that needs its buffer.
@@ -77,7 +77,7 @@ pub fn confirm_unbuffered(program: &Program, certificate: &Certificate) -> Resul
     confirmed(&subject(program, certificate.kind), certificate).map(|_| ())
 }
 
-/// One direct store.
+/// One unbuffered store.
 struct Unbuffered<'p> {
     program: &'p Program,
     model: Model,

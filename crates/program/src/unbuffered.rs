@@ -1,6 +1,6 @@
 //! *Direct stores*: stores that wait until the thread's buffers are empty and reach
 //! memory at once, as atomic blocks of one store do. Which stores of a program may be
-//! made direct without losing a violation is for the memory models to say; here is
+//! made unbuffered without losing a violation is for the memory models to say; here is
 //! what the program is then.
 
 use crate::cfg::{Atomic, AtomicKind, CfgBuilder, Step};
@@ -11,7 +11,7 @@ use crate::source::Span;
 /// A store of the program: its template and its edge there.
 pub type StoreEdge = (TemplateId, EdgeId);
 
-/// The program with these stores direct. Edges and locations keep their numbers.
+/// The program with these stores unbuffered. Edges and locations keep their numbers.
 /// `None` if one of them is no store.
 pub fn with_unbuffered(program: &Program, direct: &[StoreEdge]) -> Option<Program> {
     let mut changed = program.clone();
