@@ -21,6 +21,9 @@
 //! | [`tables`] | the strategies that build tables of cubes |
 //! | [`extrapolate`] | predicates and cubes of the SC proof, lifted to buffers |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod affected;
 pub mod bad;
 pub mod command;

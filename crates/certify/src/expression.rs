@@ -199,7 +199,9 @@ fn linear(op: BinOp, a: &Term, b: &Term) -> Result<Term, No> {
         }
         BinOp::Shl => a.times(shift()?)?,
         BinOp::Shr => a.div(shift()?)?,
-        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => bitwise(op, a, b)?,
+        BinOp::BitAnd => bitwise(Bitwise::And, a, b)?,
+        BinOp::BitOr => bitwise(Bitwise::Or, a, b)?,
+        BinOp::BitXor => bitwise(Bitwise::Xor, a, b)?,
         BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
             Term::of_truth(&compared(op, a, b)?)
         }
@@ -259,7 +261,14 @@ fn product(a: &Term, b: &Term) -> Result<Term, No> {
     Err(No::Linear("the product of two variables"))
 }
 
-fn bitwise(op: BinOp, a: &Term, b: &Term) -> Result<Term, No> {
+#[derive(Clone, Copy)]
+enum Bitwise {
+    And,
+    Or,
+    Xor,
+}
+
+fn bitwise(op: Bitwise, a: &Term, b: &Term) -> Result<Term, No> {
     let (value, mask) = match (a.as_constant(), b.as_constant()) {
         (_, Some(mask)) => (a, mask),
         (Some(mask), None) => (b, mask),
@@ -267,9 +276,9 @@ fn bitwise(op: BinOp, a: &Term, b: &Term) -> Result<Term, No> {
     };
     let common = masked(value, mask)?;
     Ok(match op {
-        BinOp::BitAnd => common,
-        BinOp::BitOr => value.plus_constant(mask)?.minus(&common)?,
-        _ => value.plus_constant(mask)?.minus(&common.times(2)?)?,
+        Bitwise::And => common,
+        Bitwise::Or => value.plus_constant(mask)?.minus(&common)?,
+        Bitwise::Xor => value.plus_constant(mask)?.minus(&common.times(2)?)?,
     })
 }
 
@@ -294,16 +303,16 @@ fn masked(value: &Term, mask: Int) -> Result<Term, No> {
 }
 
 /// A bit operation between two values that are 0 or 1.
-fn of_bits(op: BinOp, a: &Term, b: &Term) -> Result<Term, No> {
+fn of_bits(op: Bitwise, a: &Term, b: &Term) -> Result<Term, No> {
     let is_bit = |t: &Term| matches!(t.bounds(), (Some(0..), Some(..=1)));
     if !(is_bit(a) && is_bit(b)) {
         return Err(No::Linear("a bit operation between two variables"));
     }
     let (a, b) = (not_zero(a)?, not_zero(b)?);
     Ok(Term::of_truth(&match op {
-        BinOp::BitAnd => a.and(&b),
-        BinOp::BitOr => a.or(&b),
-        _ => Formula::iff(&a, &b).negated(),
+        Bitwise::And => a.and(&b),
+        Bitwise::Or => a.or(&b),
+        Bitwise::Xor => Formula::iff(&a, &b).negated(),
     }))
 }
 

@@ -32,6 +32,9 @@
 //! | [`places`] | an invariant by place, for people |
 //! | [`print`](mod@print), [`parse`](mod@parse), `atom_text`, `token`, `names` | the text of a certificate |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod atom_text;
 pub mod buffer;
 pub mod buffer_summary;

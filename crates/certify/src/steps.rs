@@ -198,7 +198,20 @@ impl<'a> Runner<'a> {
                 Step::RemoteAtomic(atomic) if self.model == Model::Rma => {
                     self.issue_atomic(frame, id, atomic, edge.span)?
                 }
-                step => self.step(frame, step, edge.span, Memory::of(self.model), false)?,
+                step @ (Step::Skip
+                | Step::Assume(_)
+                | Step::Assign { .. }
+                | Step::Havoc { .. }
+                | Step::Load { .. }
+                | Step::Store { .. }
+                | Step::Fence(_)
+                | Step::Assert { .. }
+                | Step::Put { .. }
+                | Step::Get { .. }
+                | Step::RemoteAtomic(_)
+                | Step::Flush(_)) => {
+                    self.step(frame, step, edge.span, Memory::of(self.model), false)?
+                }
             };
             for frame in frames {
                 if stops[edge.to.index()] {

@@ -5,5 +5,8 @@
 //! | [`search`] | 3-valued explicit search, breadth first, with covering |
 //! | [`views`] | any number of threads, seen a few at a time |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod search;
 pub mod views;

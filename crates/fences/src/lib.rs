@@ -27,6 +27,9 @@
 //! | [`patch`], [`diff`] | the fences as changes of the source |
 //! | [`orders`] | memory orders and fences of C11, under RC11 |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod clause;
 pub mod completion;
 pub mod cost;

@@ -185,7 +185,7 @@ impl<'p> Plan<'p> {
                 Some(target) => Step::Flush(target),
                 None => Step::Flush(FlushTarget::All),
             },
-            level => Step::Fence(level.kind()),
+            Level::None | Level::StoreStore | Level::Full => Step::Fence(level.kind()),
         }
     }
 

@@ -131,7 +131,7 @@ impl Patch {
             Verdict::Violated(_) => gave_up(
                 "the patched program is not the one that was proved (a bug in Palisade)".to_owned(),
             ),
-            other => other.clone(),
+            other @ (Verdict::Holds | Verdict::Unknown(_)) => other.clone(),
         };
         let placements = match &verdict {
             Verdict::Holds => repairs.iter().map(|r| r.placement.clone()).collect(),

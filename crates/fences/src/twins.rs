@@ -154,11 +154,12 @@ fn flatten(
     atom: &dyn Fn(&PropAtom) -> String,
     operands: &mut Vec<String>,
 ) {
-    match e {
-        Expr::Binary(same, a, b) if *same == op => {
-            flatten(a, op, atom, operands);
-            flatten(b, op, atom, operands);
-        }
-        other => operands.push(canonical(other, atom)),
+    if let Expr::Binary(same, a, b) = e
+        && *same == op
+    {
+        flatten(a, op, atom, operands);
+        flatten(b, op, atom, operands);
+    } else {
+        operands.push(canonical(e, atom));
     }
 }

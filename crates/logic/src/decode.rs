@@ -74,7 +74,9 @@ impl Decoder<'_> {
             }
             AstKind::Var => self.argument(ast),
             AstKind::App => self.application(ast),
-            _ => unexpected(ast),
+            AstKind::Quantifier | AstKind::Sort | AstKind::FuncDecl | AstKind::Unknown => {
+                unexpected(ast)
+            }
         }
     }
 

@@ -37,6 +37,9 @@
 //! | `memo`, `difference`, `form`, `refutation` | what answers before the solver does |
 //! | [`interpolate`] | sequence interpolants: from Spacer, or by projection |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod atom;
 mod decode;
 mod difference;

@@ -140,16 +140,14 @@ impl Table {
 
     /// The operand of a wrap, which may leave 64 bits by one operation.
     fn wide(&self, id: u32, pcs: &[u32], slots: &[i64]) -> Result<i128, EvalError> {
+        let both = |a, b| {
+            let x = i128::from(self.tree(a, pcs, slots)?);
+            Ok((x, i128::from(self.tree(b, pcs, slots)?)))
+        };
         match self.nodes[id as usize] {
-            Node::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) => {
-                let x = i128::from(self.tree(a, pcs, slots)?);
-                let y = i128::from(self.tree(b, pcs, slots)?);
-                Ok(match op {
-                    BinOp::Add => x + y,
-                    BinOp::Sub => x - y,
-                    _ => x * y,
-                })
-            }
+            Node::Binary(BinOp::Add, a, b) => both(a, b).map(|(x, y)| x + y),
+            Node::Binary(BinOp::Sub, a, b) => both(a, b).map(|(x, y)| x - y),
+            Node::Binary(BinOp::Mul, a, b) => both(a, b).map(|(x, y)| x * y),
             Node::Binary(BinOp::Shl, a, b) => {
                 let x = i128::from(self.tree(a, pcs, slots)?);
                 let by = self.tree(b, pcs, slots)?;

@@ -22,6 +22,9 @@
 //! | `random_schedule` | random schedules |
 //! | `mod@replay`, `trace` | runs by name, and as evidence |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod block;
 mod canonical;
 mod checkpoint;

@@ -150,11 +150,10 @@ impl<'m, 'p> Recorder<'m, 'p> {
         let machine = self.machine;
         let edge = self.edge(t, id)?;
         let act = machine.threads[t].graph.arcs[id.index()].act;
-        let value = match act {
-            Act::Havoc { choice: among, .. } => chosen(among, choice)?,
-            Act::Block(_) => return Err(Refused::NoPath),
-            _ => 0,
-        };
+        if matches!(act, Act::Block(_)) {
+            return Err(Refused::NoPath);
+        }
+        let value = value_of(act, choice)?;
         let mut next = State::default();
         match machine.apply(&self.state, &mut next, t, id.index(), value) {
             Effect::Done => {}
@@ -204,10 +203,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
                 .filter(|e| e.from.0 == loc)
                 .ok_or(Refused::NotThere)?;
             let act = graph.arcs[inner.index()].act;
-            let value = match act {
-                Act::Havoc { choice: among, .. } => chosen(among, *choice)?,
-                _ => 0,
-            };
+            let value = value_of(act, *choice)?;
             let before = slots.clone();
             match machine.inside(act, value, &self.state.queues[t], &mut slots) {
                 Inside::Done => {}
@@ -385,15 +381,16 @@ impl<'m, 'p> Recorder<'m, 'p> {
     fn words(&self, t: usize, step: &Step, act: Act, before: &[i64], after: &[i64]) -> String {
         let text = self.machine.program.show_step(self.template(t), step);
         let value = match act {
-            Act::Assign { dst, value } => match value {
-                crate::code::Code::Const(_) => None,
-                _ => Some(after[dst as usize]),
-            },
+            Act::Assign { value, .. } | Act::Store { value, .. } | Act::Buffer { value, .. }
+                if matches!(value, crate::code::Code::Const(_)) =>
+            {
+                None
+            }
+            Act::Assign { dst, .. } => Some(after[dst as usize]),
             Act::Havoc { dst, .. } | Act::Load { dst, .. } => Some(after[dst as usize]),
-            Act::Store { value, .. } | Act::Buffer { value, .. } => match value {
-                crate::code::Code::Const(_) => None,
-                _ => self.machine.table.eval(value, &[], before).ok(),
-            },
+            Act::Store { value, .. } | Act::Buffer { value, .. } => {
+                self.machine.table.eval(value, &[], before).ok()
+            }
             Act::Copy { src, .. } => {
                 let cell = self.machine.cell_of(src, before).ok();
                 cell.map(|c| before[c as usize])
@@ -636,6 +633,14 @@ impl<'m, 'p> Recorder<'m, 'p> {
             trace: self.whole(),
         }
     }
+}
+
+/// What a step that chooses a value chooses; 0 for the others.
+fn value_of(act: Act, choice: Option<i64>) -> Result<i64, Refused> {
+    if let Act::Havoc { choice: among, .. } = act {
+        return chosen(among, choice);
+    }
+    Ok(0)
 }
 
 /// The value of a `*`: the one given if it is among those allowed.

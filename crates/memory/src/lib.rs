@@ -17,6 +17,9 @@
 //! | [`remote_atomics`] | pending compare-and-swap, fetch-and-op, accumulate |
 //! | [`value_sets`] | all values that pending operations may write |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod blocks;
 pub mod need;
 pub mod pso;

@@ -514,7 +514,11 @@ impl<'p> Network<'p> {
             match awaited((operation.remote, operation.copy), target) {
                 Expr::TRUE => chain.push(vec![unused]),
                 Expr::FALSE => {}
-                sometimes => chain.push(vec![
+                sometimes @ (Expr::Const(_)
+                | Expr::Atom(_)
+                | Expr::Unary(..)
+                | Expr::Binary(..)
+                | Expr::Cond(..)) => chain.push(vec![
                     vec![Step::Assume(sometimes.clone().negate())],
                     [vec![Step::Assume(sometimes)], unused].concat(),
                 ]),
@@ -665,9 +669,11 @@ impl<'p> Network<'p> {
 
 /// `condition` wherever `when` holds.
 fn unless(when: LocalExpr, condition: LocalExpr) -> LocalExpr {
-    match when {
-        Expr::TRUE => condition,
-        Expr::FALSE => Expr::TRUE,
-        sometimes => sometimes.negate().or(condition),
+    if when == Expr::TRUE {
+        return condition;
     }
+    if when == Expr::FALSE {
+        return Expr::TRUE;
+    }
+    when.negate().or(condition)
 }

@@ -151,7 +151,10 @@ impl<A> Expr<A> {
                 Self::Binary(turned(op).unwrap_or(op), a, b)
             }
             Self::Unary(UnOp::Not, arg) if arg.is_boolean() => *arg,
-            other => Self::unary(UnOp::Not, other),
+            other @ (Self::Const(_) | Self::Atom(_)) => Self::unary(UnOp::Not, other),
+            other @ (Self::Unary(..) | Self::Binary(..) | Self::Cond(..)) => {
+                Self::unary(UnOp::Not, other)
+            }
         }
     }
 
@@ -229,7 +232,9 @@ impl<A> Expr<A> {
                 match c {
                     Expr::Const(0) => b,
                     Expr::Const(_) => a,
-                    c => Expr::Cond(Box::new(c), Box::new(a), Box::new(b)),
+                    c @ (Expr::Atom(_) | Expr::Unary(..) | Expr::Binary(..) | Expr::Cond(..)) => {
+                        Expr::Cond(Box::new(c), Box::new(a), Box::new(b))
+                    }
                 }
             }
         }
@@ -298,12 +303,15 @@ fn narrow(value: i128) -> Result<i64, EvalError> {
 
 fn wide_binary(op: BinOp, a: i64, b: i64) -> Result<i128, EvalError> {
     let (x, y) = (i128::from(a), i128::from(b));
+    let narrow = || apply_binary(op, a, b).map(i128::from);
     match op {
         BinOp::Add => Ok(x + y),
         BinOp::Sub => Ok(x - y),
         BinOp::Mul => Ok(x * y),
         BinOp::Shl if (0..=63).contains(&b) => Ok(x << b),
-        _ => apply_binary(op, a, b).map(i128::from),
+        BinOp::Div | BinOp::Mod | BinOp::Shl | BinOp::Shr => narrow(),
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => narrow(),
+        BinOp::And | BinOp::Or | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => narrow(),
     }
 }
 

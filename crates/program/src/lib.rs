@@ -34,6 +34,9 @@
 //! | `vacuity` | what no run gets to |
 //! | `verdict` | verdicts, traces, names of the memory models |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod action;
 mod asked;
 pub mod cfg;

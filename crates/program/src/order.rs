@@ -51,6 +51,12 @@ impl Order {
         matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
     }
 
+    /// This order; where the access has none, that of the program's plain accesses.
+    #[must_use]
+    pub fn or(self, default: Self) -> Self {
+        if self == Self::Plain { default } else { self }
+    }
+
     /// The order that its name says.
     pub fn named(name: &str) -> Option<Self> {
         Self::ATOMIC
@@ -111,10 +117,7 @@ impl crate::Program {
                     let Some(place) = step.loaded().or(step.stored()) else {
                         continue;
                     };
-                    let order = match place.order {
-                        Order::Plain => default,
-                        order => order,
-                    };
+                    let order = place.order.or(default);
                     if order == Order::SeqCst {
                         seq_cst.entry(place.var).or_insert(edge.span);
                     }

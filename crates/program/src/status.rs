@@ -25,18 +25,23 @@ impl Program {
 }
 
 fn status_errors(cfg: &Cfg, var: GlobalId) -> impl Iterator<Item = MemoryError> {
-    let loads = cfg.edges.iter().filter_map(move |edge| match &edge.step {
-        Step::Load { dst, src } if src.var == var => Some((edge.to, *dst)),
-        _ => None,
+    let loads = cfg.edges.iter().filter_map(move |edge| {
+        let Step::Load { dst, src } = &edge.step else {
+            return None;
+        };
+        (src.var == var).then_some((edge.to, *dst))
     });
     loads.flat_map(|(at, dst)| {
         let next = cfg.outgoing(at);
-        next.filter_map(move |(_, edge)| match &edge.step {
-            Step::Assert {
-                cond,
-                kind: AssertKind::Memory(error),
-            } if cond.any_atom(|atom| *atom == LocalAtom::Local(dst)) => Some(*error),
-            _ => None,
+        next.filter_map(move |(_, edge)| {
+            let Step::Assert { cond, kind } = &edge.step else {
+                return None;
+            };
+            let AssertKind::Memory(error) = kind else {
+                return None;
+            };
+            let reads = cond.any_atom(|atom| *atom == LocalAtom::Local(dst));
+            reads.then_some(*error)
         })
     })
 }

@@ -578,20 +578,20 @@ fn threshold<'e, A>(op: BinOp, a: &'e Expr<A>, b: &'e Expr<A>) -> Option<(&'e Ex
     let (x, c, op) = match (a, b) {
         (x, Expr::Const(c)) => (x, *c, op),
         (Expr::Const(c), x) => {
-            let turned = match op {
-                BinOp::Lt => BinOp::Gt,
-                BinOp::Le => BinOp::Ge,
-                BinOp::Gt => BinOp::Lt,
-                BinOp::Ge => BinOp::Le,
-                other => other,
-            };
+            let turned = [
+                (BinOp::Lt, BinOp::Gt),
+                (BinOp::Le, BinOp::Ge),
+                (BinOp::Gt, BinOp::Lt),
+                (BinOp::Ge, BinOp::Le),
+            ];
+            let (_, turned) = turned.into_iter().find(|(from, _)| *from == op)?;
             (x, *c, turned)
         }
         _ => return None,
     };
-    match op {
-        BinOp::Lt | BinOp::Ge => Some((x, c)),
-        BinOp::Le | BinOp::Gt => c.checked_add(1).map(|c| (x, c)),
-        _ => None,
+    if matches!(op, BinOp::Lt | BinOp::Ge) {
+        return Some((x, c));
     }
+    let is_strict = matches!(op, BinOp::Le | BinOp::Gt);
+    is_strict.then(|| c.checked_add(1).map(|c| (x, c)))?
 }

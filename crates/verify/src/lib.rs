@@ -15,6 +15,9 @@
 //! | [`evidence`] | replay and certificates |
 //! | [`knowledge`] | what one verification leaves for the next |
 
+// A new kind of step must be thought of in every place that tells steps apart.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod answer;
 pub mod evidence;
 pub mod knowledge;

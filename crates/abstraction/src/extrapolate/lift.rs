@@ -165,9 +165,11 @@ mod tests {
     #[test]
     fn occurrences_are_replaced_alike() {
         // r < x and 0 < x: the copy stands in both or in neither.
-        let literal = |formula: Formula| match formula {
-            Formula::Literal(l) => l,
-            other => panic!("{other:?} is no literal"),
+        let literal = |formula: Formula| {
+            let Formula::Literal(l) = formula else {
+                panic!("{formula:?} is no literal")
+            };
+            l
         };
         let positive = |x: Var| {
             let f = Formula::lt(&Term::constant(0), &Term::var(x));

@@ -35,10 +35,7 @@ impl Ahead {
             let count = program.global(place.var).cell_count();
             first..first + count
         };
-        let order = |place: &Place| match place.order {
-            Order::Plain => default,
-            order => order,
-        };
+        let order = |place: &Place| place.order.or(default);
         match step {
             Step::Load { src, .. } => {
                 self.access.extend(cells(src));

@@ -85,10 +85,7 @@ fn tracked(program: &Program) -> Vec<bool> {
                 fenced |= fence_order(*kind) == Some(Order::SeqCst);
             }
             let place = step.loaded().or(step.stored());
-            let seq_cst = place.filter(|p| match p.order {
-                Order::Plain => default == Order::SeqCst,
-                order => order == Order::SeqCst,
-            });
+            let seq_cst = place.filter(|p| p.order.or(default) == Order::SeqCst);
             if let Some(place) = seq_cst {
                 let first = program.cell(place.var, 0).index();
                 let count = program.global(place.var).cell_count();
@@ -567,10 +564,7 @@ impl<'p> Judge<'p> {
                 if steps > MOST_STATES / 100 {
                     return Err(unsupported("so long an atomic block", span));
                 }
-                let order = |place: &Place| match place.order {
-                    Order::Plain => default,
-                    order => order,
-                };
+                let order = |place: &Place| place.order.or(default);
                 let arrived = |way: Way| Way { at: edge.to, ..way };
                 match &edge.step {
                     Step::Load { dst, src } => {

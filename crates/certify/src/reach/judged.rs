@@ -177,7 +177,9 @@ impl Threads<'_> {
         let holds = match holds {
             Formula::True => true,
             Formula::False => false,
-            _ => return Err(unsupported("a property without a value", span)),
+            Formula::Literal(_) | Formula::And(_) | Formula::Or(_) | Formula::Iff(_) => {
+                return Err(unsupported("a property without a value", span));
+            }
         };
         let violated = match read.property.kind {
             PropertyKind::Never => holds,

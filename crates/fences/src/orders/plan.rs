@@ -287,7 +287,9 @@ fn set(step: &mut Step, strength: Strength) {
         Step::Fence(kind) => {
             *kind = match strength.order {
                 Order::Plain | Order::Relaxed => FenceKind::Candidate,
-                order => FenceKind::Ordered(order),
+                order @ (Order::Acquire | Order::Release | Order::AcqRel | Order::SeqCst) => {
+                    FenceKind::Ordered(order)
+                }
             };
         }
         Step::Atomic(atomic) => {

@@ -78,7 +78,7 @@ pub fn repair(
         Verdict::Violated(_) => gave_up(
             "the patched program is not the one that was proved (a bug in Palisade)".to_owned(),
         ),
-        other => other.clone(),
+        other @ (Verdict::Holds | Verdict::Unknown(_)) => other.clone(),
     };
     if repaired.verdict == Verdict::Holds {
         repaired.placements = placements;

@@ -348,9 +348,10 @@ impl Taking<'_, '_> {
                 let act = graph.arcs[edge.index()].act;
                 if let Some((spot, order)) = super::accessed(act) {
                     at = self.machine.cell_of(spot, &self.state.slots).ok();
-                    match act {
-                        Act::Store { .. } => stores = Some(order),
-                        _ => loads = Some(order),
+                    if matches!(act, Act::Store { .. }) {
+                        stores = Some(order);
+                    } else {
+                        loads = Some(order);
                     }
                 }
             }

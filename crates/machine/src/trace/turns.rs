@@ -79,10 +79,8 @@ impl Recorder<'_, '_> {
 
     fn turn_events(&self, edge: &Edge, turn: &Turn) -> Vec<Event> {
         let Some((event, cell)) = turn.event.zip(self.cell_name(turn)) else {
-            return match edge.step {
-                Step::Fence(_) => vec![Event::Fence],
-                _ => Vec::new(),
-            };
+            let fence = matches!(edge.step, Step::Fence(_)).then_some(Event::Fence);
+            return fence.into_iter().collect();
         };
         let read = event.read.map(|read| Event::Read {
             cell: cell.clone(),
@@ -126,15 +124,12 @@ impl Recorder<'_, '_> {
                 };
                 let _ = write!(text, " (reads {}{age})", read.value);
             }
-            (None, Some(value)) => match &edge.step {
-                Step::Store {
-                    value: palisade_program::Expr::Const(_),
-                    ..
-                } => {}
-                _ => {
+            (None, Some(value)) => {
+                use palisade_program::Expr::Const;
+                if !matches!(&edge.step, Step::Store { value, .. } if matches!(value, Const(_))) {
                     let _ = write!(text, " ({value})");
                 }
-            },
+            }
             (None, None) => {}
         }
         match turn.below {

@@ -149,10 +149,10 @@ impl Names<'_> {
             CommitKind::Later => "commit later",
             CommitKind::Confirm => "confirm",
         };
-        match &commit.when {
-            Cond::True => kind.to_owned(),
-            when => format!("{kind} when {}", self.cond(when)),
+        if commit.when == Cond::True {
+            return kind.to_owned();
         }
+        format!("{kind} when {}", self.cond(&commit.when))
     }
 }
 

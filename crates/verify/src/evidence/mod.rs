@@ -61,10 +61,17 @@ pub fn checked(
     };
     match palisade_certify::check(program, certificate, &check) {
         Ok(checked) => Ok(checked.entries),
-        Err(refusal) => Err(match refusal.reason {
-            Reason::Undecided(reason) => reason.into(),
-            Reason::Progress => Gap::Weak(Weak::Progress),
-            _ => Gap::Refused(refusal.to_string()),
-        }),
+        Err(refusal) => {
+            let refused = || Gap::Refused(refusal.to_string());
+            Err(match refusal.reason {
+                Reason::Undecided(reason) => reason.into(),
+                Reason::Progress => Gap::Weak(Weak::Progress),
+                Reason::Fingerprint | Reason::Malformed(_) | Reason::Unsupported(_) => refused(),
+                Reason::Initial | Reason::NotClosed | Reason::SummaryInvariant => refused(),
+                Reason::Direct(_) | Reason::Disturbed(_) => refused(),
+                Reason::Assertion | Reason::Race | Reason::Index => refused(),
+                Reason::Property(_) | Reason::Deadlock => refused(),
+            })
+        }
     }
 }

@@ -115,11 +115,16 @@ impl Session<'_> {
         if is_given && !self.options.grow_buffers {
             return None;
         }
-        let larger = match gap {
-            Gap::Overflow { variable, .. } if is_given => self.roomier(tried, *variable)?,
-            Gap::Bound(Bound::BufferOverflow(_)) if is_given => self.roomier(tried, None)?,
-            Gap::Bound(Bound::ExactCells(_)) => self.guided(row).ok()?,
-            _ => return None,
+        let larger = if let Gap::Overflow { variable, .. } = gap
+            && is_given
+        {
+            self.roomier(tried, *variable)?
+        } else if matches!(gap, Gap::Bound(Bound::BufferOverflow(_))) && is_given {
+            self.roomier(tried, None)?
+        } else if matches!(gap, Gap::Bound(Bound::ExactCells(_))) {
+            self.guided(row).ok()?
+        } else {
+            return None;
         };
         (larger != *tried).then_some(larger)
     }
@@ -139,26 +144,31 @@ impl Session<'_> {
                 *slots += 1;
                 (*slots <= MOST_CELLS).then_some(larger)
             }
-            _ => None,
+            Encoding::Itself | Encoding::Blocking(_) | Encoding::BlockingSlots(_) => None,
+            Encoding::Abstract(_) | Encoding::AbstractOther(_) => None,
+            Encoding::Sets(_) | Encoding::Mixed(_) | Encoding::Listed => None,
         }
     }
 
     /// The least cells that exclude the last run, within those of a row.
     fn excluding(&self, row: &Encoding) -> Option<Encoding> {
-        let (end, most) = match row {
-            Encoding::Abstract(k) | Encoding::AbstractOther(k) if self.options.grow_buffers => {
-                (end_of(row)?, k.most().max(MOST_CELLS))
-            }
-            Encoding::Abstract(k) | Encoding::AbstractOther(k) => (end_of(row)?, k.most()),
-            _ => return None,
+        let (Encoding::Abstract(k) | Encoding::AbstractOther(k)) = row else {
+            return None;
         };
+        let end = usize::from(matches!(row, Encoding::AbstractOther(_)));
+        let least = if self.options.grow_buffers {
+            MOST_CELLS
+        } else {
+            0
+        };
+        let most = k.most().max(least);
         let spurious = self.spurious.borrow()[end].clone()?;
         let (Encoding::Abstract(before) | Encoding::AbstractOther(before)) = &spurious.encoding
         else {
             return None;
         };
-        let with = |cells: &ExactCells| match row {
-            Encoding::AbstractOther(_) => Encoding::AbstractOther(cells.clone()),
+        let with = |cells: &ExactCells| match end {
+            1 => Encoding::AbstractOther(cells.clone()),
             _ => Encoding::Abstract(cells.clone()),
         };
         let is_excluded = |cells: &ExactCells| !self.has_run(&with(cells), &spurious.run);
@@ -221,9 +231,10 @@ impl Session<'_> {
             own.filter(|e| e.index() < atomic.body.edges.len())
                 .collect()
         };
-        let path = match meaning {
-            Meaning::Step { edge, skip } => own(edge, skip),
-            _ => Vec::new(),
+        let path = if let Meaning::Step { edge, skip } = meaning {
+            own(edge, skip)
+        } else {
+            Vec::new()
         };
         Taken {
             thread,
@@ -266,7 +277,9 @@ const fn end_of(encoding: &Encoding) -> Option<usize> {
     match encoding {
         Encoding::Abstract(_) => Some(0),
         Encoding::AbstractOther(_) => Some(1),
-        _ => None,
+        Encoding::Itself | Encoding::Bounded(_) | Encoding::Blocking(_) => None,
+        Encoding::Slots(_) | Encoding::BlockingSlots(_) => None,
+        Encoding::Sets(_) | Encoding::Mixed(_) | Encoding::Listed => None,
     }
 }
 

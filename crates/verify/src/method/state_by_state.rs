@@ -48,7 +48,7 @@ impl Session<'_> {
                 Answer::Gap(Gap::Interference(wrong)) => {
                     free.retain(|access| !wrong.contains(access));
                 }
-                answer => break answer,
+                answer @ (Answer::Proof(_) | Answer::Run(..) | Answer::Gap(_)) => break answer,
             }
         };
         match answer {
