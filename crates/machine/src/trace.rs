@@ -255,8 +255,9 @@ impl<'m, 'p> Recorder<'m, 'p> {
         self.state = next;
         let name = self.machine.program.cell_name(cell);
         let span = self.origin(t, store.origin);
-        let text = format!("{name} = {} reaches memory", store.value);
         let value = store.value;
+        let shown = self.machine.program.names.value(&name, value);
+        let text = format!("{name} = {shown} reaches memory");
         Ok(Seen::by_memory(
             span,
             text,
@@ -477,18 +478,19 @@ impl<'m, 'p> Recorder<'m, 'p> {
         for (queue, name) in self.state.queues.iter().zip(&self.trace.threads) {
             for store in &queue.stores {
                 let cell = program.cell_name(Cell(store.cell));
+                let value = program.names.value(&cell, store.value);
                 if self.machine.model == Model::Pso {
                     let held = if store.epoch > 0 {
                         " after fence(ss)"
                     } else {
                         ""
                     };
-                    let entry = format!("{}{held}", store.value);
+                    let entry = format!("{value}{held}");
                     all.entry(format!("{name}: {cell}"))
                         .or_default()
                         .push(entry);
                 } else {
-                    let entry = format!("{cell} = {}", store.value);
+                    let entry = format!("{cell} = {value}");
                     all.entry(name.clone()).or_default().push(entry);
                 }
             }

@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use palisade_program::{AtomicKind, Event, Names, Source, Standing, Trace, TraceStep};
+use palisade_program::{AtomicKind, Event, Names, Source, Span, Standing, Trace, TraceStep};
 
 use crate::style::{Ink, Style};
 use crate::wrap::{width, wrap};
@@ -132,8 +132,23 @@ impl View<'_> {
 
     /// Who stands where at the end, and the values that the violated condition names.
     pub fn ending(&self, trace: &Trace) -> Option<String> {
-        let stands = |(name, at): (&String, &Standing)| match at {
+        let is_whole = |at: &Span| {
+            self.names
+                .functions
+                .iter()
+                .any(|(_, f)| f.start == at.start)
+        };
+        let has_moved = |thread: usize| {
+            let mut own = trace.steps.iter().filter(|s| s.thread == thread);
+            own.any(|s| !s.by_memory && !is_whole(&s.span))
+        };
+        let stands = |(thread, (name, at)): (usize, (&String, &Standing))| match at {
             Standing::Ended => format!("{name} has ended"),
+            // Threads begin and end where their function does.
+            Standing::Before(span) if is_whole(span) && has_moved(thread) => {
+                format!("{name} is at the end of its function")
+            }
+            Standing::Before(span) if is_whole(span) => format!("{name} has not begun"),
             Standing::Before(span) => {
                 let line = self.source.position(span.start).line;
                 match self.names.function_at(*span) {
@@ -142,7 +157,8 @@ impl View<'_> {
                 }
             }
         };
-        let all = trace.threads.iter().zip(&trace.standing).map(stands);
+        let all = trace.threads.iter().zip(&trace.standing);
+        let all = all.enumerate().map(stands);
         let all = all.collect::<Vec<_>>().join(", ");
         let values = trace.because.iter();
         let values: Vec<String> = values.map(|(name, v)| format!("{name} is {v}")).collect();

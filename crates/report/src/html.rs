@@ -3,7 +3,7 @@
 //! keyboard: a column for each thread with its source, memory, buffers, and the execution
 //! graph.
 
-use palisade_program::{Names, Program, Source, Trace};
+use palisade_program::{Names, Program, Source, Trace, TraceStep};
 use serde_json::{Value, json};
 
 use crate::columns::{Detail, View};
@@ -171,6 +171,18 @@ fn run(trace: &Trace, source: &Source, names: &Names) -> Value {
         let shown = users.map(|(cell, value)| (cell.clone(), json!(names.value(cell, *value))));
         Value::Object(shown.collect())
     };
+    // What only the front end has a variable for is shown as it was written: a thread is started.
+    let event = |step: &TraceStep| {
+        if step.by_memory {
+            return step.text.clone();
+        }
+        let text = view.event(step, &trace.because);
+        if text.is_empty() {
+            source.slice(step.span).to_owned()
+        } else {
+            text
+        }
+    };
     let steps: Vec<Value> = trace
         .steps
         .iter()
@@ -182,7 +194,7 @@ fn run(trace: &Trace, source: &Source, names: &Names) -> Value {
                 "file": Some(source.file_at(step.span.start)).filter(|file| *file != source.name()),
                 "function": names.function_at(step.span),
                 "text": step.text,
-                "event": if step.by_memory { step.text.clone() } else { view.event(step, &trace.because) },
+                "event": event(step),
                 "shown": view.is_shown(step),
                 "failed": step.failed,
                 "memory": values(&step.memory),
@@ -199,6 +211,9 @@ fn run(trace: &Trace, source: &Source, names: &Names) -> Value {
             "thread": node.thread,
             "step": node.step,
             "label": format!("{letter} {} {value}", node.cell),
+            "cell": node.cell,
+            "value": value,
+            "writes": node.writes,
         })
     });
     let edges = execution.edges.iter();

@@ -240,7 +240,9 @@ function run() {
   const graph = el("div", "scroll panel");
   section("Run", bar, now, threads);
   const buffered = run.steps.some((step) => Object.keys(step.buffers).length > 0);
-  section("Memory", el("div", "threads", memory, ...(buffered ? [buffers] : [])));
+  const histories = el("div", "panel");
+  const kept = data.document.model === "rc11";
+  section("Memory", el("div", "threads", memory, ...(buffered ? [buffers] : []), ...(kept ? [histories] : [])));
   section("Steps", el("div", "panel", list));
   const legend = el("div", "legend faint", ...[["po", "program order"], ["rf", "reads from"],
     ["co", "coherence"], ["fr", "from-reads"]].map(([name, words]) => {
@@ -262,6 +264,18 @@ function run() {
     show();
   }
   function move(by) { go(index() + by); }
+
+  // The writes of each cell so far, in coherence order: what a load may still find.
+  function history() {
+    const { nodes, edges } = run.graph;
+    const next = new Map(edges.filter(([, , kind]) => kind === "co").map(([from, to]) => [from, to]));
+    const first = nodes.map((_, i) => i).filter((i) => nodes[i].writes && nodes[i].thread === null);
+    return first.map((start) => {
+      const values = [];
+      for (let i = start; i !== undefined; i = next.get(i)) if ((nodes[i].step ?? -1) <= at) values.push(nodes[i].value);
+      return [nodes[start].cell, values.join(", ")];
+    });
+  }
 
   function threadPanel(t) {
     let last = null;
@@ -303,6 +317,8 @@ function run() {
     const held = Object.entries(step ? step.buffers : {}).map(([name, entries]) =>
       el("tr", "", el("td", "", name), el("td", "", entries.join("; "))));
     buffers.replaceChildren(el("h3", "", "buffers"), held.length ? el("table", "memory", ...held) : el("span", "faint", "empty"));
+    histories.replaceChildren(el("h3", "", "histories"), el("table", "memory",
+      ...history().map(([cell, values]) => el("tr", "", el("td", "", cell), el("td", "", values)))));
     list.replaceChildren(...steps.map((i, k) => {
       const one = run.steps[i];
       const item = el("li", i === at ? "here" : "", el("span", "who", run.threads[one.thread]),
@@ -334,15 +350,15 @@ function run() {
     let initial = 0;
     nodes.map((node, i) => [node, i]).sort((a, b) => (a[0].step ?? -1) - (b[0].step ?? -1)).forEach(([node, i]) => {
       if (node.thread === null) {
-        places[i] = { x: 20 + initial++ * (wide + 16), y: 30 };
+        places[i] = { x: 20 + initial++ * (wide + 16), y: 24 };
       } else {
         const same = rows.length && rows[rows.length - 1].step === node.step && rows[rows.length - 1].thread === node.thread;
         rows.push({ step: node.step, thread: node.thread });
-        places[i] = { x: 20 + node.thread * across, y: 30 + down * rows.length - (same ? 12 : 0) };
+        places[i] = { x: 20 + node.thread * across, y: 64 + down * rows.length - (same ? 12 : 0) };
       }
     });
     const width = Math.max(run.threads.length * across, initial * (wide + 16)) + 60;
-    const height = 70 + down * (rows.length + 1);
+    const height = 104 + down * (rows.length + 1);
     const svg = svgEl("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "execution graph" });
     const defs = svgEl("defs", {});
     for (const kind of ["po", "rf", "co", "fr"]) {
@@ -351,7 +367,8 @@ function run() {
       defs.append(marker);
     }
     svg.append(defs);
-    run.threads.forEach((name, t) => svg.append(svgEl("text", { x: 20 + t * across, y: 16, "font-weight": "bold" }, name)));
+    svg.append(svgEl("text", { x: 20, y: 16 }, "initial values"));
+    run.threads.forEach((name, t) => svg.append(svgEl("text", { x: 20 + t * across, y: 104, "font-weight": "bold" }, name)));
     for (const [from, to, kind] of run.graph.edges) {
       const a = places[from], b = places[to];
       const later = (nodes[from].step ?? -1) > now || (nodes[to].step ?? -1) > now;
@@ -363,6 +380,13 @@ function run() {
         path = side === 0 ? `M${x} ${a.y + high} L${x} ${b.y - 1}`
           : `M${x + wide / 2} ${a.y + high / 2} C${x + side + 12} ${a.y + high / 2} ${x + side + 12} ${b.y + high / 2} ${x + wide / 2 + 1} ${b.y + high / 2}`;
         if (side === 0 && !forward) path = `M${x} ${a.y} L${x} ${b.y + high + 1}`;
+      } else if (Math.abs(a.x - b.x) < wide + 4 || nodes[from].thread === null || nodes[to].thread === null) {
+        // One stands above the other: from below it, to the top of the other.
+        const down = b.y > a.y;
+        const shift = kind === "co" ? -wide / 5 : kind === "rf" ? wide / 5 : wide / 3;
+        const x1 = a.x + wide / 2 + shift, x2 = b.x + wide / 2 + shift;
+        const y1 = down ? a.y + high : a.y, y2 = down ? b.y - 1 : b.y + high + 1;
+        path = `M${x1} ${y1} C${x1} ${(y1 + y2) / 2} ${x2} ${(y1 + y2) / 2} ${x2} ${y2}`;
       } else {
         const right = b.x > a.x;
         const x1 = a.x + (right ? wide : 0), x2 = b.x + (right ? -1 : wide + 1);
