@@ -191,3 +191,38 @@ fn main() {
         }
     }
 }
+
+/// What people write for loom, unchanged: each test is named by its verdict.
+#[test]
+fn tests_for_loom_have_their_verdicts() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rust_loom/tests.rs");
+    let text = fs::read_to_string(&file).expect("readable");
+    let names = text.lines().filter_map(|line| line.strip_prefix("fn "));
+    let names = names.map(|line| line.split('(').next().unwrap_or_default());
+    let mut tried = 0;
+    for name in names {
+        let wanted = match name.split('_').next() {
+            Some("holds") => true,
+            Some("violated") => false,
+            Some(_) | None => continue,
+        };
+        let options = c::Options {
+            orders: Orders::Kept,
+            rust: palisade_frontend::rust::Options {
+                test: Some(name.to_owned()),
+                ..palisade_frontend::rust::Options::default()
+            },
+            ..c::Options::default()
+        };
+        let program = palisade_frontend::load_with(&file, &text, &options);
+        let program = program.unwrap_or_else(|e| panic!("{name}: {e}")).program;
+        let (verdict, certified) = verdict(&program, Model::Rc11);
+        match verdict {
+            Verdict::Holds => assert!(wanted && certified, "{name} holds"),
+            Verdict::Violated(_) => assert!(!wanted, "{name} is violated"),
+            Verdict::Unknown(why) => panic!("{name}: {why}"),
+        }
+        tried += 1;
+    }
+    assert!(tried >= 11, "{tried} tests");
+}

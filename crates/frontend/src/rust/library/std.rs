@@ -21,6 +21,20 @@ mod ask {
     }
 }
 
+/// For the other libraries of ours.
+pub mod __palisade {
+    /// Waits for all threads that were started without a scope.
+    #[inline]
+    pub fn join_all() {
+        unsafe { crate::ask::__palisade_join_scope(0) }
+    }
+    /// Waits until the number is `from`, and makes it `to`.
+    #[inline]
+    pub fn take(at: &core::sync::atomic::AtomicU32, from: u32, to: u32) {
+        unsafe { crate::ask::__palisade_take(at.as_ptr(), from, to) }
+    }
+}
+
 pub mod hint {
     pub use real::hint::*;
 
