@@ -8,6 +8,7 @@ use palisade_program::heap::Type;
 use rustc_hash::FxHashSet;
 
 use super::Refusal;
+use super::certificate::{Certificate, Facts};
 use super::heap::Published;
 use super::interference::Action;
 use super::object::{Object, Part};
@@ -89,6 +90,24 @@ impl<'a> Fixpoint<'a> {
         }
         all.close()?;
         Ok(all)
+    }
+
+    /// What was found, to be checked; all but `init`, which is run.
+    pub(super) fn certificate(self, fingerprint: u128, locks: bool) -> Certificate {
+        let of_call = |view: &View| {
+            let part = &self.object.parts[usize::from(view.method)];
+            part.operation.is_some()
+        };
+        Certificate {
+            fingerprint,
+            locks,
+            mark: self.mark,
+            facts: Facts {
+                kinds: self.published.nodes,
+                links: self.published.edges,
+            },
+            views: self.views.into_iter().filter(of_call).collect(),
+        }
     }
 
     /// Whether the view was found, perhaps with some links unknown: that says less, so it stands for more.
