@@ -27,7 +27,10 @@ fn main() {
         let wrote = start.elapsed();
         let start = Instant::now();
         let checked = read.check(&program, None);
-        let line = checked.as_ref().err().map(|o| program.source.position(o.span.start).line);
+        let line = checked
+            .as_ref()
+            .err()
+            .map(|o| program.source.position(o.span.start).line);
         println!(
             "{file}: {} views, proof {proved:.1?}, text {} KB {wrote:.1?}, check {:.1?}: {checked:?} {line:?}",
             proof.views,

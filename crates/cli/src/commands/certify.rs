@@ -124,8 +124,12 @@ fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
     context.prepare_last_words(heading.clone());
     let (certified, text) = match certificate::parse(text) {
         Err(error) => {
-            let help = "certificates of sets are written by `palisade linearize --certificate FILE`";
-            complain(&format!("error: {}: {error}\n  help: {help}\n", args.certificate.display()));
+            let help =
+                "certificates of sets are written by `palisade linearize --certificate FILE`";
+            complain(&format!(
+                "error: {}: {error}\n  help: {help}\n",
+                args.certificate.display()
+            ));
             let document = Document {
                 diagnostics: vec![Complaint {
                     severity: "error",
@@ -178,7 +182,11 @@ fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
         format!("{word}: {text}\n")
     };
     context.print(&shown, &document);
-    Ok(if certified { Outcome::Holds } else { Outcome::Unknown })
+    Ok(if certified {
+        Outcome::Holds
+    } else {
+        Outcome::Unknown
+    })
 }
 
 /// The model that a certificate names, for which the program is read; what is wrong with its text is

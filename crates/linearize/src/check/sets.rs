@@ -38,9 +38,9 @@ pub(super) fn attempt(program: &Program, options: &Options<'_>) -> Attempt {
                 certificate: Some(Box::new(proof.certificate)),
             }))
         }
-        Err(no) if no.what == What::Stopped => {
-            Attempt::Failed(vec!["no proof: the check of the certificate was stopped".to_owned()])
-        }
+        Err(no) if no.what == What::Stopped => Attempt::Failed(vec![
+            "no proof: the check of the certificate was stopped".to_owned(),
+        ]),
         Err(no) => Attempt::Failed(vec![format!(
             "no proof: the proof's certificate was refused (a bug in Palisade): {}{}",
             no.what,

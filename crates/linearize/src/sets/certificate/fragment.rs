@@ -128,7 +128,8 @@ impl Fragment<'_> {
             let key = self.node(next).key;
             let allowed = until.iter().all(|t| *t == Some(next)) || self.marked(next);
             if before(node.key, key) && allowed && !skips(Some(key)) {
-                let still: Vec<Option<u8>> = until.iter().copied().filter(|t| *t != Some(next)).collect();
+                let still: Vec<Option<u8>> =
+                    until.iter().copied().filter(|t| *t != Some(next)).collect();
                 order.nodes.push(next);
                 more = self.place(order, &still, each);
                 order.nodes.pop();
@@ -141,25 +142,28 @@ impl Fragment<'_> {
     /// Whether nodes that have left the list, among the first `count`, are as a call can know them. `never_out`: the key was in
     /// the set all the time since the call began.
     pub(super) fn hindsight(&self, count: usize, never_out: bool) -> bool {
-        self.nodes[..count].iter().filter(|n| n.standing.left()).all(|node| {
-            let target = match node.link {
-                Link::To(to) | Link::Past(Some(to)) => Some(self.node(to)),
-                Link::Null | Link::Past(None) | Link::Unknown => None,
-            };
-            let reached = target.is_none_or(|to| match to.standing {
-                Standing::Own => false,
-                Standing::LeftBefore => node.standing == Standing::LeftBefore,
-                Standing::Listed | Standing::Left => true,
-            });
-            let sorted = target.is_none_or(|to| before(node.key, to.key));
-            // Just before it left, this was the list.
-            let shows_out = match node.link {
-                Link::Null => node.key.low(),
-                Link::To(to) => node.key.low() && self.node(to).key.high(),
-                Link::Past(_) | Link::Unknown => false,
-            };
-            reached && sorted && !(never_out && (node.key == Key::Equal || shows_out))
-        })
+        self.nodes[..count]
+            .iter()
+            .filter(|n| n.standing.left())
+            .all(|node| {
+                let target = match node.link {
+                    Link::To(to) | Link::Past(Some(to)) => Some(self.node(to)),
+                    Link::Null | Link::Past(None) | Link::Unknown => None,
+                };
+                let reached = target.is_none_or(|to| match to.standing {
+                    Standing::Own => false,
+                    Standing::LeftBefore => node.standing == Standing::LeftBefore,
+                    Standing::Listed | Standing::Left => true,
+                });
+                let sorted = target.is_none_or(|to| before(node.key, to.key));
+                // Just before it left, this was the list.
+                let shows_out = match node.link {
+                    Link::Null => node.key.low(),
+                    Link::To(to) => node.key.low() && self.node(to).key.high(),
+                    Link::Past(_) | Link::Unknown => false,
+                };
+                reached && sorted && !(never_out && (node.key == Key::Equal || shows_out))
+            })
     }
 
     /// The list in this order once the nodes are as in `after` (their standing is still that of before).
@@ -212,12 +216,16 @@ impl Fragment<'_> {
                 unseen = true;
             }
         }
-        let equal = path.iter().find(|n| after[usize::from(**n)].key == Key::Equal);
+        let equal = path
+            .iter()
+            .find(|n| after[usize::from(**n)].key == Key::Equal);
         let inside = match equal {
             Some(n) => !after[usize::from(*n)].marked(self.mark),
             None => self.inside && !self.has_equal(),
         };
-        let gone = left.iter().any(|n| self.node(*n).key == Key::Equal && !self.marked(*n));
+        let gone = left
+            .iter()
+            .any(|n| self.node(*n).key == Key::Equal && !self.marked(*n));
         if gone && inside {
             return Err(Refusal::Replaced);
         }

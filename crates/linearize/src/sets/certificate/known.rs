@@ -129,12 +129,7 @@ impl Known {
 }
 
 /// A link as far as the nodes that are kept tell it: marked nodes between may be left out.
-pub(super) fn shortened(
-    nodes: &[Node],
-    link: Link,
-    mark: Mark,
-    kept: &dyn Fn(u8) -> bool,
-) -> Link {
+pub(super) fn shortened(nodes: &[Node], link: Link, mark: Mark, kept: &dyn Fn(u8) -> bool) -> Link {
     let mut link = link;
     for _ in 0..=nodes.len() {
         let (Link::To(to) | Link::Past(Some(to))) = link else {

@@ -42,9 +42,7 @@ pub(super) fn agrees(object: &Object<'_>) -> bool {
     for (index, declared) in program.shared.iter().enumerate() {
         let word = object.word(Place::Shared(SharedId::from(index)));
         let right = match word {
-            Word::Link => {
-                declared.ty == Type::Pointer(StructId::from(0)) && declared.tag.is_none()
-            }
+            Word::Link => declared.ty == Type::Pointer(StructId::from(0)) && declared.tag.is_none(),
             Word::Key => false,
             Word::Bit(bit) => declared.ty == Type::Bool && bit < BITS,
             Word::Lock(lock) => declared.ty == Type::Lock && lock < BITS,
@@ -67,7 +65,11 @@ pub(super) fn agrees(object: &Object<'_>) -> bool {
         part.is_some_and(|p| p.body == &method.body && p.operation == Some(method.operation))
             && operation
             && method.parameters == 1
-            && method.body.locals.first().is_some_and(|l| l.ty == Type::Data)
+            && method
+                .body
+                .locals
+                .first()
+                .is_some_and(|l| l.ty == Type::Data)
             && method.returns == Some(Type::Bool)
             && u16::try_from(method.body.locations.len()).is_ok()
     });

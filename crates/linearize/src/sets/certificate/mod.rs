@@ -254,7 +254,10 @@ impl Certificate {
         let views: BTreeSet<View> = self.views.iter().map(|v| known.forget(v.clone())).collect();
         let mut views: Vec<View> = views.into_iter().collect();
         for _ in 0..more {
-            views = views.iter().flat_map(|view| self.with_one_more(view)).collect();
+            views = views
+                .iter()
+                .flat_map(|view| self.with_one_more(view))
+                .collect();
         }
         let check = Check {
             certificate: self,
@@ -367,8 +370,13 @@ impl Check<'_> {
         })?;
         let mut starts = BTreeSet::from([(false, bits)]);
         let mut actions = BTreeMap::new();
-        let codes: Vec<Code<'_>> = self.object.parts.iter().map(|p| Code::new(p.body)).collect();
-        for view in &self.views {
+        let codes: Vec<Code<'_>> = self
+            .object
+            .parts
+            .iter()
+            .map(|p| Code::new(p.body))
+            .collect();
+        for view in self.views.iter().filter(|view| self.can_be(view)) {
             self.go_on()?;
             let code = &codes[usize::from(view.method)];
             for &e in code.leaving(usize::from(view.at).into()) {
@@ -378,8 +386,7 @@ impl Check<'_> {
                     checked.steps += 1;
                     starts.insert((taken.after.inside, taken.after.bits));
                     let action = Action::of(&taken);
-                    let action = action
-                        .map_err(|no| self.objection(What::Step(no), view, span))?;
+                    let action = action.map_err(|no| self.objection(What::Step(no), view, span))?;
                     if let Some(action) = action {
                         actions.entry(action).or_insert((view.method, span));
                     }
@@ -407,16 +414,24 @@ impl Check<'_> {
         }
     }
 
+    fn stepper(&self) -> Stepper<'_> {
+        Stepper {
+            object: self.object,
+            mark: self.certificate.mark,
+            facts: &self.certificate.facts,
+        }
+    }
+
+    /// Whether any heap satisfies a view.
+    fn can_be(&self, view: &View) -> bool {
+        self.stepper().possible(view, &fragment::pasts(&view.nodes))
+    }
+
     /// A step of a view; the results are covered.
     fn step(&self, view: &View, edge: usize) -> Result<Vec<Taken>, What> {
         let part = &self.object.parts[usize::from(view.method)];
         let edge = &part.body.edges[edge];
-        let stepper = Stepper {
-            object: self.object,
-            mark: self.certificate.mark,
-            facts: &self.certificate.facts,
-        };
-        let all = stepper.take(view, edge).map_err(What::Step)?;
+        let all = self.stepper().take(view, edge).map_err(What::Step)?;
         for taken in &all {
             if !self.are_told(taken) {
                 return Err(What::Kind);

@@ -79,7 +79,10 @@ impl Action {
         let mut ends = Vec::new();
         for &n in &changed {
             kept.push(n);
-            let (old, new) = (nodes[usize::from(n)].link, taken.written[usize::from(n)].link);
+            let (old, new) = (
+                nodes[usize::from(n)].link,
+                taken.written[usize::from(n)].link,
+            );
             if old == new {
                 continue;
             }
@@ -112,7 +115,11 @@ impl Action {
                 ends.push(to);
             }
         }
-        let moved = taken.written.iter().zip(nodes).any(|(new, old)| new.link != old.link);
+        let moved = taken
+            .written
+            .iter()
+            .zip(nodes)
+            .any(|(new, old)| new.link != old.link);
         let linked = if moved { kept.len() } else { 0 };
         kept.extend(ends);
         let place = |to: u8| kept.iter().position(|n| *n == to).map(|n| n as u8);
@@ -150,7 +157,12 @@ impl Action {
     }
 
     /// What a call knows after it, in all ways.
-    pub(super) fn noticed(&self, seen: &Seen, mark: Mark, ways: &mut Vec<Seen>) -> Result<(), Refusal> {
+    pub(super) fn noticed(
+        &self,
+        seen: &Seen,
+        mark: Mark,
+        ways: &mut Vec<Seen>,
+    ) -> Result<(), Refusal> {
         let excluded =
             self.held & seen.held != 0 || self.bits.0 != seen.bits || self.inside.0 != seen.inside;
         if excluded {
@@ -275,7 +287,10 @@ impl Action {
             let kept = |n: u8| usize::from(n) < count;
             let mut now: Vec<Node> = after[..count].to_vec();
             for (n, node) in now.iter_mut().enumerate() {
-                let (old, short) = (seen.nodes[n].link, shortened(&after, node.link, mark, &kept));
+                let (old, short) = (
+                    seen.nodes[n].link,
+                    shortened(&after, node.link, mark, &kept),
+                );
                 let rewritten = node.link != nodes[n].link;
                 let vague = matches!(old, Link::Unknown | Link::Past(_));
                 node.link = match short {

@@ -160,7 +160,8 @@ impl Stepper<'_> {
         Ok(ways.into_iter().filter_map(with).collect())
     }
 
-    fn possible(&self, view: &View, pasts: &Pasts) -> bool {
+    /// Whether any heap satisfies the view.
+    pub(super) fn possible(&self, view: &View, pasts: &Pasts) -> bool {
         let fragment = Fragment {
             nodes: &view.nodes,
             pasts,
@@ -238,9 +239,7 @@ impl Stepper<'_> {
     fn tag(&self, place: Place) -> Option<Tag> {
         match place {
             Place::Shared(id) => self.object.program.shared[id.index()].tag,
-            Place::Field { field, .. } => {
-                self.object.program.structs[0].fields[field.index()].tag
-            }
+            Place::Field { field, .. } => self.object.program.structs[0].fields[field.index()].tag,
         }
     }
 
@@ -358,8 +357,8 @@ impl Stepper<'_> {
         let changes = |(old, new): (&Node, &Node)| {
             old.standing != Standing::Own && (old.link, old.bits) != (new.link, new.bits)
         };
-        let reads_root = edge.step.read().map(|(_, from)| from)
-            == Some(Place::Shared(self.object.root()));
+        let reads_root =
+            edge.step.read().map(|(_, from)| from) == Some(Place::Shared(self.object.root()));
         if reads_root {
             // What has left before was not listed since.
             for node in &mut after.nodes {

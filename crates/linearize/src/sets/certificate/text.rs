@@ -95,7 +95,9 @@ impl fmt::Display for Certificate {
             writeln!(f, "kind {} {place} {bits}", key(of))?;
         }
         for (from, to) in &self.facts.links {
-            let to = to.as_ref().map_or("null".to_owned(), |to| key(to).to_string());
+            let to = to
+                .as_ref()
+                .map_or("null".to_owned(), |to| key(to).to_string());
             writeln!(f, "link {} {to}", key(from))?;
         }
         let mut line = String::new();
