@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use palisade_linearize::sets::certificate::close;
 use palisade_linearize::sets::{Refusal, prove};
 use palisade_linearize::{Found, Options, explore};
 use palisade_program::Source;
@@ -257,6 +258,8 @@ fn planted_bugs_are_found_and_not_proved() {
         let program = parsed(name, &text);
         let proved = prove(&program, None).is_ok_and(|outcome| outcome.is_ok());
         assert!(!proved, "proved: {text}");
+        // Nor does the check accept any views of it.
+        assert!(close(&program, 50_000).is_err(), "closed: {text}");
         assert!(refuted(name, &text), "not refuted: {text}");
     }
 }
@@ -276,6 +279,7 @@ method add(data k) returns bool {
 }
 ";
     assert!(unproved("blocks", text).is_some());
+    assert!(close(&parsed("blocks", text), 50_000).is_err());
     assert!(refuted("blocks", text));
     // One block is right.
     let one = text.replace("} }\n    atomic { if", "} if");
