@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use palisade_linearize::sets::certificate::{What, close, parse};
-use palisade_linearize::sets::{Certificate, prove};
+use palisade_linearize::sets::{Certificate, Refusal, prove};
+use palisade_linearize::{Found, Options, explore};
 use palisade_program::Source;
 use palisade_program::heap::Program;
 
@@ -256,5 +257,129 @@ fn closing_accepts_right_sets_only() {
             matches!(no, Err(What::Step(_) | What::Other(_))),
             "{name}, {old}: {no:?}"
         );
+    }
+}
+
+/// A `contains` that takes the lock only where it finds the key.
+const LOOKS_FIRST: (&str, &str) = (
+    "    bool found;\n    lock(l);\n",
+    "    bool found;
+    c = head;
+    c = c.next;
+    while (c != null && c.key < k) c = c.next;
+    if (c == null || c.key != k) return false;
+    lock(l);
+",
+);
+
+/// Another round of `remove`.
+const AGAIN: &str = "    p.next = n;
+    unlock(l);
+    lock(l);
+    p = head;
+    c = p.next;
+    while (c != null && c.key < k) { p = c; c = c.next; }
+    if (c != null && c.key == k) { n = c.next; p.next = n; }
+    unlock(l);
+    return true;
+}
+
+method contains";
+
+/// Sets that break one rule of the check, and are refused because of it: without the rule they would be accepted, or refused for
+/// another reason.
+#[test]
+fn every_rule_is_needed() {
+    let unlinks = "    n = c.next;\n    p.next = n;\n";
+    let cases: &[(&str, &[(&str, &str)], Option<Refusal>, bool)] = &[
+        ("coarse_set", &[LOOKS_FIRST], None, false),
+        // What others read behind a node that has left is the end of the list.
+        (
+            "coarse_set",
+            &[
+                LOOKS_FIRST,
+                (
+                    unlinks,
+                    "    n = c.next;\n    p.next = n;\n    c.next = null;\n",
+                ),
+            ],
+            Some(Refusal::LinkOfLeft),
+            true,
+        ),
+        // It comes back.
+        (
+            "coarse_set",
+            &[(
+                unlinks,
+                "    n = c.next;\n    p.next = n;\n    p.next = c;\n",
+            )],
+            Some(Refusal::LinkToLeft),
+            true,
+        ),
+        // What another call has put in between is removed as well.
+        (
+            "coarse_set",
+            &[(
+                "    p.next = n;\n    unlock(l);\n    return true;\n}\n\nmethod contains",
+                AGAIN,
+            )],
+            Some(Refusal::Twice),
+            true,
+        ),
+        (
+            "coarse_set",
+            &[(
+                "n.next = c;\n",
+                "p = head;\n    c = p.next;\n    n.next = c;\n",
+            )],
+            Some(Refusal::Unsorted),
+            true,
+        ),
+        (
+            "coarse_set",
+            &[("if (c == null || c.key != k)", "if (c == null)")],
+            Some(Refusal::OthersKey),
+            true,
+        ),
+        (
+            "coarse_set",
+            &[(
+                "    return true;\n}\n\nmethod remove",
+                "    lock(l);\n    return true;\n}\n\nmethod remove",
+            )],
+            Some(Refusal::StillHeld),
+            false,
+        ),
+        (
+            "lazy_set",
+            &[(
+                "if (!p.removed && p.next == c) {\n            if (c",
+                "if (p.next == c) {\n            if (c",
+            )],
+            Some(Refusal::LinkOfMarked),
+            true,
+        ),
+    ];
+    for (name, changes, refusal, refuted) in cases {
+        let mut text = example(name);
+        for (old, new) in *changes {
+            assert!(text.contains(old), "{name} has no {old}");
+            text = text.replace(old, new);
+        }
+        let program = parsed(&text);
+        let no = close(&program, 100_000).err().map(|no| no.what);
+        assert_eq!(no, refusal.map(What::Step), "{text}");
+        if *refuted {
+            let options = Options {
+                threads: 2,
+                calls: 4,
+                ..Options::default()
+            };
+            let search = explore(&program, &options).unwrap_or_else(|failure| panic!("{failure}"));
+            assert!(
+                matches!(search.found, Found::Wrong(_)),
+                "not refuted: {text}"
+            );
+        }
     }
 }

@@ -171,7 +171,7 @@ fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
     let document = Document {
         verdict: Some(verdict),
         certified: Some(certified),
-        reason: Some(text.trim_end().to_owned()),
+        reason: (!certified).then(|| text.clone()),
         stats: Some(crate::context::stats()),
         ..heading
     };

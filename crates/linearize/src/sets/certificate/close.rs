@@ -17,12 +17,12 @@ use crate::sets::view::{Key, Link, Mark, Standing, View, marked};
 /// A certificate of the program with the first mark that gives one; at most so many views.
 ///
 /// # Errors
-/// The last objection.
+/// The objection with the mark that came furthest.
 pub fn close(program: &Program, most: usize) -> Result<Certificate, Objection> {
     let print = fingerprint(program);
     let simple = simplified(program);
     let with = with_locks(&simple);
-    let mut last = plain(What::Unsupported);
+    let (mut last, mut furthest) = (plain(What::Unsupported), 0);
     for (locks, program) in [(true, &with), (false, &simple)] {
         if !locks && with == simple {
             continue;
@@ -45,7 +45,10 @@ pub fn close(program: &Program, most: usize) -> Result<Certificate, Objection> {
                         views: closing.views,
                     });
                 }
-                Err(objection) => last = objection,
+                Err(objection) if closing.views.len() > furthest => {
+                    (last, furthest) = (objection, closing.views.len());
+                }
+                Err(_) => {}
             }
         }
     }
