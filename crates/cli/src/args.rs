@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Find the fewest fences that make a program right under TSO or PSO, and prove it
     #[command(after_help = FENCE_EXIT_CODES)]
     Fence(FenceArgs),
-    /// Check a certificate that `verify` has written
+    /// Check a certificate that `verify` or `linearize` has written
     #[command(after_help = EXIT_CODES)]
     Certify(CertifyArgs),
     /// Run a trace that was saved with --json again, step by step

@@ -103,7 +103,8 @@ fn uses_of_place(place: Place, f: &mut dyn FnMut(LocalId)) {
     }
 }
 
-fn uses(step: &Step, f: &mut dyn FnMut(LocalId)) {
+/// Calls `f` on every local whose value a step uses.
+pub(crate) fn uses(step: &Step, f: &mut dyn FnMut(LocalId)) {
     match step {
         Step::Skip | Step::Havoc { .. } | Step::New { .. } | Step::Return(None) => {}
         Step::Assume(cond) => uses_of_cond(cond, f),

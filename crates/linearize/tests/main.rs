@@ -1,5 +1,6 @@
 //! All tests of this folder as one program: linking one for each file took most of the build.
 
+mod certificates;
 mod examples;
 mod language;
 mod lockstep;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use palisade_linearize::sets::certificate::close;
 use palisade_linearize::sets::{Refusal, prove};
 use palisade_linearize::{Found, Options, explore};
 use palisade_program::Source;
@@ -27,7 +28,9 @@ fn unproved(name: &str, text: &str) -> Option<Refusal> {
     let outcome = prove(&program, None).unwrap_or_else(|no| panic!("{name}: {no:?}"));
     match outcome {
         Ok(proved) => {
-            println!("{name}: {proved:?}");
+            let checked = proved.certificate.check(&program, None);
+            println!("{name}: {checked:?}");
+            assert!(checked.is_ok(), "{name}: {checked:?}");
             None
         }
         Err(no) => {
@@ -255,11 +258,12 @@ fn planted_bugs_are_found_and_not_proved() {
         let program = parsed(name, &text);
         let proved = prove(&program, None).is_ok_and(|outcome| outcome.is_ok());
         assert!(!proved, "proved: {text}");
+        // Nor does the check accept any views of it.
+        assert!(close(&program, 50_000).is_err(), "closed: {text}");
         assert!(refuted(name, &text), "not refuted: {text}");
     }
 }
 
-/// What the analysis has no words for is said so.
 /// Between two atomic blocks others act, also where the second begins with a test of locals.
 #[test]
 fn others_act_between_atomic_blocks() {
@@ -275,6 +279,7 @@ method add(data k) returns bool {
 }
 ";
     assert!(unproved("blocks", text).is_some());
+    assert!(close(&parsed("blocks", text), 50_000).is_err());
     assert!(refuted("blocks", text));
     // One block is right.
     let one = text.replace("} }\n    atomic { if", "} if");

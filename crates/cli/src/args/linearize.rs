@@ -50,6 +50,9 @@ pub(crate) struct LinearizeArgs {
     /// Print something else instead of a verdict
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
     pub(crate) emit: Option<LinearEmitArg>,
+    /// Write the proof's certificate here; sets have one
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
     /// Print what the search cost
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,

@@ -1,10 +1,11 @@
-//! `palisade certify`: checks a certificate that `verify --certificate` has
+//! `palisade certify`: checks a certificate that `verify --certificate`, or `linearize --certificate`, has
 //! written, by the separate checker alone.
 
 use palisade_certify::{Certificate, Checked, Fingerprint, Kind, Options, check, parse};
+use palisade_linearize::sets::certificate;
 use palisade_logic::Limits;
 use palisade_program::{Bound, Model, Program, Unknown, Verdict};
-use palisade_report::{Complaint, Document, Outcome, Stats, verdict};
+use palisade_report::{Complaint, Document, Ink, Outcome, Stats, verdict};
 use palisade_verify::{Threads, waits_for_all, with_threads};
 use serde_json::json;
 
@@ -17,6 +18,9 @@ use crate::uninitialised;
 
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let text = input::read(&args.certificate)?;
+    if certificate::is_certificate(text.text()) {
+        return of_set(args, context, text.text());
+    }
     let model = model(text.text());
     let program = match input::load_for(
         context,
@@ -104,6 +108,85 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     };
     context.print(&text, &document);
     Ok(Outcome::from(&verdict))
+}
+
+/// Checks the certificate of a set that `linearize` has written.
+fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
+    let program = match palisade_frontend::heap::parse(input::read(&args.program)?) {
+        Ok(parsed) => parsed.program,
+        Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
+    };
+    let heading = Document {
+        input: Some(program.source.name().to_owned()),
+        model: Some("sc".to_owned()),
+        ..context.document()
+    };
+    context.prepare_last_words(heading.clone());
+    let (certified, text) = match certificate::parse(text) {
+        Err(error) => {
+            let help =
+                "certificates of sets are written by `palisade linearize --certificate FILE`";
+            complain(&format!(
+                "error: {}: {error}\n  help: {help}\n",
+                args.certificate.display()
+            ));
+            let document = Document {
+                diagnostics: vec![Complaint {
+                    severity: "error",
+                    message: error.to_string(),
+                    file: Some(args.certificate.display().to_string()),
+                    line: u32::try_from(error.line).ok(),
+                    column: None,
+                    help: Some(help.to_owned()),
+                }],
+                ..heading
+            };
+            context.print("", &document);
+            return Ok(Outcome::BadInput);
+        }
+        Ok(certificate) => match certificate.check(&program, Some(&context.limits.cancel)) {
+            Ok(checked) => {
+                let text = format!(
+                    "certificate accepted: linearizable, for any number of threads, nodes and values\n{} views, {} steps, {} kinds of interference, {} views after steps of others\n",
+                    checked.views, checked.steps, checked.actions, checked.noticed
+                );
+                (true, text)
+            }
+            Err(no) => {
+                let line = program.source.position(no.span.start).line;
+                let place = if no.span.start > 0 {
+                    format!(", in `{}` (line {line})", no.method)
+                } else {
+                    String::new()
+                };
+                let why = match context.limits.stopped() {
+                    Some(why) => why.to_string(),
+                    None => format!("certificate refused: {}{place}", no.what),
+                };
+                (false, why)
+            }
+        },
+    };
+    let verdict = if certified { "holds" } else { "unknown" };
+    let document = Document {
+        verdict: Some(verdict),
+        certified: Some(certified),
+        reason: (!certified).then(|| text.clone()),
+        stats: Some(crate::context::stats()),
+        ..heading
+    };
+    let shown = if certified {
+        text
+    } else {
+        let word = context.style.paint(Ink::Doubt, verdict);
+        format!("{word}: {text}\n")
+    };
+    context.print(&shown, &document);
+    Ok(if certified {
+        Outcome::Holds
+    } else {
+        Outcome::Unknown
+    })
 }
 
 /// The model that a certificate names, for which the program is read; what is wrong with its text is

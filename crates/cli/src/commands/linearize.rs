@@ -81,6 +81,10 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
         let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));
         result.notes.extend(drawn);
     }
+    if let (Some(path), Some(certificate)) = (&args.certificate, &result.certificate) {
+        fs::write(path, certificate.to_string())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
     let next = next(context, &options, &result);
     let text = text(args, context, &program, &options, &result, next.as_deref());
     let document = Document {
@@ -263,8 +267,13 @@ fn text(
     // Writing to a string does not fail.
     let _ = write!(
         text,
-        "{}: {}",
+        "{}{}: {}",
         context.style.paint(ink, word),
+        if result.certified == Some(true) {
+            " (certified)"
+        } else {
+            ""
+        },
         result.reason
     );
     if let Verdict::Violated(witness) = &result.verdict {

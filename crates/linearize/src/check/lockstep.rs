@@ -156,5 +156,6 @@ fn proved(program: &Program, report: &Report) -> Proved {
     Proved {
         notes,
         certified: report.certified,
+        certificate: None,
     }
 }

@@ -21,6 +21,7 @@ use self::proof::Attempt;
 use crate::points::{Points, Suggestion, applied, suggest};
 use crate::prove::{self, Proof};
 use crate::returns;
+use crate::sets::Certificate;
 use crate::{
     Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
 };
@@ -59,6 +60,8 @@ pub struct Checked {
     pub notes: Vec<String>,
     /// Whether the proof's certificate was checked, if it has one.
     pub certified: Option<bool>,
+    /// The certificate of a set.
+    pub certificate: Option<Box<Certificate>>,
     /// States of the search.
     pub states: u64,
     /// Steps of the search.
@@ -90,6 +93,7 @@ fn unknown(reason: String) -> Checked {
         notes: Vec::new(),
         may_hold: None,
         certified: None,
+        certificate: None,
         states: 0,
         transitions: 0,
         proof: None,
@@ -199,6 +203,8 @@ fn judged(
                         judgement.verdict = Verdict::Holds;
                         judgement.bound = None;
                         judgement.notes.extend(proved.notes);
+                        judgement.certified = proved.certified.then_some(true);
+                        judgement.certificate = proved.certificate;
                         return Checked {
                             reason: "linearizable, for any number of threads, nodes and values"
                                 .to_owned(),

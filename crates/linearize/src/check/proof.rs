@@ -10,6 +10,7 @@ use palisade_shape::verdict::Verdict;
 
 use super::{Question, lockstep};
 use crate::prove::{Options, Proof, Unsupported, prove};
+use crate::sets::Certificate;
 
 /// The model as text: program and structure.
 ///
@@ -31,6 +32,8 @@ pub(super) struct Proved {
     pub(super) notes: Vec<String>,
     /// Whether a certificate was checked.
     pub(super) certified: bool,
+    /// The one of a set.
+    pub(super) certificate: Option<Box<Certificate>>,
 }
 
 /// Why no proof is tried though nothing speaks against the program within the bounds.
@@ -61,6 +64,7 @@ pub(super) fn attempt(
                 let proved = Proved {
                     notes: vec![summary(&proof), obligations(&proof, program)],
                     certified: false,
+                    certificate: None,
                 };
                 return (Attempt::Proved(Box::new(proved)), Some(Box::new(proof)));
             }

@@ -8,6 +8,7 @@ use palisade_program::heap::Type;
 use rustc_hash::FxHashSet;
 
 use super::Refusal;
+use super::certificate::{Certificate, Facts};
 use super::heap::Published;
 use super::interference::Action;
 use super::object::{Object, Part};
@@ -91,15 +92,40 @@ impl<'a> Fixpoint<'a> {
         Ok(all)
     }
 
+    /// What was found, to be checked; all but `init`, which is run, and what others say already.
+    pub(super) fn certificate(self, fingerprint: u128, locks: bool) -> Certificate {
+        let of_call = |view: &View| {
+            let part = &self.object.parts[usize::from(view.method)];
+            part.operation.is_some() && !self.is_superfluous(view)
+        };
+        let views = self.views.iter().filter(|view| of_call(view));
+        let views = views.cloned().collect();
+        Certificate {
+            fingerprint,
+            locks,
+            mark: self.mark,
+            facts: Facts {
+                kinds: self.published.nodes,
+                links: self.published.edges,
+            },
+            views,
+        }
+    }
+
     /// Whether the view was found, perhaps with some links unknown: that says less, so it stands for more.
     pub(super) fn covers(&self, view: &View) -> bool {
+        self.known.contains(view) || self.is_superfluous(view)
+    }
+
+    /// Whether a view was found that says less.
+    fn is_superfluous(&self, view: &View) -> bool {
         let known = |n: &usize| {
             let node = &view.nodes[*n];
             node.link != Link::Unknown && node.standing != Standing::Own
         };
         let links: Vec<usize> = (0..view.nodes.len()).filter(known).collect();
         let mut general = view.clone();
-        (0..1_u32 << links.len()).any(|forgotten| {
+        (1..1_u32 << links.len()).any(|forgotten| {
             for (i, &n) in links.iter().enumerate() {
                 general.nodes[n].link = if forgotten >> i & 1 == 1 {
                     Link::Unknown

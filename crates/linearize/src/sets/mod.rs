@@ -14,18 +14,23 @@
 //!
 //! *The proof* is thread-modular: all views of single calls (`view`) that steps (`step`) and
 //! interference (`interference`) lead to are computed (`fixpoint`). A step that is not understood is a [`Refusal`], so nothing is
-//! concluded. At the end random runs of the program must be covered (`covered`).
+//! concluded. Random runs of the program must be covered (`covered`). In the end the views are a [`Certificate`], which is
+//! checked by an account of its own.
 //!
 //! | file | term |
 //! |---|---|
 //! | `object` | fields, bits and locks of the program |
-//! | `view` | views, and which of them can be |
+//! | `view` | views: what they say |
+//! | `consistent` | which of them can be |
 //! | `heap` | links that are followed and written |
 //! | `step` | steps of the call itself |
 //! | `interference` | steps of other calls |
 //! | `fixpoint` | all views |
 //! | `covered` | random runs, whose views must have been found |
+//! | [`certificate`] | the views as a certificate, and its check |
 
+pub mod certificate;
+mod consistent;
 mod covered;
 mod fixpoint;
 mod heap;
@@ -39,6 +44,8 @@ use std::sync::atomic::AtomicBool;
 
 use palisade_program::Span;
 use palisade_program::heap::Program;
+
+pub use certificate::Certificate;
 
 use crate::prove::{Unsupported, simplified, with_locks};
 use fixpoint::{Fixpoint, Stuck};
@@ -111,13 +118,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A proof.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A proof, not yet checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proved {
     /// Views that were found.
     pub views: usize,
     /// Steps that others notice.
     pub actions: usize,
+    /// The proof itself.
+    pub certificate: Certificate,
 }
 
 /// Why there is none.
@@ -139,17 +148,20 @@ pub fn prove(
     program: &Program,
     cancel: Option<&AtomicBool>,
 ) -> Result<Result<Proved, Unproved>, Unsupported> {
-    let program = &simplified(program);
-    let locks = with_locks(program);
-    let outcome = prove_plain(&locks, cancel)?;
-    if locks != *program && outcome.is_err() {
-        return prove_plain(program, cancel);
+    let simple = &simplified(program);
+    let locks = with_locks(simple);
+    let fingerprint = certificate::fingerprint(program);
+    let outcome = prove_plain(&locks, locks != *simple, fingerprint, cancel)?;
+    if locks != *simple && outcome.is_err() {
+        return prove_plain(simple, false, fingerprint, cancel);
     }
     Ok(outcome)
 }
 
 fn prove_plain(
     program: &Program,
+    locks: bool,
+    fingerprint: u128,
     cancel: Option<&AtomicBool>,
 ) -> Result<Result<Proved, Unproved>, Unsupported> {
     let object = Object::of(program)?;
@@ -167,6 +179,7 @@ fn prove_plain(
                 return Ok(Ok(Proved {
                     views: all.views.len(),
                     actions: all.actions.len(),
+                    certificate: all.certificate(fingerprint, locks),
                 }));
             }
             // The one that has come furthest is most likely meant.
