@@ -7,6 +7,8 @@
 //! - A thread, also one that has ended, keeps marks of its last J SC events, of its SC fence, and of the last gate
 //!   that its next SC fence or SC store must follow. Who knew another gate knows the one before it, and
 //!   the gap has the left floor and the right ceiling.
+//!   Where few are kept, an earlier event is *idle* and not kept if its gate has the floors of the gate before it, and the
+//!   ceilings of the gate behind it.
 //! - What all threads know ([`base`](Memory::settle)) joins every view: whoever reads a message knows it
 //!   already. Kept messages in front of it go. A thread without an access of a cell ahead has no say.
 //! - In front of the first of all last SC events nothing is inserted any more.
@@ -20,6 +22,9 @@ use super::memory::{Ceiling, Gate, Memory, Mind};
 use super::shared::Shared;
 use super::view::{Fact, Past, Spot, View};
 use crate::certificate::Summary;
+
+/// With so many SC events of each thread, idle ones are kept as well.
+const MANY: usize = 8;
 
 impl Memory {
     /// Forgets what it may. `ahead` says of each thread what it may still do; `None` if it has
@@ -98,7 +103,26 @@ impl Memory {
     /// Keeps the gates that threads need, with `count` events of each thread.
     fn drop_gates(&mut self, count: usize, ahead: &[Option<&Ahead>]) {
         let mut needed: BTreeSet<usize> = BTreeSet::new();
+        let gates = &self.gates;
+        let is_idle = |at: usize| {
+            let Some(left) = at.checked_sub(1).map(|left| &gates[left]) else {
+                return false;
+            };
+            let same = |right: &Shared<Gate>| {
+                let gate = &gates[at];
+                gate.floor == left.floor
+                    && gate.access_floor == left.access_floor
+                    && gate.ceiling == right.ceiling
+                    && gate.behind == right.behind
+            };
+            count < MANY && gates.get(at + 1).is_some_and(same)
+        };
+        let idle: Vec<bool> = (0..gates.len()).map(is_idle).collect();
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            if mind.events.iter().skip(1).any(|at| idle[*at]) {
+                let last = mind.events[0];
+                mind.events.retain(|at| *at == last || !idle[*at]);
+            }
             if mind.events.len() > count {
                 mind.events.truncate(count);
             }

@@ -191,25 +191,39 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Whether two conditions cannot both be true: one is the negation of the other, they give a term two
-/// values, or one of them has a part that excludes the other.
-fn excludes(a: &LocalExpr, b: &LocalExpr) -> bool {
-    let equation = |e: &LocalExpr| match e {
-        Expr::Binary(BinOp::Eq, term, value) => match **value {
-            Expr::Const(value) => Some(((**term).clone(), value)),
-            _ => None,
-        },
-        _ => None,
+/// The values that a condition leaves to a term, where it compares one with a constant.
+fn interval(e: &LocalExpr) -> Option<(&LocalExpr, std::ops::RangeInclusive<i64>)> {
+    let Expr::Binary(op, term, value) = e else {
+        return None;
     };
-    let two_values = match (equation(a), equation(b)) {
-        (Some((s, m)), Some((t, n))) => s == t && m != n,
+    let Expr::Const(value) = **value else {
+        return None;
+    };
+    let (least, most) = match op {
+        BinOp::Eq => (value, value),
+        BinOp::Ge => (value, i64::MAX),
+        BinOp::Gt => (value.saturating_add(1), i64::MAX),
+        BinOp::Le => (i64::MIN, value),
+        BinOp::Lt => (i64::MIN, value.saturating_sub(1)),
+        BinOp::Ne | BinOp::And | BinOp::Or | BinOp::Add | BinOp::Sub | BinOp::Mul => return None,
+        BinOp::Div | BinOp::Mod | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => return None,
+        BinOp::Shl | BinOp::Shr => return None,
+    };
+    Some((term, least..=most))
+}
+
+/// Whether two conditions cannot both be true: one is the negation of the other, they leave a term no
+/// common value, or one of them has a part that excludes the other.
+fn excludes(a: &LocalExpr, b: &LocalExpr) -> bool {
+    let apart = match (interval(a), interval(b)) {
+        (Some((s, x)), Some((t, y))) => s == t && (x.end() < y.start() || y.end() < x.start()),
         _ => false,
     };
     let part = |whole: &LocalExpr, other: &LocalExpr| match whole {
         Expr::Binary(BinOp::And, x, y) => excludes(x, other) || excludes(y, other),
         _ => false,
     };
-    two_values || a.clone().negate() == *b || b.clone().negate() == *a || part(a, b) || part(b, a)
+    apart || a.clone().negate() == *b || b.clone().negate() == *a || part(a, b) || part(b, a)
 }
 
 /// Whether some way through a block is more than one event.
@@ -277,7 +291,12 @@ mod tests {
         assert!(excludes(&one.clone().negate(), &one));
         let both = is(q.clone(), 3).and(is(p.clone(), 2));
         assert!(excludes(&both, &one) && excludes(&one, &both));
+        let compare = |op, value| LocalExpr::binary(op, p.clone(), Expr::Const(value));
+        let low = compare(BinOp::Ge, 0).and(compare(BinOp::Lt, 8));
+        let high = compare(BinOp::Ge, 8).and(compare(BinOp::Lt, 16));
+        assert!(excludes(&low, &high) && excludes(&high, &low) && excludes(&low, &is(p.clone(), 8)));
         // All of these can be true together.
+        assert!(!excludes(&low, &compare(BinOp::Le, 0)) && !excludes(&low, &one));
         assert!(!excludes(&one, &one));
         assert!(!excludes(&one, &is(q, 2)));
         assert!(!excludes(&one.clone().negate(), &is(p, 2)));
