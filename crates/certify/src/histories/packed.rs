@@ -141,3 +141,64 @@ impl Packer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use palisade_program::{LocId, Order};
+
+    use super::super::memory::{Access, Source};
+    use super::*;
+
+    /// Every state of memory behind a few accesses of two threads.
+    fn states() -> Vec<State> {
+        let first = Memory::new(&[0, 0], 2, Rc::new(vec![true, false]));
+        let mut all = vec![first];
+        let mut next = 0;
+        while next < all.len() && all.len() < 400 {
+            let memory = all[next].clone();
+            next += 1;
+            for (thread, cell, order) in [
+                (0, 0, Order::SeqCst),
+                (1, 0, Order::Relaxed),
+                (1, 1, Order::Plain),
+            ] {
+                let access = |read, write| Access {
+                    thread,
+                    cell,
+                    order,
+                    read,
+                    write,
+                };
+                let newest = Source::Kept(memory.cells[cell].len() - 1);
+                for access in [access(None, Some(-1)), access(Some(newest), None)] {
+                    all.extend(memory.access(&access, &[false, true]).into_iter().flatten());
+                }
+            }
+            all.extend(memory.fence(1, Order::SeqCst));
+        }
+        let state = |memory| State {
+            at: vec![LocId(0); 2],
+            locals: vec![vec![7].into(); 2],
+            memory,
+        };
+        all.into_iter().map(state).collect()
+    }
+
+    #[test]
+    fn equal_bytes_are_equal_states() {
+        let states = states();
+        let mut packer = Packer::default();
+        let bytes: Vec<Vec<u8>> = states.iter().map(|s| packer.pack(s).to_vec()).collect();
+        let mut equal = 0;
+        for (a, x) in states.iter().zip(&bytes) {
+            for (b, y) in states.iter().zip(&bytes) {
+                assert_eq!(a == b, x == y, "{a:?}\n{b:?}");
+                equal += usize::from(a == b);
+            }
+        }
+        // Some are reached twice, and most are not.
+        assert!(equal > states.len() && equal < states.len() * states.len() / 2);
+    }
+}
