@@ -1,5 +1,5 @@
 /* The barrier is destroyed while the other thread may still have to come to it.
- * deadlock: sc violated, tso violated */
+ * deadlock: sc violated, tso violated, rc11 violated */
 #include <pthread.h>
 
 pthread_barrier_t both;

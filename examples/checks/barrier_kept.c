@@ -1,5 +1,5 @@
 /* The barrier is destroyed when the other thread has ended.
- * deadlock: sc holds, tso holds */
+ * deadlock: sc holds, tso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_barrier_t both;

@@ -1,5 +1,5 @@
 /* Two owners count down without an atomic operation: both may believe to be the last.
- * verdicts: sc violated, tso violated, pso violated */
+ * verdicts: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

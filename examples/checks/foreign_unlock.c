@@ -1,5 +1,5 @@
 /* A thread unlocks the mutex that another one has locked.
- * deadlock: sc violated, tso violated, pso violated */
+ * deadlock: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* Each thread is joined once.
- * deadlock: sc holds, tso holds */
+ * deadlock: sc holds, tso holds, rc11 holds */
 #include <pthread.h>
 
 void *worker(void *unused) { return 0; }

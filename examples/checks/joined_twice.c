@@ -1,5 +1,5 @@
 /* The second join is of a thread that is gone.
- * deadlock: sc violated, tso violated */
+ * deadlock: sc violated, tso violated, rc11 violated */
 #include <pthread.h>
 
 void *worker(void *unused) { return 0; }

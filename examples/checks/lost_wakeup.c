@@ -1,5 +1,5 @@
 /* The waiter does not look whether the signal was given before it waits: then nobody wakes it.
- * deadlock: sc violated, tso violated, pso violated */
+ * deadlock: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

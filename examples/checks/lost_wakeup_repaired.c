@@ -1,5 +1,5 @@
 /* The waiter looks first, and again after each wake-up: no signal is lost.
- * deadlock progress: sc holds, tso holds, pso holds */
+ * deadlock progress: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

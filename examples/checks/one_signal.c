@@ -1,5 +1,5 @@
 /* Two threads wait, one signal is given: one of them waits for ever.
- * deadlock: sc violated, tso violated, pso violated */
+ * deadlock: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

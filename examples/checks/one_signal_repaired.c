@@ -1,5 +1,5 @@
 /* Two threads wait, and both are told.
- * deadlock progress: sc holds, tso holds */
+ * deadlock progress: sc holds, tso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

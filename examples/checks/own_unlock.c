@@ -1,5 +1,5 @@
 /* A thread unlocks the mutex only if it has got it.
- * deadlock: sc holds, tso holds, pso holds */
+ * deadlock: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* The mutex on the heap was never initialised.
- * deadlock: sc violated, tso violated, pso violated */
+ * deadlock: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 #include <stdlib.h>
 

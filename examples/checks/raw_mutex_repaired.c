@@ -1,5 +1,5 @@
 /* The mutex on the heap is initialised before it is used, and destroyed before it is freed.
- * deadlock: sc holds, tso holds, pso holds */
+ * deadlock: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The MCS queue lock, but unlock does not wait for who is about to queue: it links to a node that is gone.
- * verdicts: sc violated, tso violated */
+ * verdicts: sc violated, tso violated, rc11 violated */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The lock is given back once, and destroyed when nobody uses it.
- * verdicts: sc holds, tso holds, pso holds */
+ * verdicts: sc holds, tso holds, pso holds, rc11 holds */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

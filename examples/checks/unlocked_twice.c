@@ -1,5 +1,5 @@
 /* The lock is given back twice: undefined, and reported as a violation of its own.
- * verdicts: sc violated, tso violated, pso violated */
+ * verdicts: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

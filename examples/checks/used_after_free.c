@@ -1,5 +1,5 @@
 /* The message is freed by the thread that sent it, perhaps before the other has read it.
- * verdicts: sc violated, tso violated, pso violated */
+ * verdicts: sc violated, tso violated, pso violated, rc11 violated */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

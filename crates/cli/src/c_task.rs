@@ -323,6 +323,7 @@ impl Task {
             (Property::All | Property::ValidMemory, Broken::Assert(AssertKind::Memory(error))) => {
                 match error {
                     MemoryError::UseAfterFree
+                    | MemoryError::UseBeforeAllocation
                     | MemoryError::UseAfterReturn
                     | MemoryError::Null
                     | MemoryError::Wild => "valid-deref",

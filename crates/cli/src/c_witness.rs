@@ -168,6 +168,7 @@ fn violated_property(violation: &Violation) -> Option<String> {
 const fn memory_property(error: MemoryError) -> &'static str {
     match error {
         MemoryError::UseAfterFree
+        | MemoryError::UseBeforeAllocation
         | MemoryError::UseAfterReturn
         | MemoryError::Null
         | MemoryError::Wild => "G valid-deref",

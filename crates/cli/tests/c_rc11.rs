@@ -12,6 +12,7 @@ fn program(text: &str) -> Program {
     let main = "int main(void) { pthread_t a, b;
         pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0);
         pthread_join(a, 0); pthread_join(b, 0); end(); return 0; }\n";
+    let main = if text.contains("int main(") { "" } else { main };
     let text = format!("{head}{text}{main}");
     read_c("test.c".as_ref(), &text, &kept).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -96,4 +97,71 @@ fn store_buffering() {
         &text("atomic_store_explicit(&x, 1, memory_order_release)"),
         "assert",
     );
+}
+
+/// A queue's tail may be one of several nodes, which the load and the store of an exchange both depend on.
+#[test]
+fn an_exchange_through_a_pointer() {
+    let text = |order: &str| {
+        format!(
+            "struct node {{ int data; _Atomic(struct node *) next; }};
+            struct node first, second, third, *mine[2] = {{ &second, &third }};
+            _Atomic(struct node *) tail = &first;
+            void add(int k) {{
+                struct node *node = mine[k];
+                node->data = k + 1;
+                while (1) {{
+                    struct node *last = atomic_load_explicit(&tail, memory_order_acquire), *none = 0;
+                    if (atomic_compare_exchange_strong_explicit(&last->next, &none, node,
+                            {order}, memory_order_relaxed)) {{
+                        atomic_store_explicit(&tail, node, memory_order_release);
+                        return;
+                    }}
+                }}
+            }}
+            void *f(void *p) {{ add(0); return 0; }}
+            void *g(void *p) {{
+                struct node *node = atomic_load_explicit(&first.next, memory_order_acquire);
+                if (node) assert(node->data == 1);
+                add(1);
+                return 0; }}
+            void end(void) {{ assert(first.next->next && !first.next->next->next); }}"
+        )
+    };
+    check(&text("memory_order_release"), "holds");
+    check(&text("memory_order_relaxed"), "race");
+}
+
+#[test]
+fn a_lock_among_several() {
+    let text = |own: &str| {
+        format!(
+            "struct bucket {{ pthread_mutex_t lock; int count; }} buckets[3];
+            void add(int k, int own) {{
+                pthread_mutex_lock(&buckets[own].lock); buckets[k].count++;
+                pthread_mutex_unlock(&buckets[own].lock); }}
+            atomic_int key = 1;
+            void *f(void *p) {{ int k = key; add(k, k); return 0; }}
+            void *g(void *p) {{ int k = key; add(k, {own}); return 0; }}
+            void end(void) {{ assert(buckets[1].count == 2); }}"
+        )
+    };
+    check(&text("k"), "holds");
+    check(&text("k + 1"), "race");
+}
+
+#[test]
+fn barriers() {
+    let text = |wait: &str| {
+        format!(
+            "int data; pthread_barrier_t both;
+            void *f(void *p) {{ data = 1; {wait} {wait} assert(data == 2); return 0; }}
+            int main(void) {{ pthread_t a;
+                pthread_barrier_init(&both, 0, 2); pthread_create(&a, 0, f, 0);
+                {wait} assert(data == 1); data = 2; {wait}
+                pthread_join(a, 0); pthread_barrier_destroy(&both); return 0; }}"
+        )
+    };
+    check(&text("pthread_barrier_wait(&both);"), "holds");
+    check(&text(""), "assert");
 }

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum MemoryError {
     /// Freed memory is read or written.
     UseAfterFree,
+    /// Allocated memory is read or written by a thread that need not know of the allocation.
+    UseBeforeAllocation,
     /// A local variable is read or written after its function has returned.
     UseAfterReturn,
     /// Memory is freed for the second time.
@@ -26,6 +28,7 @@ impl MemoryError {
     pub const fn name(self) -> &'static str {
         match self {
             Self::UseAfterFree => "use-after-free",
+            Self::UseBeforeAllocation => "use-before-allocation",
             Self::UseAfterReturn => "use-after-return",
             Self::DoubleFree => "double-free",
             Self::InvalidFree => "invalid-free",
@@ -40,6 +43,7 @@ impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UseAfterFree => "use after free",
+            Self::UseBeforeAllocation => "use before allocation",
             Self::UseAfterReturn => "use of a local variable after its function has returned",
             Self::DoubleFree => "double free",
             Self::InvalidFree => "free of what was not allocated",

@@ -1,6 +1,6 @@
 //! A *status*: a variable of the front end that says whether an object is alive. Each of its loads is followed by the
-//! assertion of a [`MemoryError`] about the loaded value. Where nothing orders such a load and the store that ends the object's
-//! life, a use and the end of the life are not ordered: what RC11 sees as a data race on
+//! assertion of a [`MemoryError`] about the loaded value. Where nothing orders such a load and the store that begins or ends the object's
+//! life, a use and that are not ordered: what RC11 sees as a data race on
 //! the status is that error.
 
 use crate::cfg::{AssertKind, Cfg, Step};
@@ -15,6 +15,7 @@ impl Program {
         let errors = templates.flat_map(|template| status_errors(&template.cfg, var));
         let ranked = errors.filter_map(|error| match error {
             MemoryError::UseAfterFree | MemoryError::UseAfterReturn => Some((0, error)),
+            MemoryError::UseBeforeAllocation => Some((0, error)),
             MemoryError::DoubleFree => Some((1, error)),
             MemoryError::Leak => Some((2, error)),
             // These are said of pointers.

@@ -7,6 +7,8 @@
 //! - A thread, also one that has ended, keeps marks of its last J SC events, of its SC fence, and of the last gate
 //!   that its next SC fence or SC store must follow. Who knew another gate knows the one before it, and
 //!   the gap has the left floor and the right ceiling.
+//!   Where few are kept, an earlier event is *idle* and not kept if its gate has the floors of the gate before it, and the
+//!   ceilings of the gate behind it.
 //! - What all threads know ([`base`](Memory::settle)) joins every view: whoever reads a message knows it
 //!   already. Kept messages in front of it go. A thread without an access of a cell ahead has no say.
 //! - In front of the first of all last SC events nothing is inserted any more.
@@ -14,12 +16,15 @@
 //!   relaxed store) is unknown.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use super::ahead::Ahead;
-use super::memory::{Ceiling, Gate, Memory};
-use super::view::{Fact, Spot, View};
+use super::memory::{Ceiling, Gate, Memory, Mind};
+use super::shared::Shared;
+use super::view::{Fact, Past, Spot, View};
 use crate::certificate::Summary;
+
+/// With so many SC events of each thread, idle ones are kept as well.
+const MANY: usize = 8;
 
 impl Memory {
     /// Forgets what it may. `ahead` says of each thread what it may still do; `None` if it has
@@ -42,72 +47,37 @@ impl Memory {
     fn fold(&mut self, cell: usize, carried: bool) {
         let message = self.cells[cell].remove(0);
         let (value, free) = (message.value, message.free);
-        let older = |spot: &mut Spot, carries: Option<&Rc<View>>| match spot {
+        let older = |spot: &mut Spot, carries: Option<&Shared<View>>| match spot {
             Spot::Nowhere => {}
             Spot::Kept(0) => {
-                let mut past = super::view::Past::new();
+                let mut past = Past::new();
                 Fact::add(&mut past, value, free, carries);
-                *spot = Spot::Old(Rc::new(past));
+                *spot = Spot::Old(past.into());
             }
             Spot::Kept(i) => *i -= 1,
-            Spot::Old(past) => Fact::add(Rc::make_mut(past), value, free, carries),
+            Spot::Old(past) => Fact::add(past, value, free, carries),
         };
+        let somewhere = |spot: &Spot| !matches!(spot, Spot::Nowhere);
         // What it carries, its own spot being among the old ones too.
         let mut own = message.view.flat();
         own.at(cell, &mut |spot| older(spot, None));
-        let own = carried.then(|| Rc::new(own));
+        let own = carried.then(|| own.into());
         // Inside what old messages carry facts carry nothing.
-        self.inside(&mut |view| view.at(cell, &mut |spot| older(spot, None)));
-        self.outside(cell, &mut |spot| older(spot, own.as_ref()));
-        self.ceilings(cell, |i, itself| match i {
+        self.inside(&|view| view.has_at(cell, &somewhere), &mut |view| {
+            view.at(cell, &mut |spot| older(spot, None));
+        });
+        self.outside(cell, &somewhere, &mut |spot| older(spot, own.as_ref()));
+        self.ceilings(cell, 0, |i, itself| match i {
             0 => Ceiling::Nothing,
             i => Ceiling::Before(i - 1, itself),
         });
     }
 
-    /// The views that old messages carry.
-    fn inside(&mut self, f: &mut dyn FnMut(&mut View)) {
-        let mut within = |spot: &mut Spot| {
-            if let Spot::Old(past) = spot
-                && past.values().any(|fact| fact.carries.is_some())
-            {
-                let facts = Rc::make_mut(past).values_mut();
-                let views = facts.filter_map(|fact| fact.carries.as_mut());
-                views.for_each(|view| f(Rc::make_mut(view)));
-            }
-        };
-        for mind in &mut self.minds {
-            mind.now.all_spots().for_each(&mut within);
-            mind.offered.all_spots().for_each(&mut within);
-            let released = mind.released.iter_mut().flat_map(View::all_spots);
-            released.for_each(&mut within);
-        }
-        let messages = self.cells.iter_mut().flatten();
-        let spots = messages.flat_map(|message| message.view.all_spots());
-        spots.for_each(&mut within);
-        let floors = self.gates.iter_mut().flat_map(Gate::floors);
-        floors.flatten().for_each(&mut within);
-    }
-
-    /// The spots of a cell that are not inside what old messages carry.
-    fn outside(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
-        for mind in &mut self.minds {
-            mind.now.at(cell, f);
-            mind.offered.at(cell, f);
-            let released = mind.released.iter_mut();
-            released.for_each(|view| view.at(cell, f));
-        }
-        let messages = self.cells.iter_mut().flatten();
-        messages.for_each(|message| message.view.at(cell, f));
-        for floor in self.gates.iter_mut().flat_map(Gate::floors) {
-            f(&mut floor[cell]);
-        }
-    }
-
     fn drop_unused(&mut self, ahead: &[Option<&Ahead>]) {
-        let nothing = View::nothing(self.cells.len());
+        let nothing = Shared::from(View::nothing(self.cells.len()));
         let is_over = !ahead.iter().flatten().any(|ahead| ahead.is_sc());
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            let mind: &mut Mind = mind;
             let acquires = ahead.is_some_and(|a| a.acquire_fence);
             if !acquires {
                 mind.offered = nothing.clone();
@@ -133,15 +103,36 @@ impl Memory {
     /// Keeps the gates that threads need, with `count` events of each thread.
     fn drop_gates(&mut self, count: usize, ahead: &[Option<&Ahead>]) {
         let mut needed: BTreeSet<usize> = BTreeSet::new();
+        let gates = &self.gates;
+        let is_idle = |at: usize| {
+            let Some(left) = at.checked_sub(1).map(|left| &gates[left]) else {
+                return false;
+            };
+            let same = |right: &Shared<Gate>| {
+                let gate = &gates[at];
+                gate.floor == left.floor
+                    && gate.access_floor == left.access_floor
+                    && gate.ceiling == right.ceiling
+                    && gate.behind == right.behind
+            };
+            count < MANY && gates.get(at + 1).is_some_and(same)
+        };
+        let idle: Vec<bool> = (0..gates.len()).map(is_idle).collect();
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
-            mind.events.truncate(count);
+            if mind.events.iter().skip(1).any(|at| idle[*at]) {
+                let last = mind.events[0];
+                mind.events.retain(|at| *at == last || !idle[*at]);
+            }
+            if mind.events.len() > count {
+                mind.events.truncate(count);
+            }
             needed.extend(&mind.events);
             let Some(ahead) = ahead else { continue };
             let now = &mind.now;
             let own = mind.events.first().copied();
             needed.extend(now.fence);
             if ahead.sc_fence {
-                let refuses = |gate: &Gate| !gate.lets_pass(now);
+                let refuses = |gate: &Shared<Gate>| !gate.lets_pass(now);
                 let last = self.gates.iter().rposition(refuses);
                 let least = own.max(now.fence).max(now.linked).max(now.last).max(last);
                 needed.extend(least);
@@ -155,7 +146,7 @@ impl Memory {
                         Spot::Kept(i) => (*i..messages.len()).find(|i| messages[*i].free),
                         Spot::Old(_) | Spot::Nowhere => None,
                     };
-                    let refuses = |gate: &Gate| {
+                    let refuses = |gate: &Shared<Gate>| {
                         let ceiling = gate.store_ceiling(cell);
                         place.is_some_and(|i| !ceiling.admits(i + 1))
                     };
@@ -179,14 +170,16 @@ impl Memory {
     }
 
     /// What all threads know that have not ended.
-    fn base(&self, ahead: &[Option<&Ahead>]) -> View {
+    fn base(&self, ahead: &[Option<&Ahead>]) -> Shared<View> {
         let live = || {
             let all = self.minds.iter().zip(ahead);
             all.filter_map(|(mind, ahead)| Some((&mind.now, (*ahead)?)))
         };
-        let all = live().map(|(now, _)| now.clone());
-        let base = all.reduce(|a, b| a.meet(&b));
-        let mut base = base.unwrap_or_else(|| View::nothing(self.cells.len()));
+        let mut all = live().map(|(now, _)| now);
+        let mut base = match all.next() {
+            Some(first) => all.fold(View::clone(first), |a, b| a.meet(b)),
+            None => View::nothing(self.cells.len()),
+        };
         for (cell, messages) in self.cells.iter().enumerate() {
             let users = live().filter(|(_, ahead)| ahead.access.contains(&cell));
             let spots = users.map(|(now, _)| now.spots[cell].clone());
@@ -197,25 +190,36 @@ impl Memory {
         base.stores.clear();
         // Deeds that no other thread can still race with are as good as seen.
         if let Some(missed) = &mut base.missed {
-            missed.retain(|(cell, thread, _)| {
+            missed.0.retain(|(cell, thread, _)| {
                 let mut others = ahead.iter().enumerate().filter(|(u, _)| u != thread);
                 others.any(|(_, ahead)| ahead.is_some_and(|a| a.access.contains(cell)))
             });
         }
-        base
+        base.into()
     }
 
-    fn rise(&mut self, base: &View) {
+    fn rise(&mut self, base: &Shared<View>) {
+        let lacks = |view: &Shared<View>| !view.covers(base);
         for mind in &mut self.minds {
-            mind.now = mind.now.join(base);
-            mind.offered = mind.offered.join(base);
-            let released = mind.released.iter_mut();
-            released.for_each(|view| *view = view.join(base));
+            if mind.views().any(lacks) {
+                mind.views_mut().for_each(|view| *view = view.joined(base));
+            }
         }
-        for message in self.cells.iter_mut().flatten() {
-            message.view = message.view.join(base);
+        for messages in &mut self.cells {
+            if messages.iter().any(|message| lacks(&message.view)) {
+                let views = messages.iter_mut().map(|message| &mut message.view);
+                views.for_each(|view| *view = view.joined(base));
+            }
         }
         for gate in &mut self.gates {
+            let floors = [&gate.before, &gate.floor, &gate.access_floor];
+            let covered = |floor: &Vec<Spot>| {
+                let mut both = floor.iter().zip(&base.spots);
+                both.all(|(own, spot)| own.covers(spot))
+            };
+            if floors.into_iter().all(covered) {
+                continue;
+            }
             for floor in gate.floors() {
                 for (own, spot) in floor.iter_mut().zip(&base.spots) {
                     *own = own.join(spot);
@@ -223,7 +227,9 @@ impl Memory {
             }
         }
         let flat = base.flat();
-        self.inside(&mut |view| *view = view.join(&flat));
+        self.inside(&|view| !view.covers(&flat), &mut |view| {
+            *view = view.join(&flat);
+        });
         for (cell, spot) in base.spots.iter().enumerate() {
             let Spot::Kept(first) = *spot else {
                 continue;
@@ -233,12 +239,13 @@ impl Memory {
                 continue;
             }
             self.cells[cell].drain(..first);
-            self.spots(cell, &mut |spot| {
+            let kept = |spot: &Spot| matches!(spot, Spot::Kept(_));
+            self.spots(cell, &kept, &mut |spot| {
                 if let Spot::Kept(i) = spot {
                     *i -= first;
                 }
             });
-            self.ceilings(cell, |i, itself| {
+            self.ceilings(cell, 0, |i, itself| {
                 if i < first || (i == first && !itself) {
                     Ceiling::Nothing
                 } else {
@@ -253,7 +260,8 @@ impl Memory {
     /// may not be in front of: that is remembered as the last of these gates.
     fn pass_stores(&mut self, cell: usize, first: usize) {
         let ceilings: Vec<Ceiling> = self.gates.iter().map(|gate| gate.ceiling[cell]).collect();
-        self.views(&mut |view| match view.stores.get(&cell) {
+        let tracks = |view: &View| view.stores.contains_key(&cell);
+        self.views(&tracks, &mut |view| match view.stores.get(&cell) {
             Some(Spot::Kept(i)) if *i <= first => {
                 let last = ceilings.iter().rposition(|ceiling| !ceiling.allows(*i));
                 view.last = view.last.max(last);
@@ -273,18 +281,27 @@ impl Memory {
         let acting = both.filter(|(_, ahead)| ahead.is_some_and(Ahead::is_sc));
         let lasts: Vec<Option<usize>> = acting.map(|(m, _)| m.events.first().copied()).collect();
         let Some(least) = lasts.iter().min().copied() else {
-            self.views(&mut |view| {
+            let marked = |view: &View| {
+                let others = view.linked.is_some() || view.last.is_some();
+                others || view.same.iter().any(Option::is_some)
+            };
+            self.views(&marked, &mut |view| {
                 view.linked = None;
                 view.last = None;
                 view.same.fill(None);
             });
-            self.minds.iter_mut().for_each(|mind| mind.pending = None);
+            for mind in &mut self.minds {
+                if mind.pending.is_some() {
+                    mind.pending = None;
+                }
+            }
             let used = self.known_fences(self.gates.len());
             self.keep_gates(0..self.gates.len(), &used);
             return;
         };
         let Some(first) = least else { return };
         for (mind, ahead) in self.minds.iter_mut().zip(ahead) {
+            let mind: &mut Mind = mind;
             mind.pending = mind.pending.filter(|(event, _)| *event >= first);
             mind.events.retain(|event| *event >= first);
             if ahead.is_some_and(Ahead::is_sc) {
@@ -292,7 +309,12 @@ impl Memory {
                 bounds.for_each(|bound| *bound = (*bound).max(Some(first)));
             }
         }
-        self.views(&mut |view| {
+        let low = |view: &View| {
+            let first = Some(first);
+            let others = view.linked < first || view.last < first;
+            others || view.same.iter().any(|mark| *mark < first)
+        };
+        self.views(&low, &mut |view| {
             view.linked = view.linked.max(Some(first));
             view.last = view.last.max(Some(first));
             let same = view.same.iter_mut();
@@ -319,29 +341,21 @@ impl Memory {
         }
         for cell in 0..self.cells.len() {
             let flat = &flat;
-            self.outside(cell, &mut |spot| {
-                let bare = Spot::Old(Rc::new(match &*spot {
-                    Spot::Old(past) => {
-                        let bare = |fact: &Fact| Fact {
-                            free: fact.free,
-                            carries: None,
-                        };
-                        past.iter().map(|(v, fact)| (*v, bare(fact))).collect()
-                    }
-                    Spot::Nowhere | Spot::Kept(_) => return,
-                }));
+            let carries = |spot: &Spot| spot.has_inside(&|_| true);
+            self.outside(cell, &carries, &mut |spot| {
+                let bare = spot.flat();
                 let idle = |fact: &Fact| {
                     fact.carries.as_ref().is_some_and(|view| {
                         let own = &view.spots[cell];
                         let mut same = flat.clone();
                         same.spots[cell] = own.clone();
-                        **view == same && bare.join(own) == bare
+                        **view == same && bare.covers(own)
                     })
                 };
                 if let Spot::Old(past) = spot
                     && past.values().any(idle)
                 {
-                    for fact in Rc::make_mut(past).values_mut() {
+                    for fact in past.values_mut() {
                         if idle(fact) {
                             fact.carries = None;
                         }

@@ -16,19 +16,20 @@ use std::rc::Rc;
 use palisade_program::Order;
 use palisade_program::shift::FAR;
 
-use super::view::{Deed, Fact, Mark, Spot, View};
+use super::shared::Shared;
+use super::view::{Deed, Deeds, Fact, Mark, Past, Spot, View};
 
 /// A message.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Message {
     pub(super) value: i64,
     /// Whether a read-modify-write may still read it.
     pub(super) free: bool,
-    pub(super) view: View,
+    pub(super) view: Shared<View>,
 }
 
 /// The newest message that is allowed in front of a gate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Ceiling {
     /// No kept one.
     Nothing,
@@ -59,7 +60,7 @@ impl Ceiling {
 }
 
 /// An event of the SC order.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gate {
     pub(super) before: Vec<Spot>,
     pub(super) floor: Vec<Spot>,
@@ -74,6 +75,12 @@ impl Gate {
     /// All floors.
     pub(super) fn floors(&mut self) -> [&mut Vec<Spot>; 3] {
         [&mut self.before, &mut self.floor, &mut self.access_floor]
+    }
+
+    /// Whether a spot of its floors is such a one.
+    pub(super) fn has(&self, such: &dyn Fn(&Spot) -> bool) -> bool {
+        let floors = [&self.before, &self.floor, &self.access_floor];
+        floors.into_iter().flatten().any(such)
     }
 
     /// Whether an SC fence with this view may stand in front of it.
@@ -95,13 +102,13 @@ impl Gate {
 }
 
 /// What a thread knows.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mind {
-    pub(super) now: View,
+    pub(super) now: Shared<View>,
     /// What relaxed loads have brought, for an acquire fence.
-    pub(super) offered: View,
+    pub(super) offered: Shared<View>,
     /// What a relaxed store to a cell publishes.
-    pub(super) released: Vec<View>,
+    pub(super) released: Vec<Shared<View>>,
     /// Its last SC event, if that and all events since are accesses of this cell.
     pub(super) pending: Option<(usize, usize)>,
     /// Its SC events that are still marked, the last one first.
@@ -110,11 +117,22 @@ pub(super) struct Mind {
     pub(super) bound: Vec<Mark>,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+impl Mind {
+    pub(super) fn views(&self) -> impl Iterator<Item = &Shared<View>> {
+        [&self.now, &self.offered].into_iter().chain(&self.released)
+    }
+
+    pub(super) fn views_mut(&mut self) -> impl Iterator<Item = &mut Shared<View>> {
+        let few = [&mut self.now, &mut self.offered];
+        few.into_iter().chain(&mut self.released)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Memory {
-    pub(super) cells: Vec<Vec<Message>>,
-    pub(super) gates: Vec<Gate>,
-    pub(super) minds: Vec<Mind>,
+    pub(super) cells: Vec<Shared<Vec<Message>>>,
+    pub(super) gates: Vec<Shared<Gate>>,
+    pub(super) minds: Vec<Shared<Mind>>,
     /// The cells where it is known which stores happen before.
     pub(super) tracked: Rc<Vec<bool>>,
 }
@@ -155,11 +173,11 @@ pub(super) const fn conflict(a: u8, b: u8) -> bool {
 impl Memory {
     pub(super) fn new(values: &[i64], threads: usize, tracked: Rc<Vec<bool>>) -> Self {
         let cells = values.len();
-        let first = View {
+        let first = Shared::from(View {
             spots: vec![Spot::Kept(0); cells],
-            missed: Some(std::collections::BTreeSet::new()),
+            missed: Some(Deeds::default()),
             ..View::nothing(cells)
-        };
+        });
         let message = |value: &i64| Message {
             value: *value,
             free: true,
@@ -174,55 +192,106 @@ impl Memory {
             bound: vec![None; cells],
         };
         Self {
-            cells: values.iter().map(|v| vec![message(v)]).collect(),
+            cells: values.iter().map(|v| vec![message(v)].into()).collect(),
             gates: Vec::new(),
-            minds: vec![mind; threads],
+            minds: vec![mind.into(); threads],
             tracked,
         }
     }
 
-    /// Every view, those that old messages carry too.
-    pub(super) fn views(&mut self, f: &mut dyn FnMut(&mut View)) {
-        let carried = |spot: &mut Spot, f: &mut dyn FnMut(&mut View)| {
-            if let Spot::Old(past) = spot
-                && past.values().any(|fact| fact.carries.is_some())
+    /// Changes every view, those that old messages carry too, for which `changes` says that `f` does
+    /// something.
+    pub(super) fn views(&mut self, changes: &dyn Fn(&View) -> bool, f: &mut dyn FnMut(&mut View)) {
+        self.inside(changes, f);
+        self.outer_views(changes, f);
+    }
+
+    /// The same for those that are not carried by old messages.
+    pub(super) fn outer_views(
+        &mut self,
+        changes: &dyn Fn(&View) -> bool,
+        f: &mut dyn FnMut(&mut View),
+    ) {
+        let stale = |view: &&mut Shared<View>| changes(view);
+        for mind in &mut self.minds {
+            if mind.views().any(|view| changes(view)) {
+                mind.views_mut().filter(stale).for_each(|view| f(view));
+            }
+        }
+        for messages in &mut self.cells {
+            if messages.iter().any(|message| changes(&message.view)) {
+                let views = messages.iter_mut().map(|message| &mut message.view);
+                views.filter(stale).for_each(|view| f(view));
+            }
+        }
+    }
+
+    /// The same for those that old messages carry.
+    pub(super) fn inside(&mut self, changes: &dyn Fn(&View) -> bool, f: &mut dyn FnMut(&mut View)) {
+        let mut within = |spot: &mut Spot| {
+            if spot.has_inside(changes)
+                && let Spot::Old(past) = spot
             {
-                for fact in Rc::make_mut(past).values_mut() {
-                    if let Some(view) = &mut fact.carries {
-                        f(Rc::make_mut(view));
-                    }
-                }
+                let carried = past.values_mut().filter_map(|fact| fact.carries.as_mut());
+                let stale = carried.filter(|view| changes(view));
+                stale.for_each(|view| f(view));
             }
         };
-        let whole = |view: &mut View, f: &mut dyn FnMut(&mut View)| {
-            view.all_spots().for_each(|spot| carried(spot, f));
-            f(view);
-        };
-        for mind in &mut self.minds {
-            whole(&mut mind.now, f);
-            whole(&mut mind.offered, f);
-            mind.released.iter_mut().for_each(|view| whole(view, f));
+        for gate in &mut self.gates {
+            if gate.has(&|spot| spot.has_inside(changes)) {
+                gate.floors().into_iter().flatten().for_each(&mut within);
+            }
         }
-        for message in self.cells.iter_mut().flatten() {
-            whole(&mut message.view, f);
-        }
-        for floor in self.gates.iter_mut().flat_map(Gate::floors).flatten() {
-            carried(floor, f);
+        self.outer_views(&|view| view.has_inside(changes), &mut |view| {
+            view.all_spots().for_each(&mut within);
+        });
+    }
+
+    /// Changes every spot in the history of a cell for which `changes` says that `f` does something.
+    pub(super) fn spots(
+        &mut self,
+        cell: usize,
+        changes: &dyn Fn(&Spot) -> bool,
+        f: &mut dyn FnMut(&mut Spot),
+    ) {
+        self.inside(&|view| view.has_at(cell, changes), &mut |view| {
+            view.at(cell, f);
+        });
+        self.outside(cell, changes, f);
+    }
+
+    /// The same for spots that are not inside what old messages carry.
+    pub(super) fn outside(
+        &mut self,
+        cell: usize,
+        changes: &dyn Fn(&Spot) -> bool,
+        f: &mut dyn FnMut(&mut Spot),
+    ) {
+        self.outer_views(&|view| view.has_at(cell, changes), &mut |view| {
+            view.at(cell, f);
+        });
+        for gate in &mut self.gates {
+            let floors = [&gate.before, &gate.floor, &gate.access_floor];
+            if floors.iter().any(|floor| changes(&floor[cell])) {
+                gate.floors().into_iter().for_each(|floor| f(&mut floor[cell]));
+            }
         }
     }
 
-    /// Every spot in the history of a cell.
-    pub(super) fn spots(&mut self, cell: usize, f: &mut dyn FnMut(&mut Spot)) {
-        self.views(&mut |view| view.at(cell, f));
-        for floor in self.gates.iter_mut().flat_map(Gate::floors) {
-            f(&mut floor[cell]);
-        }
-    }
-
-    /// Every mark.
-    fn marks(&mut self, f: &mut dyn FnMut(&mut Mark)) {
-        self.views(&mut |view| view.marks(f));
+    /// Changes every mark from `first` on.
+    fn marks(&mut self, first: usize, f: &mut dyn FnMut(&mut Mark)) {
+        let changes = |mark: Mark| mark.is_some_and(|at| at >= first);
+        self.views(&|view| view.has_mark(&changes), &mut |view| view.marks(f));
         for mind in &mut self.minds {
+            let mut events = mind.events.iter();
+            let pending = mind.pending.map(|(event, _)| event);
+            if !changes(pending)
+                && !mind.bound.iter().any(|mark| changes(*mark))
+                && !events.any(|event| changes(Some(*event)))
+            {
+                continue;
+            }
+            let mind: &mut Mind = mind;
             mind.bound.iter_mut().for_each(&mut *f);
             let mut own = |event: &mut usize| {
                 let mut mark = Some(*event);
@@ -238,8 +307,18 @@ impl Memory {
         }
     }
 
-    pub(super) fn ceilings(&mut self, cell: usize, f: impl Fn(usize, bool) -> Ceiling) {
+    pub(super) fn ceilings(
+        &mut self,
+        cell: usize,
+        first: usize,
+        f: impl Fn(usize, bool) -> Ceiling,
+    ) {
+        let changes = |ceiling: &Ceiling| matches!(ceiling, Ceiling::Before(i, _) if *i >= first);
         for gate in &mut self.gates {
+            if !changes(&gate.ceiling[cell]) && !changes(&gate.behind[cell]) {
+                continue;
+            }
+            let gate: &mut Gate = gate;
             for ceiling in [&mut gate.ceiling[cell], &mut gate.behind[cell]] {
                 if let Ceiling::Before(i, itself) = *ceiling {
                     *ceiling = f(i, itself);
@@ -250,38 +329,44 @@ impl Memory {
 
     /// Takes `by` from every value of a cell.
     pub(super) fn shift(&mut self, cell: usize, by: i64) {
-        for message in &mut self.cells[cell] {
+        if by == 0 {
+            return;
+        }
+        for message in self.cells[cell].iter_mut() {
             message.value -= by;
         }
-        self.spots(cell, &mut |spot| {
+        let old = |spot: &Spot| matches!(spot, Spot::Old(_));
+        self.spots(cell, &old, &mut |spot| {
             if let Spot::Old(past) = spot {
                 let place = |value: i64| if value == FAR { FAR } else { value - by };
                 let moved = past
                     .iter()
                     .map(|(value, fact)| (place(*value), fact.clone()));
-                *past = Rc::new(moved.collect());
+                *past = moved.collect::<Past>().into();
             }
         });
     }
 
     /// Old values of a cell that are below `least` are not told apart.
     pub(super) fn blur(&mut self, cell: usize, least: i64) {
-        self.spots(cell, &mut |spot| {
+        let far = |past: &Past| past.keys().any(|value| *value < least && *value != FAR);
+        let changes = |spot: &Spot| matches!(spot, Spot::Old(past) if far(past));
+        self.spots(cell, &changes, &mut |spot| {
             if let Spot::Old(past) = spot
-                && past.keys().any(|value| *value < least && *value != FAR)
+                && far(past)
             {
-                let mut fewer = super::view::Past::new();
+                let mut fewer = Past::new();
                 for (value, fact) in &**past {
                     let value = if *value < least { FAR } else { *value };
                     Fact::add(&mut fewer, value, fact.free, fact.carries.as_ref());
                 }
-                *past = Rc::new(fewer);
+                *past = fewer.into();
             }
         });
     }
 
     fn insert_gate(&mut self, at: usize) {
-        self.marks(&mut |mark| {
+        self.marks(at, &mut |mark| {
             if let Some(i) = mark
                 && *i >= at
             {
@@ -309,13 +394,13 @@ impl Memory {
             access_floor,
             behind,
         };
-        self.gates.insert(at, gate);
+        self.gates.insert(at, gate.into());
     }
 
     /// A gate goes; who knew it knows the one before it.
     pub(super) fn remove_gate(&mut self, at: usize) {
         self.gates.remove(at);
-        self.marks(&mut |mark| {
+        self.marks(at, &mut |mark| {
             if let Some(i) = *mark
                 && i >= at
             {
@@ -328,15 +413,19 @@ impl Memory {
     /// older.
     fn raise_accesses(&mut self, at: usize, cell: usize, spot: &Spot) {
         for gate in &mut self.gates[at..] {
-            gate.access_floor[cell] = gate.access_floor[cell].join(spot);
+            if !gate.access_floor[cell].covers(spot) {
+                gate.access_floor[cell] = gate.access_floor[cell].join(spot);
+            }
         }
     }
 
     /// The event of a gate has this position: what comes behind later fences must not be older.
     fn raise(&mut self, at: usize, cell: usize, spot: &Spot) {
         for (i, gate) in self.gates.iter_mut().enumerate().skip(at) {
-            gate.floor[cell] = gate.floor[cell].join(spot);
-            if i > at {
+            if !gate.floor[cell].covers(spot) {
+                gate.floor[cell] = gate.floor[cell].join(spot);
+            }
+            if i > at && !gate.before[cell].covers(spot) {
                 gate.before[cell] = gate.before[cell].join(spot);
             }
         }
@@ -345,19 +434,23 @@ impl Memory {
     /// Events in front of a gate must not be newer.
     fn lower(&mut self, at: usize, cell: usize, ceiling: Ceiling) {
         for gate in &mut self.gates[..=at] {
-            gate.ceiling[cell] = gate.ceiling[cell].min(ceiling);
+            if gate.ceiling[cell] > ceiling {
+                gate.ceiling[cell] = ceiling;
+            }
         }
     }
 
     /// The same for an access behind the fence of a gate.
     fn lower_behind(&mut self, at: usize, cell: usize, ceiling: Ceiling) {
         for gate in &mut self.gates[..=at] {
-            gate.behind[cell] = gate.behind[cell].min(ceiling);
+            if gate.behind[cell] > ceiling {
+                gate.behind[cell] = ceiling;
+            }
         }
     }
 
     /// The thread's view as its next event begins.
-    fn begin(&self, thread: usize, cell: Option<usize>) -> (View, Option<(usize, usize)>) {
+    fn begin(&self, thread: usize, cell: Option<usize>) -> (Shared<View>, Option<(usize, usize)>) {
         let mind = &self.minds[thread];
         let mut now = mind.now.clone();
         match mind.pending {
@@ -373,16 +466,16 @@ impl Memory {
     pub(super) fn fence(&self, thread: usize, order: Order) -> Vec<Self> {
         let (mut now, pending) = self.begin(thread, None);
         if order.acquires() {
-            now = now.join(&self.minds[thread].offered);
+            now = now.joined(&self.minds[thread].offered);
         }
         let mut after = self.clone();
-        let mind = &mut after.minds[thread];
+        let mind: &mut Mind = &mut after.minds[thread];
         mind.pending = pending;
         for bound in &mut mind.bound {
             *bound = (*bound).max(now.linked);
         }
         if order != Order::SeqCst {
-            mind.offered = mind.offered.join(&now);
+            mind.offered = mind.offered.joined(&now);
             if order.releases() {
                 mind.released.fill(now.clone());
             }
@@ -408,7 +501,7 @@ impl Memory {
                 for (cell, spot) in &now.stores {
                     next.raise_accesses(at, *cell, spot);
                 }
-                let mind = &mut next.minds[thread];
+                let mind: &mut Mind = &mut next.minds[thread];
                 mind.events.insert(0, at);
                 mind.bound.fill(Some(at));
                 mind.now.fence = Some(at);
@@ -449,7 +542,8 @@ impl Memory {
         let races = |missed: &Deed| {
             missed.0 == access.cell && missed.1 != access.thread && conflict(missed.2, deed.2)
         };
-        if racy[access.cell] && start.now.missed.iter().flatten().any(races) {
+        let missed = start.now.missed.iter().flat_map(|missed| &missed.0);
+        if racy[access.cell] && missed.into_iter().any(races) {
             return Err(());
         }
         for place in self.places(access, &start) {
@@ -490,7 +584,7 @@ impl Memory {
         let mut start = Start {
             now: began.clone(),
             offered: mind.offered.clone(),
-            carried: View::nothing(self.cells.len()),
+            carried: View::nothing(self.cells.len()).into(),
             floor: Spot::Nowhere,
             began,
             pending,
@@ -503,7 +597,9 @@ impl Memory {
                 if updates && !message.free {
                     return None;
                 }
-                start.now.spots[cell] = Spot::Kept(i);
+                if start.now.spots[cell] != Spot::Kept(i) {
+                    start.now.spots[cell] = Spot::Kept(i);
+                }
                 start.take(&message.view, order);
             }
             Some(Source::Old(value)) => {
@@ -515,9 +611,9 @@ impl Memory {
                     Some(view) => {
                         let known = start.now.spots[cell].join(&view.spots[cell]);
                         start.now.spots[cell] = known;
-                        (*view).clone()
+                        view
                     }
-                    None => View::nothing(self.cells.len()),
+                    None => View::nothing(self.cells.len()).into(),
                 };
                 start.take(&view, order);
             }
@@ -592,7 +688,7 @@ impl Memory {
         let (cell, thread) = (access.cell, access.thread);
         let mut next = self.clone();
         let linked = start.now.linked;
-        let mind = &mut next.minds[thread];
+        let mind: &mut Mind = &mut next.minds[thread];
         mind.now = start.now.clone();
         mind.offered = start.offered.clone();
         mind.pending = start.pending;
@@ -619,14 +715,15 @@ impl Memory {
                     view: start.carried.clone(),
                 };
                 next.cells[cell].insert(at, message);
-                next.spots(cell, &mut |spot| {
+                let behind = |spot: &Spot| matches!(spot, Spot::Kept(i) if *i >= at);
+                next.spots(cell, &behind, &mut |spot| {
                     if let Spot::Kept(i) = spot
                         && *i >= at
                     {
                         *i += 1;
                     }
                 });
-                next.ceilings(cell, |i, itself| {
+                next.ceilings(cell, at, |i, itself| {
                     Ceiling::Before(if i >= at { i + 1 } else { i }, itself)
                 });
                 next.minds[thread].now.spots[cell] = Spot::Kept(at);
@@ -636,24 +733,21 @@ impl Memory {
                     let own = &mut next.minds[thread].now.spots[cell];
                     *own = own.join(&start.floor);
                 }
-                let added = |past: &mut Rc<super::view::Past>| {
-                    let past = Rc::make_mut(past);
-                    Fact::add(past, value, true, None);
-                };
-                next.spots(cell, &mut |spot| {
-                    if spot.old(anchor).is_some_and(|fact| fact.free)
+                let sees = |spot: &Spot| spot.old(anchor).is_some_and(|fact| fact.free);
+                next.spots(cell, &sees, &mut |spot| {
+                    if sees(spot)
                         && let Spot::Old(past) = spot
                     {
-                        added(past);
+                        Fact::add(past, value, true, None);
                     }
                 });
                 if let Spot::Old(past) = &mut next.minds[thread].now.spots[cell] {
-                    added(past);
+                    Fact::add(past, value, true, None);
                 }
             }
         }
         if !matches!(place, Place::None) && self.tracked[cell] {
-            let now = &mut next.minds[thread].now;
+            let now: &mut View = &mut next.minds[thread].now;
             now.stores.insert(cell, now.spots[cell].clone());
         }
         if let Some(fence) = start.now.fence {
@@ -661,7 +755,9 @@ impl Memory {
         }
         if racy[cell] {
             let deed = Self::deed(access);
-            next.views(&mut |view| {
+            let lacks =
+                |view: &View| matches!(&view.missed, Some(missed) if !missed.contains(&deed));
+            next.views(&lacks, &mut |view| {
                 if let Some(missed) = &mut view.missed {
                     missed.insert(deed);
                 }
@@ -688,7 +784,7 @@ impl Memory {
             self.raise_accesses(at, cell, &spot);
         }
         self.lower(at, cell, ceiling);
-        let mind = &mut self.minds[access.thread];
+        let mind: &mut Mind = &mut self.minds[access.thread];
         mind.events.insert(0, at);
         mind.pending = Some((at, cell));
         mind.now.same[cell] = mind.now.same[cell].max(Some(at));
@@ -698,13 +794,13 @@ impl Memory {
     /// What the message publishes, and what an acquire fence would bring.
     fn publish(&mut self, access: &Access, place: Place) {
         let cell = access.cell;
-        let mind = &mut self.minds[access.thread];
-        mind.offered = mind.offered.join(&mind.now);
+        let mind: &mut Mind = &mut self.minds[access.thread];
+        mind.offered = mind.offered.joined(&mind.now);
         if matches!(place, Place::None) {
             return;
         }
         let published = if access.order == Order::Plain {
-            View::nothing(mind.bound.len())
+            View::nothing(mind.bound.len()).into()
         } else if access.order.releases() {
             mind.released[cell] = mind.now.clone();
             mind.now.clone()
@@ -715,10 +811,12 @@ impl Memory {
             let message = &mut self.cells[cell][at];
             // So far it carries what the message read has carried.
             message.view = match access.read {
-                Some(_) => published.join(&message.view),
+                Some(_) => published.joined(&message.view),
                 None => published,
             };
-            message.view.spots[cell] = Spot::Kept(at);
+            if message.view.spots[cell] != Spot::Kept(at) {
+                message.view.spots[cell] = Spot::Kept(at);
+            }
         }
     }
 }
@@ -737,26 +835,26 @@ enum Place {
 #[derive(Clone)]
 struct Start {
     /// What the thread knew.
-    began: View,
+    began: Shared<View>,
     /// What it knows with the message read.
-    now: View,
-    offered: View,
-    carried: View,
+    now: Shared<View>,
+    offered: Shared<View>,
+    carried: Shared<View>,
     floor: Spot,
     pending: Option<(usize, usize)>,
 }
 
 impl Start {
     /// The message read carries this.
-    fn take(&mut self, view: &View, order: Order) {
-        self.carried = self.carried.join(view);
+    fn take(&mut self, view: &Shared<View>, order: Order) {
+        self.carried = self.carried.joined(view);
         if order.acquires() {
-            self.now = self.now.join(view);
+            self.now = self.now.joined(view);
         }
         if order != Order::Plain {
-            self.offered = self.offered.join(view);
+            self.offered = self.offered.joined(view);
         }
-        self.offered = self.offered.join(&self.now);
+        self.offered = self.offered.joined(&self.now);
     }
 
     /// The message read must not be older than `floor`; if it is an old one, the floor may
@@ -774,14 +872,16 @@ impl Start {
                 if access.write.is_some() && !fact.free {
                     return None;
                 }
-                self.now.spots[cell] = known;
+                if self.now.spots[cell] != known {
+                    self.now.spots[cell] = known;
+                }
                 if let Some(view) = floor.old(value).and_then(|fact| fact.carries.clone()) {
                     if by_order {
                         self.take(&view, access.order);
                     } else {
                         // SC accesses acquire.
-                        self.now = self.now.join(&view);
-                        self.carried = self.carried.join(&view);
+                        self.now = self.now.joined(&view);
+                        self.carried = self.carried.joined(&view);
                     }
                 }
                 Some(())

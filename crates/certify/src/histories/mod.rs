@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `view` | spots in histories, views |
 //! | `memory` | messages, gates of the SC order, what threads know; accesses and fences |
+//! | `shared`, `packed` | parts that states have in common; states as bytes |
 //! | `shift` | the rules for counters that are shifted together |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
 //! | `fair` | deadlock and progress |
@@ -23,6 +24,8 @@ mod ahead;
 mod fair;
 mod forget;
 mod memory;
+mod packed;
+mod shared;
 mod shift;
 mod view;
 
@@ -49,6 +52,8 @@ use crate::stops::stops;
 
 use ahead::{Ahead, ahead, fence_order};
 use memory::{Access, Memory};
+use packed::Packer;
+use shared::Shared;
 
 /// More states than this are not looked at.
 const MOST_STATES: usize = 3_000_000;
@@ -107,10 +112,10 @@ const fn block_order(kind: AtomicKind) -> Order {
 }
 
 /// A state of the invariant.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct State {
     at: Vec<LocId>,
-    locals: Vec<Vec<i64>>,
+    locals: Vec<Shared<Vec<i64>>>,
     memory: Memory,
 }
 
@@ -211,20 +216,22 @@ impl<'p> Judge<'p> {
 
     /// The least invariant; every state of it is judged.
     fn all(&self, options: &Options) -> Result<usize, Refusal> {
-        let mut seen: FxHashSet<State> = FxHashSet::default();
+        let mut seen: FxHashSet<Box<[u8]>> = FxHashSet::default();
+        let mut packer = Packer::default();
+        let mut is_new = |state: &State| {
+            let bytes = packer.pack(state);
+            !seen.contains(bytes) && seen.insert(bytes.into())
+        };
         let mut open = Vec::new();
         let initial = self.initial().map_err(|t| self.refusal(t))?;
-        for state in initial {
-            if seen.insert(state.clone()) {
-                open.push(state);
-            }
-        }
+        open.extend(initial.into_iter().filter(&mut is_new));
+        let mut count = open.len();
         while let Some(state) = open.pop() {
             // Not a query: only what ends everything ends it.
             if let Some(reason) = options.limits.exceeded(Instant::now()) {
                 return Err(Refusal::whole(Reason::Undecided(reason)));
             }
-            if seen.len() > MOST_STATES {
+            if count > MOST_STATES {
                 let what = Reason::Unsupported("so many states".to_owned());
                 return Err(Refusal::whole(what));
             }
@@ -233,13 +240,14 @@ impl<'p> Judge<'p> {
             for thread in 0..self.instances.len() {
                 let next = self.moves(&state, thread);
                 for state in next.map_err(|t| self.refusal(t))? {
-                    if seen.insert(state.clone()) {
+                    if is_new(&state) {
+                        count += 1;
                         open.push(state);
                     }
                 }
             }
         }
-        Ok(seen.len())
+        Ok(count)
     }
 
     fn initial(&self) -> Result<Vec<State>, Trouble> {
@@ -266,7 +274,7 @@ impl<'p> Judge<'p> {
             for locals in &locals {
                 let state = State {
                     at: at.clone(),
-                    locals: locals.clone(),
+                    locals: locals.iter().cloned().map(Shared::from).collect(),
                     memory: Memory::new(values, self.instances.len(), self.tracked.clone()),
                 };
                 all.push(self.settled(state));
@@ -278,9 +286,10 @@ impl<'p> Judge<'p> {
     /// The state with what does not matter any more forgotten.
     fn settled(&self, mut state: State) -> State {
         for (thread, locals) in state.locals.iter_mut().enumerate() {
-            for (local, value) in locals.iter_mut().enumerate() {
-                if !self.live[thread].is_live(state.at[thread], LocalId::from(local)) {
-                    *value = 0;
+            for local in 0..locals.len() {
+                let dead = !self.live[thread].is_live(state.at[thread], LocalId::from(local));
+                if dead && locals[local] != 0 {
+                    locals[local] = 0;
                 }
             }
         }
@@ -315,7 +324,9 @@ impl<'p> Judge<'p> {
                 let own = own.filter(|(template, _)| *template == instance.template);
                 // Dead locals are 0.
                 for (_, local) in own.filter(|(_, l)| self.live[thread].is_live(at, *l)) {
-                    state.locals[thread][local.index()] -= by;
+                    if by != 0 {
+                        state.locals[thread][local.index()] -= by;
+                    }
                 }
             }
         }
@@ -450,8 +461,9 @@ impl<'p> Judge<'p> {
                 Some(order) => {
                     for memory in state.memory.fence(thread, order) {
                         let state = State {
+                            at: state.at.clone(),
+                            locals: state.locals.clone(),
                             memory,
-                            ..state.clone()
                         };
                         out.push(arrived(state));
                     }
@@ -499,8 +511,9 @@ impl<'p> Judge<'p> {
         let all = after.memory.access(access, &self.racy);
         let all = all.map_err(|()| trouble(Reason::Race, span))?;
         out.extend(all.into_iter().map(|memory| State {
+            at: after.at.clone(),
+            locals: after.locals.clone(),
             memory,
-            ..after.clone()
         }));
         Ok(())
     }

@@ -10,8 +10,8 @@
 //!   newest message of each location.
 
 use palisade_program::{
-    AssertKind, Atomic, Cfg, FenceKind, LocId, LocalAtom, Orders, Place, Program, PropAtom,
-    PropertyKind, Span, Step,
+    AssertKind, Atomic, BinOp, Cfg, Expr, FenceKind, LocId, LocalAtom, LocalExpr, Orders, Place,
+    Program, PropAtom, PropertyKind, Span, Step,
 };
 
 use crate::options::Unsupported;
@@ -155,19 +155,97 @@ enum Done<'a> {
     Stored(&'a Place),
 }
 
+/// More ways through a block than this are not followed.
+const MOST_WAYS: usize = 10_000;
+
+/// A way through a block so far.
+#[derive(Clone)]
+struct Way<'a> {
+    at: LocId,
+    done: Done<'a>,
+    /// What was assumed about locals that the way has not written since. Where a pointer may mean several
+    /// variables, the load and the store of a read-modify-write each have a case for each of them; what
+    /// was assumed excludes that they are different ones.
+    assumed: Vec<&'a LocalExpr>,
+}
+
+impl<'a> Way<'a> {
+    /// Behind a step that is no access; `None` if it cannot be taken.
+    fn behind(mut self, step: &'a Step) -> Option<Self> {
+        match step {
+            Step::Assume(cond) => {
+                if self.assumed.iter().any(|known| excludes(known, cond)) {
+                    return None;
+                }
+                self.assumed.push(cond);
+            }
+            Step::Load { dst, .. } | Step::Assign { dst, .. } | Step::Havoc { dst, .. } => {
+                let reads = |e: &&LocalExpr| e.any_atom(|a| *a == LocalAtom::Local(*dst));
+                self.assumed.retain(|e| !reads(e));
+            }
+            Step::Skip | Step::Store { .. } | Step::Fence(_) | Step::Assert { .. } => {}
+            Step::Atomic(_) | Step::Put { .. } | Step::Get { .. } => self.assumed.clear(),
+            Step::RemoteAtomic(_) | Step::Flush(_) => self.assumed.clear(),
+        }
+        Some(self)
+    }
+}
+
+/// The values that a condition leaves to a term, where it compares one with a constant.
+fn interval(e: &LocalExpr) -> Option<(&LocalExpr, std::ops::RangeInclusive<i64>)> {
+    let Expr::Binary(op, term, value) = e else {
+        return None;
+    };
+    let Expr::Const(value) = **value else {
+        return None;
+    };
+    let (least, most) = match op {
+        BinOp::Eq => (value, value),
+        BinOp::Ge => (value, i64::MAX),
+        BinOp::Gt => (value.saturating_add(1), i64::MAX),
+        BinOp::Le => (i64::MIN, value),
+        BinOp::Lt => (i64::MIN, value.saturating_sub(1)),
+        BinOp::Ne | BinOp::And | BinOp::Or | BinOp::Add | BinOp::Sub | BinOp::Mul => return None,
+        BinOp::Div | BinOp::Mod | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => return None,
+        BinOp::Shl | BinOp::Shr => return None,
+    };
+    Some((term, least..=most))
+}
+
+/// Whether two conditions cannot both be true: one is the negation of the other, they leave a term no
+/// common value, or one of them has a part that excludes the other.
+fn excludes(a: &LocalExpr, b: &LocalExpr) -> bool {
+    let apart = match (interval(a), interval(b)) {
+        (Some((s, x)), Some((t, y))) => s == t && (x.end() < y.start() || y.end() < x.start()),
+        _ => false,
+    };
+    let part = |whole: &LocalExpr, other: &LocalExpr| match whole {
+        Expr::Binary(BinOp::And, x, y) => excludes(x, other) || excludes(y, other),
+        _ => false,
+    };
+    apart || a.clone().negate() == *b || b.clone().negate() == *a || part(a, b) || part(b, a)
+}
+
 /// Whether some way through a block is more than one event.
 fn too_many(body: &Cfg) -> Option<TooMany> {
     let same = |a: &Place, b: &Place| (a.var, &a.index) == (b.var, &b.index);
-    let mut work: Vec<(LocId, Done<'_>)> = vec![(body.entry, Done::Nothing)];
-    let mut seen: Vec<(LocId, Done<'_>)> = Vec::new();
-    while let Some(at) = work.pop() {
-        if seen.contains(&at) {
-            continue;
+    let mut work = vec![Way {
+        at: body.entry,
+        done: Done::Nothing,
+        assumed: Vec::new(),
+    }];
+    let mut ways = 0;
+    while let Some(way) = work.pop() {
+        ways += 1;
+        if ways > MOST_WAYS {
+            return Some(TooMany::Places);
         }
-        seen.push(at);
-        let (loc, done) = at;
-        for (_, edge) in body.outgoing(loc) {
-            let next = match (done, edge.step.loaded(), edge.step.stored()) {
+        for (_, edge) in body.outgoing(way.at) {
+            let step = &edge.step;
+            let Some(next) = way.clone().behind(step) else {
+                continue;
+            };
+            let done = match (way.done, step.loaded(), step.stored()) {
                 (done, None, None) => done,
                 (Done::Nothing, Some(place), _) => Done::Loaded(place),
                 (Done::Nothing, None, Some(place)) => Done::Stored(place),
@@ -183,8 +261,44 @@ fn too_many(body: &Cfg) -> Option<TooMany> {
                     });
                 }
             };
-            work.push((edge.to, next));
+            let at = edge.to;
+            work.push(Way { at, done, ..next });
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use palisade_program::LocalId;
+
+    use super::*;
+
+    fn local(k: u32) -> LocalExpr {
+        Expr::Atom(LocalAtom::Local(LocalId(k)))
+    }
+
+    fn is(e: LocalExpr, value: i64) -> LocalExpr {
+        LocalExpr::binary(BinOp::Eq, e, Expr::Const(value))
+    }
+
+    #[test]
+    fn conditions_exclude_each_other() {
+        let (p, q) = (local(0), local(1));
+        let one = is(p.clone(), 1);
+        assert!(excludes(&one, &is(p.clone(), 2)));
+        assert!(excludes(&one, &one.clone().negate()));
+        assert!(excludes(&one.clone().negate(), &one));
+        let both = is(q.clone(), 3).and(is(p.clone(), 2));
+        assert!(excludes(&both, &one) && excludes(&one, &both));
+        let compare = |op, value| LocalExpr::binary(op, p.clone(), Expr::Const(value));
+        let low = compare(BinOp::Ge, 0).and(compare(BinOp::Lt, 8));
+        let high = compare(BinOp::Ge, 8).and(compare(BinOp::Lt, 16));
+        assert!(excludes(&low, &high) && excludes(&high, &low) && excludes(&low, &is(p.clone(), 8)));
+        // All of these can be true together.
+        assert!(!excludes(&low, &compare(BinOp::Le, 0)) && !excludes(&low, &one));
+        assert!(!excludes(&one, &one));
+        assert!(!excludes(&one, &is(q, 2)));
+        assert!(!excludes(&one.clone().negate(), &is(p, 2)));
+    }
 }

@@ -12,7 +12,8 @@
 //!
 //! A [`Summary`] folds old messages and forgets marks, and so only adds behaviours:
 //! each thread keeps its last `events` SC events, its current fence, and the last mark that its
-//! next SC fence or SC store must follow.
+//! next SC fence or SC store must follow. Where few are kept, earlier events that are *idle* do not count: loads in a loop
+//! that waits ask nothing that the events beside them do not ask.
 
 use super::ahead::Ahead;
 use super::memory::{LOWEST, Memory, OPEN};
@@ -31,6 +32,9 @@ pub struct Summary {
     /// Whether groups of counters are shifted ([`palisade_program::shift`]).
     pub shifted: bool,
 }
+
+/// With so many SC events of each thread, idle ones are kept as well.
+const MANY: u32 = 8;
 
 /// What lies ahead of each thread.
 pub(crate) type Futures<'a> = [Option<&'a Ahead>];
@@ -271,6 +275,19 @@ impl Memory {
         }
     }
 
+    /// Whether a mark has the floors of the one before it, and the ceilings of the one behind it.
+    fn is_idle(&self, at: usize) -> bool {
+        let marks = &self.marks;
+        let (Some(mark), Some(right)) = (marks.get(at), marks.get(at + 1)) else {
+            return false;
+        };
+        let left = at.checked_sub(1).map(|left| &marks[left]);
+        left.is_some_and(|left| {
+            (&mark.through, &mark.through_sc) == (&left.through, &left.through_sc)
+                && (&mark.ceiling, &mark.after_fence) == (&right.ceiling, &right.after_fence)
+        })
+    }
+
     /// With a summary: only a few marks of each thread.
     fn thin_marks(&mut self, ahead: &Futures<'_>, summary: Summary) {
         let mut used = vec![false; self.marks.len()];
@@ -279,7 +296,13 @@ impl Memory {
                 used[mark] = true;
             }
         };
+        let few = summary.events < MANY;
+        let idle: Vec<bool> = (0..self.marks.len())
+            .map(|at| few && self.is_idle(at))
+            .collect();
+        let is_idle = |mark: &i16| usize::try_from(*mark).is_ok_and(|at| idle[at]);
         for (known, ahead) in self.threads.iter_mut().zip(ahead) {
+            known.earlier.retain(|mark| !is_idle(mark));
             known.earlier.truncate(summary.events.max(1) as usize - 1);
             known.earlier.iter().for_each(|&mark| keep(mark));
             keep(known.own);

@@ -347,7 +347,12 @@ impl Taking<'_, '_> {
             for (edge, _) in &path {
                 let act = graph.arcs[edge.index()].act;
                 if let Some((spot, order)) = super::accessed(act) {
-                    at = self.machine.cell_of(spot, &self.state.slots).ok();
+                    let place = self.machine.cell_of(spot, &self.state.slots).ok();
+                    assert!(
+                        at.is_none() || at == place,
+                        "a way through a block accesses one place: others have no meaning"
+                    );
+                    at = place;
                     if matches!(act, Act::Store { .. }) {
                         stores = Some(order);
                     } else {

@@ -175,6 +175,7 @@ impl Code<'_, '_> {
         let object = self
             .cx
             .object_of(named, leaves, size, (true, false), span)?;
+        let object = self.with_allocation(object, span);
         let object = self.with_status(object, span);
         if !is_zero {
             self.cx.forget_initial(&object);

@@ -120,7 +120,7 @@ impl Code<'_, '_> {
     }
 
     /// The same inside an atomic block, which says of itself that it is atomic.
-    fn in_block<T>(&mut self, order: Order, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn in_block<T>(&mut self, order: Order, f: impl FnOnce(&mut Self) -> T) -> T {
         match self.cx.options.orders {
             Orders::Kept => self.ordered(order, f),
             Orders::Mapped => f(self),

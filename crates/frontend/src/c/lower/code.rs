@@ -430,6 +430,7 @@ impl<'c, 'a> Code<'c, 'a> {
             owner: None,
             poisoned: std::cell::Cell::new(false),
             status: None,
+            allocation: None,
             rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),
             site: span,
         }))

@@ -16,8 +16,12 @@
 //! Unlocking the mutex and registering are one step. `signal` gives to one thread that waits,
 //! any of them, `broadcast` to all; where none waits they do nothing, and are no fence either.
 //! A wait with a time may be given a signal, and leaves in any case.
+//!
+//! *RC11.* A step is one event there, so that the numbers of all threads are the digits of one, to base 3, which is
+//! changed by read-modify-writes. A thread registers before it unlocks: it still holds the mutex, and a signal that comes in
+//! between might as well come after the unlock.
 
-use palisade_program::{AtomicKind, Expr as Ir, LocalExpr, Span, Step};
+use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Orders, Span, Step};
 
 use super::code::{Code, Lower};
 use super::place::Place;
@@ -30,6 +34,20 @@ use crate::c::ast::Expr;
 const AWAY: i64 = 0;
 const WAITS: i64 = 1;
 const GIVEN: i64 = 2;
+/// How many states there are.
+const STATES: i64 = 3;
+
+/// The digit of a thread, and what one more of it is worth.
+fn digit(number: &LocalExpr, thread: usize) -> (LocalExpr, i64) {
+    let worth = STATES.pow(thread as u32);
+    let shifted = LocalExpr::binary(BinOp::Div, number.clone(), Ir::Const(worth));
+    let digit = LocalExpr::binary(BinOp::Mod, shifted, Ir::Const(STATES));
+    (digit, worth)
+}
+
+fn plus(number: &LocalExpr, more: i64) -> LocalExpr {
+    LocalExpr::binary(BinOp::Add, number.clone(), Ir::Const(more))
+}
 
 impl Code<'_, '_> {
     /// A condition variable, and that it may be used.
@@ -94,6 +112,13 @@ impl Code<'_, '_> {
         self.unlock_to_wait(mutex, span, |_| Ok(()))?;
         self.go(join, span);
         self.at(no);
+        if self.cx.options.orders == Orders::Kept {
+            self.wait_for_digit(&place, mutex, is_timed, span)?;
+            self.go(join, span);
+            self.at(join);
+            self.known.clear();
+            return self.lock_mutex(mutex, span);
+        }
         self.unlock_to_wait(mutex, span, |code| code.store(&own, state(WAITS), span))?;
         self.atomically(AtomicKind::Lock, span, |code| {
             let old = code.load(&own, span)?;
@@ -108,10 +133,84 @@ impl Code<'_, '_> {
         self.lock_mutex(mutex, span)
     }
 
+    /// A registered wait under RC11: until the thread's digit says that it was given a signal.
+    fn wait_for_digit(
+        &mut self,
+        place: &Place,
+        mutex: &Expr,
+        is_timed: bool,
+        span: Span,
+    ) -> Lower<()> {
+        let all = Self::registered(place, 0);
+        let thread = self.thread;
+        self.atomically(AtomicKind::Unlock, span, |code| {
+            let old = code.load(&all, span)?;
+            let (_, worth) = digit(&old.e, thread);
+            let e = plus(&old.e, WAITS * worth);
+            code.store(&all, Val { e, ..old }, span)
+        })?;
+        self.unlock_to_wait(mutex, span, |_| Ok(()))?;
+        self.atomically(AtomicKind::Lock, span, |code| {
+            let old = code.load(&all, span)?;
+            let (own, worth) = digit(&old.e, thread);
+            if !is_timed {
+                code.emit(Step::Assume(is(&own, GIVEN)), span);
+            }
+            let gone = LocalExpr::binary(BinOp::Mul, own, Ir::Const(worth));
+            let e = LocalExpr::binary(BinOp::Sub, old.e.clone(), gone);
+            code.store(&all, Val { e, ..old }, span)
+        })
+    }
+
+    /// A signal under RC11, to all that wait or to one of them.
+    fn signal_digits(&mut self, place: &Place, to_all: bool, span: Span) -> Lower<()> {
+        let all = Self::registered(place, 0);
+        let threads = self.cx.waiting_threads();
+        self.atomically(AtomicKind::Unlock, span, |code| {
+            let old = code.load(&all, span)?;
+            let old = code.saved(old, span);
+            let digits: Vec<_> = (0..threads).map(|k| digit(&old.e, k)).collect();
+            let waits = |k: usize| is(&digits[k].0, WAITS);
+            let nobody = (0..threads).fold(Ir::TRUE, |e, k| e.and(waits(k).negate()));
+            let given: Vec<(LocalExpr, LocalExpr)> = if to_all {
+                let more = |e: LocalExpr, k: usize| {
+                    let own = Ir::Cond(
+                        Box::new(waits(k)),
+                        Box::new(Ir::Const(digits[k].1)),
+                        Box::new(Ir::Const(0)),
+                    );
+                    LocalExpr::binary(BinOp::Add, e, own)
+                };
+                let sum = (0..threads).fold(old.e.clone(), more);
+                vec![(nobody.clone().negate(), sum)]
+            } else {
+                let one = |k: usize| (waits(k), plus(&old.e, digits[k].1));
+                (0..threads).map(one).collect()
+            };
+            let (start, join) = (code.here, code.graph.loc());
+            for (when, e) in given {
+                let then = code.graph.loc();
+                code.here = start;
+                code.assume(when, then, span);
+                code.at(then);
+                code.store(&all, Val { e, ..old.clone() }, span)?;
+                code.go(join, span);
+            }
+            code.here = start;
+            code.assume(nobody, join, span);
+            code.at(join);
+            Ok(())
+        })
+    }
+
     /// `pthread_cond_signal`, `pthread_cond_broadcast`.
     pub(super) fn signal(&mut self, at: &Expr, to_all: bool, span: Span) -> Lower<Val> {
         let place = self.condition(at, span)?;
         if !self.cx.options.lost_signals {
+            return Ok(number_zero());
+        }
+        if self.cx.options.orders == Orders::Kept {
+            self.signal_digits(&place, to_all, span)?;
             return Ok(number_zero());
         }
         let threads = self.cx.waiting_threads();

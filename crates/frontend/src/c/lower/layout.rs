@@ -123,6 +123,8 @@ pub(super) struct Object {
     pub(super) poisoned: std::cell::Cell<bool>,
     /// Where it says whether it was freed ([`super::lifetime`]).
     pub(super) status: Option<GlobalId>,
+    /// The thread that allocates it while others run, and where it says so (RC11).
+    pub(super) allocation: Option<(usize, GlobalId)>,
     /// The rank that it belongs to, in MPI programs.
     pub(super) rank: Option<u32>,
     /// Where it is declared or allocated.

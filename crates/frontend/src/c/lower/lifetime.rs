@@ -21,7 +21,9 @@
 //! that thread, which arrives later. Under PSO a plain store may arrive after a later one told
 //! another thread to free the object; that is not seen.
 //!
-//! *RC11.* Status accesses are plain: an access and a `free` that nothing orders are a data race.
+//! *RC11.* Status accesses are plain: an access and a `free` that nothing orders are a data race. What is
+//! allocated while other threads run has a second variable for its *allocation*: `malloc` stores 1 in it, each use
+//! by another thread loads it and asserts that it is 1. So is a use that is not ordered with the allocation.
 //!
 //! *Local variables.* One is *published* when a pointer to it is stored in shared memory or
 //! given to a thread: then it is in memory (an earlier pass has seen that), with a status that is
@@ -36,7 +38,7 @@ use std::rc::Rc;
 
 use palisade_program::{
     Asked, AssertKind, BinOp, Cfg, Expr as Ir, GlobalId, Init, LocalAtom, LocalExpr, MemoryError,
-    Place as Memory, Program, Span, Step,
+    Orders, Place as Memory, Program, Span, Step,
 };
 
 use super::cases::{is, within};
@@ -54,6 +56,10 @@ const FREED: i64 = 1;
 /// not allocated so far.
 const NEVER: i64 = 2;
 
+/// What an allocation says before and behind it.
+const MISSING: i64 = 0;
+const MADE: i64 = 1;
+
 /// What it is to use an object whose life has ended.
 const fn used(object: &Object) -> AssertKind {
     AssertKind::Memory(if object.on_stack {
@@ -69,6 +75,18 @@ impl super::Context<'_> {
         let asked = self.options.asked.checks_memory() && self.mpi.is_none();
         let frees = self.names_used.mentioned.contains("free");
         asked && (frees || self.options.check_leaks || !self.published.is_empty())
+    }
+
+    /// Whether it is checked that a use knows of the allocation.
+    pub(super) fn checks_allocations(&self) -> bool {
+        let asked = self.options.asked.checks_memory() && self.mpi.is_none();
+        asked && self.options.orders == Orders::Kept && self.allocates_at_all()
+    }
+
+    fn allocates_at_all(&self) -> bool {
+        let named = |name: &str| self.names_used.mentioned.contains(name);
+        let all = ["malloc", "calloc", "aligned_alloc", "memalign", "realloc"];
+        all.into_iter().any(named)
     }
 
     /// The status of a new object.
@@ -107,16 +125,29 @@ impl Code<'_, '_> {
         self.emit(Step::Store { dst, value }, span);
     }
 
+    /// Before an access of an object: it is allocated, and not freed.
+    fn check_object(&mut self, object: &Object, span: Span) {
+        if let Some((thread, allocation)) = object.allocation
+            && thread != self.thread
+        {
+            let kind = AssertKind::Memory(MemoryError::UseBeforeAllocation);
+            self.check_status(allocation, MISSING, kind, span);
+        }
+        if let Some(status) = object.status {
+            self.check_status(status, FREED, used(object), span);
+        }
+    }
+
     /// Before an access: what it touches is not freed. Inside a block of the library nothing is
     /// checked, since it was before.
     pub(super) fn check_live(&mut self, place: &Place, span: Span) {
-        if !self.cx.checks_lifetimes() || self.block_depth > 0 {
+        if !(self.cx.checks_lifetimes() || self.cx.checks_allocations()) || self.block_depth > 0 {
             return;
         }
         let (address, object, among, ty) = match place {
             Place::Variable { object, .. } => {
-                if let (Some(status), false) = (object.status, object.on_stack) {
-                    self.check_status(status, FREED, used(object), span);
+                if !object.on_stack {
+                    self.check_object(&object.clone(), span);
                 }
                 return;
             }
@@ -129,34 +160,54 @@ impl Code<'_, '_> {
             } => (address, *object, among.as_ref(), ty.clone()),
         };
         if let Some(k) = object {
-            if let Some(object) = self.cx.object_number(k)
-                && let Some(status) = object.status
-            {
-                self.check_status(status, FREED, used(&object), span);
+            if let Some(object) = self.cx.object_number(k) {
+                self.check_object(&object, span);
             }
             return;
         }
         let objects = self.cx.targets(None, among, self.thread);
         let fits = |o: &Rc<Object>| o.leaves.iter().any(|leaf| compatible(&leaf.ty, &ty));
-        let allocated = objects
-            .into_iter()
-            .filter(|o| o.status.is_some() && fits(o));
+        let has_check = |o: &Rc<Object>| {
+            o.status.is_some() || o.allocation.is_some_and(|(t, _)| t != self.thread)
+        };
+        let checked = objects.into_iter().filter(|o| has_check(o) && fits(o));
+        let checked: Vec<Rc<Object>> = checked.collect();
+        if checked.is_empty() {
+            return;
+        }
         let join = self.graph.loc();
-        for object in allocated {
-            let Some(status) = object.status else {
-                continue;
-            };
+        for object in checked {
             let (yes, no) = (self.graph.loc(), self.graph.loc());
             let inside = within(address, &object);
             self.assume(inside.clone(), yes, span);
             self.assume(inside.negate(), no, span);
             self.here = yes;
-            self.check_status(status, FREED, used(&object), span);
+            self.check_object(&object, span);
             self.go(join, span);
             self.here = no;
         }
         self.go(join, span);
         self.here = join;
+    }
+
+    /// What `malloc` has made, with what says so where other threads may not know it.
+    pub(super) fn with_allocation(&mut self, object: Rc<Object>, span: Span) -> Rc<Object> {
+        // What `main` does before it starts a thread happens before all that threads do.
+        let is_first = self.thread == 0 && self.loop_depth == 0 && self.cx.plans.len() <= 1;
+        if is_first || !self.cx.checks_allocations() {
+            return object;
+        }
+        let name = format!("{}.allocated", object.name);
+        let allocation = self.cx.global(name, None, span);
+        self.cx.allocations.insert(allocation);
+        self.set_status(allocation, MADE, span);
+        let object = Rc::new(Object {
+            allocation: Some((self.thread, allocation)),
+            ..Object::clone(&object)
+        });
+        self.cx.objects.pop();
+        self.cx.objects.push(object.clone());
+        object
     }
 
     /// What `malloc` has made, with a status where that is needed.
@@ -272,8 +323,23 @@ impl Code<'_, '_> {
     }
 }
 
-/// Removes the checks of objects that nothing frees.
-pub(super) fn settle(program: &mut Program, statuses: &BTreeSet<GlobalId>) {
+/// Removes the checks of objects that nothing frees, and what nobody asks about.
+pub(super) fn settle(
+    program: &mut Program,
+    statuses: &BTreeSet<GlobalId>,
+    allocations: &BTreeSet<GlobalId>,
+) {
+    let mut unasked = allocations.clone();
+    for edge in program.templates.iter().flat_map(|t| &t.cfg.edges) {
+        if let Step::Load { src, .. } = &edge.step {
+            unasked.remove(&src.var);
+        }
+    }
+    for edge in program.templates.iter_mut().flat_map(|t| &mut t.cfg.edges) {
+        if matches!(&edge.step, Step::Store { dst, .. } if unasked.contains(&dst.var)) {
+            edge.step = Step::Skip;
+        }
+    }
     let mut stored = BTreeSet::new();
     for template in &program.templates {
         note_stores(&template.cfg, &mut stored);

@@ -221,6 +221,8 @@ struct Context<'a> {
     held_locks: Vec<BTreeSet<LocalId>>,
     /// The statuses of allocations.
     statuses: BTreeSet<GlobalId>,
+    /// What says that an object was allocated.
+    allocations: BTreeSet<GlobalId>,
     /// Whether some load is relaxed or acquires only.
     loads_in_order: bool,
     /// Whether a function is called that has no body.
@@ -302,6 +304,7 @@ impl<'a> Context<'a> {
             main_exits: false,
             allocates: false,
             statuses: BTreeSet::new(),
+            allocations: BTreeSet::new(),
             held_locks: Vec::new(),
             loads_in_order: false,
             calls_undefined: false,
@@ -425,6 +428,7 @@ impl<'a> Context<'a> {
             owner: None,
             poisoned: std::cell::Cell::new(poisoned),
             status: None,
+            allocation: None,
             rank: self.mpi.as_ref().map(|mpi| mpi.rank),
             site: span,
         });
@@ -835,7 +839,7 @@ impl<'a> Context<'a> {
         if self.mpi.is_none() {
             targets::prune(&mut program, self.held_locks, &stop);
         }
-        lifetime::settle(&mut program, &self.statuses);
+        lifetime::settle(&mut program, &self.statuses, &self.allocations);
         // The arguments for templates are about buffers: under RC11 flags stay as they are.
         let numbers = match self.options.orders {
             Orders::Mapped => templates::keep(&mut program, &self.plans)?,

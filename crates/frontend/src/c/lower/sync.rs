@@ -5,7 +5,7 @@
 //! Waits with a time may end without what they wait for, and `mtx_trylock` may fail for no
 //! reason, as C11 allows. `condition` has condition variables, `misuse` what is checked.
 
-use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Span, Step};
+use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Order, Orders, Span, Step};
 
 use super::code::{Code, Lower};
 use super::expr::unsupported;
@@ -163,8 +163,12 @@ impl Code<'_, '_> {
             Type::Opaque(Opaque::Barrier) => {
                 self.permit(is(&old.e, 0).negate(), NOT_INITIALISED, span);
                 let waiting = self.load(&place.clone().part(1, ty.clone()), span)?;
+                let waiting = match self.cx.options.orders {
+                    Orders::Mapped => waiting.e,
+                    Orders::Kept => LocalExpr::binary(BinOp::Mod, waiting.e, old.e),
+                };
                 let what = "destruction of a barrier at which threads wait";
-                self.permit(is(&waiting.e, 0), what, span);
+                self.permit(is(&waiting, 0), what, span);
             }
             _ => {}
         }
@@ -312,8 +316,49 @@ impl Code<'_, '_> {
         Ok(number_zero())
     }
 
+    /// A barrier under RC11, where a step is one event. Its count is never reset: who arrives takes the next
+    /// number by a read-modify-write, and waits until the numbers of its round are all taken. Each of these
+    /// carries what those before it have released.
+    fn barrier_wait_ordered(&mut self, place: &Place, span: Span) -> Lower<Val> {
+        let ty = place.ty().plain().clone();
+        let count = place.clone().part(1, ty.clone());
+        let limit = self.load(place, span)?;
+        let limit = self.saved(limit, span);
+        self.permit_use(&ty, &limit.e, span);
+        self.permit(is(&limit.e, 0).negate(), NOT_INITIALISED, span);
+        let positive = LocalExpr::binary(BinOp::Gt, limit.e.clone(), Ir::Const(0));
+        self.emit(Step::Assume(positive), span);
+        let taken = self.atomically(AtomicKind::FetchAdd, span, |code| {
+            let old = code.in_block(Order::AcqRel, |code| code.load(&count, span))?;
+            let old = code.saved(old, span);
+            let e = LocalExpr::binary(BinOp::Add, old.e.clone(), Ir::Const(1));
+            let next = Val { e, ..old.clone() };
+            code.in_block(Order::AcqRel, |code| code.store(&count, next, span))?;
+            Ok(old)
+        })?;
+        let round = |e: &LocalExpr| LocalExpr::binary(BinOp::Div, e.clone(), limit.e.clone());
+        let next = LocalExpr::binary(BinOp::Add, taken.e.clone(), Ir::Const(1));
+        let ended = LocalExpr::binary(BinOp::Ne, round(&next), round(&taken.e));
+        let last = self.saved(Val::truth(ended), span);
+        let (wait, join) = (self.graph.loc(), self.graph.loc());
+        self.branch_on(last.e.clone(), join, wait, span);
+        self.at(wait);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let now = code.in_block(Order::Acquire, |code| code.load(&count, span))?;
+            let ended = LocalExpr::binary(BinOp::Ne, round(&now.e), round(&taken.e));
+            code.emit(Step::Assume(ended), span);
+            Ok(())
+        })?;
+        self.go(join, span);
+        self.at(join);
+        Ok(either(last.e, SERIAL_THREAD))
+    }
+
     fn barrier_wait(&mut self, at: &Expr, span: Span) -> Lower<Val> {
         let place = self.object(at, span)?;
+        if self.cx.options.orders == Orders::Kept {
+            return self.barrier_wait_ordered(&place, span);
+        }
         let ty = place.ty().plain().clone();
         let part = |k: u64| place.clone().part(k, ty.clone());
         let (last, generation) = self.atomically(AtomicKind::Block, span, |code| {
