@@ -1,8 +1,10 @@
 //! All tests of this folder as one program: linking one for each file took most of the build.
 
+mod c_addresses;
 mod c_bit_fields;
 mod c_bytes;
 mod c_order;
+mod c_packing;
 mod c_points_to;
 mod c_support;
 mod c_unions;

@@ -103,6 +103,8 @@ pub(crate) const LATER: [Later; 4] = [
 
 /// Stores of one buffer and states of a proof by reachable states.
 const REACH: (u32, u64) = (MOST_CELLS, 8_000_000);
+/// Cells of memory from which on searches over abstract states are slow, however few states there are.
+const WIDE_MEMORY: usize = 256;
 /// How many more states the check may find: so many times as many, and so many besides.
 pub(crate) const REACH_MORE: (u64, u64) = (16, 1_000_000);
 /// How many it may find where the machine has not come to an end.
@@ -546,6 +548,13 @@ pub(crate) fn rows(
     if falsify {
         rows.push(falsification(base, BUFFER, QUICK, None));
     }
+    if falsify
+        && may_list_states(program, options)
+        && is_reachable(program, options)
+        && program.cell_count() >= WIDE_MEMORY
+    {
+        rows.push(reachable(base, REACH.1).when(When::AllStatesSeen(BUFFER)));
+    }
     if options.symmetry {
         let more = [base, &[Layer::Generalise]].concat();
         if let Some(any) = Stack::apply(stack.original(), &more, options) {
@@ -687,16 +696,19 @@ pub(crate) fn state_by_state(
 /// Whether a program has finitely many states, and a proof may list them: every variable has few
 /// values, and control flow bounds the buffers.
 fn is_finite(program: &Program, options: &Options, encodings: &[Planned]) -> bool {
-    let has_model = matches!(options.model, Model::Sc | Model::Tso | Model::Pso);
-    if !has_model || program.deadlock || program.progress || encodings.len() != 1 {
-        return false;
-    }
-    if program.has_unbounded_threads() || options.buffers != Buffers::Auto {
+    if !is_reachable(program, options) || encodings.len() != 1 {
         return false;
     }
     let finite = Finite::of(program, &program.instances(options.copies()));
     let mut all = finite.cells.iter().chain(finite.locals.iter().flatten());
     all.all(Option::is_some)
+}
+
+/// Whether a proof by reachable states may be asked for.
+fn is_reachable(program: &Program, options: &Options) -> bool {
+    let has_model = matches!(options.model, Model::Sc | Model::Tso | Model::Pso);
+    let asks = !program.deadlock && !program.progress;
+    has_model && asks && !program.has_unbounded_threads() && options.buffers == Buffers::Auto
 }
 
 /// A proof by reachable states.

@@ -6,6 +6,7 @@
 //! | `preprocess` | `cc -E` against the headers in `headers/`, line markers |
 //! | `lexer`, `align` | tokens, located in the user's file |
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
+//! | `bit_fields`, `packing` | where members of structs stand |
 //! | `points_to` | what pointers may point to |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
@@ -22,6 +23,7 @@ mod gaps;
 mod lexer;
 pub(crate) mod litmus;
 mod lower;
+mod packing;
 mod parser;
 mod points_to;
 mod preprocess;

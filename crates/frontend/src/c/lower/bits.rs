@@ -59,6 +59,7 @@ impl Code<'_, '_> {
         };
         let signed = question == Question::First;
         let v = self.value(arg)?;
+        self.as_number(&v, span);
         let v = self.convert(v, &Type::Int { bits, signed }, span)?;
         let v = self.saved(v, span);
         if matches!(question, Question::Trailing | Question::Leading) {

@@ -153,11 +153,35 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.without_body(name, args, span)? {
             return Ok(v);
         }
-        unsupported(
-            span,
-            &format!("call of `{name}`, which has no body here"),
-            "define the function in this file, or give the file that defines it",
-        )
+        self.unknown_call(name, span)
+    }
+
+    /// A call of something that is not known here: a run that gets there is not followed.
+    fn unknown_call(&mut self, name: &str, span: Span) -> Lower<Val> {
+        let declared = self.cx.file.items.iter().find_map(|item| match item {
+            Item::Variable(d) if d.name == name => Some(d.ty.plain()),
+            Item::Variable(_) | Item::Function(_) => None,
+        });
+        let result = match declared {
+            Some(Type::Function(signature)) => signature.result.plain().clone(),
+            Some(_) | None => Type::INT,
+        };
+        let is_program = self.cx.litmus.is_none() && self.cx.mpi.is_none();
+        let is_followed = result == Type::Void || result.is_scalar();
+        if !is_program || self.cx.onesided.is_some() || !is_followed {
+            return unsupported(
+                span,
+                &format!("call of `{name}`, which has no body here"),
+                "define the function in this file, or give the file that defines it",
+            );
+        }
+        let what =
+            format!("call of `{name}`, which has no body here; give the file that defines it");
+        self.refuse_run(&what, span);
+        Ok(match result {
+            Type::Void => Val::void(),
+            result => Val::constant(0, &result),
+        })
     }
 
     /// A function of the user's that is declared only: it returns any value, and the verdict

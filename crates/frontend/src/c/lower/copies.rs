@@ -7,6 +7,7 @@ use palisade_program::Span;
 use super::assign::part_at;
 use super::code::{Code, Lower};
 use super::expr::unsupported;
+use super::layout::{Object, convertible};
 use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Binary, Expr, ExprKind};
@@ -84,11 +85,11 @@ impl Code<'_, '_> {
         let byte = self.value(byte)?;
         let byte = self.saved(byte, span);
         let Some((count, of)) = self.objects_in(&pointer, size)? else {
-            return unsupported(
+            self.refuse_run(
+                "a memset of something else than a known number of whole objects of the pointer's type",
                 span,
-                "this memset",
-                "set whole objects of the pointer's type: `memset(&x, 0, sizeof(x))`",
             );
+            return Ok(pointer);
         };
         for k in 0..count {
             let place = self.element_at(&pointer, k, &of, span)?;
@@ -116,35 +117,62 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Two pointers to copy between. Those to `void` that a word's size is copied through are taken as
-    /// pointers to pointers if one of them is known to be that.
-    fn as_words(&mut self, to: Val, from: Val, size: &Expr) -> Lower<(Val, Val)> {
-        let of = |v: &Val| v.ty.pointee().cloned();
-        let void = |v: &Val| of(v) == Some(Type::Void);
-        if !void(&to) && !void(&from) {
+    /// Two pointers to copy so many bytes between. Those to `void` and to characters may point to anything: they are
+    /// taken as pointers to what stands there.
+    fn as_units(&mut self, to: Val, from: Val, size: &Expr) -> Lower<(Val, Val)> {
+        let is_bytes = |v: &Val| match v.ty.pointee().map(Type::plain) {
+            Some(Type::Void | Type::Int { bits: 8, .. }) => true,
+            Some(_) | None => false,
+        };
+        let ty = match (is_bytes(&to), is_bytes(&from)) {
+            (false, false) => return Ok((to, from)),
+            (true, false) => from.ty.pointee().cloned(),
+            (false, true) => to.ty.pointee().cloned(),
+            (true, true) => {
+                let Some(bytes) = self.value(size)?.as_constant() else {
+                    return Ok((to, from));
+                };
+                let bytes = u64::try_from(bytes).unwrap_or(0);
+                self.unit_at(&from, bytes)
+                    .or_else(|| self.unit_at(&to, bytes))
+            }
+        };
+        let Some(of) = ty else {
             return Ok((to, from));
-        }
-        let bytes = self.value(size)?.as_constant();
-        let word = self.cx.options.data_model.word();
-        let scalar = match bytes {
-            Some(b) if b * 8 == i128::from(word) => Type::pointer(Type::Void),
-            _ => return Ok((to, from)),
         };
-        let ty = if !void(&to) {
-            to.ty.clone()
-        } else if !void(&from) {
-            from.ty.clone()
-        } else {
-            Type::pointer(scalar)
-        };
-        if let Some(of) = ty.pointee() {
-            self.cx.note_recast(of);
-        }
+        self.cx.note_recast(&of);
+        let ty = Type::pointer(of);
         let cast = |v: Val| Val {
             ty: ty.clone(),
             ..v
         };
         Ok((cast(to), cast(from)))
+    }
+
+    /// The type of the objects that so many bytes are made of, wherever a pointer points to; `None` where
+    /// they differ.
+    fn unit_at(&self, pointer: &Val, bytes: u64) -> Option<Type> {
+        let model = self.cx.options.data_model;
+        let among = pointer.among.as_ref();
+        let objects = self.cx.targets(pointer.object, among, self.thread);
+        let unit = |object: &Object| {
+            let mut ty = &object.ty;
+            loop {
+                let size = ty.size(self.cx.layouts.structs, model)?;
+                match ty.plain() {
+                    _ if size > 0 && bytes.is_multiple_of(size) => return Some(ty.plain().clone()),
+                    Type::Array(of, _) => ty = of,
+                    _ => break,
+                }
+            }
+            let mut leaves = object.leaves.iter();
+            let leaf = leaves.find(|leaf| leaf.bytes == bytes)?;
+            Some(leaf.ty.plain().clone())
+        };
+        let mut units = objects.iter().map(|o| unit(o));
+        let first = units.next()??;
+        let same = |ty: Option<Type>| ty.is_some_and(|ty| convertible(&ty, &first, model));
+        units.all(same).then_some(first)
     }
 
     /// `memcpy` and `memmove` between objects of one type: all is read before anything
@@ -154,14 +182,14 @@ impl Code<'_, '_> {
         let to = self.saved(to, span);
         let from = self.value(from)?;
         let from = self.saved(from, span);
-        let (to, from) = self.as_words(to, from, size)?;
+        let (to, from) = self.as_units(to, from, size)?;
         let counted = self.objects_in(&to, size)?;
         let (Some((count, of)), true) = (counted, to.ty.pointee() == from.ty.pointee()) else {
-            return unsupported(
+            self.refuse_run(
+                "a copy of something else than a known number of whole objects of one type",
                 span,
-                "this memcpy",
-                "copy whole objects between pointers of one type",
             );
+            return Ok(to);
         };
         let scalars = self.scalars(&of, span)?;
         if scalars.iter().any(|(_, ty)| !ty.is_scalar()) {

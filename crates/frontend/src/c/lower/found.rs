@@ -25,6 +25,8 @@ pub(super) struct Found<'a> {
     pub(super) stored: BTreeSet<GlobalId>,
     /// Types that pointers to something else were converted to.
     pub(super) recast: Vec<Type>,
+    /// Whether an address becomes an integer.
+    pub(super) numbers: bool,
     /// The threads that may join or detach a thread.
     pub(super) joiners: std::collections::BTreeMap<usize, BTreeSet<usize>>,
     /// Locks whose owners are not followed.
@@ -54,6 +56,7 @@ impl Found<'_> {
             && self.tracked == other.tracked
             && self.stored == other.stored
             && self.recast == other.recast
+            && self.numbers == other.numbers
             && self.unowned == other.unowned
             && self.published == other.published
             && self.joiners == other.joiners

@@ -176,7 +176,7 @@ impl Layouts<'_> {
                     .fields(*id, span)?
                     .iter()
                     .any(|f| f.name.as_ref() == Some(name));
-                if self.has_overlap(ty) && !is_first {
+                if self.has_overlap(ty) && !is_first && !self.covers(*id, name, span) {
                     return unsupported(
                         span,
                         "the initialiser of a union that is used in more than one way",

@@ -19,14 +19,18 @@ use palisade_program::{Domain, GlobalId, LocalId, Span};
 use crate::c::types::{DataModel, Field, Opaque, StructId, Structs, Type};
 use crate::diagnostic::Diagnostic;
 
-/// Addresses of objects start here; numbers below are no addresses.
-pub(super) const FIRST_ADDRESS: i64 = 1_000_000;
+/// Addresses of objects start here; numbers below are no addresses, and numbers of the program seldom come so far.
+pub(super) const FIRST_ADDRESS: i64 = 1 << 45;
+/// Numbers below this become pointers: nothing is there.
+pub(super) const LARGE: i64 = 1_000_000;
 /// Addresses of objects are multiples of this.
 pub(super) const ALIGNMENT: i64 = 16;
 /// Bytes between two objects at least: whoever follows a pointer beyond its object comes to no other one.
-pub(super) const GAP: i64 = 1 << 16;
+pub(super) const GAP: i64 = 1 << 34;
+/// The same in litmus tests, whose registers may be narrow and hold addresses.
+pub(super) const NARROW_GAP: i64 = 1 << 16;
 /// Addresses of functions start here.
-pub(super) const FIRST_FUNCTION: i64 = 1_000_000_000;
+pub(super) const FIRST_FUNCTION: i64 = 1 << 49;
 /// Nothing is at a number from here on.
 pub(super) const FAR: i64 = 3 * FIRST_FUNCTION;
 /// An uninitialised pointer is null, or points to where nothing is.
@@ -258,7 +262,8 @@ impl Layouts<'_> {
                 && at <= by
                 && by + size <= at + bytes
                 && (by - at) % size == 0;
-            is_part || (at, held) == (by, ty)
+            let is_same = at == by && bytes == size && held.is_scalar() && ty.is_scalar();
+            is_part || (at, held) == (by, ty) || is_same && (held.is_pointer() || ty.is_pointer())
         };
         let is_whole = |whole: &[(u64, u64, Type)]| {
             let mut parts = all.iter().flatten();
@@ -270,6 +275,23 @@ impl Layouts<'_> {
 
     pub(super) fn is_union(&self, ty: &Type) -> bool {
         matches!(ty.plain(), Type::Struct(id) if self.structs[*id].is_union)
+    }
+
+    /// Whether a member of a union has the same cells as the union itself, one for one.
+    pub(super) fn covers(&self, id: StructId, name: &str, span: Span) -> bool {
+        let mut fields = self.structs[id].fields.iter().flatten();
+        let named = fields.find(|f| f.name.as_deref() == Some(name));
+        self.structs[id].is_union && named.is_some_and(|f| self.is_covering(id, f, span))
+    }
+
+    fn is_covering(&self, id: StructId, field: &Field, span: Span) -> bool {
+        let cells = |ty: &Type| {
+            let leaves = self.leaves(ty, span).ok()?;
+            let each = leaves.into_iter().map(|l| (l.offset, l.bytes, l.dims));
+            Some(each.collect::<Vec<_>>())
+        };
+        let all = cells(&Type::Struct(id));
+        all.is_some() && all == cells(&field.ty)
     }
 
     /// Whether a type is or holds a union of which more than one member is used.
@@ -320,6 +342,11 @@ impl Layouts<'_> {
     /// Whether a type is one of floating point that has cells.
     pub(super) fn is_followed_float(&self, ty: &Type) -> bool {
         self.floats && matches!(ty.plain(), Type::Other("float" | "double" | "long double"))
+    }
+
+    /// What addresses of objects of this type are multiples of.
+    pub(super) fn alignment(&self, ty: &Type, span: Span) -> Result<u64, Diagnostic> {
+        self.extent(ty, span).map(|(_, align)| align)
     }
 
     /// Whether the size of a type, and so what lies where in it, is known.
@@ -481,7 +508,9 @@ impl Layouts<'_> {
         let mut members = self.members(id, span)?;
         // The members of a union are all at its start, whichever has the cells.
         if self.structs[id].is_union && !self.used_fields(id).is_empty() {
-            members = self.used_fields(id).into_iter().map(|f| (0, f)).collect();
+            let all = self.structs[id].fields.iter().flatten();
+            let counts = |f: &&Field| self.is_used(f) || self.is_covering(id, f, span);
+            members = all.filter(counts).map(|f| (0, f)).collect();
         }
         for (at, field) in members {
             match (&field.name, field.ty.plain()) {
@@ -524,6 +553,14 @@ pub(super) fn compatible(held: &Type, ty: &Type) -> bool {
         (Type::Pointer(_), Type::Pointer(_)) => true,
         (a, b) => a == b,
     }
+}
+
+/// Whether it can be where pointers of other types were converted: a pointer is also a number of its width.
+pub(super) fn convertible(held: &Type, ty: &Type, model: DataModel) -> bool {
+    let is_word = |ty: &Type| {
+        ty.is_pointer() || matches!(ty.plain(), Type::Int { bits, .. } if *bits == model.word())
+    };
+    compatible(held, ty) || is_word(held) && is_word(ty)
 }
 
 impl Layouts<'_> {

@@ -41,6 +41,7 @@
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
 
+mod address;
 mod allocate;
 mod assign;
 mod atomic;
@@ -102,7 +103,9 @@ use crate::diagnostic::Diagnostic;
 use code::{Code, Lower, unique};
 use errors::Errors;
 use found::{Accesses, Found, note_accesses};
-use layout::{ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, Layouts, Object};
+use layout::{
+    ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, LARGE, Layouts, NARROW_GAP, Object,
+};
 use thread::Plan;
 
 /// Threads that wait for signals, at most, where lost ones are looked for.
@@ -150,6 +153,10 @@ fn settled<'a>(
     for _ in 0..MAX_PASSES {
         let mut context = Context::new(file, options, &points_to, before);
         context.litmus = litmus;
+        if litmus.is_some() {
+            // Registers may be narrow, and hold addresses.
+            context.next_address = LARGE;
+        }
         let templates = match context.templates() {
             Ok(templates) if context.errors.all.is_empty() => templates,
             Ok(_) => return Err(context.errors.all),
@@ -233,6 +240,8 @@ struct Context<'a> {
     pending_type: Option<Type>,
     /// Types that pointers to something else are converted to, in this pass and before.
     recast: Vec<Type>,
+    /// Whether an address becomes an integer ([`address`]), in this pass or before.
+    numbers: bool,
     errors: Errors,
     /// MPI programs only.
     mpi: Option<mpi::Mpi>,
@@ -294,6 +303,7 @@ impl<'a> Context<'a> {
             plans: Vec::new(),
             plan_names: HashMap::new(),
             recast: previous.recast.clone(),
+            numbers: previous.numbers,
             unowned: previous.unowned.clone(),
             published: previous.published.clone(),
             joiners: BTreeMap::new(),
@@ -341,6 +351,7 @@ impl<'a> Context<'a> {
                 .map_or_else(onesided::Tracked::default, |o| o.tracked.clone()),
             stored,
             recast: self.recast.clone(),
+            numbers: self.numbers,
             unowned: self.unowned.clone(),
             published: self.published.clone(),
             joiners: self.joiners.clone(),
@@ -439,7 +450,12 @@ impl<'a> Context<'a> {
     /// Addresses for an object of some bytes.
     fn room(&mut self, size: u64) -> i64 {
         let base = self.next_address;
-        self.next_address = (base + size as i64 + GAP) / ALIGNMENT * ALIGNMENT;
+        let gap = if self.litmus.is_some() {
+            NARROW_GAP
+        } else {
+            GAP
+        };
+        self.next_address = (base + size as i64 + gap) / ALIGNMENT * ALIGNMENT;
         base
     }
 

@@ -21,7 +21,7 @@ use super::cases::{
 };
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
-use super::layout::{Cells, Leaf, Object, compatible};
+use super::layout::{Cells, Leaf, Object, compatible, convertible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
@@ -355,9 +355,12 @@ impl Code<'_, '_> {
         let mut cases = Vec::new();
         // Pointers that are never converted to this type point to whole objects of it.
         let is_aligned = !self.cx.previous.recast.contains(ty.plain());
+        let model = self.cx.options.data_model;
+        let fits =
+            |held: &Type| compatible(held, ty) || !is_aligned && convertible(held, ty, model);
         for object in objects {
             for (k, leaf) in object.leaves.iter().enumerate() {
-                if compatible(&leaf.ty, ty) && self.is_within(part, object, leaf, span)? {
+                if fits(&leaf.ty) && self.is_within(part, object, leaf, span)? {
                     push_cases(object, k, address, is_aligned, &mut cases);
                 }
             }

@@ -20,7 +20,7 @@ use palisade_program::{
     LocalId, Place, Program, Step, UNINITIALISED, UnOp,
 };
 
-use super::layout::{FIRST_ADDRESS, WILD};
+use super::layout::{LARGE, WILD};
 use crate::Stop;
 
 /// Values of a variable that are told apart.
@@ -192,7 +192,7 @@ fn locals_of(e: &LocalExpr) -> BTreeSet<LocalId> {
 /// Whether a number in the expression is an address.
 fn mentions_address(e: &LocalExpr) -> bool {
     match e {
-        Ir::Const(c) => *c >= FIRST_ADDRESS,
+        Ir::Const(c) => *c >= LARGE,
         Ir::Atom(_) => false,
         Ir::Unary(_, a) => mentions_address(a),
         Ir::Binary(_, a, b) => mentions_address(a) || mentions_address(b),

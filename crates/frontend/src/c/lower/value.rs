@@ -10,7 +10,7 @@
 use palisade_program::{AssertKind, BinOp, Expr as Ir, LocalExpr, Span, Step, UnOp};
 
 use super::code::{Code, Lower};
-use super::layout::{FAR, FIRST_ADDRESS, FIRST_FUNCTION, unsupported_type};
+use super::layout::{FAR, FIRST_ADDRESS, FIRST_FUNCTION, LARGE, unsupported_type};
 use crate::c::ast::Binary;
 use crate::c::points_to::Targets;
 use crate::c::types::Type;
@@ -215,14 +215,24 @@ impl Code<'_, '_> {
                 })
             }
             (Type::Bool | Type::Int { .. }, Type::Int { .. }) => {
+                if !self.is_word(to) {
+                    self.as_number(&v, span);
+                }
                 // Narrowing conversions are implementation-defined, not overflow.
                 let checked = std::mem::replace(&mut self.cx.options.check_overflow, false);
+                let among = v.among.clone().filter(|_| self.is_word(&v.ty));
                 let result = self.fit(v.e, v.lo, v.hi, to, span);
                 self.cx.options.check_overflow = checked;
-                Ok(result)
+                Ok(Val { among, ..result })
+            }
+            (Type::Int { .. }, Type::Pointer(_)) if self.carries(&v) => {
+                Ok(self.number_as_address(v, to, span))
             }
             (Type::Bool | Type::Int { .. }, Type::Pointer(_)) => {
-                let first = self.first_address();
+                let first = match self.cx.litmus {
+                    Some(_) => self.first_address(),
+                    None => i128::from(LARGE),
+                };
                 if let (Some(_), Some(of)) = (self.cx.litmus, to.pointee()) {
                     // The number may be any, also one within an element.
                     self.cx.note_recast(of);
@@ -237,6 +247,11 @@ impl Code<'_, '_> {
                     ty: to.clone(),
                     ..v
                 })
+            }
+            (Type::Pointer(_), Type::Int { .. })
+                if self.is_word(to) && self.follows_addresses() =>
+            {
+                Ok(self.address_as_number(v, to))
             }
             (Type::Pointer(_), Type::Int { .. }) => {
                 let first = self.first_address();
@@ -298,6 +313,7 @@ impl Code<'_, '_> {
 
     pub(super) fn complement(&mut self, v: Val, span: Span) -> Lower<Val> {
         let ty = v.ty.promoted();
+        self.as_number(&v, span);
         let v = self.convert(v, &ty, span)?;
         let all = match ty {
             Type::Int {
@@ -344,6 +360,7 @@ impl Code<'_, '_> {
             Binary::Shl | Binary::Shr => b,
             _ => self.convert(b, &ty, span)?,
         };
+        self.check_numbers(op, &a, &b, span)?;
         match op {
             Binary::Add => {
                 let e = LocalExpr::binary(BinOp::Add, a.e, b.e);
@@ -584,6 +601,9 @@ impl Code<'_, '_> {
     }
 
     fn pointer_operation(&mut self, op: Binary, a: Val, b: Val, span: Span) -> Lower<Val> {
+        for v in [&a, &b] {
+            self.as_number(v, span);
+        }
         let step = |code: &Self, ty: &Type| {
             let to = ty.pointee().cloned().unwrap_or(Type::Void);
             code.cx.layouts.size(&to, span)

@@ -8,6 +8,7 @@ use super::spec::{QUALIFIERS, STORAGE_WORDS, Specifiers, TYPE_WORDS};
 use super::{Meaning, Parse, Parser, constant};
 use crate::c::ast::{Declaration, Designator, Initializer, Storage};
 use crate::c::lexer::Kind;
+use crate::c::packing::Packing;
 use crate::c::types::{Signature, Type, library_type};
 use crate::diagnostic::Diagnostic;
 use palisade_syntax::Parser as _;
@@ -115,6 +116,13 @@ impl Parser<'_> {
     }
 
     fn parameters(&mut self, result: Type) -> Parse<Type> {
+        let around = self.attributes.packing;
+        let ty = self.parameters_inner(result);
+        self.attributes.packing = around;
+        ty
+    }
+
+    fn parameters_inner(&mut self, result: Type) -> Parse<Type> {
         let mut params = Vec::new();
         let mut variadic = false;
         let result = self.scoped(|p| {
@@ -195,8 +203,11 @@ impl Parser<'_> {
 
     /// A type without a name, as in casts.
     pub(super) fn type_name(&mut self) -> Parse<Type> {
+        let around = self.attributes.packing;
         let specifiers = self.specifiers()?;
-        Ok(self.declarator(specifiers.ty)?.1)
+        let ty = self.declarator(specifiers.ty)?.1;
+        self.attributes.packing = around;
+        Ok(ty)
     }
 
     /// The declarators behind specifiers, up to the semicolon.
@@ -229,13 +240,17 @@ impl Parser<'_> {
         let mut ty = self.with_mode(ty);
         if specifiers.storage == Storage::Typedef {
             let ty = library_type(name, self.model).unwrap_or(ty);
-            if std::mem::take(&mut self.attributes.is_packed) {
-                self.misaligned.insert(name.to_owned());
-            }
+            let of_type = specifiers.packing.within(&specifiers.ty, &ty);
+            let packing = std::mem::take(&mut self.attributes.packing).and(of_type);
+            let packing = packing.of_typedef();
+            match packing == Packing::default() {
+                true => self.misaligned.remove(name),
+                false => self.misaligned.insert(name.to_owned(), packing),
+            };
             self.bind(name, Meaning::Typedef(ty));
             return Ok(None);
         }
-        self.attributes.is_packed = false;
+        self.attributes.packing = Packing::default();
         if specifiers.storage == Storage::Extern || matches!(ty.plain(), Type::Function(_)) {
             self.check_inner(name, span)?;
         }

@@ -272,6 +272,14 @@ impl Parser<'_> {
                     self.kernel_call(e.clone(), args)?
                 } else {
                     let args = self.transparent(&e, args);
+                    if let ExprKind::Ident(name) = &mut e.kind
+                        && let Some(rest) = name.strip_prefix("__c11_atomic_")
+                    {
+                        // Clang's builtins are those of C11 with all orders.
+                        let has_order = !matches!(rest, "init" | "thread_fence" | "signal_fence");
+                        let suffix = if has_order { "_explicit" } else { "" };
+                        *name = format!("atomic_{rest}{suffix}");
+                    }
                     ExprKind::Call(Box::new(e.clone()), args)
                 }
             } else if self.eat(".") {

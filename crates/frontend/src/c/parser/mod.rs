@@ -36,6 +36,7 @@ use palisade_syntax::{Cursor, Parser as Syntax};
 
 use super::ast::{File, Item};
 use super::lexer::{Kind, Token};
+use super::packing::Packing;
 use super::types::{DataModel, StructId, Type};
 use super::{MAX_ERRORS, note_error};
 use crate::diagnostic::Diagnostic;
@@ -82,7 +83,7 @@ pub(super) fn parse(
         scopes: vec![Scope::default()],
         length: None,
         attributes: Attributes::default(),
-        misaligned: std::collections::HashSet::new(),
+        misaligned: std::collections::HashMap::new(),
         linker: link::Linker::default(),
         errors: Vec::new(),
     };
@@ -121,7 +122,7 @@ struct Parser<'t> {
     length: Option<Box<super::ast::Expr>>,
     attributes: Attributes,
     /// Typedefs whose attributes say how they lie in memory.
-    misaligned: std::collections::HashSet<String>,
+    misaligned: std::collections::HashMap<String, Packing>,
     linker: link::Linker,
     errors: Vec<Diagnostic>,
 }
@@ -130,9 +131,7 @@ struct Parser<'t> {
 #[derive(Clone, Copy, Default)]
 struct Attributes {
     /// `packed`, `aligned`: it lies otherwise in memory.
-    is_packed: bool,
-    /// `packed`, of an enum: it is as small as can be.
-    is_small: bool,
+    packing: Packing,
     /// `mode(QI)` and its kin: the integer has this many bits.
     mode: Option<u8>,
 }

@@ -9,6 +9,7 @@ use super::decl::{is_asm, not_constant, positive};
 use super::{Meaning, Parse, Parser, Tag, constant};
 use crate::c::ast::Storage;
 use crate::c::lexer::Kind;
+use crate::c::packing::{Packing, lay_out};
 use crate::c::types::{Field, StructDef, Type};
 use crate::diagnostic::Diagnostic;
 use palisade_syntax::Parser as _;
@@ -20,6 +21,8 @@ pub(super) struct Specifiers {
     pub(super) thread_local: bool,
     /// `__auto_type`: the type is the initialiser's.
     pub(super) auto_type: bool,
+    /// What attributes and the typedef say of where it stands.
+    pub(super) packing: Packing,
 }
 
 /// How often each type word stood there.
@@ -136,8 +139,9 @@ impl Parser<'_> {
             if self.eat_word(&["__attribute__", "__attribute", "__declspec"]) {
                 self.attribute_list()?;
             } else if self.eat_word(&["_Alignas"]) {
-                self.attributes.is_packed = true;
+                let start = self.cursor.position();
                 self.parenthesised()?;
+                self.aligned(start);
             } else if self.word().is_some_and(is_asm) {
                 self.advance();
                 self.parenthesised()?;
@@ -157,10 +161,9 @@ impl Parser<'_> {
                 continue;
             };
             match word.trim_matches('_') {
-                name @ ("packed" | "aligned" | "ms_struct" | "gcc_struct") => {
-                    self.attributes.is_packed = true;
-                    self.attributes.is_small |= name == "packed";
-                }
+                "packed" => self.attributes.packing.is_packed = true,
+                "aligned" => self.aligned(k + 1),
+                "ms_struct" | "gcc_struct" => self.attributes.packing.is_odd = true,
                 "mode" => self.attributes.mode = Some(self.mode_at(k + 2)),
                 name @ ("cleanup"
                 | "constructor"
@@ -176,6 +179,26 @@ impl Parser<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The alignment in parentheses at a position, or the greatest if there are none.
+    fn aligned(&mut self, at: usize) {
+        const GREATEST: u64 = 16;
+        let tokens = self.cursor.tokens();
+        let is = |k: usize, text| matches!(tokens.get(k).map(|t| &t.kind), Some(Kind::Punct(p)) if *p == text);
+        let opened = (at..).take_while(|k| is(*k, "(")).count();
+        let number = match tokens.get(at + opened).map(|t| &t.kind) {
+            _ if opened == 0 => Some(GREATEST),
+            Some(Kind::Int { value, .. }) if is(at + opened + 1, ")") => {
+                u64::try_from(*value).ok().filter(|n| n.is_power_of_two())
+            }
+            _ => None,
+        };
+        let packing = &mut self.attributes.packing;
+        match number {
+            Some(number) => packing.align = packing.align.max(number),
+            None => packing.is_odd = true,
+        }
     }
 
     /// The width that a word of `mode(...)` stands for; 0 for one that is not known.
@@ -221,6 +244,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn specifiers(&mut self) -> Parse<Specifiers> {
+        let around = std::mem::take(&mut self.attributes.packing);
+        let specifiers = self.specifiers_inner();
+        self.attributes.packing = around;
+        specifiers
+    }
+
+    fn specifiers_inner(&mut self) -> Parse<Specifiers> {
         let start = self.span();
         self.attributes.mode = None;
         let mut words = Words::default();
@@ -260,6 +290,7 @@ impl Parser<'_> {
             storage,
             thread_local,
             auto_type,
+            packing: std::mem::take(&mut self.attributes.packing),
         })
     }
 
@@ -321,7 +352,9 @@ impl Parser<'_> {
             Some(Meaning::Typedef(ty)) if !taken => {
                 words.named = Some(ty.clone());
                 // A struct with such a member lies otherwise in memory.
-                self.attributes.is_packed |= self.misaligned.contains(word);
+                if let Some(packing) = self.misaligned.get(word) {
+                    self.attributes.packing = self.attributes.packing.and(*packing);
+                }
                 self.advance();
                 true
             }
@@ -433,17 +466,21 @@ impl Parser<'_> {
         };
         if self.is("{") {
             let place = self.advance().span;
-            let fields = self.nested(Self::fields)?;
+            let before = std::mem::take(&mut self.attributes.packing);
+            let (fields, members) = self.nested(Self::fields)?;
             self.set_fields(id, fields, place)?;
+            self.attributes.packing = before;
             self.attributes()?;
-            self.file.structs[id].is_packed = self.attributes.is_packed;
+            let own = self.attributes.packing;
+            lay_out(id, &members, own, &mut self.file.structs, self.model);
             return Ok(Type::Struct(self.defined(id, place)));
         }
         Ok(Type::Struct(id))
     }
 
-    fn fields(&mut self) -> Parse<Vec<Field>> {
+    fn fields(&mut self) -> Parse<(Vec<Field>, Vec<Packing>)> {
         let mut fields = Vec::new();
+        let mut packings = Vec::new();
         while !self.eat("}") {
             if self.eat(";") {
                 continue;
@@ -461,10 +498,12 @@ impl Parser<'_> {
                         ty: specifiers.ty,
                         width: None,
                     });
+                    packings.push(specifiers.packing);
                 }
                 continue;
             }
             loop {
+                self.attributes.packing = Packing::default();
                 let (name, ty) = if self.is(":") {
                     (None, specifiers.ty.clone())
                 } else {
@@ -480,6 +519,8 @@ impl Parser<'_> {
                 self.attributes()?;
                 let ty = self.with_mode(ty);
                 if name.is_some() || width.is_some() {
+                    let of_type = specifiers.packing.within(&specifiers.ty, &ty);
+                    packings.push(of_type.and(self.attributes.packing));
                     fields.push(Field { name, ty, width });
                 }
                 if !self.eat(",") {
@@ -488,7 +529,7 @@ impl Parser<'_> {
             }
             self.expect(";")?;
         }
-        Ok(fields)
+        Ok((fields, packings))
     }
 
     fn enumeration(&mut self) -> Parse<Type> {
@@ -531,7 +572,8 @@ impl Parser<'_> {
         self.attributes()?;
         // As gcc does: unsigned unless some constant is negative; packed, the least type
         // that has all constants.
-        let least = if self.attributes.is_small { 8 } else { 32 };
+        let packing = self.attributes.packing;
+        let least = if packing.is_packed { 8 } else { 32 };
         let fits = |bits: &u8| {
             let ty = Type::Int {
                 bits: *bits,
@@ -544,7 +586,7 @@ impl Parser<'_> {
             bits: bits.unwrap_or(64),
             signed: low < 0,
         };
-        if self.attributes.is_packed && !self.attributes.is_small {
+        if packing.align > 0 || packing.is_odd {
             let error = Diagnostic::error(self.span(), "unsupported: an aligned enum");
             return Err(error.help("leave out the attribute"));
         }

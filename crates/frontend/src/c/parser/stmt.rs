@@ -32,6 +32,7 @@ impl Parser<'_> {
                 storage: Storage::Automatic,
                 thread_local: false,
                 auto_type: false,
+                packing: crate::c::packing::Packing::default(),
             }
         } else {
             self.specifiers()?
