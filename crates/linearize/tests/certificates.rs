@@ -359,6 +359,26 @@ fn every_rule_is_needed() {
             Some(Refusal::LinkOfMarked),
             true,
         ),
+        // Others act between two reads of one bit.
+        (
+            "lazy_set",
+            &[
+                ("node p, c, n;", "node p, c, n;\n    bool b, d;"),
+                (
+                    "        lock(p.l);\n        if (!p.removed && p.next == c) {\n            if (c",
+                    "        if (c != null && c.key == k) {
+            b = c.removed;
+            d = c.removed;
+            if (b != d) return true;
+        }
+        lock(p.l);
+        if (!p.removed && p.next == c) {
+            if (c",
+                ),
+            ],
+            Some(Refusal::Result),
+            true,
+        ),
     ];
     for (name, changes, refusal, refuted) in cases {
         let mut text = example(name);
