@@ -320,7 +320,7 @@ fn every_rule_is_needed() {
         (
             "coarse_set",
             &[(
-                unlinks,
+                UNLINKS,
                 "    n = c.next;\n    p.next = n;\n    p.next = c;\n",
             )],
             Some(Refusal::LinkToLeft),
