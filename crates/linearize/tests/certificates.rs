@@ -272,6 +272,9 @@ const LOOKS_FIRST: (&str, &str) = (
 ",
 );
 
+/// How `remove` unlinks a node.
+const UNLINKS: &str = "    n = c.next;\n    p.next = n;\n";
+
 /// Another round of `remove`.
 const AGAIN: &str = "    p.next = n;
     unlock(l);
@@ -286,12 +289,19 @@ const AGAIN: &str = "    p.next = n;
 
 method contains";
 
+/// A set, what is changed, the rule that refuses it, whether a short run is wrong.
+type Case = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    Option<Refusal>,
+    bool,
+);
+
 /// Sets that break one rule of the check, and are refused because of it: without the rule they would be accepted, or refused for
 /// another reason.
 #[test]
 fn every_rule_is_needed() {
-    let unlinks = "    n = c.next;\n    p.next = n;\n";
-    let cases: &[(&str, &[(&str, &str)], Option<Refusal>, bool)] = &[
+    let cases: &[Case] = &[
         ("coarse_set", &[LOOKS_FIRST], None, false),
         // What others read behind a node that has left is the end of the list.
         (
@@ -299,7 +309,7 @@ fn every_rule_is_needed() {
             &[
                 LOOKS_FIRST,
                 (
-                    unlinks,
+                    UNLINKS,
                     "    n = c.next;\n    p.next = n;\n    c.next = null;\n",
                 ),
             ],
@@ -310,7 +320,7 @@ fn every_rule_is_needed() {
         (
             "coarse_set",
             &[(
-                unlinks,
+                UNLINKS,
                 "    n = c.next;\n    p.next = n;\n    p.next = c;\n",
             )],
             Some(Refusal::LinkToLeft),
@@ -357,6 +367,26 @@ fn every_rule_is_needed() {
                 "if (p.next == c) {\n            if (c",
             )],
             Some(Refusal::LinkOfMarked),
+            true,
+        ),
+        // Others act between two reads of one bit.
+        (
+            "lazy_set",
+            &[
+                ("node p, c, n;", "node p, c, n;\n    bool b, d;"),
+                (
+                    "        lock(p.l);\n        if (!p.removed && p.next == c) {\n            if (c",
+                    "        if (c != null && c.key == k) {
+            b = c.removed;
+            d = c.removed;
+            if (b != d) return true;
+        }
+        lock(p.l);
+        if (!p.removed && p.next == c) {
+            if (c",
+                ),
+            ],
+            Some(Refusal::Result),
             true,
         ),
     ];

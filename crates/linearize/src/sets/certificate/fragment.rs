@@ -239,7 +239,7 @@ impl Fragment<'_> {
 }
 
 /// What may happen to a node that others can reach.
-pub(super) fn allowed(old: &Node, new: &Node, mark: Mark) -> Result<(), Refusal> {
+pub(super) fn allowed(old: Node, new: Node, mark: Mark) -> Result<(), Refusal> {
     if old.standing == Standing::Own {
         return Ok(());
     }

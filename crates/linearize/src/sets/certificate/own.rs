@@ -202,7 +202,7 @@ impl Stepper<'_> {
                     return Ok(vec![(memory, locals)]);
                 }
                 let tag = term(*tag, &memory, &locals).map_err(|_| Refusal::Lost)?;
-                if let Some(cell) = self.cell(&mut memory, *at, view) {
+                if let Some(cell) = Self::cell(&mut memory, *at, view) {
                     cell.tag = tag;
                 }
             }
@@ -243,7 +243,7 @@ impl Stepper<'_> {
         }
     }
 
-    fn cell<'m>(&self, memory: &'m mut Memory, place: Place, view: &View) -> Option<&'m mut Cell> {
+    fn cell<'m>(memory: &'m mut Memory, place: Place, view: &View) -> Option<&'m mut Cell> {
         match place {
             Place::Shared(id) => memory.shared.get_mut(id.index()),
             Place::Field { field, .. } => {
@@ -351,7 +351,7 @@ impl Stepper<'_> {
         edge: &Edge,
     ) -> Result<Vec<Taken>, Refusal> {
         for (old, new) in before.nodes.iter().zip(&after.nodes) {
-            allowed(old, new, self.mark)?;
+            allowed(*old, *new, self.mark)?;
         }
         let written = after.nodes.clone();
         let changes = |(old, new): (&Node, &Node)| {
