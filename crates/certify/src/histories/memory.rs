@@ -273,7 +273,9 @@ impl Memory {
         for gate in &mut self.gates {
             let floors = [&gate.before, &gate.floor, &gate.access_floor];
             if floors.iter().any(|floor| changes(&floor[cell])) {
-                gate.floors().into_iter().for_each(|floor| f(&mut floor[cell]));
+                gate.floors()
+                    .into_iter()
+                    .for_each(|floor| f(&mut floor[cell]));
             }
         }
     }
