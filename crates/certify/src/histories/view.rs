@@ -160,7 +160,7 @@ impl Fact {
     }
 }
 
-/// An access that happened: cell, thread, and class ([`super::memory::class`]).
+/// An access that happened: cell, thread, and class ([`super::access::class`]).
 pub(super) type Deed = (usize, usize, u8);
 
 /// A set of deeds, sorted.
