@@ -106,7 +106,7 @@ impl Judge<'_> {
 
     fn alone(&self, state: &State, thread: usize) -> Result<Alone, Trouble> {
         let memory = Self::newest(state);
-        let own = |s: &State| (s.at[thread], s.locals[thread].clone());
+        let own = |s: &State| (s.at[thread], s.locals[thread].to_vec());
         let mut seen = FxHashSet::from_iter([own(state)]);
         let mut open = vec![state.clone()];
         let mut rests = false;

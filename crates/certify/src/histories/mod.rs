@@ -10,7 +10,8 @@
 //! | file | term |
 //! |---|---|
 //! | `view` | spots in histories, views |
-//! | `memory` | messages, gates of the SC order, what threads know; accesses and fences |
+//! | `memory` | messages, gates of the SC order, what threads know; fences |
+//! | `access` | loads, stores, read-modify-writes |
 //! | `shared`, `packed` | parts that states have in common; states as bytes |
 //! | `shift` | the rules for counters that are shifted together |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
@@ -20,6 +21,7 @@
 //! which commute with every step of another thread, whatever the memory model. Tests are stops
 //! here, since a load that leads to one may race.
 
+mod access;
 mod ahead;
 mod fair;
 mod forget;
@@ -50,8 +52,9 @@ use crate::refusal::{Reason, Refusal, Site};
 use crate::steps::Trouble;
 use crate::stops::stops;
 
+use access::{Access, Source};
 use ahead::{Ahead, ahead, fence_order};
-use memory::{Access, Memory};
+use memory::Memory;
 use packed::Packer;
 use shared::Shared;
 
@@ -400,7 +403,7 @@ impl<'p> Judge<'p> {
         cell: usize,
         block: Option<&Cfg>,
         span: Span,
-    ) -> Result<Vec<(memory::Source, i64)>, Trouble> {
+    ) -> Result<Vec<(Source, i64)>, Trouble> {
         let mut all = memory.sources(thread, cell);
         if self.groups.0.is_empty() {
             return Ok(all);

@@ -148,7 +148,7 @@ mod tests {
 
     use palisade_program::{LocId, Order};
 
-    use super::super::memory::{Access, Source};
+    use super::super::access::{Access, Source};
     use super::*;
 
     /// Every state of memory behind a few accesses of two threads.

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 /// A value that is copied when it is written to.
-#[derive(Eq, Hash, Debug)]
+#[derive(Eq, Debug)]
 pub(super) struct Shared<T>(Rc<T>);
 
 impl<T> Shared<T> {

@@ -40,7 +40,11 @@ impl Spot {
             (Self::Kept(i), Self::Old(_)) | (Self::Old(_), Self::Kept(i)) => Self::Kept(*i),
             (Self::Old(a), Self::Old(b)) => {
                 let both = a.iter().filter_map(|(v, x)| Some((*v, x, b.get(v)?)));
-                Self::Old(both.map(|(v, x, y)| (v, x.join(y))).collect::<Past>().into())
+                Self::Old(
+                    both.map(|(v, x, y)| (v, x.join(y)))
+                        .collect::<Past>()
+                        .into(),
+                )
             }
         }
     }
@@ -156,7 +160,7 @@ impl Fact {
     }
 }
 
-/// An access that happened: cell, thread, and class ([`super::memory::class`]).
+/// An access that happened: cell, thread, and class ([`super::access::class`]).
 pub(super) type Deed = (usize, usize, u8);
 
 /// A set of deeds, sorted.

@@ -294,7 +294,9 @@ mod tests {
         let compare = |op, value| LocalExpr::binary(op, p.clone(), Expr::Const(value));
         let low = compare(BinOp::Ge, 0).and(compare(BinOp::Lt, 8));
         let high = compare(BinOp::Ge, 8).and(compare(BinOp::Lt, 16));
-        assert!(excludes(&low, &high) && excludes(&high, &low) && excludes(&low, &is(p.clone(), 8)));
+        assert!(
+            excludes(&low, &high) && excludes(&high, &low) && excludes(&low, &is(p.clone(), 8))
+        );
         // All of these can be true together.
         assert!(!excludes(&low, &compare(BinOp::Le, 0)) && !excludes(&low, &one));
         assert!(!excludes(&one, &one));
