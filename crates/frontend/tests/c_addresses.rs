@@ -65,11 +65,11 @@ fn tags_and_copies() {
             "holds",
         ),
         (
-            "int x = 0x01020304, y; char b[4]; void *to = b; memcpy(to, &x, 4); check(b[0] == 4 && b[3] == 1); b[1] = 9; memcpy(&y, b, 4); check(y == 0x01020904);",
+            "int x = 0x01020304, y = 0; char b[4] = {0}; void *to = b; memcpy(to, &x, 4); check(b[0] == 4 && b[3] == 1); b[1] = 9; memcpy(&y, b, 4); check(y == 0x01020904);",
             "holds",
         ),
         (
-            "int x = 0x01020304; char b[4]; void *to = b; memcpy(to, &x, 4); check(b[0] == 1);",
+            "int x = 0x01020304; char b[4] = {0}; void *to = b; memcpy(to, &x, 4); check(b[0] == 1);",
             "violated",
         ),
         // Null and small numbers are what they are.

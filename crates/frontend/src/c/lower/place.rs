@@ -518,20 +518,23 @@ impl Code<'_, '_> {
 
     /// Requires, before a pointer is moved or its distance taken, that it points into an
     /// object whose layout is known, or, like the `other` end, to one array of the pointer's own type within it.
-    /// Pointers that are never converted to this type point to nothing else.
+    /// Pointers that are never converted to this type point to nothing else, and leave no array where there is only one.
     pub(super) fn check_step(&mut self, pointer: &Val, other: &LocalExpr, span: Span) {
         let Some(of) = pointer.ty.pointee() else {
             return;
         };
         // GNU C moves pointers to void by bytes.
-        let of = match of.plain() {
-            Type::Void => Type::CHAR,
-            other if self.cx.previous.recast.contains(other) => other.clone(),
-            _ => return,
+        let (of, is_recast) = match of.plain() {
+            Type::Void => (Type::CHAR, true),
+            other => (other.clone(), self.cx.previous.recast.contains(other)),
         };
         let among = pointer.among.as_ref();
         let objects = self.cx.targets(pointer.object, among, self.thread);
-        if objects.iter().all(|o| self.cx.layouts.is_exact(&o.ty)) {
+        let layouts = &self.cx.layouts;
+        let is_known = |o: &Rc<Object>| {
+            layouts.is_exact(&o.ty) || !is_recast && layouts.regions(&o.ty, &of, span).len() <= 1
+        };
+        if objects.iter().all(is_known) {
             return;
         }
         let between = |e: &LocalExpr, first: i64, end: i64| {
