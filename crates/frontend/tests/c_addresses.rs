@@ -60,6 +60,18 @@ fn tags_and_copies() {
             "struct node m; n[1].value = 3; char *p = (char *)&m, *q = (char *)&n[1]; memcpy(p, q, sizeof(m)); check(m.value == 3);",
             "holds",
         ),
+        (
+            "struct slot { void *value; } ring[2]; void *got; ring[1].value = n; memcpy((void *)&got, (char *)ring + 8, sizeof(void *)); check(got == n);",
+            "holds",
+        ),
+        (
+            "int x = 0x01020304, y = 0; char b[4] = {0}; void *to = b; memcpy(to, &x, 4); check(b[0] == 4 && b[3] == 1); b[1] = 9; memcpy(&y, b, 4); check(y == 0x01020904);",
+            "holds",
+        ),
+        (
+            "int x = 0x01020304; char b[4] = {0}; void *to = b; memcpy(to, &x, 4); check(b[0] == 1);",
+            "violated",
+        ),
         // Null and small numbers are what they are.
         (
             "word w = (word)top; check(w == 0 && w * 3 == 0 && w >> 1 == 0);",

@@ -86,6 +86,19 @@ fn layouts_that_are_not_known_are_unknown() {
              int main(void) { check(sizeof(enum e) == 2 && sizeof(enum f) == 1 && sizeof(enum g) == 8); check((char *)&v.e - &v.c == 2); }",
             "holds",
         ),
+        // Between two members of one type, too.
+        (
+            "struct s { char a; pthread_mutex_t m; char b; } v; int main(void) { check(&v.b - (char *)&v.a == 80); }",
+            unknown,
+        ),
+        (
+            "struct s { char a; pthread_mutex_t m; char b; } v; int main(void) { char *p = (char *)&v; p += 80; *p = 1; check(v.b == 1); }",
+            unknown,
+        ),
+        (
+            "struct s { pthread_mutex_t m; char b[4]; } v; int main(void) { void *g = &v.b[1]; char *p = g; p += 2; *p = 1; check(v.b[3] == 1 && p - v.b == 3); }",
+            "holds",
+        ),
         // Elements of an array of them are apart by whole objects all the same.
         (
             "struct s { pthread_mutex_t m; int i; } v[3]; int main(void) { void *g = &v[1]; struct s *p = g; p++; p->i = 3; check(v[2].i == 3 && p - v == 2); }",

@@ -25,8 +25,19 @@ impl Packing {
             is_packed: self.is_packed || other.is_packed,
             align: self.align.max(other.align),
             natural: self.natural.max(other.natural),
-            is_odd: self.is_odd || other.is_odd,
+            is_odd: self.is_odd || other.is_odd || self.differs(other.align),
         }
+    }
+
+    /// Asks for an alignment.
+    pub(super) fn align(&mut self, align: u64) {
+        self.is_odd |= self.differs(align);
+        self.align = self.align.max(align);
+    }
+
+    /// Whether there is another alignment already: compilers take the last one, wherever it stands.
+    const fn differs(self, align: u64) -> bool {
+        self.align > 0 && align > 0 && self.align != align
     }
 
     /// That of a typedef, for whoever uses its name.

@@ -131,7 +131,8 @@ impl Code<'_, '_> {
 
     /// Requires that an address that is moved stays in its object.
     fn check_moved(&mut self, op: Binary, v: &Val, by: &Val, span: Span) {
-        let objects = self.cx.targets(v.object, v.among.as_ref(), self.thread);
+        let mut objects = self.cx.targets(v.object, v.among.as_ref(), self.thread);
+        objects.retain(|o| self.cx.layouts.is_exact(&o.ty));
         if objects.len() > MOST_OBJECTS {
             self.as_number(v, span);
             return;

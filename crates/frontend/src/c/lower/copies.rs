@@ -117,28 +117,26 @@ impl Code<'_, '_> {
         }
     }
 
-    /// Two pointers to copy so many bytes between. Those to `void` and to characters may point to anything: they are
-    /// taken as pointers to what stands there.
+    /// Two pointers to copy bytes between. Those to `void` and to characters may point to anything: they are taken as
+    /// pointers to what stands on both sides, at least to bytes.
     fn as_units(&mut self, to: Val, from: Val, size: &Expr) -> Lower<(Val, Val)> {
-        let is_bytes = |v: &Val| match v.ty.pointee().map(Type::plain) {
-            Some(Type::Void | Type::Int { bits: 8, .. }) => true,
-            Some(_) | None => false,
-        };
-        let ty = match (is_bytes(&to), is_bytes(&from)) {
-            (false, false) => return Ok((to, from)),
-            (true, false) => from.ty.pointee().cloned(),
-            (false, true) => to.ty.pointee().cloned(),
-            (true, true) => {
-                let Some(bytes) = self.value(size)?.as_constant() else {
-                    return Ok((to, from));
-                };
-                let bytes = u64::try_from(bytes).unwrap_or(0);
-                self.unit_at(&from, bytes)
-                    .or_else(|| self.unit_at(&to, bytes))
-            }
-        };
-        let Some(of) = ty else {
+        let (Some(source), Some(target)) = (from.ty.pointee(), to.ty.pointee()) else {
             return Ok((to, from));
+        };
+        let bytes = self.value(size)?.as_constant();
+        let bytes = bytes.and_then(|b| u64::try_from(b).ok());
+        let Some(bytes) = bytes.filter(|_| is_bytes(source) || is_bytes(target)) else {
+            return Ok((to, from));
+        };
+        let model = self.cx.options.data_model;
+        let (sources, targets) = (self.units_at(&from, bytes), self.units_at(&to, bytes));
+        let is_both = |ty: &&Type| targets.iter().any(|other| convertible(other, ty, model));
+        let of = match sources.iter().find(is_both) {
+            Some(ty) => ty.clone(),
+            None if !sources.is_empty() && !targets.is_empty() => Type::CHAR,
+            None if !is_bytes(source) => source.clone(),
+            None if !is_bytes(target) => target.clone(),
+            None => Type::CHAR,
         };
         self.cx.note_recast(&of);
         let ty = Type::pointer(of);
@@ -149,30 +147,31 @@ impl Code<'_, '_> {
         Ok((cast(to), cast(from)))
     }
 
-    /// The type of the objects that so many bytes are made of, wherever a pointer points to; `None` where
-    /// they differ.
-    fn unit_at(&self, pointer: &Val, bytes: u64) -> Option<Type> {
+    /// What so many bytes may be copied as, wherever a pointer points to, the largest first: what it is declared to
+    /// point to, types of whole objects, of elements, and of single cells.
+    fn units_at(&self, pointer: &Val, bytes: u64) -> Vec<Type> {
         let model = self.cx.options.data_model;
+        let size_of = |ty: &Type| ty.size(self.cx.layouts.structs, model);
+        let fits = |ty: &Type| size_of(ty).is_some_and(|n| n > 0 && bytes.is_multiple_of(n));
         let among = pointer.among.as_ref();
         let objects = self.cx.targets(pointer.object, among, self.thread);
-        let unit = |object: &Object| {
-            let mut ty = &object.ty;
-            loop {
-                let size = ty.size(self.cx.layouts.structs, model)?;
-                match ty.plain() {
-                    _ if size > 0 && bytes.is_multiple_of(size) => return Some(ty.plain().clone()),
-                    Type::Array(of, _) => ty = of,
-                    _ => break,
-                }
+        let units = |object: &Object| {
+            let mut all = vec![object.ty.plain().clone()];
+            while let Some(Type::Array(of, _)) = all.last() {
+                all.push(of.plain().clone());
             }
-            let mut leaves = object.leaves.iter();
-            let leaf = leaves.find(|leaf| leaf.bytes == bytes)?;
-            Some(leaf.ty.plain().clone())
+            all.extend(object.leaves.iter().map(|leaf| leaf.ty.plain().clone()));
+            all.retain(fits);
+            all
         };
-        let mut units = objects.iter().map(|o| unit(o));
-        let first = units.next()??;
-        let same = |ty: Option<Type>| ty.is_some_and(|ty| convertible(&ty, &first, model));
-        units.all(same).then_some(first)
+        let mut each = objects.iter().map(|o| units(o));
+        let mut all = each.next().unwrap_or_default();
+        for others in each {
+            all.retain(|ty| others.iter().any(|other| convertible(other, ty, model)));
+        }
+        let declared = pointer.ty.pointee().map(Type::plain);
+        let declared = declared.filter(|ty| !is_bytes(ty) && fits(ty));
+        declared.cloned().into_iter().chain(all).collect()
     }
 
     /// `memcpy` and `memmove` between objects of one type: all is read before anything
@@ -213,4 +212,9 @@ impl Code<'_, '_> {
         }
         Ok(to)
     }
+}
+
+/// Whether a pointer to this type says nothing about what it points to.
+fn is_bytes(ty: &Type) -> bool {
+    matches!(ty.plain(), Type::Void | Type::Int { bits: 8, .. })
 }

@@ -29,6 +29,8 @@ pub(super) const ALIGNMENT: i64 = 16;
 pub(super) const GAP: i64 = 1 << 34;
 /// The same in litmus tests, whose registers may be narrow and hold addresses.
 pub(super) const NARROW_GAP: i64 = 1 << 16;
+/// All locations of a litmus test are before this.
+pub(super) const LOCATIONS_END: i64 = 1_000_000_000;
 /// Addresses of functions start here.
 pub(super) const FIRST_FUNCTION: i64 = 1 << 49;
 /// Nothing is at a number from here on.
@@ -344,8 +346,11 @@ impl Layouts<'_> {
         self.floats && matches!(ty.plain(), Type::Other("float" | "double" | "long double"))
     }
 
-    /// What addresses of objects of this type are multiples of.
+    /// What addresses of objects of this type are multiples of, as far as that is known.
     pub(super) fn alignment(&self, ty: &Type, span: Span) -> Result<u64, Diagnostic> {
+        if !self.is_exact(ty) {
+            return Ok(1);
+        }
         self.extent(ty, span).map(|(_, align)| align)
     }
 

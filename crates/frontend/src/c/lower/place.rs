@@ -517,33 +517,36 @@ impl Code<'_, '_> {
     }
 
     /// Requires, before a pointer is moved or its distance taken, that it points into an
-    /// object whose layout is known, or to an object of the pointer's own type within one.
-    /// Pointers that are never converted to this type point to nothing else.
-    pub(super) fn check_step(&mut self, pointer: &Val, span: Span) {
+    /// object whose layout is known, or, like the `other` end, to one array of the pointer's own type within it.
+    /// Pointers that are never converted to this type point to nothing else, and leave no array where there is only one.
+    pub(super) fn check_step(&mut self, pointer: &Val, other: &LocalExpr, span: Span) {
         let Some(of) = pointer.ty.pointee() else {
             return;
         };
         // GNU C moves pointers to void by bytes.
-        let of = match of.plain() {
-            Type::Void => Type::CHAR,
-            other if self.cx.previous.recast.contains(other) => other.clone(),
-            _ => return,
+        let (of, is_recast) = match of.plain() {
+            Type::Void => (Type::CHAR, true),
+            other => (other.clone(), self.cx.previous.recast.contains(other)),
         };
         let among = pointer.among.as_ref();
         let objects = self.cx.targets(pointer.object, among, self.thread);
-        if objects.iter().all(|o| self.cx.layouts.is_exact(&o.ty)) {
+        let layouts = &self.cx.layouts;
+        let is_known = |o: &Rc<Object>| {
+            layouts.is_exact(&o.ty) || !is_recast && layouts.regions(&o.ty, &of, span).len() <= 1
+        };
+        if objects.iter().all(is_known) {
             return;
         }
-        let between = |first: i64, end: i64| {
-            let low = LocalExpr::binary(BinOp::Ge, pointer.e.clone(), Ir::Const(first));
-            let high = LocalExpr::binary(BinOp::Le, pointer.e.clone(), Ir::Const(end));
+        let between = |e: &LocalExpr, first: i64, end: i64| {
+            let low = LocalExpr::binary(BinOp::Ge, e.clone(), Ir::Const(first));
+            let high = LocalExpr::binary(BinOp::Le, e.clone(), Ir::Const(end));
             low.and(high)
         };
         let mut fits = Ir::FALSE;
         for object in objects {
             let Some(base) = object.base else { continue };
             if self.cx.layouts.is_exact(&object.ty) {
-                fits = fits.or(between(base, base + object.size as i64));
+                fits = fits.or(between(&pointer.e, base, base + object.size as i64));
                 continue;
             }
             for region in self.cx.layouts.regions(&object.ty, &of, span) {
@@ -551,7 +554,9 @@ impl Code<'_, '_> {
                 if pointer.object.is_some() && (first, end) == (0, object.size) {
                     return;
                 }
-                fits = fits.or(between(base + first as i64, base + end as i64));
+                let (first, end) = (base + first as i64, base + end as i64);
+                let both = between(&pointer.e, first, end).and(between(other, first, end));
+                fits = fits.or(both);
             }
         }
         self.require(

@@ -10,7 +10,7 @@
 use palisade_program::{AssertKind, BinOp, Expr as Ir, LocalExpr, Span, Step, UnOp};
 
 use super::code::{Code, Lower};
-use super::layout::{FAR, FIRST_ADDRESS, FIRST_FUNCTION, LARGE, unsupported_type};
+use super::layout::{FAR, FIRST_ADDRESS, LARGE, LOCATIONS_END, unsupported_type};
 use crate::c::ast::Binary;
 use crate::c::points_to::Targets;
 use crate::c::types::Type;
@@ -237,8 +237,12 @@ impl Code<'_, '_> {
                     // The number may be any, also one within an element.
                     self.cx.note_recast(of);
                 }
-                // A constant behind all addresses is that of no object.
-                let is_far = v.as_constant().is_some_and(|c| c >= i128::from(FAR));
+                // A constant beside all addresses is that of no object.
+                let addresses = match self.cx.litmus {
+                    Some(_) => i128::from(LARGE)..3 * first,
+                    None => i128::from(FIRST_ADDRESS)..i128::from(FAR),
+                };
+                let is_far = v.as_constant().is_some_and(|c| !addresses.contains(&c));
                 if v.hi >= first && !is_far {
                     let small = compare(BinOp::Lt, v.e.clone(), int(first));
                     self.require(small, "a large number becomes a pointer", span);
@@ -279,10 +283,10 @@ impl Code<'_, '_> {
         }
     }
 
-    /// The least address that is no number: of an object, in litmus tests of a function.
+    /// The least address that is no number: of an object, in litmus tests what is behind them.
     fn first_address(&self) -> i128 {
         i128::from(match self.cx.litmus {
-            Some(_) => FIRST_FUNCTION,
+            Some(_) => LOCATIONS_END,
             None => FIRST_ADDRESS,
         })
     }
@@ -593,11 +597,9 @@ impl Code<'_, '_> {
         if by == Ir::Const(0) {
             return p;
         }
-        self.check_step(&p, span);
-        Val {
-            e: LocalExpr::binary(op, p.e, by),
-            ..p
-        }
+        let e = LocalExpr::binary(op, p.e.clone(), by);
+        self.check_step(&p, &e, span);
+        Val { e, ..p }
     }
 
     fn pointer_operation(&mut self, op: Binary, a: Val, b: Val, span: Span) -> Lower<Val> {
@@ -622,8 +624,8 @@ impl Code<'_, '_> {
                 Ok(self.moved(a, BinOp::Sub, b, size, span))
             }
             Binary::Sub => {
-                self.check_step(&a, span);
-                self.check_step(&b, span);
+                self.check_step(&a, &b.e, span);
+                self.check_step(&b, &a.e, span);
                 let size = step(self, &a.ty)?;
                 let ty = Type::Int {
                     bits: self.cx.options.data_model.word(),

@@ -196,7 +196,7 @@ impl Parser<'_> {
         };
         let packing = &mut self.attributes.packing;
         match number {
-            Some(number) => packing.align = packing.align.max(number),
+            Some(number) => packing.align(number),
             None => packing.is_odd = true,
         }
     }
