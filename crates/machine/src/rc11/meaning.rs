@@ -219,9 +219,11 @@ fn excludes(a: &LocalExpr, b: &LocalExpr) -> bool {
         (Some((s, x)), Some((t, y))) => s == t && (x.end() < y.start() || y.end() < x.start()),
         _ => false,
     };
-    let part = |whole: &LocalExpr, other: &LocalExpr| match whole {
-        Expr::Binary(BinOp::And, x, y) => excludes(x, other) || excludes(y, other),
-        _ => false,
+    let part = |whole: &LocalExpr, other: &LocalExpr| {
+        let Expr::Binary(BinOp::And, x, y) = whole else {
+            return false;
+        };
+        excludes(x, other) || excludes(y, other)
     };
     apart || a.clone().negate() == *b || b.clone().negate() == *a || part(a, b) || part(b, a)
 }
