@@ -788,7 +788,7 @@ fn wrong_set(program: &Program) -> Option<String> {
 /// The other way round: whatever is proved, by the search for proofs or by the rules of the check alone, has no wrong run. `PALISADE_SEED=N` tries others.
 #[test]
 fn proved_mutants_of_sets_are_right() {
-    let count = soak().unwrap_or(30);
+    let count = soak().unwrap_or(12);
     let (mut tried, mut proved, mut refused, mut only_checked) = (0, 0, 0, 0);
     for (name, text) in [
         ("atomic set", ATOMIC_SET.to_owned()),
@@ -837,7 +837,7 @@ fn proved_mutants_of_sets_are_right() {
             "{name}: {tried} tried, {proved} proved, {refused} refused by the check, {only_checked} by its rules only"
         );
     }
-    assert!(proved >= 10, "{tried} tried, {proved} proved");
+    assert!(proved >= 4, "{tried} tried, {proved} proved");
 }
 
 /// Sets; that the originals are proved is told by the tests of sets.

@@ -14,7 +14,7 @@
 //!    order of keys. If it has the key, or has a smaller one and leads to a greater one or to null, then the key was out at some time
 //!    since the call began.
 //!
-//! *It holds at first* (`first`): `init` is run. *It stays*: each view of the certificate is taken through each step of the program (`own`), and
+//! *It holds at first*: `init` is run, by the concrete semantics. *It stays*: each view of the certificate is taken through each step of the program (`own`), and
 //! what it writes is noticed by each other view (`others`). The results must be covered by the certificate (`known`). The steps of a call touch
 //! the nodes of its view and one more, so a [`Fragment`](fragment) of the heap is enough: its other nodes are in gaps, which no step looks into. For 3 the
 //! list is followed after each step, with all ways in which it can have been before; a gap may be dropped only if all its nodes are
@@ -25,7 +25,7 @@
 //! *No more nodes are needed* (cut-off). A list of any length satisfies a fragment exactly if it arises from one of its orders by putting nodes into
 //! gaps; a step neither reads nor writes the links of nodes in gaps, nor those that lead into them; so what it does to the nodes of the fragment does not
 //! depend on what is in the gaps, except whether the key is (which `inside` tells), and whether they are marked (which is known or refused).
-//! A test puts further nodes into the fragments, and the same certificates are accepted (`tests`).
+//! A test puts further nodes into the fragments, and the same certificates are accepted (`linearize/tests/certificates.rs`).
 //!
 //! *Others act at every step*, except where all steps of a location are over locals, nodes that only this call has, and keys, which nobody writes once others
 //! can reach them: these commute with all steps of others [Lipton, CACM 1975], and a call that returns earlier has seen less. So views at such locations need not
