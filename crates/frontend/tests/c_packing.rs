@@ -99,9 +99,10 @@ impl Random {
                 let _ = write!(record, "{ty} m{k}{length} {attribute}; ");
             }
             // Of two alignments the last one counts: that is not followed.
-            let behind = match before.contains("aligned") {
-                true => String::new(),
-                false => self.attribute(3),
+            let behind = if before.contains("aligned") {
+                String::new()
+            } else {
+                self.attribute(3)
             };
             let _ = writeln!(record, "}} {behind};");
         }

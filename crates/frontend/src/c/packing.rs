@@ -51,10 +51,8 @@ impl Packing {
 
     /// That of a declarator's type, whose specifiers have this one: a pointer has its own alignment.
     pub(super) fn within(self, specified: &Type, declared: &Type) -> Self {
-        let natural = match element(specified) == element(declared) {
-            true => self.natural,
-            false => 0,
-        };
+        let is_same = element(specified) == element(declared);
+        let natural = if is_same { self.natural } else { 0 };
         Self { natural, ..self }
     }
 

@@ -243,10 +243,11 @@ impl Parser<'_> {
             let of_type = specifiers.packing.within(&specifiers.ty, &ty);
             let packing = std::mem::take(&mut self.attributes.packing).and(of_type);
             let packing = packing.of_typedef();
-            match packing == Packing::default() {
-                true => self.misaligned.remove(name),
-                false => self.misaligned.insert(name.to_owned(), packing),
-            };
+            if packing == Packing::default() {
+                self.misaligned.remove(name);
+            } else {
+                self.misaligned.insert(name.to_owned(), packing);
+            }
             self.bind(name, Meaning::Typedef(ty));
             return Ok(None);
         }

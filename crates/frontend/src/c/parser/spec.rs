@@ -186,7 +186,7 @@ impl Parser<'_> {
         const GREATEST: u64 = 16;
         let tokens = self.cursor.tokens();
         let is = |k: usize, text| matches!(tokens.get(k).map(|t| &t.kind), Some(Kind::Punct(p)) if *p == text);
-        let opened = (at..).take_while(|k| is(*k, "(")).count();
+        let opened = (at..tokens.len()).take_while(|k| is(*k, "(")).count();
         let number = match tokens.get(at + opened).map(|t| &t.kind) {
             _ if opened == 0 => Some(GREATEST),
             Some(Kind::Int { value, .. }) if is(at + opened + 1, ")") => {
