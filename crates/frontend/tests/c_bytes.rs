@@ -132,3 +132,25 @@ fn transparent_unions() {
         check_all(&[(&text, wanted)]);
     }
 }
+
+/// The texts of the arguments are there, and are not read.
+#[test]
+fn arguments_of_the_program() {
+    let unknown = "unsupported: the text of an argument of the program";
+    for (body, wanted) in [
+        ("check(argc > 0);", "violated"),
+        ("check(argv != 0);", "holds"),
+        ("check(argv == 0);", "violated"),
+        ("if (argc > 1) check(argv[1][0] == 'x');", unknown),
+        ("check(argv[0] != 0);", unknown),
+        ("char **p = argv; p++; check(*p != 0);", unknown),
+        ("char **p = 0; check(*p == 0);", "null pointer dereference"),
+        (
+            "int x = 0, *p = argc > 5 ? &x : 0; check(*p == 0);",
+            "null pointer dereference",
+        ),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {body} }}\n");
+        check_all(&[(&text, wanted)]);
+    }
+}

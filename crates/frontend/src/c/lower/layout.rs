@@ -35,6 +35,8 @@ pub(super) const LOCATIONS_END: i64 = 1_000_000_000;
 pub(super) const FIRST_FUNCTION: i64 = 1 << 49;
 /// Nothing is at a number from here on.
 pub(super) const FAR: i64 = 3 * FIRST_FUNCTION;
+/// Where the texts of the program's arguments are, and how far they go: they are not read.
+pub(super) const ARGUMENTS: (i64, i64) = (FAR + (1 << 40), FAR + (1 << 42));
 /// An uninitialised pointer is null, or points to where nothing is.
 pub(super) const WILD: Domain = Domain { lo: 0, hi: 1 };
 /// Elements of one array at most.

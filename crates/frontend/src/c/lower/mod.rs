@@ -104,7 +104,8 @@ use code::{Code, Lower, unique};
 use errors::Errors;
 use found::{Accesses, Found, note_accesses};
 use layout::{
-    ALIGNMENT, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, LARGE, Layouts, NARROW_GAP, Object,
+    ALIGNMENT, ARGUMENTS, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, LARGE, Layouts, NARROW_GAP,
+    Object,
 };
 use thread::Plan;
 
@@ -728,6 +729,12 @@ impl<'a> Context<'a> {
         Ok(templates)
     }
 
+    /// Whether `main` is given the texts of the program's arguments.
+    fn has_arguments(&self) -> bool {
+        let main = self.functions.get("main");
+        main.is_some_and(|main| main.params.iter().any(|(_, ty)| ty.is_pointer()))
+    }
+
     fn template(&mut self, number: usize, plan: &Plan<'a>) -> Lower<Template> {
         let is_main = number == 0 || self.mpi.is_some();
         let litmus = self.litmus;
@@ -739,7 +746,12 @@ impl<'a> Context<'a> {
         } else if is_main {
             let mut arguments = Vec::new();
             for (_, ty) in &plan.function.params {
-                // The number of arguments is not known, their texts are not read.
+                // The number of arguments is not known, their texts are not read (`place`).
+                if ty.is_pointer() {
+                    let texts = palisade_program::Expr::Const(ARGUMENTS.0);
+                    arguments.push(call::Argument::Value(code.held(texts, ty)));
+                    continue;
+                }
                 let any = code.hidden(plan.span);
                 if ty.is_integer() {
                     code.havoc(any, ty, plan.span);

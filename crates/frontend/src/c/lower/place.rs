@@ -21,7 +21,7 @@ use super::cases::{
 };
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
-use super::layout::{Cells, Leaf, Object, compatible, convertible};
+use super::layout::{ARGUMENTS, Cells, Leaf, Object, compatible, convertible};
 use super::onesided::Class;
 use super::value::Val;
 use crate::c::ast::Binary;
@@ -430,6 +430,14 @@ impl Code<'_, '_> {
             let high = LocalExpr::binary(BinOp::Lt, address.clone(), Ir::Const(end));
             low.and(high)
         };
+        if self.cx.has_arguments() {
+            let texts = within(ARGUMENTS.0 - NEAR_NULL, ARGUMENTS.1);
+            self.require(
+                texts.negate(),
+                "the text of an argument of the program",
+                span,
+            );
+        }
         let even = LocalExpr::binary(BinOp::Mod, address.clone(), Ir::Const(2));
         let null = is(&even, 0).and(within(0, NEAR_NULL));
         self.oblige(null.negate(), AssertKind::Memory(MemoryError::Null), span);
