@@ -16,11 +16,11 @@
 //!
 //! *It holds at first*: `init` is run, by the concrete semantics. *It stays*: each view of the certificate is taken through each step of the program (`own`), and
 //! what it writes is noticed by each other view (`others`). The results must be covered by the certificate (`known`). The steps of a call touch
-//! the nodes of its view and one more, so a [`Fragment`](fragment) of the heap is enough: its other nodes are in gaps, which no step looks into. For 3 the
+//! the nodes of its view and one more, so a `Fragment` of the heap is enough: its other nodes are in gaps, which no step looks into. For 3 the
 //! list is followed after each step, with all ways in which it can have been before; a gap may be dropped only if all its nodes are
-//! marked. 5 follows from what [`fragment::allowed`] and [`fragment::Fragment::walk`] insist on: links of nodes that have left do not change and they
+//! marked. 5 follows from what `fragment::allowed` and `fragment::Fragment::walk` insist on: links of nodes that have left do not change and they
 //! do not come back; so the link is that of the moment just before the node left, when it was listed, and the call ran. A node with the key that left was marked, and the
-//! key out before the step, or it was not marked, and the key is out after the step, since none takes its place. Marked nodes stay marked and keep their links, so [`Link::Past`](super::view::Link) stays true.
+//! key out before the step, or it was not marked, and the key is out after the step, since none takes its place. Marked nodes stay marked and keep their links, so `Link::Past` stays true.
 //!
 //! *No more nodes are needed* (cut-off). A list of any length satisfies a fragment exactly if it arises from one of its orders by putting nodes into
 //! gaps; a step neither reads nor writes the links of nodes in gaps, nor those that lead into them; so what it does to the nodes of the fragment does not
@@ -29,7 +29,7 @@
 //!
 //! *Others act at every step*, except where all steps of a location are over locals, nodes that only this call has, and keys, which nobody writes once others
 //! can reach them: these commute with all steps of others [Lipton, CACM 1975], and a call that returns earlier has seen less. So views at such locations need not
-//! hold while others act; it is as if the call had taken these steps at once ([`is_private`]).
+//! hold while others act; it is as if the call had taken these steps at once (`is_private`).
 //!
 //! *What follows.* Every `return` was judged: a call that says that it changed the set did so itself, once, in one step; every other call
 //! found the key in, or out, as it says at some time while it ran. So its history is linearizable for this key, and with all keys by locality
