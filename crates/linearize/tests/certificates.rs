@@ -389,6 +389,33 @@ fn every_rule_is_needed() {
             Some(Refusal::Result),
             true,
         ),
+        // Wrong only where the node before has left, the next has the key, and this was in all the time.
+        (
+            "coarse_set",
+            &[
+                ("    node next;\n", "    node next;\n    bool gone;\n"),
+                (
+                    UNLINKS,
+                    "    n = c.next;\n    p.next = n;\n    c.gone = true;\n",
+                ),
+                (
+                    "    node c;\n    bool found;\n    lock(l);\n",
+                    "    node p, c, n;
+    bool found;
+    p = head;
+    c = p.next;
+    while (c != null && c.key < k) { p = c; c = c.next; }
+    if (c != null && c.key == k && p.gone) {
+        n = c.next;
+        if (n == null && p.next == c) return false;
+    }
+    lock(l);
+",
+                ),
+            ],
+            Some(Refusal::Result),
+            true,
+        ),
     ];
     for (name, changes, refusal, refuted) in cases {
         let mut text = example(name);
