@@ -236,3 +236,40 @@ fn every_file_of_tests_is_run() {
     }
     assert!(seen > 100, "{seen} files of tests");
 }
+
+/// Unit tests of a crate that says it has none would never run.
+#[test]
+fn every_unit_test_is_run() {
+    fn has_tests(folder: &std::path::Path) -> bool {
+        let entries = std::fs::read_dir(folder).expect("the sources are there");
+        entries
+            .map(|entry| entry.expect("a file").path())
+            .any(|path| {
+                if path.is_dir() {
+                    return has_tests(&path);
+                }
+                std::fs::read_to_string(&path).is_ok_and(|text| text.contains("#[test]"))
+            })
+    }
+    let metadata = metadata();
+    let mut without = 0;
+    for target in metadata
+        .packages
+        .iter()
+        .flat_map(|package| &package.targets)
+    {
+        let sources = target
+            .src_path
+            .parent()
+            .filter(|folder| folder.ends_with("src"));
+        if let Some(sources) = sources.filter(|_| !target.test && !target.is_custom_build()) {
+            without += 1;
+            assert!(
+                !has_tests(sources.as_std_path()),
+                "{} has tests",
+                target.name
+            );
+        }
+    }
+    assert!(without > 3, "{without} crates without unit tests");
+}
