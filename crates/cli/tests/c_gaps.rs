@@ -36,6 +36,8 @@ int main(void) {{ pthread_t a; pthread_create(&a, 0, t, 0); {body} return 0; }}"
 fn functions_without_a_body() {
     let wrong = found("int get(int); int main(void) { check(get(1) != 3); }");
     assert!(wrong.starts_with("violated"), "{wrong}");
+    let wrong = found("int main(void) { check(never_declared(1) != 3); }");
+    assert!(wrong.starts_with("violated"), "{wrong}");
     let text = "unsigned char get(void); void log_it(int); int main(void) { log_it(1); check(get() < 256); }";
     assert_eq!(found(text), "holds");
     let program = c_support::read(text, &Options::default()).expect("a program");
@@ -48,7 +50,7 @@ fn functions_without_a_body() {
         "int fill(int *); int x; int main(void) { fill(&x); check(x == 0); }",
         "int *find(int); int main(void) { find(1); }",
         "int pthread_unheard_of(int); int main(void) { pthread_unheard_of(1); }",
-        "int main(void) { never_declared(); }",
+        "int x; int main(void) { never_declared(&x); }",
     ] {
         let refused = found(text);
         assert!(refused.contains("has no body here"), "{text}: {refused}");

@@ -78,6 +78,14 @@ fn layouts_that_are_not_known_are_unknown() {
     for (text, wanted) in [
         (
             "struct s { pthread_mutex_t m; char c; int i; } v; int main(void) { check((char *)&v.i - (char *)&v == 44); }",
+            "holds",
+        ),
+        (
+            "struct s { char a; pthread_mutex_t m; char b; } v; int main(void) { char *p = (char *)&v; p += 48; *p = 1; check(v.b == 1); }",
+            "holds",
+        ),
+        (
+            "struct u { char c; int i : 3; int k; } __attribute__((packed)); struct s { struct u m; char c; int i; } v; int main(void) { check((char *)&v.i - (char *)&v == 44); }",
             unknown,
         ),
         (
@@ -88,20 +96,20 @@ fn layouts_that_are_not_known_are_unknown() {
         ),
         // Between two members of one type, too.
         (
-            "struct s { char a; pthread_mutex_t m; char b; } v; int main(void) { check(&v.b - (char *)&v.a == 80); }",
+            "struct u { char c; int i : 3; int k; } __attribute__((packed)); struct s { char a; struct u m; char b; } v; int main(void) { check(&v.b - (char *)&v.a == 80); }",
             unknown,
         ),
         (
-            "struct s { char a; pthread_mutex_t m; char b; } v; int main(void) { char *p = (char *)&v; p += 80; *p = 1; check(v.b == 1); }",
+            "struct u { char c; int i : 3; int k; } __attribute__((packed)); struct s { char a; struct u m; char b; } v; int main(void) { char *p = (char *)&v; p += 80; *p = 1; check(v.b == 1); }",
             unknown,
         ),
         (
-            "struct s { pthread_mutex_t m; char b[4]; } v; int main(void) { void *g = &v.b[1]; char *p = g; p += 2; *p = 1; check(v.b[3] == 1 && p - v.b == 3); }",
+            "struct u { char c; int i : 3; int k; } __attribute__((packed)); struct s { struct u m; char b[4]; } v; int main(void) { void *g = &v.b[1]; char *p = g; p += 2; *p = 1; check(v.b[3] == 1 && p - v.b == 3); }",
             "holds",
         ),
         // Elements of an array of them are apart by whole objects all the same.
         (
-            "struct s { pthread_mutex_t m; int i; } v[3]; int main(void) { void *g = &v[1]; struct s *p = g; p++; p->i = 3; check(v[2].i == 3 && p - v == 2); }",
+            "struct u { char c; int i : 3; int k; } __attribute__((packed)); struct s { struct u m; int i; } v[3]; int main(void) { void *g = &v[1]; struct s *p = g; p++; p->i = 3; check(v[2].i == 3 && p - v == 2); }",
             "holds",
         ),
         (

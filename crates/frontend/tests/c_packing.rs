@@ -1,4 +1,4 @@
-//! Structs that are packed or aligned by attributes: random ones are laid out as the compiler does it.
+//! Structs that are packed or aligned by attributes, or hold locks: random ones are laid out as the compiler does it.
 //!
 //! `PALISADE_SOAK=n` runs n programs, from `PALISADE_FIRST` on.
 
@@ -85,13 +85,28 @@ impl Random {
         }
     }
 
-    fn program(&mut self) -> (String, String) {
-        let types = ["char", "short", "int", "long", "char *", "struct in_ "];
+    fn program(&mut self, locks: bool) -> (String, String) {
+        let mut types = vec!["char", "short", "int", "long", "char *"];
+        if locks {
+            types.extend([
+                "pthread_mutex_t",
+                "pthread_spinlock_t",
+                "pthread_cond_t",
+                "pthread_rwlock_t",
+                "pthread_barrier_t",
+                "pthread_once_t",
+                "sem_t",
+                "pthread_attr_t",
+                "pthread_rwlockattr_t",
+                "pthread_mutexattr_t",
+            ]);
+        }
+        types.push("struct in_ ");
         let mut record = String::new();
         for name in ["in_", "s_"] {
             let before = self.attribute(5);
             let _ = write!(record, "struct {before}{name} {{ ");
-            let most = if name == "s_" { 6 } else { 5 };
+            let most = types.len() - usize::from(name == "in_");
             for k in 0..3 {
                 let ty = types[self.0.below(most)];
                 let length = ["", "", "[3]"][self.0.below(3)];
@@ -124,5 +139,11 @@ impl Random {
 
 #[test]
 fn random_structs_lie_as_the_compiler_puts_them() {
-    compare_with_compiler("", 60, |seed| Random(Rng::new(seed)).program());
+    compare_with_compiler("", 60, |seed| Random(Rng::new(seed)).program(false));
+}
+
+#[test]
+fn locks_are_as_large_as_the_library_has_them() {
+    let head = "#include <pthread.h>\n#include <semaphore.h>\n";
+    compare_with_compiler(head, 60, |seed| Random(Rng::new(seed)).program(true));
 }

@@ -27,8 +27,8 @@ impl DataModel {
 /// Objects of the thread library whose contents no program looks at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Opaque {
-    /// `pthread_mutex_t`, `pthread_spinlock_t`, `mtx_t`
-    Mutex,
+    /// `pthread_mutex_t`, `mtx_t`, `pthread_spinlock_t`
+    Mutex { spins: bool },
     /// `pthread_cond_t`, `cnd_t`
     Cond,
     /// `pthread_rwlock_t`
@@ -40,7 +40,38 @@ pub(super) enum Opaque {
     /// `sem_t`
     Semaphore,
     /// Attributes: set and never read.
-    Attributes,
+    Attributes(Attributes),
+}
+
+/// Whose attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Attributes {
+    Thread,
+    Rwlock,
+    Other,
+}
+
+impl Opaque {
+    /// Size and alignment in bytes, as glibc has them on x86.
+    const fn extent(self, model: DataModel) -> (u64, u64) {
+        let word = model.word() as u64 / 8;
+        let (narrow, wide) = match self {
+            Self::Mutex { spins: true } | Self::Once | Self::Attributes(Attributes::Other) => {
+                return (4, 4);
+            }
+            Self::Mutex { spins: false } => (24, 40),
+            Self::Cond => (48, 48),
+            Self::Rwlock => (32, 56),
+            Self::Barrier => (20, 32),
+            Self::Semaphore => (16, 32),
+            Self::Attributes(Attributes::Thread) => (36, 56),
+            Self::Attributes(Attributes::Rwlock) => (8, 8),
+        };
+        match model {
+            DataModel::Ilp32 => (narrow, word),
+            DataModel::Lp64 => (wide, word),
+        }
+    }
 }
 
 /// Number of a struct or union in [`Structs`].
@@ -323,7 +354,7 @@ impl Type {
         self.extent(structs, model, None)
     }
 
-    /// Size and alignment in bytes. Types whose layout is not known here (locks, packed
+    /// Size and alignment in bytes. Types whose layout is not known here (some packed
     /// structs) count as `unknown`, if that is given.
     pub(super) fn extent(
         &self,
@@ -378,9 +409,7 @@ impl Type {
                 }
                 (size.next_multiple_of(align), align)
             }
-            // Opaque objects of the library: their size is nobody's business, and
-            // asking for it is unsupported.
-            Self::Opaque(_) => return unknown,
+            Self::Opaque(of) => of.extent(model),
             Self::VariableArray(_) | Self::Function(_) => return None,
         })
     }
@@ -389,17 +418,18 @@ impl Type {
 /// The library's types that are known by their name, whatever a header says.
 pub(super) fn library_type(name: &str, model: DataModel) -> Option<Type> {
     Some(match name {
-        "pthread_mutex_t" | "pthread_spinlock_t" | "mtx_t" => Type::Opaque(Opaque::Mutex),
+        "pthread_mutex_t" | "mtx_t" => Type::Opaque(Opaque::Mutex { spins: false }),
+        "pthread_spinlock_t" => Type::Opaque(Opaque::Mutex { spins: true }),
         "pthread_cond_t" | "cnd_t" => Type::Opaque(Opaque::Cond),
         "pthread_rwlock_t" => Type::Opaque(Opaque::Rwlock),
         "pthread_once_t" | "once_flag" => Type::Opaque(Opaque::Once),
         "pthread_barrier_t" => Type::Opaque(Opaque::Barrier),
         "sem_t" => Type::Opaque(Opaque::Semaphore),
-        "pthread_attr_t"
-        | "pthread_mutexattr_t"
-        | "pthread_condattr_t"
-        | "pthread_rwlockattr_t"
-        | "pthread_barrierattr_t" => Type::Opaque(Opaque::Attributes),
+        "pthread_attr_t" => Type::Opaque(Opaque::Attributes(Attributes::Thread)),
+        "pthread_rwlockattr_t" => Type::Opaque(Opaque::Attributes(Attributes::Rwlock)),
+        "pthread_mutexattr_t" | "pthread_condattr_t" | "pthread_barrierattr_t" => {
+            Type::Opaque(Opaque::Attributes(Attributes::Other))
+        }
         "pthread_t" | "thrd_t" => Type::Int {
             bits: model.word(),
             signed: false,

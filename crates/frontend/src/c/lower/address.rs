@@ -38,7 +38,7 @@ impl Code<'_, '_> {
     /// Whether addresses may become numbers here: in 32 bits there is no range that numbers do not use.
     pub(super) fn follows_addresses(&self) -> bool {
         let is_wide = self.cx.options.data_model == DataModel::Lp64 && !self.cx.options.math;
-        is_wide && self.cx.litmus.is_none() && self.cx.mpi.is_none() && self.cx.onesided.is_none()
+        is_wide && self.cx.is_program()
     }
 
     /// Whether a value of this type is as wide as an address.

@@ -166,9 +166,8 @@ impl<'a> Code<'_, 'a> {
             Some(Type::Function(signature)) => signature.result.plain().clone(),
             Some(_) | None => Type::INT,
         };
-        let is_program = self.cx.litmus.is_none() && self.cx.mpi.is_none();
         let is_followed = result == Type::Void || result.is_scalar();
-        if !is_program || self.cx.onesided.is_some() || !is_followed {
+        if !self.cx.is_program() || !is_followed {
             return unsupported(
                 span,
                 &format!("call of `{name}`, which has no body here"),
@@ -184,18 +183,21 @@ impl<'a> Code<'_, 'a> {
         })
     }
 
-    /// A function of the user's that is declared only: it returns any value, and the verdict
+    /// A function of the user's that is declared only, or not at all (then it returns `int`, C89 6.3.2.2): it returns any
+    /// value, and the verdict
     /// says that it is taken to do nothing else. One that gets or returns a pointer is refused:
     /// what it does with it is not known. So is one of a library, which may well do something.
     fn without_body(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<Option<Val>> {
         let declared = self.cx.file.items.iter().find_map(|item| match item {
-            Item::Variable(d) if d.name == name && d.is_own => Some(d),
+            Item::Variable(d) if d.name == name => Some(d),
             Item::Variable(_) | Item::Function(_) => None,
         });
-        let Some(Type::Function(signature)) = declared.map(|d| d.ty.plain()) else {
-            return Ok(None);
+        let result = match declared.map(|d| (d.is_own, d.ty.plain())) {
+            Some((true, Type::Function(signature))) => signature.result.plain().clone(),
+            Some(_) => return Ok(None),
+            None if self.cx.is_program() => Type::INT,
+            None => return Ok(None),
         };
-        let result = signature.result.plain().clone();
         if is_library(name) || !(result == Type::Void || result.is_integer()) {
             return Ok(None);
         }
@@ -500,7 +502,7 @@ pub(super) fn nondet_kind(name: &str) -> Option<&str> {
 fn is_library(name: &str) -> bool {
     let families = [
         "__", "pthread_", "sem_", "mtx_", "cnd_", "thrd_", "tss_", "atomic_", "MPI_", "sig", "str",
-        "mem",
+        "mem", "shmem_", "gaspi_", "omp_",
     ];
     let single = [
         "fork", "vfork", "clone", "longjmp", "setjmp", "system", "raise", "kill", "alarm", "wait",

@@ -51,7 +51,7 @@ struct Owned {
 /// What people call an object of this type.
 pub(super) fn noun(ty: &Type) -> &'static str {
     match ty.plain() {
-        Type::Opaque(Opaque::Mutex) => "mutex",
+        Type::Opaque(Opaque::Mutex { .. }) => "mutex",
         Type::Opaque(Opaque::Cond) => "condition variable",
         Type::Opaque(Opaque::Rwlock) => "rwlock",
         Type::Opaque(Opaque::Barrier) => "barrier",
@@ -64,9 +64,9 @@ pub(super) fn noun(ty: &Type) -> &'static str {
 pub(super) fn needs_initialiser(ty: &Type) -> bool {
     match ty.plain() {
         Type::Opaque(of) => match of {
-            Opaque::Mutex | Opaque::Cond | Opaque::Rwlock => true,
+            Opaque::Mutex { .. } | Opaque::Cond | Opaque::Rwlock => true,
             Opaque::Barrier | Opaque::Semaphore => true,
-            Opaque::Once | Opaque::Attributes => false,
+            Opaque::Once | Opaque::Attributes(_) => false,
         },
         _ => false,
     }

@@ -255,6 +255,11 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Whether this is a C program of one process, not a litmus test.
+    const fn is_program(&self) -> bool {
+        self.litmus.is_none() && self.mpi.is_none() && self.onesided.is_none()
+    }
+
     fn new(
         file: &'a File,
         options: &Options,

@@ -129,7 +129,7 @@ impl Code<'_, '_> {
     /// Initialises an object of one number.
     fn initialise_object(&mut self, at: &Expr, span: Span) -> Lower<Val> {
         let place = self.object(at, span)?;
-        let is_mutex = matches!(place.ty().plain(), Type::Opaque(Opaque::Mutex));
+        let is_mutex = matches!(place.ty().plain(), Type::Opaque(Opaque::Mutex { .. }));
         let v = Val::constant(0, &place.ty().clone());
         self.atomically(AtomicKind::Unlock, span, |code| {
             if is_mutex && code.checks_misuse() {
@@ -157,7 +157,7 @@ impl Code<'_, '_> {
         self.permit_use(&ty, &old.e, span);
         let what = format!("destruction of a locked {}", noun(&ty));
         match ty.plain() {
-            Type::Opaque(Opaque::Mutex | Opaque::Rwlock) => {
+            Type::Opaque(Opaque::Mutex { .. } | Opaque::Rwlock) => {
                 self.permit(is(&old.e, 0), &what, span);
             }
             Type::Opaque(Opaque::Barrier) => {
@@ -230,7 +230,7 @@ impl Code<'_, '_> {
     ) -> Lower<Val> {
         let place = self.object(at, span)?;
         let lock = match place.ty().plain() {
-            Type::Opaque(Opaque::Mutex) => Some(Hold::Once),
+            Type::Opaque(Opaque::Mutex { .. }) => Some(Hold::Once),
             Type::Opaque(Opaque::Rwlock) => Some(Hold::More(1)),
             _ => None,
         };

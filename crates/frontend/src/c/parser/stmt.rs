@@ -92,7 +92,15 @@ impl Parser<'_> {
     /// CBMC's `__CPROVER_ASYNC_1: { ... }`: a statement that is no call becomes a function without
     /// parameters, which a thread calls. Locals around it are not known there.
     fn asynchronous(&mut self, s: Stmt) -> Stmt {
-        let is_call = matches!(&s.kind, StmtKind::Expr(e) if matches!(e.kind, ExprKind::Call(..)));
+        let is_call = match &s.kind {
+            StmtKind::Expr(e) => match &e.kind {
+                ExprKind::Call(f, _) => {
+                    !matches!(&f.kind, ExprKind::Ident(name) if name == "assert" || name == "__CPROVER_assert")
+                }
+                _ => false,
+            },
+            _ => false,
+        };
         let body = match s.kind {
             StmtKind::Block(body) => body,
             _ if is_call => return s,
