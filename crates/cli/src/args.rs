@@ -65,7 +65,7 @@ Exit codes:
 
 /// What `palisade FILE` does.
 const ABOUT_FILES: &str = "\
-`palisade FILE` chooses the command: verify for .pal, .rmm, .c and .i, linearize for data
+`palisade FILE` chooses the command: verify for .pal, .rmm, .c, .i and .rs, linearize for data
 structures in .pal, litmus for .litmus, shape for .tvp and .tvm, check for .bp.";
 
 /// The whole command line.
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Prove or refute a program's properties, also with unbounded integers and loops
     #[command(after_help = EXIT_CODES)]
     Verify(VerifyArgs),
-    /// Find the fewest fences that make a program right under TSO or PSO, and prove it
+    /// Find the fewest fences, fewest flushes or weakest orders that suffice, and prove it
     #[command(after_help = FENCE_EXIT_CODES)]
     Fence(FenceArgs),
     /// Check a certificate that `verify` or `linearize` has written

@@ -229,7 +229,28 @@ impl Term {
 
     /// `self % divisor`, never negative. The divisor must be positive.
     pub fn modulo(&self, divisor: Int) -> Result<Self, Overflow> {
-        Ok(self.div_mod(divisor)?.1)
+        let remainder = self.div_mod(divisor)?.1;
+        let is_opaque = matches!(&*remainder.sum, [(Key::Mod(_, by), 1)] if *by == divisor);
+        match self.congruent(divisor) {
+            Ok(Some(simpler)) if is_opaque => Ok(simpler.div_mod(divisor)?.1),
+            Ok(_) | Err(Overflow) => Ok(remainder),
+        }
+    }
+
+    /// A term with the same remainder, without remainders by multiples of the divisor:
+    /// `(a % 8 + b) % 4` is `(a + b) % 4`. So sums that wrap at each step have one form.
+    fn congruent(&self, divisor: Int) -> Result<Option<Self>, Overflow> {
+        let mut simpler = None;
+        for (key, c) in self.sum.iter() {
+            if let Key::Mod(inner, by) = key
+                && by % divisor == 0
+            {
+                let whole = Self::of_parts(vec![(key.clone(), *c)], 0)?;
+                let so_far = simpler.as_ref().unwrap_or(self).minus(&whole)?;
+                simpler = Some(so_far.plus(&inner.times(*c)?)?);
+            }
+        }
+        Ok(simpler)
     }
 
     /// Quotient and remainder. Multiples of the divisor leave the opaque key:

@@ -155,6 +155,29 @@ fn printed_as_a_person_would() {
     assert_eq!(both.display(&names).to_string(), "x < y && x <= y");
 }
 
+/// Arithmetic that wraps at each step, as C's does, has one form.
+#[test]
+fn remainders_in_remainders_are_left_out() {
+    let sum = |a: &Term, b: &Term| a.plus(b).unwrap();
+    let [x, y, z] = [0, 1, 2].map(|i| Term::var(Var(i)));
+    let (one, other) = (
+        sum(&sum(&x, &y).modulo(8).unwrap(), &z).modulo(8).unwrap(),
+        sum(&x, &sum(&z, &y).modulo(8).unwrap()).modulo(8).unwrap(),
+    );
+    assert_eq!(one, other);
+    assert_eq!(
+        sum(&x.modulo(8).unwrap(), &y).modulo(4),
+        sum(&x, &y).modulo(4)
+    );
+    // Not by a smaller one, and not where the remainder is known to be small.
+    assert_ne!(
+        sum(&x.modulo(4).unwrap(), &y).modulo(8),
+        sum(&x, &y).modulo(8)
+    );
+    let small = x.modulo(4).unwrap();
+    assert_eq!(small.modulo(8).unwrap(), small);
+}
+
 #[test]
 fn tightening_over_the_integers() {
     let twice = Term::var(Var(0)).times(2).unwrap();

@@ -82,6 +82,8 @@ const CHEAP: [Method; 3] = [Method::Cycle, Method::Backward, Method::Forward];
 /// Where new predicates come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtomSource {
+    /// What variables hold that were computed with wrapping.
+    WrappedValues,
     /// Cheap interpolants, and relations seen in the data.
     Interpolants,
     /// Weakest preconditions.
@@ -91,7 +93,8 @@ enum AtomSource {
 }
 
 /// The sources in the order in which they are asked, until one has something new.
-const SOURCES: [AtomSource; 3] = [
+const SOURCES: [AtomSource; 4] = [
+    AtomSource::WrappedValues,
     AtomSource::Interpolants,
     AtomSource::Preconditions,
     AtomSource::Spacer,
@@ -387,6 +390,7 @@ impl<'a> Engine<'a> {
         transformer: &mut dyn Transformer,
     ) -> BTreeSet<Atom> {
         match source {
+            AtomSource::WrappedValues => infeasible.wrapped_values().unwrap_or_default(),
             AtomSource::Interpolants => {
                 let mut found = BTreeSet::new();
                 for method in CHEAP {

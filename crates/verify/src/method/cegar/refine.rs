@@ -16,7 +16,7 @@ use palisade_logic::interpolate::Method;
 use palisade_logic::substitute::Substitution;
 use palisade_logic::term::Overflow;
 use palisade_logic::tidy::tidy_atoms;
-use palisade_logic::{Atom, Formula, Outcome, Prover, Purpose, Relation, Term, Var};
+use palisade_logic::{Atom, Formula, Int, Key, Outcome, Prover, Purpose, Relation, Term, Var};
 use palisade_program::GlobalId;
 
 /// Images of atoms after which no more are made.
@@ -214,6 +214,53 @@ impl Infeasible {
         Ok(atoms)
     }
 
+    /// What variables hold that were computed with wrapping, by *symbolic execution* of the path [King, CACM 1976]: where
+    /// a variable's value is a sum modulo something of values that other variables hold, that equation.
+    /// Interpolants would tell apart the cases of each remainder.
+    pub fn wrapped_values(&self) -> Result<BTreeSet<Atom>, Overflow> {
+        let mut next = self.slots + (1 << 24);
+        let mut symbol = || {
+            next += 1;
+            Term::var(Var(next))
+        };
+        let wraps = |term: &Term| {
+            term.sum()
+                .iter()
+                .any(|(key, _)| matches!(key, Key::Mod(..)))
+        };
+        let mut values: BTreeMap<Var, Term> = BTreeMap::new();
+        let mut atoms = BTreeSet::new();
+        for updates in &self.updates {
+            // Choices of a branch are its own.
+            values.retain(|var, _| var.0 < self.slots);
+            let mut written = Vec::new();
+            for (var, term) in updates {
+                let Some(term) = term else {
+                    written.push((*var, symbol()));
+                    continue;
+                };
+                term.for_each_var(&mut |v| {
+                    values.entry(v).or_insert_with(&mut symbol);
+                });
+                let now: Substitution = values.iter().map(|(v, t)| (*v, t.clone())).collect();
+                let term = remainder(term)?.unwrap_or_else(|| term.clone());
+                written.push((*var, term.substitute(&now)?));
+            }
+            values.extend(written);
+            for (var, value) in values.iter().filter(|(_, value)| wraps(value)) {
+                let held = values.iter().filter(|(v, _)| *v != var && v.0 < self.slots);
+                // Of several that hold a value, the first: shared ones are.
+                let names: BTreeMap<Var, Var> =
+                    (held.rev().filter_map(|(v, t)| Some((t.as_var()?, *v)))).collect();
+                let names: Substitution =
+                    names.into_iter().map(|(s, v)| (s, Term::var(v))).collect();
+                let equal = Formula::eq(&Term::var(*var), &value.substitute(&names)?)?;
+                atoms.extend(equal.atoms().into_iter().filter(|a| self.is_over_slots(a)));
+            }
+        }
+        Ok(atoms)
+    }
+
     /// The atoms of sequence interpolants, or why there are none.
     pub fn interpolant_atoms(
         &self,
@@ -304,6 +351,54 @@ impl Infeasible {
         }
         Ok((steps, versions))
     }
+}
+
+/// The remainder that a term by cases is, if its cases are a value and the same value a round of its type further or back
+/// ([`palisade_program::Expr::wrapped`]).
+fn remainder(term: &Term) -> Result<Option<Term>, Overflow> {
+    let mut conditions = BTreeSet::new();
+    let mut cases = Vec::new();
+    let mut open = vec![term.clone()];
+    while let Some(next) = open.pop() {
+        match (&**next.sum(), next.offset()) {
+            ([(Key::Ite(choice), 1)], 0) => {
+                conditions.extend(choice.condition.atoms());
+                open.extend([choice.then.clone(), choice.otherwise.clone()]);
+            }
+            _ => cases.push(next),
+        }
+    }
+    let mut apart = Vec::new();
+    for case in &cases {
+        let Some(by) = case.minus(&cases[0])?.as_constant() else {
+            return Ok(None);
+        };
+        apart.push(by);
+    }
+    let (least, most) = (apart.iter().min(), apart.iter().max());
+    let (Some(&least), Some(&most)) = (least, most) else {
+        return Ok(None);
+    };
+    let distances = apart.iter().filter(|by| **by != least);
+    let Some(round) = distances
+        .map(|by| by - least)
+        .min()
+        .filter(|r| r.count_ones() == 1)
+    else {
+        return Ok(None);
+    };
+    if (most - least) % round != 0 {
+        return Ok(None);
+    }
+    // Conditions compare the value with the ends of its type: half a round away, or a whole one.
+    let near = |limit: Int, k: Int| (limit - k.abs()).abs() <= 1;
+    let ends = conditions.iter().map(|atom| atom.term().offset());
+    let signed = ends
+        .into_iter()
+        .any(|k| near(round / 2, k - cases[0].offset()) || near(round / 2, k + cases[0].offset()));
+    let half = if signed { round / 2 } else { 0 };
+    let value = cases[0].plus_constant(half)?.modulo(round)?;
+    Ok(Some(value.plus_constant(-half)?))
 }
 
 fn rename(
