@@ -160,6 +160,10 @@ pub(super) fn needs_races(names: &std::collections::HashSet<String>) -> bool {
         let rest = name.strip_prefix("MPI_");
         rest.is_some_and(|rest| rest.contains(|c: char| c.is_ascii_lowercase()))
     };
+    let has_threads = ["pthread_create", "thrd_create"].map(|name| names.contains(name));
+    if has_threads.contains(&true) || super::openmp::is_used(names) {
+        return true;
+    }
     let mut calls = names.iter().filter(is_call);
     calls.any(|name| !ASYNCHRONOUS.contains(&name.as_str()))
 }
@@ -329,7 +333,7 @@ impl Code<'_, '_> {
     /// A barrier of all ranks.
     pub(super) fn mpi_barrier(&mut self, span: Span) -> Lower<()> {
         let (words, ranks) = (self.mpi().barrier, self.mpi().ranks);
-        self.barrier_of(words, ranks, span)
+        self.collectively(span, |code| code.barrier_of(words, ranks, span))
     }
 
     /// A barrier of some ranks. The sense changes when the last one arrives, and can

@@ -259,14 +259,18 @@ impl Code<'_, '_> {
             }
             ("MPI_Bcast", [buffer, count, ty, root, _]) => {
                 let elements = self.counted(count, ty, span)?;
-                self.broadcast((buffer, &elements), root, span)?;
+                self.collectively(span, |code| {
+                    code.broadcast((buffer, &elements), root, span)
+                })?;
             }
             ("MPI_Allreduce", [from, to, count, ty, op, _]) => {
                 let elements = self.counted(count, ty, span)?;
                 let combine = self.combination(op, span)?;
                 let (to, from) = self.buffers(to, from, span)?;
                 let all = (1_u64 << self.ranks()) - 1;
-                self.reduce(all, (&to, &from), &elements, (combine, name), span)?;
+                self.collectively(span, |code| {
+                    code.reduce(all, (&to, &from), &elements, (combine, name), span)
+                })?;
             }
             ("MPI_Reduce", [from, to, count, ty, op, root, _]) => {
                 let elements = self.counted(count, ty, span)?;
@@ -274,7 +278,9 @@ impl Code<'_, '_> {
                 let (to, from) = self.buffers(to, from, span)?;
                 self.each_target(root, span, &mut |code, root| {
                     let buffers = (&to, &from);
-                    code.reduce_to(root, buffers, &elements, (combine, name), span)
+                    code.collectively(span, |code| {
+                        code.reduce_to(root, buffers, &elements, (combine, name), span)
+                    })
                 })?;
             }
             ("MPI_Comm_dup", [comm, to]) => {

@@ -22,7 +22,7 @@ const ANY: u32 = u32::MAX;
 impl Code<'_, '_> {
     /// The number of the call at `span`, to a rank.
     pub(super) fn request_number(&mut self, to: u32, span: Span) -> usize {
-        let request = (self.me(), to, span);
+        let request = (self.me(), self.thread, to, span);
         let known = &mut self.cx.one_sided().tracked.requests;
         let place = known.iter().position(|r| *r == request);
         place.unwrap_or_else(|| {

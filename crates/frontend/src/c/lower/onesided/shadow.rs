@@ -367,6 +367,7 @@ impl Code<'_, '_> {
         let what = format!("{} {word}", self.whose());
         let is_outer = self.block_depth == 0;
         if is_outer {
+            self.cx.plain_accesses.insert((span, place.var));
             self.emit_op(Op::Begin(AtomicKind::Block), span);
             self.block_depth += 1;
         }

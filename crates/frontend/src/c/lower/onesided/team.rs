@@ -93,7 +93,9 @@ impl Code<'_, '_> {
         }
         let arrived = self.cx.common(format!("team{team}.arrived"), None, span);
         let sense = self.cx.common(format!("team{team}.sense"), None, span);
-        self.barrier_of((arrived, sense), team.count_ones(), span)
+        self.collectively(span, |code| {
+            code.barrier_of((arrived, sense), team.count_ones(), span)
+        })
     }
 
     fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
