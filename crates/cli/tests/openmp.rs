@@ -56,7 +56,11 @@ fn check(folder: &Folder, text: &str, codes: [i32; 2]) {
         let output = palisade(folder, words, text);
         let said = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {text}{said}{errors}");
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{words:?}: {text}{said}{errors}"
+        );
     }
 }
 
@@ -69,29 +73,119 @@ fn constructs_have_their_meaning() {
     let rows: &[(&str, &str, &str, [i32; 2])] = &[
         ("", "#pragma omp critical\nx++;", "x == 2", [0, 0]),
         ("", "x++;", "x == 2", [1, 1]),
-        ("", "#pragma omp critical(a)\nx++;\n#pragma omp critical(b)\ny++;", "x + y == 4", [0, 0]),
+        (
+            "",
+            "#pragma omp critical(a)\nx++;\n#pragma omp critical(b)\ny++;",
+            "x + y == 4",
+            [0, 0],
+        ),
         ("", "#pragma omp atomic\nx += 2;", "x == 4", [0, 0]),
         ("", "#pragma omp master\nx++;", "x == 1", [0, 0]),
-        ("", "#pragma omp single\nx++;\nint v = x;\nassert(v == 1);", "x == 1", [0, 0]),
-        ("", "#pragma omp single nowait\nx++;\nint v = x;\nassert(v == 1);", "x == 1", [1, 1]),
-        ("", "#pragma omp master\nx++;\n#pragma omp barrier\nint v = x;\nassert(v == 1);", "1", [0, 0]),
-        ("", "#pragma omp master\nx++;\nint v = x;\n(void) v;", "x == 1", [0, 1]),
+        (
+            "",
+            "#pragma omp single\nx++;\nint v = x;\nassert(v == 1);",
+            "x == 1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp single nowait\nx++;\nint v = x;\nassert(v == 1);",
+            "x == 1",
+            [1, 1],
+        ),
+        (
+            "",
+            "#pragma omp master\nx++;\n#pragma omp barrier\nint v = x;\nassert(v == 1);",
+            "1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp master\nx++;\nint v = x;\n(void) v;",
+            "x == 1",
+            [0, 1],
+        ),
         ("private(x)", "x = omp_get_thread_num();", "x == 0", [0, 0]),
         ("firstprivate(x)", "x++;\nassert(x == 1);", "x == 0", [0, 0]),
         ("reduction(+:x)", "x += 2;", "x == 4", [0, 0]),
-        ("", "#pragma omp sections\n{\n#pragma omp section\nx++;\n#pragma omp section\ny++;\n}", "x + y == 2", [0, 0]),
-        ("", "#pragma omp sections\n{\n#pragma omp section\nx++;\n#pragma omp section\nx++;\n}", "x == 2", [1, 1]),
-        ("", "#pragma omp for\nfor (int i = 0; i < 3; i++) {\n#pragma omp atomic\nx += i;\n}", "x == 3", [0, 0]),
-        ("", "#pragma omp for schedule(static, 1)\nfor (int i = 0; i < 2; i++)\nassert(i == omp_get_thread_num());", "1", [0, 0]),
-        ("", "#pragma omp for schedule(static)\nfor (int i = 0; i < 4; i++)\nassert(i / 2 == omp_get_thread_num());", "1", [0, 0]),
-        ("", "#pragma omp for schedule(dynamic)\nfor (int i = 0; i < 2; i++)\nassert(i == omp_get_thread_num());", "1", [1, 1]),
-        ("", "#pragma omp for ordered schedule(dynamic)\nfor (int i = 0; i < 3; i++) {\n#pragma omp ordered\nx = 10 * x + i;\n}", "x == 12", [0, 0]),
-        ("", "#pragma omp for reduction(*:g)\nfor (int i = 1; i <= 3; i++)\ng *= i;", "g == 0", [0, 0]),
-        ("", "#pragma omp single\n{\n#pragma omp task\nx = 1;\n#pragma omp taskwait\nassert(x == 1);\n}", "1", [0, 0]),
-        ("", "#pragma omp single\n{\n#pragma omp task\nx = 1;\nassert(x == 0);\n}", "x == 1", [1, 1]),
-        ("", "#pragma omp single\n{\nint k = 1;\n#pragma omp task\nx = k;\nk = 2;\n}", "x == 1", [0, 0]),
-        ("", "#pragma omp single\n{\nint k = 1;\n#pragma omp task shared(k)\nx = k;\nk = 2;\n#pragma omp taskwait\n}", "x == 1", [1, 1]),
-        ("", "if (omp_get_thread_num() == 1) x = omp_get_num_threads();", "x == 2", [0, 0]),
+        (
+            "",
+            "#pragma omp sections\n{\n#pragma omp section\nx++;\n#pragma omp section\ny++;\n}",
+            "x + y == 2",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp sections\n{\n#pragma omp section\nx++;\n#pragma omp section\nx++;\n}",
+            "x == 2",
+            [1, 1],
+        ),
+        (
+            "",
+            "#pragma omp for\nfor (int i = 0; i < 3; i++) {\n#pragma omp atomic\nx += i;\n}",
+            "x == 3",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp for schedule(static, 1)\nfor (int i = 0; i < 2; i++)\nassert(i == omp_get_thread_num());",
+            "1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp for schedule(static)\nfor (int i = 0; i < 4; i++)\nassert(i / 2 == omp_get_thread_num());",
+            "1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp for schedule(dynamic)\nfor (int i = 0; i < 2; i++)\nassert(i == omp_get_thread_num());",
+            "1",
+            [1, 1],
+        ),
+        (
+            "",
+            "#pragma omp for ordered schedule(dynamic)\nfor (int i = 0; i < 3; i++) {\n#pragma omp ordered\nx = 10 * x + i;\n}",
+            "x == 12",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp for reduction(*:g)\nfor (int i = 1; i <= 3; i++)\ng *= i;",
+            "g == 0",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp single\n{\n#pragma omp task\nx = 1;\n#pragma omp taskwait\nassert(x == 1);\n}",
+            "1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp single\n{\n#pragma omp task\nx = 1;\nassert(x == 0);\n}",
+            "x == 1",
+            [1, 1],
+        ),
+        (
+            "",
+            "#pragma omp single\n{\nint k = 1;\n#pragma omp task\nx = k;\nk = 2;\n}",
+            "x == 1",
+            [0, 0],
+        ),
+        (
+            "",
+            "#pragma omp single\n{\nint k = 1;\n#pragma omp task shared(k)\nx = k;\nk = 2;\n#pragma omp taskwait\n}",
+            "x == 1",
+            [1, 1],
+        ),
+        (
+            "",
+            "if (omp_get_thread_num() == 1) x = omp_get_num_threads();",
+            "x == 2",
+            [0, 0],
+        ),
     ];
     for (clauses, body, end, codes) in rows {
         check(&folder, &region(clauses, body, end), *codes);
@@ -106,11 +200,20 @@ fn what_is_not_followed_is_refused_in_its_place() {
     let folder = Folder::new("refused");
     let rows = [
         ("#pragma omp parallel\nx++;", "a team of any size"),
-        ("#pragma omp parallel for num_threads(2) collapse(2)\nfor (int i = 0; i < 2; i++) x++;", "collapse"),
-        ("#pragma omp target\nx++;", "a clause"),
+        (
+            "#pragma omp parallel for num_threads(2) collapse(2)\nfor (int i = 0; i < 2; i++) x++;",
+            "collapse",
+        ),
+        ("#pragma omp target\nx++;", "target"),
         ("#pragma omp simd\nfor (int i = 0; i < 2; i++) x++;", "simd"),
-        ("while (x) {\n#pragma omp parallel num_threads(2)\nx++;\n}", "loop of unknown length"),
-        ("#pragma omp parallel num_threads(2)\n{\n#pragma omp parallel num_threads(2)\nx++;\n}", "in another"),
+        (
+            "while (x) {\n#pragma omp parallel num_threads(2)\nx++;\n}",
+            "loop of unknown length",
+        ),
+        (
+            "#pragma omp parallel num_threads(2)\n{\n#pragma omp parallel num_threads(2)\nx++;\n}",
+            "in another",
+        ),
         ("#pragma omp parallel num_threads(x)\nx++;", "unknown size"),
         ("#pragma omp parallel num_threads(2)\nreturn 0;", "jump"),
     ];
@@ -119,7 +222,10 @@ fn what_is_not_followed_is_refused_in_its_place() {
         let output = palisade(&folder, &["verify"], &text);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{text}{errors}");
-        assert!(errors.contains(what) && errors.contains("t.c:"), "{text}{errors}");
+        assert!(
+            errors.contains(what) && errors.contains("t.c:"),
+            "{text}{errors}"
+        );
     }
 }
 
@@ -155,7 +261,7 @@ enum Work {
     Sections(Vec<Update>, bool),
     /// The schedule, and whether the body is ordered.
     Loop(&'static str, bool, Update),
-    /// Tasks that a single thread makes, and whether it waits for them before its own update.
+    /// Tasks that the master makes, and whether it waits for them before its own update.
     Tasks(Vec<Update>, bool, Update),
 }
 
@@ -180,7 +286,12 @@ fn work(random: &mut Random) -> Work {
         5 => Work::Single(u, nowait),
         6 => Work::Sections(vec![u, update(random)], nowait),
         7 => {
-            let schedules = ["", "schedule(static, 1)", "schedule(static)", "schedule(dynamic)"];
+            let schedules = [
+                "",
+                "schedule(static, 1)",
+                "schedule(static)",
+                "schedule(dynamic)",
+            ];
             Work::Loop(schedules[random.below(4)], random.below(2) == 0, u)
         }
         _ => Work::Tasks(vec![u, update(random)], nowait, update(random)),
@@ -223,14 +334,14 @@ fn text(all: &[Work]) -> String {
                 )
             }
             Work::Tasks(tasks, waits, u) => {
-                let _ = writeln!(text, "#pragma omp single\n{{");
+                let _ = writeln!(text, "#pragma omp master\n{{");
                 for t in tasks {
                     let _ = write!(text, "#pragma omp task\n{}", line(*t));
                 }
                 if *waits {
                     let _ = writeln!(text, "#pragma omp taskwait");
                 }
-                writeln!(text, "{}}}", line(*u))
+                writeln!(text, "{}}}\n#pragma omp barrier", line(*u))
             }
         };
     }
@@ -325,16 +436,14 @@ fn code(all: &[Work], me: usize, tasks: &mut Vec<Update>) -> Vec<Micro> {
                 code.push(Micro::Barrier);
             }
             Work::Tasks(all, waits, u) => {
-                let mut inner = Vec::new();
-                for t in all {
-                    // Threads have the same tasks: only one makes them.
-                    let known = tasks.len();
-                    tasks.push(*t);
-                    inner.push(Micro::Spawn(known));
+                if me == 0 {
+                    for t in all {
+                        code.push(Micro::Spawn(tasks.len()));
+                        tasks.push(*t);
+                    }
+                    code.extend(waits.then_some(Micro::Wait));
+                    code.extend(steps(*u, 0));
                 }
-                inner.extend(waits.then_some(Micro::Wait));
-                inner.extend(steps(*u, 0));
-                taken(&mut code, &inner, false);
                 code.push(Micro::Barrier);
             }
         }
@@ -463,13 +572,17 @@ fn final_values_are_those_of_an_interpreter() {
     if !has_compiler() {
         return;
     }
-    let wanted = std::env::var("PALISADE_SOAK").ok().and_then(|n| n.parse().ok());
+    let wanted = std::env::var("PALISADE_SOAK")
+        .ok()
+        .and_then(|n| n.parse().ok());
     let count: u64 = wanted.unwrap_or(40);
     let folder = Folder::new("random");
     let mut several = 0;
     for seed in 0..count {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
-        let all: Vec<Work> = (0..1 + random.below(4)).map(|_| work(&mut random)).collect();
+        let all: Vec<Work> = (0..1 + random.below(4))
+            .map(|_| work(&mut random))
+            .collect();
         let text = text(&all);
         let output = palisade(&folder, &["explore", "--final", "--json"], &text);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -479,5 +592,8 @@ fn final_values_are_those_of_an_interpreter() {
         assert_eq!(found, expected, "seed {seed}: {text}");
         several += u64::from(expected.len() > 1);
     }
-    assert!(several * 3 > count, "{several} programs with several outcomes");
+    assert!(
+        several * 3 > count,
+        "{several} programs with several outcomes"
+    );
 }

@@ -945,14 +945,16 @@ impl<'a> Context<'a> {
             };
             races::add(&mut program, &known)?;
         }
-        if self.mpi.is_none() && self.litmus.is_none() {
+        let has_lives = self.mpi.is_none() || has_threads;
+        if has_lives && self.litmus.is_none() {
             let kept = |var: GlobalId| numbers[var.index()];
-            let plans = self.plans.iter().skip(1);
+            let plans = self.plans.iter().filter(|plan| !plan.is_main);
             let flags = lives::Flags {
                 started: plans.clone().filter_map(|p| kept(p.started)).collect(),
                 ended: plans.filter_map(|p| kept(p.ended)).collect(),
             };
-            let exits = self.main_exits || self.options.outlive_main;
+            // No rank ends the others.
+            let exits = self.main_exits || self.options.outlive_main || self.mpi.is_some();
             lives::settle(&mut program, &flags, exits);
         }
         Ok(program)

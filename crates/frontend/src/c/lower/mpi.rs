@@ -108,6 +108,7 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Put" | "MPI_Get" | "MPI_Accumulate" => argument == 0,
         "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => argument == 0,
         "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
+        "MPI_Isend" | "MPI_Irecv" => argument == 0,
         "MPI_Sendrecv" => matches!(argument, 0 | 5),
         "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
         "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),

@@ -92,6 +92,10 @@ pub(super) struct Tracked {
     ways: BTreeSet<network::Way>,
     /// Calls that return a request.
     requests: Vec<(u32, usize, u32, Span)>,
+    /// How many elements messages have.
+    lengths: BTreeSet<usize>,
+    /// The receives among them.
+    receives: BTreeMap<usize, message::Receive>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
     symmetric: BTreeMap<(u32, String), usize>,
 }

@@ -466,13 +466,21 @@ impl<'a> Code<'_, 'a> {
         let Some(me) = team.number else {
             return unsupported(span, "a worksharing construct in a task", "put it outside");
         };
-        self.is_once("a loop construct whose number of iterations is not known,", span)?;
+        self.is_once(
+            "a loop construct whose number of iterations is not known,",
+            span,
+        )?;
         let mut constants = Vec::new();
         for e in numbers {
             constants.push(self.value(e)?.as_constant());
         }
-        let [Some(construct), Some(iteration), Some(schedule), Some(chunk), Some(total)] =
-            constants.as_slice()
+        let [
+            Some(construct),
+            Some(iteration),
+            Some(schedule),
+            Some(chunk),
+            Some(total),
+        ] = constants.as_slice()
         else {
             let help = "give it constant bounds";
             return unsupported(span, "a loop construct of unknown length", help);

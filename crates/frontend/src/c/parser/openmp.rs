@@ -64,6 +64,15 @@ fn refused(span: Span, what: &str, help: &str) -> Diagnostic {
     Diagnostic::error(span, format!("unsupported: {what}")).help(help)
 }
 
+fn other_directive(words: &str, span: Span) -> Diagnostic {
+    refused(
+        span,
+        &format!("`#pragma omp {words}`"),
+        "parallel, for, sections, single, master, critical, atomic, barrier, ordered, task and \
+         taskwait are supported",
+    )
+}
+
 fn expr(kind: ExprKind, span: Span) -> Expr {
     Expr { kind, span }
 }
@@ -77,10 +86,7 @@ fn int(value: i128, span: Span) -> Expr {
 }
 
 fn call(function: &str, args: Vec<Expr>, span: Span) -> Expr {
-    expr(
-        ExprKind::Call(Box::new(name(function, span)), args),
-        span,
-    )
+    expr(ExprKind::Call(Box::new(name(function, span)), args), span)
 }
 
 fn address(of: Expr, span: Span) -> Expr {
@@ -174,6 +180,10 @@ impl Parser<'_> {
         while let Some(word) = self.directive_word() {
             words.push(word);
         }
+        if words.is_empty() {
+            let first = self.word().unwrap_or_default().to_owned();
+            return Err(other_directive(&first, self.span()));
+        }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["critical"] => {
@@ -192,7 +202,11 @@ impl Parser<'_> {
                     self.advance();
                 }
                 self.directive_end()?;
-                return Ok(StmtKind::Expr(call("__sync_synchronize", Vec::new(), start)));
+                return Ok(StmtKind::Expr(call(
+                    "__sync_synchronize",
+                    Vec::new(),
+                    start,
+                )));
             }
             _ => {}
         }
@@ -237,20 +251,30 @@ impl Parser<'_> {
             ["atomic"] => self.atomic_construct(&clauses, span),
             ["ordered"] => self.ordered(span),
             ["task"] => self.task(&clauses, span),
-            _ => Err(refused(
-                span,
-                &format!("`#pragma omp {}`", words.join(" ")),
-                "parallel, for, sections, single, master, critical, atomic, barrier, ordered, task and \
-                 taskwait are supported",
-            )),
+            _ => Err(other_directive(&words.join(" "), span)),
         }
     }
 
     /// The next word of the directive's name; `None` at its clauses.
     fn directive_word(&mut self) -> Option<String> {
         const WORDS: [&str; 17] = [
-            "parallel", "for", "sections", "section", "single", "master", "masked", "critical",
-            "barrier", "taskwait", "taskyield", "atomic", "ordered", "task", "flush", "simd", "taskgroup",
+            "parallel",
+            "for",
+            "sections",
+            "section",
+            "single",
+            "master",
+            "masked",
+            "critical",
+            "barrier",
+            "taskwait",
+            "taskyield",
+            "atomic",
+            "ordered",
+            "task",
+            "flush",
+            "simd",
+            "taskgroup",
         ];
         let word = self.word()?;
         let is_name = WORDS.contains(&word);
@@ -373,7 +397,11 @@ impl Parser<'_> {
             _ => String::new(),
         };
         if !["+", "*", "-", "&", "|", "^", "&&", "||"].contains(&op.as_str()) {
-            return Err(refused(span, "this reduction", "+ * - & | ^ && || are supported"));
+            return Err(refused(
+                span,
+                "this reduction",
+                "+ * - & | ^ && || are supported",
+            ));
         }
         self.advance();
         self.expect(":")?;
@@ -451,7 +479,12 @@ impl Parser<'_> {
             }
             let into = format!("__omp_into_{variable}");
             let whole = address(name(variable, span), span);
-            outside.push(declare(&into, &Type::pointer(ty.clone()), Some(whole), span));
+            outside.push(declare(
+                &into,
+                &Type::pointer(ty.clone()),
+                Some(whole),
+                span,
+            ));
             let (neutral, op) = match op.as_str() {
                 "*" => (1, Binary::Mul),
                 "&" => (-1, Binary::BitAnd),
@@ -562,10 +595,11 @@ impl Parser<'_> {
         let mut args = vec![name("", span)];
         for variable in self.captured(&body) {
             let plain = name(&variable, span);
-            let is_inner = self.depth_of(&variable).is_some_and(|depth| depth >= region);
+            let is_inner = self
+                .depth_of(&variable)
+                .is_some_and(|depth| depth >= region);
             let is_shared = clauses.shared.contains(&variable);
-            let is_copy =
-                is_inner && !is_shared || clauses.firstprivate.contains(&variable);
+            let is_copy = is_inner && !is_shared || clauses.firstprivate.contains(&variable);
             args.push(match (is_copy, is_inner || written.contains(&variable)) {
                 (true, _) => expr(ExprKind::Unary(Unary::Plus, Box::new(plain)), span),
                 (false, true) => address(plain, span),
@@ -615,11 +649,19 @@ impl Parser<'_> {
         self.openmp.ordered = around;
         let parsed = parsed?;
         let StmtKind::For(Some(init), Some(cond), Some(step), body) = parsed.kind else {
-            return Err(refused(span, "this loop", "write `for (int i = a; i < b; i++)`"));
+            return Err(refused(
+                span,
+                "this loop",
+                "write `for (int i = a; i < b; i++)`",
+            ));
         };
         let (init, variable, from) = self.loop_start(*init)?;
         let total = trips(&variable, from, &cond, &step).ok_or_else(|| {
-            refused(cond.span, "this loop", "write `for (int i = a; i < b; i++)`")
+            refused(
+                cond.span,
+                "this loop",
+                "write `for (int i = a; i < b; i++)`",
+            )
         })?;
         let is_written = lower::assigned(&[&body], &[]).contains(&variable);
         if is_written {
@@ -727,7 +769,8 @@ impl Parser<'_> {
         };
         let kind = clauses.kind.as_deref().unwrap_or("update");
         let other = || {
-            let help = "write `x++`, `x += e`, `v = x` (read), `x = e` (write), or `v = x++` (capture)";
+            let help =
+                "write `x++`, `x += e`, `v = x` (read), `x = e` (write), or `v = x++` (capture)";
             refused(span, "this atomic construct", help)
         };
         let StmtKind::Expr(e) = body.kind else {

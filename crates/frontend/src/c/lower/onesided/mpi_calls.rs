@@ -231,6 +231,16 @@ impl Code<'_, '_> {
                 let elements = self.counted(count, ty, span)?;
                 self.send((buffer, &elements), to, tag, name, span)?;
             }
+            ("MPI_Isend", [buffer, count, ty, to, tag, _, request]) => {
+                let elements = self.counted(count, ty, span)?;
+                let request = self.open_request(request, span)?;
+                self.send_later((buffer, &elements), (to, tag), request, name, span)?;
+            }
+            ("MPI_Irecv", [buffer, count, ty, from, tag, _, request]) => {
+                let elements = self.counted(count, ty, span)?;
+                let request = self.open_request(request, span)?;
+                self.receive_later((buffer, &elements), (from, tag), request, name, span)?;
+            }
             ("MPI_Recv", [buffer, count, ty, from, tag, _, _]) => {
                 let elements = self.counted(count, ty, span)?;
                 self.receive((buffer, &elements), from, tag, name, span)?;
@@ -252,6 +262,7 @@ impl Code<'_, '_> {
                     _,
                 ],
             ) => {
+                // It sends and receives at the same time: the send does not make the receive wait.
                 let elements = self.counted(count, ty, span)?;
                 self.send((buffer, &elements), to, tag, name, span)?;
                 let elements = self.counted(into_count, into_ty, span)?;
@@ -259,9 +270,7 @@ impl Code<'_, '_> {
             }
             ("MPI_Bcast", [buffer, count, ty, root, _]) => {
                 let elements = self.counted(count, ty, span)?;
-                self.collectively(span, |code| {
-                    code.broadcast((buffer, &elements), root, span)
-                })?;
+                self.collectively(span, |code| code.broadcast((buffer, &elements), root, span))?;
             }
             ("MPI_Allreduce", [from, to, count, ty, op, _]) => {
                 let elements = self.counted(count, ty, span)?;

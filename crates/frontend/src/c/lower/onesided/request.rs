@@ -101,7 +101,11 @@ impl Code<'_, '_> {
 
     fn complete_request(&mut self, number: usize, span: Span) -> Lower<()> {
         let word = Memory::scalar(self.request_word(number, span));
+        let receive = self.cx.one_sided().tracked.receives.get(&number).cloned();
         self.atomically(AtomicKind::Block, span, |code| {
+            if let Some(receive) = &receive {
+                code.complete_receive(number, receive, span);
+            }
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
                 Part::RequestOrigin(n) | Part::RequestTarget(n) | Part::Delivered(n) => n == number,
