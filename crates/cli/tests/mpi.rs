@@ -82,7 +82,14 @@ fn the_compiler_accepts_every_example() {
         fs::copy(headers.join(name), folder.join(name)).expect("the header");
     }
     let output = Command::new("cc")
-        .args(["-fopenmp", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+        .args([
+            "-fopenmp",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+        ])
         .arg(&folder)
         .args(examples())
         .output()

@@ -481,6 +481,14 @@ fn remote_races_of_ranks_with_threads() {
         &[RECEIVE],
         Violated("property"),
     );
+    let all = "MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);";
+    row(&["x = 1;"], &[create, join, all], &[all], Holds);
+    row(
+        &["x = 1;"],
+        &[create, all, join],
+        &[all],
+        Violated("property"),
+    );
     // Two collective calls of one rank at once are wrong in MPI and not followed.
     row(
         &[BARRIER],
@@ -488,4 +496,32 @@ fn remote_races_of_ranks_with_threads() {
         &[BARRIER, BARRIER],
         Unknown,
     );
+}
+
+#[test]
+fn remote_races_of_pes_with_threads() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("pes");
+    let row = |thread: &str, main: &str, expected| {
+        let text = format!(
+            "#include <shmem.h>\n#include <pthread.h>\nstatic int a, flag;\nint x, y;\n\
+             void *f(void *p) {{ {thread} return 0; }}\nint main(void) {{\npthread_t t;\nint provided;\n\
+             shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);\n\
+             if (shmem_my_pe() == 0) {{ pthread_create(&t, 0, f, 0); {main} pthread_join(t, 0); }}\n\
+             shmem_finalize();\nreturn 0;\n}}\n"
+        );
+        check(&folder, &text, "2", expected);
+    };
+    let put = "shmem_int_put(&a, &x, 1, 1);";
+    let get = "shmem_int_get(&y, &a, 1, 1);";
+    let wait = "shmem_int_wait_until(&flag, SHMEM_CMP_EQ, 1);";
+    // Operations that block use their buffers only while they run, which may be at the same time.
+    row("x = 1;", put, RACE);
+    row("y = 1;", put, Holds);
+    row("x = y;", get, RACE);
+    row("shmem_int_get(&x, &a, 1, 1);", get, Holds);
+    row("flag = 1;", wait, Violated("property"));
+    row("shmem_int_atomic_set(&flag, 1, 0);", wait, Holds);
 }

@@ -314,7 +314,8 @@ fn team_text(first: &[Step], second: &[Step]) -> String {
         pieces.map(lines).collect()
     };
     let both = pieces(first).into_iter().zip(pieces(second));
-    let both = both.map(|(a, b)| format!("if (omp_get_thread_num() == 0) {{\n{a}}} else {{\n{b}}}\n"));
+    let both =
+        both.map(|(a, b)| format!("if (omp_get_thread_num() == 0) {{\n{a}}} else {{\n{b}}}\n"));
     let body = both.collect::<Vec<_>>().join("#pragma omp barrier\n");
     format!("#pragma omp parallel num_threads(2)\n{{\n{body}}}\n")
 }

@@ -124,7 +124,7 @@ pub(super) fn each_statement<'s>(s: &'s super::ast::Stmt, f: &mut dyn FnMut(&'s 
 /// Whether remote races are looked for whatever is asked, and whether it is OpenSHMEM.
 pub(super) fn always_races(file: &File) -> (bool, bool) {
     let names = walk::file_names(file).mentioned;
-    let is_shmem = names.contains("shmem_init");
+    let is_shmem = mpi::is_shmem(&names);
     (is_shmem || mpi::needs_races(&names), is_shmem)
 }
 
@@ -736,7 +736,7 @@ impl<'a> Context<'a> {
         // The network computes with the values of cells.
         self.layouts.floats = false;
         let names = &self.names_used.mentioned;
-        let is_shmem = names.contains("shmem_init");
+        let is_shmem = mpi::is_shmem(names);
         if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
             let tracked = self.previous.tracked.clone();
             self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));

@@ -98,7 +98,12 @@ pub(super) struct Mpi {
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
     let names = super::walk::file_names(file).mentioned;
     let mut names = names.iter();
-    names.any(|name| name.starts_with("MPI_Init") || name == "shmem_init")
+    names.any(|name| name.starts_with("MPI_Init") || name.starts_with("shmem_init"))
+}
+
+/// Whether these are the names of an OpenSHMEM program.
+pub(super) fn is_shmem(names: &std::collections::HashSet<String>) -> bool {
+    names.contains("shmem_init") || names.contains("shmem_init_thread")
 }
 
 /// Whether the argument is a buffer of the network: it has to be in memory.

@@ -115,6 +115,8 @@ pub(super) struct Onesided {
     count: usize,
     /// Whether the program uses OpenSHMEM.
     is_shmem: bool,
+    /// Whether a collective call is lowered, which may consist of others.
+    is_collective: bool,
     /// OpenSHMEM: the teams of contexts that the PE at hand has made.
     contexts: Vec<i64>,
     /// OpenSHMEM: teams that were made, as sets of PEs.
@@ -134,6 +136,7 @@ impl Onesided {
             epochs: BTreeMap::new(),
             count: 0,
             is_shmem,
+            is_collective: false,
             contexts: Vec::new(),
             teams: Vec::new(),
             allocations: 0,
@@ -224,7 +227,8 @@ impl Code<'_, '_> {
         span: Span,
         f: impl FnOnce(&mut Self) -> Lower<T>,
     ) -> Lower<T> {
-        if self.cx.onesided.is_none() || !self.cx.has_threads() {
+        let is_within = self.cx.onesided.as_ref().is_none_or(|o| o.is_collective);
+        if is_within || !self.cx.has_threads() {
             return f(self);
         }
         let word = format!("rank{}.collective", self.me());
@@ -236,9 +240,11 @@ impl Code<'_, '_> {
             code.store_to(&word, Ir::Const(1), span);
             Ok(())
         })?;
-        let result = f(self)?;
+        self.cx.one_sided().is_collective = true;
+        let result = f(self);
+        self.cx.one_sided().is_collective = false;
         self.store_to(&word, Ir::Const(0), span);
-        Ok(result)
+        result
     }
 
     /// How many ranks there are.

@@ -119,7 +119,11 @@ fn accesses_of(
                 let paths = block::accesses(&block.body, HERE, &buffered, known.ranks.is_some());
                 if let (true, Some(accesses)) = (is_users, paths) {
                     for a in accesses {
-                        push(a.var, a.index, Some(a.when), a.writes, true);
+                        // A wait of OpenSHMEM looks again and again, until what it waits for is there.
+                        let is_look =
+                            known.ranks.is_some() && known.atomic.contains(&(edge.span, a.var));
+                        let when = if is_look { Ir::TRUE } else { a.when };
+                        push(a.var, a.index, Some(when), a.writes, true);
                     }
                 } else {
                     for (place, writes) in touched(&block.body) {

@@ -123,8 +123,7 @@ impl Code<'_, '_> {
                 let mut result = Ok(());
                 let cases = std::slice::from_ref(cases);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
-                    code.cx.plain_accesses.insert((span, places[0].var));
-                    let checked = code.check_access(&places[0], Class::Read, &what, span);
+                    let checked = code.check_blocking(&places[0], Class::Read, &what, span);
                     if result.is_ok() {
                         result = checked;
                     }
@@ -242,8 +241,7 @@ impl Code<'_, '_> {
             code.take_message(queue, &tag.e, cells.len(), span, &mut |code, k, value| {
                 let cases = std::slice::from_ref(&cells[k]);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
-                    code.cx.plain_accesses.insert((span, places[0].var));
-                    let checked = code.check_access(&places[0], Class::Write, &what, span);
+                    let checked = code.check_blocking(&places[0], Class::Write, &what, span);
                     if result.is_ok() {
                         result = checked;
                     }

@@ -155,7 +155,7 @@ impl Code<'_, '_> {
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Read, &words, span)?;
+                    code.check_blocking(place, Class::Read, &words, span)?;
                     code.mark_access(place, (part, Class::Read), &issue, span)?;
                     let value = code.load_from(place, span);
                     code.store_to(&at(values, k), value, span);
@@ -163,7 +163,7 @@ impl Code<'_, '_> {
                 })?;
                 let places = code.buffer_cells(to, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Write, &words, span)?;
+                    code.check_blocking(place, Class::Write, &words, span)?;
                     code.mark_access(place, (part, Class::Write), &issue, span)
                 })?;
             }
@@ -227,7 +227,7 @@ impl Code<'_, '_> {
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Read, &words, span)?;
+                    code.check_blocking(place, Class::Read, &words, span)?;
                     let value = code.load_from(place, span);
                     code.store_to(&at(values, k), value, span);
                     Ok(())
@@ -259,7 +259,7 @@ impl Code<'_, '_> {
                 let places = code.buffer_cells(to, *byte, *base, span)?;
                 let sum = sum.unwrap_or(Ir::Const(0));
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Write, &words, span)?;
+                    code.check_blocking(place, Class::Write, &words, span)?;
                     code.store_to(place, sum.clone(), span);
                     Ok(())
                 })?;
