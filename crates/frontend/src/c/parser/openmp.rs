@@ -13,16 +13,15 @@
 //! A variable around a `parallel` is shared. `private`, `firstprivate` and `reduction` declare another
 //! one of its name inside. Directives and clauses that are not in these tables are errors with their places.
 
+mod tree;
+
 use std::collections::BTreeSet;
 
 use palisade_program::Span;
 use palisade_syntax::Parser as _;
 
 use super::{Meaning, Parse, Parser};
-use crate::c::ast::{
-    Binary, Declaration, Expr, ExprKind, Function, Initializer, Item, Stmt, StmtKind, Storage,
-    Unary,
-};
+use crate::c::ast::{Binary, Expr, ExprKind, Function, Initializer, Item, Stmt, StmtKind, Unary};
 use crate::c::lexer::DIRECTIVE_END;
 use crate::c::lower;
 use crate::c::openmp::{
@@ -30,6 +29,10 @@ use crate::c::openmp::{
 };
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
+use tree::{
+    address, assign, binary, call, calls, declare, does, expr, int, is_first, name, stmt, target,
+    trips, updated, when,
+};
 
 /// The order of an atomic construct: relaxed.
 const RELAXED: i128 = 0;
@@ -41,7 +44,7 @@ pub(super) struct Around {
     count: usize,
     /// How many scopes were open where the innermost parallel region began.
     region: Option<usize>,
-    /// The number of the innermost loop with `ordered`, and whether that is in the text around.
+    /// The number of the innermost loop with `ordered`.
     ordered: Option<usize>,
 }
 
@@ -73,70 +76,6 @@ fn other_directive(words: &str, span: Span) -> Diagnostic {
     )
 }
 
-fn expr(kind: ExprKind, span: Span) -> Expr {
-    Expr { kind, span }
-}
-
-fn name(text: &str, span: Span) -> Expr {
-    expr(ExprKind::Ident(text.to_owned()), span)
-}
-
-fn int(value: i128, span: Span) -> Expr {
-    expr(ExprKind::Int(value, Type::INT), span)
-}
-
-fn call(function: &str, args: Vec<Expr>, span: Span) -> Expr {
-    expr(ExprKind::Call(Box::new(name(function, span)), args), span)
-}
-
-fn address(of: Expr, span: Span) -> Expr {
-    expr(ExprKind::Unary(Unary::Address, Box::new(of)), span)
-}
-
-fn target(of: Expr, span: Span) -> Expr {
-    expr(ExprKind::Unary(Unary::Deref, Box::new(of)), span)
-}
-
-fn binary(op: Binary, a: Expr, b: Expr, span: Span) -> Expr {
-    expr(ExprKind::Binary(op, Box::new(a), Box::new(b)), span)
-}
-
-fn assign(to: Expr, value: Expr, span: Span) -> Expr {
-    expr(ExprKind::Assign(None, Box::new(to), Box::new(value)), span)
-}
-
-fn stmt(kind: StmtKind, span: Span) -> Stmt {
-    Stmt { kind, span }
-}
-
-fn does(e: Expr) -> Stmt {
-    let span = e.span;
-    stmt(StmtKind::Expr(e), span)
-}
-
-fn calls(function: &str, args: Vec<Expr>, span: Span) -> Stmt {
-    does(call(function, args, span))
-}
-
-fn when(cond: Expr, then: Stmt) -> Stmt {
-    let span = then.span;
-    stmt(StmtKind::If(cond, Box::new(then), None), span)
-}
-
-fn declare(text: &str, ty: &Type, init: Option<Expr>, span: Span) -> Stmt {
-    let declaration = Declaration {
-        name: text.to_owned(),
-        ty: ty.clone(),
-        length: None,
-        storage: Storage::Automatic,
-        is_own: true,
-        thread_local: false,
-        init: init.map(Initializer::Value),
-        span,
-    };
-    stmt(StmtKind::Declare(vec![declaration]), span)
-}
-
 /// The counter of a loop construct.
 fn counter(construct: usize) -> String {
     format!("__omp_iteration{construct}")
@@ -156,6 +95,14 @@ fn jump_out(s: &Stmt) -> Option<Span> {
         }
     });
     found
+}
+
+/// What threads share, with the barrier behind it.
+fn shared_work(mut work: Vec<Stmt>, clauses: &Clauses, span: Span) -> StmtKind {
+    if !clauses.nowait {
+        work.push(calls(BARRIER, Vec::new(), span));
+    }
+    StmtKind::Block(work)
 }
 
 impl Parser<'_> {
@@ -239,7 +186,7 @@ impl Parser<'_> {
                 let claim = self.claim(span);
                 let body = self.structured(span)?;
                 let body = self.with_privates(&clauses, body, span)?;
-                Ok(self.shared_work(vec![when(claim, body)], &clauses, span))
+                Ok(shared_work(vec![when(claim, body)], &clauses, span))
             }
             ["master" | "masked"] => {
                 let body = self.structured(span)?;
@@ -436,14 +383,6 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    /// What threads share, with the barrier behind it.
-    fn shared_work(&self, mut work: Vec<Stmt>, clauses: &Clauses, span: Span) -> StmtKind {
-        if !clauses.nowait {
-            work.push(calls(BARRIER, Vec::new(), span));
-        }
-        StmtKind::Block(work)
-    }
-
     fn variable_type(&self, variable: &str, span: Span) -> Parse<Type> {
         match self.lookup(variable) {
             Some(Meaning::Variable(ty)) => Ok(ty.clone()),
@@ -634,7 +573,7 @@ impl Parser<'_> {
             let body = self.with_privates(clauses, body, at)?;
             work.push(when(claim, body));
         }
-        Ok(self.shared_work(work, clauses, span))
+        Ok(shared_work(work, clauses, span))
     }
 
     /// A loop, each iteration of which one thread of the team does.
@@ -710,7 +649,7 @@ impl Parser<'_> {
         ];
         let own = stmt(StmtKind::Block(work), span);
         let own = self.with_privates(clauses, own, span)?;
-        Ok(self.shared_work(vec![own], clauses, span))
+        Ok(shared_work(vec![own], clauses, span))
     }
 
     /// The start of a loop, as a declaration of its variable, which is private.
@@ -806,91 +745,5 @@ impl Clauses {
             schedule: self.schedule.clone(),
             ..Self::default()
         }
-    }
-}
-
-/// Whether this is the first thread of the team.
-fn is_first(span: Span) -> Expr {
-    let number = call("omp_get_thread_num", Vec::new(), span);
-    binary(Binary::Eq, number, int(0, span), span)
-}
-
-/// How many iterations there are: `(b - a + step - 1) / step`.
-fn trips(variable: &str, from: Expr, cond: &Expr, step: &Expr) -> Option<Expr> {
-    let span = cond.span;
-    let is_it = |e: &Expr| matches!(&e.kind, ExprKind::Ident(text) if text == variable);
-    let ExprKind::Binary(op, left, to) = &cond.kind else {
-        return None;
-    };
-    let (is_up, is_closed) = match op {
-        Binary::Lt => (true, 0),
-        Binary::Le => (true, 1),
-        Binary::Gt => (false, 0),
-        Binary::Ge => (false, 1),
-        _ => return None,
-    };
-    let by = match &step.kind {
-        ExprKind::Unary(Unary::PreIncrement | Unary::PostIncrement, e) if is_up && is_it(e) => {
-            int(1, span)
-        }
-        ExprKind::Unary(Unary::PreDecrement | Unary::PostDecrement, e) if !is_up && is_it(e) => {
-            int(1, span)
-        }
-        ExprKind::Assign(Some(Binary::Add), e, by) if is_up && is_it(e) => (**by).clone(),
-        ExprKind::Assign(Some(Binary::Sub), e, by) if !is_up && is_it(e) => (**by).clone(),
-        _ => return None,
-    };
-    if !is_it(left) {
-        return None;
-    }
-    let (high, low) = if is_up {
-        ((**to).clone(), from)
-    } else {
-        (from, (**to).clone())
-    };
-    let length = binary(Binary::Sub, high, low, span);
-    let length = binary(Binary::Add, length, int(is_closed - 1, span), span);
-    let length = binary(Binary::Add, length, by.clone(), span);
-    Some(binary(Binary::Div, length, by, span))
-}
-
-/// An update as an atomic operation, whose value is that of C.
-fn updated(e: Expr, span: Span) -> Option<Expr> {
-    let order = || int(RELAXED, span);
-    let fetch = |op: &Binary| match op {
-        Binary::Add => Some(("__atomic_fetch_add", "__atomic_add_fetch")),
-        Binary::Sub => Some(("__atomic_fetch_sub", "__atomic_sub_fetch")),
-        Binary::BitAnd => Some(("__atomic_fetch_and", "__atomic_and_fetch")),
-        Binary::BitOr => Some(("__atomic_fetch_or", "__atomic_or_fetch")),
-        Binary::BitXor => Some(("__atomic_fetch_xor", "__atomic_xor_fetch")),
-        _ => None,
-    };
-    let changed = |function: &str, place: Expr, by: Expr| {
-        call(function, vec![address(place, span), by, order()], span)
-    };
-    match e.kind {
-        ExprKind::Unary(op, place) => {
-            let function = match op {
-                Unary::PreIncrement => "__atomic_add_fetch",
-                Unary::PostIncrement => "__atomic_fetch_add",
-                Unary::PreDecrement => "__atomic_sub_fetch",
-                Unary::PostDecrement => "__atomic_fetch_sub",
-                _ => return None,
-            };
-            Some(changed(function, *place, int(1, span)))
-        }
-        ExprKind::Assign(Some(op), place, by) => Some(changed(fetch(&op)?.1, *place, *by)),
-        ExprKind::Assign(None, place, sum) => {
-            // `x = x + e`
-            let ExprKind::Binary(op, left, by) = sum.kind else {
-                return None;
-            };
-            let (ExprKind::Ident(a), ExprKind::Ident(b)) = (&place.kind, &left.kind) else {
-                return None;
-            };
-            (a == b).then_some(())?;
-            Some(changed(fetch(&op)?.1, *place, *by))
-        }
-        _ => None,
     }
 }
