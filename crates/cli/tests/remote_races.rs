@@ -279,3 +279,249 @@ fn remote_races_of_openshmem() {
         Violated("language"),
     );
 }
+
+#[test]
+fn messages_of_mpi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("messages");
+    let row = |zero: &[&str], one: &[&str], expected| {
+        check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
+    };
+    let ssend = "MPI_Ssend(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);";
+    let isend = "MPI_Isend(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &request);";
+    let irecv = "MPI_Irecv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &request);";
+    let self_put = "MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, win); MPI_Win_unlock(0, win);";
+    // A synchronous send returns when its receive has begun, any other may return before.
+    row(&[ssend, LOAD], &[self_put, RECEIVE], Holds);
+    row(&[SEND, LOAD], &[self_put, RECEIVE], RACE);
+    // The buffer of a send or receive belongs to MPI until the wait.
+    row(&[isend, WAIT, "token = 2;"], &[RECEIVE], Holds);
+    row(&[isend, "token = 2;", WAIT], &[RECEIVE], RACE);
+    row(&[isend, "y = token;", WAIT], &[RECEIVE], Holds);
+    row(&[SEND], &[irecv, WAIT, "y = token;"], Holds);
+    row(&[SEND], &[irecv, "y = token;", WAIT], RACE);
+    row(&[SEND], &[irecv, "y = x;", WAIT], Holds);
+    row(&[LOCK, PUT, UNLOCK, SEND], &[irecv, WAIT, LOAD], Holds);
+    row(&[LOCK, PUT, SEND, UNLOCK], &[irecv, WAIT, LOAD], RACE);
+    row(&[LOCK, PUT, UNLOCK, SEND], &[irecv, LOAD, WAIT], RACE);
+    // Values: receives that are open get messages in the order of their calls.
+    let two = "MPI_Send(&x, 1, MPI_INT, 1, 7, MPI_COMM_WORLD); MPI_Send(&y, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);";
+    let later = "MPI_Request r[2]; MPI_Irecv(&w[0], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &r[0]); \
+                 MPI_Irecv(&w[1], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &r[1]);";
+    let all = "MPI_Waitall(2, r, MPI_STATUSES_IGNORE);";
+    let right = "if (w[0] != 1 || w[1] != 2) reach_error();";
+    let wrong = "if (w[0] != 1 || w[1] != 1) reach_error();";
+    row(&[two], &[later, all, right], Holds);
+    row(&[two], &[later, all, wrong], Violated("error-call"));
+    let back = "MPI_Wait(&r[1], MPI_STATUS_IGNORE); MPI_Wait(&r[0], MPI_STATUS_IGNORE);";
+    row(&[two], &[later, back], Unknown);
+    // Messages of different lengths in one queue.
+    let lengths = "MPI_Send(&x, 1, MPI_INT, 1, 7, MPI_COMM_WORLD); int b[2] = {3, 4}; MPI_Send(b, 2, MPI_INT, 1, 7, MPI_COMM_WORLD);";
+    let both = "MPI_Recv(&x, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); MPI_Barrier(MPI_COMM_WORLD);\
+                MPI_Recv(w, 2, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
+    row(
+        &[lengths, BARRIER],
+        &[both, "if (w[1] != 4) reach_error();"],
+        Holds,
+    );
+    row(
+        &[lengths, BARRIER],
+        &[both, "if (w[1] == 4) reach_error();"],
+        Violated("error-call"),
+    );
+}
+
+/// Sends that wait for each other: MPI may buffer `MPI_Send`, and need not.
+#[test]
+fn deadlocks_of_messages() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("deadlocks");
+    let receive = "MPI_Recv(&y, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
+    let send = |name: &str| format!("{name}(&x, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD);");
+    let exchange = "MPI_Sendrecv(&x, 1, MPI_INT, 1 - rank, 7, &y, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
+    let rows = [
+        (format!("{receive}{}", send("MPI_Send")), 1),
+        (format!("{}{receive}", send("MPI_Ssend")), 1),
+        (format!("{}{receive}", send("MPI_Send")), 1),
+        (format!("{}{receive}", send("MPI_Bsend")), 0),
+        (exchange.to_owned(), 0),
+        (
+            format!(
+                "if (rank) {{ {receive}{s} }} else {{ {s}{receive} }}",
+                s = send("MPI_Ssend")
+            ),
+            0,
+        ),
+        ("if (rank) MPI_Barrier(MPI_COMM_WORLD);".to_owned(), 1),
+    ];
+    for (body, code) in rows {
+        let text = mpi(&body, &body);
+        let file = folder.0.join("t.c");
+        fs::write(&file, &text).expect("written");
+        for command in ["explore", "verify"] {
+            let words = [command, "--check", "deadlock", "--model", "rma", "-n", "2"];
+            let output = palisade(&words, &file);
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                output.status.code(),
+                Some(code),
+                "{command}: {text}{said}{errors}"
+            );
+        }
+    }
+}
+
+/// A thread that nobody starts is in no deadlock, one that waits is.
+#[test]
+fn deadlocks_of_ranks_with_threads() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("stuck");
+    let text = |task: &str| {
+        format!(
+            "#include <mpi.h>\nint main(int argc, char **argv) {{\nint rank, x = 0, y = 0;\n\
+             MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+             #pragma omp parallel num_threads(2)\n{{\n#pragma omp single\n{{\n#pragma omp task\n{{ {task} }}\n\
+             MPI_Send(&x, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);\n}}\n}}\nMPI_Finalize();\nreturn 0;\n}}\n"
+        )
+    };
+    let receive = "MPI_Recv(&y, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
+    for (task, code) in [(receive.to_owned(), 0), (receive.repeat(2), 1)] {
+        let file = folder.0.join("t.c");
+        // A send of a rank with threads does not wait here.
+        fs::write(&file, text(&task).replace("MPI_Send", "MPI_Bsend")).expect("written");
+        let words = ["verify", "--check", "deadlock", "--model", "rma", "-n", "1"];
+        let output = palisade(&words, &file);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{task}: {errors}");
+    }
+}
+
+/// Threads of a rank share its windows, epochs and memory.
+#[test]
+fn remote_races_of_ranks_with_threads() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("threads");
+    let text = |thread: &str, zero: &str, one: &str| {
+        format!(
+            "#include <mpi.h>\n#include <pthread.h>\n#include <stdio.h>\nint w[2], x, y, token;\nMPI_Win win;\n\
+             pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             void *f(void *a) {{ {thread} return 0; }}\n\
+             int main(int argc, char **argv) {{\nint rank, provided;\npthread_t t;\n\
+             MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);\n\
+             MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+             MPI_Win_create(w, 2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
+             if (rank == 0) {{ {zero} }} else {{ {one} }}\n\
+             MPI_Win_free(&win);\nMPI_Finalize();\nreturn 0;\n}}\n"
+        )
+    };
+    let create = "pthread_create(&t, 0, f, 0);";
+    let join = "pthread_join(t, 0);";
+    let (mutex, release) = ("pthread_mutex_lock(&m);", "pthread_mutex_unlock(&m);");
+    let row = |thread: &[&str], zero: &[&str], one: &[&str], expected| {
+        let text = text(&thread.concat(), &zero.concat(), &one.concat());
+        check(&folder, &text, "2", expected);
+    };
+    // One thread completes what the other has begun.
+    row(&[PUT], &[LOCK, create, join, UNLOCK, "x = 1;"], &[], Holds);
+    row(&[PUT], &[LOCK, create, join, "x = 1;", UNLOCK], &[], RACE);
+    row(&[PUT], &[LOCK, create, "x = 1;", join, UNLOCK], &[], RACE);
+    row(&[GET, UNLOCK], &[LOCK, create, join, USE], &[], Holds);
+    row(
+        &[GET, UNLOCK],
+        &[LOCK, create, "token = y;", join],
+        &[],
+        RACE,
+    );
+    row(&[PUT], &[create, join], &[], EPOCH);
+    // The barrier of one thread says nothing of the other's operations.
+    row(
+        &[LOCK, PUT, UNLOCK],
+        &[create, join, BARRIER],
+        &[BARRIER, LOAD],
+        Holds,
+    );
+    row(
+        &[LOCK, PUT, UNLOCK],
+        &[create, BARRIER, join],
+        &[BARRIER, LOAD],
+        RACE,
+    );
+    // Data races of the threads themselves.
+    row(&["x = 1;"], &[create, join, "x = 2;"], &[], Holds);
+    row(
+        &["x = 1;"],
+        &[create, "x = 2;", join],
+        &[],
+        Violated("property"),
+    );
+    row(
+        &[mutex, "x = 1;", release],
+        &[create, mutex, "x = 2;", release, join],
+        &[],
+        Holds,
+    );
+    row(
+        &["y = w[0];"],
+        &[create, "w[0] = 2;", join],
+        &[LOCK, UNLOCK],
+        Violated("property"),
+    );
+    row(
+        &["token = 1;"],
+        &[create, SEND, join],
+        &[RECEIVE],
+        Violated("property"),
+    );
+    let all = "MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);";
+    row(&["x = 1;"], &[create, join, all], &[all], Holds);
+    row(
+        &["x = 1;"],
+        &[create, all, join],
+        &[all],
+        Violated("property"),
+    );
+    // Two collective calls of one rank at once are wrong in MPI and not followed.
+    row(
+        &[BARRIER],
+        &[create, BARRIER, join],
+        &[BARRIER, BARRIER],
+        Unknown,
+    );
+}
+
+#[test]
+fn remote_races_of_pes_with_threads() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("pes");
+    let row = |thread: &str, main: &str, expected| {
+        let text = format!(
+            "#include <shmem.h>\n#include <pthread.h>\nstatic int a, flag;\nint x, y;\n\
+             void *f(void *p) {{ {thread} return 0; }}\nint main(void) {{\npthread_t t;\nint provided;\n\
+             shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);\n\
+             if (shmem_my_pe() == 0) {{ pthread_create(&t, 0, f, 0); {main} pthread_join(t, 0); }}\n\
+             shmem_finalize();\nreturn 0;\n}}\n"
+        );
+        check(&folder, &text, "2", expected);
+    };
+    let put = "shmem_int_put(&a, &x, 1, 1);";
+    let get = "shmem_int_get(&y, &a, 1, 1);";
+    let wait = "shmem_int_wait_until(&flag, SHMEM_CMP_EQ, 1);";
+    // Operations that block use their buffers only while they run, which may be at the same time.
+    row("x = 1;", put, RACE);
+    row("y = 1;", put, Holds);
+    row("x = y;", get, RACE);
+    row("shmem_int_get(&x, &a, 1, 1);", get, Holds);
+    row("flag = 1;", wait, Violated("property"));
+    row("shmem_int_atomic_set(&flag, 1, 0);", wait, Holds);
+}

@@ -1,7 +1,8 @@
 //! Random MPI and OpenSHMEM programs: `explore` says that there is a remote race exactly if a detector
 //! of its own finds one. The detector knows nothing of accesses under way: it runs a program along random
 //! schedules with *vector clocks*, and reports two conflicting accesses of which none happens
-//! before the other, where an access of an operation ends when a call completes it.
+//! before the other, where an access of an operation ends when a call completes it. Some programs have a second
+//! thread at rank 0 (OpenMP); the detector has a clock for each thread then.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -108,6 +109,8 @@ enum Step {
     },
     Send(usize),
     Receive(usize),
+    /// A barrier of the two threads of rank 0.
+    Meet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +124,15 @@ enum Style {
 
 struct Program {
     style: Style,
+    /// The steps of each rank, and of the second thread of rank 0.
     ranks: Vec<Vec<Step>>,
+}
+
+const RANKS: usize = 2;
+
+/// The rank of a thread.
+const fn rank_of(thread: usize) -> usize {
+    if thread < RANKS { thread } else { 0 }
 }
 
 fn access(random: &mut Random, style: Style, me: usize, ranks: usize) -> Step {
@@ -275,7 +286,38 @@ fn program(random: &mut Random) -> Program {
             steps.push(step);
         }
     }
+    if style == Style::Passive && random.below(2) == 0 {
+        let mut second = Vec::new();
+        for _ in 0..=random.below(2) {
+            second.push(access(random, style, 0, count));
+            if random.below(3) == 0 {
+                let (to, local) = (None, random.below(3) == 0);
+                second.push(Step::Complete { to, local });
+            }
+        }
+        if random.below(2) == 0 {
+            for steps in [&mut ranks[0], &mut second] {
+                let at = random.below(steps.len() + 1);
+                steps.insert(at, Step::Meet);
+            }
+        }
+        ranks.push(second);
+    }
     Program { style, ranks }
+}
+
+/// The steps of the threads of rank 0, between the barriers of both.
+fn team_text(first: &[Step], second: &[Step]) -> String {
+    let pieces = |steps: &[Step]| -> Vec<String> {
+        let pieces = steps.split(|s| matches!(s, Step::Meet));
+        let lines = |piece: &[Step]| piece.iter().map(|s| mpi_text(*s) + "\n").collect();
+        pieces.map(lines).collect()
+    };
+    let both = pieces(first).into_iter().zip(pieces(second));
+    let both =
+        both.map(|(a, b)| format!("if (omp_get_thread_num() == 0) {{\n{a}}} else {{\n{b}}}\n"));
+    let body = both.collect::<Vec<_>>().join("#pragma omp barrier\n");
+    format!("#pragma omp parallel num_threads(2)\n{{\n{body}}}\n")
 }
 
 fn mpi_text(step: Step) -> String {
@@ -319,7 +361,7 @@ fn mpi_text(step: Step) -> String {
                 None => format!("MPI_Win_flush{local}_all(win);"),
             }
         }
-        Step::Fence => String::new(),
+        Step::Fence | Step::Meet => String::new(),
         Step::Barrier => "MPI_Barrier(MPI_COMM_WORLD);".to_owned(),
         Step::FenceAll => "MPI_Win_fence(0, win);".to_owned(),
         Step::Lock { to, exclusive } => {
@@ -376,7 +418,7 @@ fn text(program: &Program) -> String {
         text += "#include <shmem.h>\n#include <stdio.h>\nstatic int w[2];\nint main(void) {\n\
                  int x = 1, y = 2, rank;\nshmem_init();\nrank = shmem_my_pe();\n";
     } else {
-        text += "#include <mpi.h>\n#include <stdio.h>\nint main(int argc, char **argv) {\n\
+        text += "#include <mpi.h>\n#include <omp.h>\n#include <stdio.h>\nint main(int argc, char **argv) {\n\
                  int x = 1, y = 2, token = 0, rank, w[2] = {0, 0};\nMPI_Win win;\n\
                  MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
                  MPI_Win_create(w, 2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n";
@@ -386,8 +428,12 @@ fn text(program: &Program) -> String {
             Style::Locks | Style::Shmem => "",
         };
     }
-    for (rank, steps) in program.ranks.iter().enumerate() {
+    for (rank, steps) in program.ranks.iter().take(RANKS).enumerate() {
         let _ = writeln!(text, "if (rank == {rank}) {{");
+        if let (0, Some(second)) = (rank, program.ranks.get(RANKS)) {
+            let _ = writeln!(text, "{}}}", team_text(steps, second));
+            continue;
+        }
         for step in steps {
             let line = if is_shmem {
                 shmem_text(*step)
@@ -415,7 +461,6 @@ struct Seen {
     /// Whose event completed it, and when.
     done: Option<(usize, u64)>,
     fenced: bool,
-    is_remote: bool,
 }
 
 struct Lock {
@@ -471,7 +516,11 @@ impl Run<'_> {
             }
             Some(Step::Barrier | Step::FenceAll) => {
                 let waits = |r| matches!(self.next(r), Some(Step::Barrier | Step::FenceAll));
-                (0..self.at.len()).all(waits)
+                (0..RANKS).all(waits)
+            }
+            Some(Step::Meet) => {
+                let waits = |r| matches!(self.next(r), Some(Step::Meet));
+                waits(0) && waits(RANKS)
             }
             Some(_) => true,
         }
@@ -483,9 +532,9 @@ impl Run<'_> {
         let races = self.seen.iter().any(|old| {
             let same = old.home == new.home && old.place == new.place;
             let before = old.done.is_some_and(|(rank, time)| clock[rank] >= time);
-            let fenced = ordered && old.fenced && old.by == new.by;
-            let local = !old.is_remote && !new.is_remote;
-            same && !before && !fenced && !local && conflict(old.kind, new.kind, old.by == new.by)
+            let is_own = rank_of(old.by) == rank_of(new.by);
+            let fenced = ordered && old.fenced && is_own;
+            same && !before && !fenced && conflict(old.kind, new.kind, is_own)
         });
         self.seen.push(new);
         races
@@ -494,7 +543,7 @@ impl Run<'_> {
     fn complete(&mut self, rank: usize, to: Option<usize>, local: bool) {
         let now = (rank, self.clocks[rank][rank]);
         for access in &mut self.seen {
-            let meant = access.by == rank && to.is_none_or(|t| t == access.to);
+            let meant = rank_of(access.by) == rank_of(rank) && to.is_none_or(|t| t == access.to);
             if meant && access.done.is_none() && (access.is_origin || !local) {
                 access.done = Some(now);
             }
@@ -509,15 +558,14 @@ impl Run<'_> {
         self.clocks[rank][rank] += 1;
         let now = (rank, self.clocks[rank][rank]);
         let own = |place, kind| Seen {
-            home: rank,
+            home: rank_of(rank),
             place,
             kind,
             by: rank,
-            to: rank,
+            to: rank_of(rank),
             is_origin: true,
             done: Some(now),
             fenced: false,
-            is_remote: false,
         };
         let far = |to, cell, kind, done| Seen {
             home: to,
@@ -528,12 +576,10 @@ impl Run<'_> {
             is_origin: false,
             done,
             fenced: false,
-            is_remote: true,
         };
         let near = |to, place, kind, done| Seen {
             to,
             done,
-            is_remote: true,
             ..own(place, kind)
         };
         let mut races = false;
@@ -584,7 +630,7 @@ impl Run<'_> {
                     .for_each(|a| a.fenced = true);
             }
             Step::Barrier | Step::FenceAll => {
-                let all = 0..self.at.len();
+                let all = 0..RANKS;
                 for r in all.clone() {
                     if r != rank {
                         self.clocks[r][r] += 1;
@@ -594,9 +640,19 @@ impl Run<'_> {
                     }
                 }
                 let mut joined = vec![0; self.at.len()];
-                self.clocks.iter().for_each(|c| join(&mut joined, c));
-                self.clocks.iter_mut().for_each(|c| c.clone_from(&joined));
+                let clocks = &mut self.clocks[..RANKS];
+                clocks.iter().for_each(|c| join(&mut joined, c));
+                clocks.iter_mut().for_each(|c| c.clone_from(&joined));
                 all.filter(|r| *r != rank).for_each(|r| self.at[r] += 1);
+            }
+            Step::Meet => {
+                let other = if rank == 0 { RANKS } else { 0 };
+                self.clocks[other][other] += 1;
+                let mut joined = self.clocks[rank].clone();
+                join(&mut joined, &self.clocks[other]);
+                self.clocks[rank].clone_from(&joined);
+                self.clocks[other] = joined;
+                self.at[other] += 1;
             }
             Step::Lock { to, exclusive } => {
                 let lock = &mut self.locks[to];
@@ -688,7 +744,11 @@ fn races_are_those_of_vector_clocks() {
         let found = match output.status.code() {
             Some(0) => false,
             Some(1) => {
-                assert!(words.contains("\"remote-race\""), "{context}\n{words}");
+                // Two loads and stores of one rank are a data race.
+                let is_team = program.ranks.len() > RANKS;
+                let is_race = words.contains("\"remote-race\"");
+                let is_data_race = is_team && words.contains("data race");
+                assert!(is_race || is_data_race, "{context}\n{words}");
                 true
             }
             other => panic!("{other:?}: {context}\n{words}"),

@@ -64,6 +64,11 @@ pub(super) const PUNCTUATORS: [&str; 48] = [
     "+", "-", "~", "!", "/", "%", "<", ">", "^", "|", "?", ":", ";", "=", ",", "#",
 ];
 
+/// What a directive of OpenMP begins with.
+pub(super) const DIRECTIVE: &str = "#pragma omp";
+/// The end of its line.
+pub(super) const DIRECTIVE_END: &str = "end of line";
+
 /// Where the files that line markers name are in the source.
 pub(super) type Files = HashMap<String, Range<usize>>;
 
@@ -242,6 +247,7 @@ pub(super) fn lex(text: &str, source: &Source, origin: Origin) -> Result<Vec<Tok
         mapper,
         tokens: Vec::new(),
         pieces: Vec::new(),
+        in_directive: false,
     };
     lexer.run()?;
     let Lexer {
@@ -263,6 +269,8 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     /// Where each token is from.
     pieces: Vec<Piece<'a>>,
+    /// Whether the line at hand is a directive of OpenMP.
+    in_directive: bool,
 }
 
 impl Lexer<'_> {
@@ -274,6 +282,7 @@ impl Lexer<'_> {
         let mut line_start = true;
         while let Some(c) = self.rest().chars().next() {
             if c == '\n' {
+                self.end_directive();
                 self.at += 1;
                 self.mapper.new_line();
                 line_start = true;
@@ -294,6 +303,7 @@ impl Lexer<'_> {
                 self.token(c)?;
             }
         }
+        self.end_directive();
         let span = self.mapper.last;
         self.tokens.push(Token {
             kind: Kind::End,
@@ -301,6 +311,12 @@ impl Lexer<'_> {
             own: true,
         });
         Ok(())
+    }
+
+    fn end_directive(&mut self) {
+        if std::mem::take(&mut self.in_directive) {
+            self.push(Kind::Punct(DIRECTIVE_END), 0);
+        }
     }
 
     fn comment(&mut self) -> Result<(), Diagnostic> {
@@ -329,10 +345,12 @@ impl Lexer<'_> {
             self.mapper.marked(number, name);
         } else if let Some(pragma) = line.strip_prefix("pragma") {
             // Pragmas are about warnings and optimisation, except for these.
-            if pragma.trim_start().starts_with("omp") {
-                let span = self.mapper.span(self.at, self.at + end, "#");
-                return Err(Diagnostic::error(span, "unsupported: OpenMP")
-                    .help("start threads with pthread_create, or leave the pragma out"));
+            let directive = pragma.trim_start().strip_prefix("omp");
+            if directive.is_some_and(|d| d.is_empty() || d.starts_with(char::is_whitespace)) {
+                let start = self.rest().find("omp").unwrap_or(0);
+                self.push(Kind::Punct(DIRECTIVE), start + "omp".len());
+                self.in_directive = true;
+                return Ok(());
             }
             if pragma.trim_start().starts_with("pack") {
                 let span = self.mapper.span(self.at, self.at + end, "#");

@@ -8,6 +8,7 @@
 //! | `types`, `ast`, `parser` | the syntax tree with resolved types |
 //! | `bit_fields`, `packing` | where members of structs stand |
 //! | `points_to` | what pointers may point to |
+//! | `openmp` | the calls that directives of OpenMP become |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
 //! | `litmus` | the threads of litmus tests |
@@ -23,6 +24,7 @@ mod gaps;
 mod lexer;
 pub(crate) mod litmus;
 mod lower;
+mod openmp;
 mod packing;
 mod parser;
 mod points_to;

@@ -45,7 +45,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 32] = [
+const HEADERS: [(&str, &str); 33] = [
     (
         "__palisade_keys.h",
         include_str!("headers/__palisade_keys.h"),
@@ -60,6 +60,7 @@ const HEADERS: [(&str, &str); 32] = [
     ("limits.h", include_str!("headers/limits.h")),
     ("math.h", include_str!("headers/math.h")),
     ("mpi.h", include_str!("headers/mpi.h")),
+    ("omp.h", include_str!("headers/omp.h")),
     ("pthread.h", include_str!("headers/pthread.h")),
     ("sched.h", include_str!("headers/sched.h")),
     ("semaphore.h", include_str!("headers/semaphore.h")),
@@ -156,6 +157,16 @@ impl Preprocessor {
 /// with mutexes of several kinds (`headers/__palisade_mutex_kinds.h`).
 pub(super) fn needs_kinds(text: &str) -> bool {
     text.contains("__palisade_mutex_kinds")
+}
+
+/// Whether the text has directives of OpenMP, whose macros are to be replaced.
+fn has_directives(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    lines.any(|line| {
+        let pragma = line.strip_prefix('#').map(str::trim_start);
+        let words = pragma.and_then(|p| p.strip_prefix("pragma"));
+        words.is_some_and(|w| w.trim_start().starts_with("omp"))
+    })
 }
 
 /// Whether the text has a line that only a preprocessor understands.
@@ -274,6 +285,9 @@ fn preprocessed(
     }
     if unit.has_kinds {
         command.arg("-D__PALISADE_MUTEX_KINDS");
+    }
+    if has_directives(unit.text) {
+        command.arg("-fopenmp");
     }
     command
         .args(["-E", "-D__PALISADE__=1"])

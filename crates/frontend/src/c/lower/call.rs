@@ -141,6 +141,9 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.shmem_call(name, args, span)? {
             return Ok(v);
         }
+        if let Some(v) = self.openmp_call(name, args, span)? {
+            return Ok(v);
+        }
         if let Some(v) = self.thread_call(name, args, span)? {
             return Ok(v);
         }
@@ -410,9 +413,10 @@ impl<'a> Code<'_, 'a> {
         }
         let exit = self.target();
         let addresses = self.cx.addresses_of(f);
+        let captured = std::mem::take(&mut self.captured);
         self.frames.push(Frame {
             function: f.name.clone(),
-            scopes: vec![HashMap::new()],
+            scopes: vec![captured, HashMap::new()],
             addresses,
             published: Vec::new(),
             result: None,

@@ -133,6 +133,12 @@ pub(super) struct Code<'c, 'a> {
     pub(super) arranged: super::order::Arranged,
     /// What functions do, and which they call.
     pub(super) functions: HashMap<String, Rc<FunctionEffects>>,
+    /// OpenMP: the team that the thread is in.
+    pub(super) team: Option<super::openmp::Team>,
+    /// OpenMP: the variables around the function that is called next.
+    pub(super) captured: HashMap<String, Rc<Object>>,
+    /// OpenMP: how often the thread has met each construct.
+    pub(super) met: BTreeMap<i128, usize>,
 }
 
 /// What a function does itself, and the functions that it calls.
@@ -172,6 +178,9 @@ impl<'c, 'a> Code<'c, 'a> {
             is_locked: false,
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
+            team: None,
+            captured: HashMap::new(),
+            met: BTreeMap::new(),
         }
     }
 

@@ -106,6 +106,9 @@ impl<'a> Context<'a> {
                 result: None,
                 claimed: None,
                 is_any: false,
+                is_main: true,
+                rank: None,
+                part: None,
                 span: function.span,
             });
         }

@@ -37,6 +37,7 @@
 //! | `condition`, `misuse` | condition variables; what may not be done with locks |
 //! | `mpi` | ranks, windows, remote operations |
 //! | `onesided` | remote operations where their races are looked for |
+//! | `openmp` | teams of threads, worksharing, tasks |
 //! | `templates` | threads that run the same code become one template |
 //! | `lives` | which threads can be in a deadlock |
 //! | `litmus` | threads that run from the start, whose variables are looked at in the end |
@@ -72,6 +73,7 @@ mod misuse;
 mod mpi;
 mod names;
 mod onesided;
+mod openmp;
 mod order;
 mod place;
 mod races;
@@ -83,7 +85,7 @@ mod thread;
 mod value;
 mod walk;
 pub(super) use library::is_silent;
-pub(super) use walk::{each_expr, takes_place};
+pub(super) use walk::{assigned, each_expr, each_in_stmt, takes_place};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -122,7 +124,7 @@ pub(super) fn each_statement<'s>(s: &'s super::ast::Stmt, f: &mut dyn FnMut(&'s 
 /// Whether remote races are looked for whatever is asked, and whether it is OpenSHMEM.
 pub(super) fn always_races(file: &File) -> (bool, bool) {
     let names = walk::file_names(file).mentioned;
-    let is_shmem = names.contains("shmem_init");
+    let is_shmem = mpi::is_shmem(&names);
     (is_shmem || mpi::needs_races(&names), is_shmem)
 }
 
@@ -144,6 +146,12 @@ fn settled<'a>(
     litmus: Option<&'a litmus::Start>,
 ) -> Result<(Context<'a>, Vec<Template>), Vec<Diagnostic>> {
     let mut before = Found::default();
+    let is_openmp = openmp::is_used(&walk::file_names(file).mentioned);
+    // Regions use variables of the function around them.
+    let options = &Options {
+        all_targets: options.all_targets || is_openmp,
+        ..options.clone()
+    };
     // Ranks of MPI have variables of their own, and the threads of litmus tests get addresses from outside.
     let is_off = options.all_targets || mpi::is_used(file) || litmus.is_some();
     let points_to = Rc::new(if is_off {
@@ -248,6 +256,10 @@ struct Context<'a> {
     mpi: Option<mpi::Mpi>,
     /// Programs whose remote races are looked for.
     onesided: Option<onesided::Onesided>,
+    /// What is known of OpenMP.
+    openmp: openmp::Openmp,
+    /// Where accesses stand that are plain although they are made in a block of the library.
+    plain_accesses: HashSet<(Span, GlobalId)>,
     /// Litmus tests only.
     litmus: Option<&'a litmus::Start>,
     /// The variables of their threads, by thread and name.
@@ -329,6 +341,8 @@ impl<'a> Context<'a> {
             pending_type: None,
             mpi: None,
             onesided: None,
+            openmp: openmp::Openmp::default(),
+            plain_accesses: HashSet::new(),
             litmus: None,
             observed: litmus::Observed::new(),
         }
@@ -590,12 +604,14 @@ impl<'a> Context<'a> {
         is_any: bool,
         span: Span,
     ) -> Plan<'a> {
+        let rank = self.mpi.as_ref();
+        let rank = rank.map_or_else(String::new, |mpi| format!("rank{}.", mpi.rank));
         let name = {
             let count = self.plan_names.entry(function.name.clone()).or_insert(0);
             *count += 1;
             match *count {
-                1 => function.name.clone(),
-                n => format!("{}_{n}", function.name),
+                1 => format!("{rank}{}", function.name),
+                n => format!("{rank}{}_{n}", function.name),
             }
         };
         let joiners = self.previous.joiners.get(&self.plans.len());
@@ -616,10 +632,64 @@ impl<'a> Context<'a> {
                 .then(|| self.global(format!("{name}.result"), None, span)),
             name,
             is_any,
+            is_main: false,
+            rank: self.mpi.as_ref().map(|mpi| mpi.rank),
+            part: None,
             span: function.span,
         };
         self.plans.push(plan.clone());
         plan
+    }
+
+    /// A thread of a team of OpenMP.
+    fn plan_part(&mut self, function: &'a Function, part: openmp::Part, span: Span) -> Plan<'a> {
+        let plan = self.plan(function, Some(0), false, span);
+        let plan = Plan {
+            part: Some(part),
+            ..plan
+        };
+        if let Some(last) = self.plans.last_mut() {
+            last.clone_from(&plan);
+        }
+        plan
+    }
+
+    /// The first thread of the program, or of the rank that is lowered.
+    fn plan_main(&mut self, main: &'a Function, name: String) -> Plan<'a> {
+        let plan = Plan {
+            function: main,
+            name,
+            constant: None,
+            argument: None,
+            started: GlobalId(0),
+            ended: GlobalId(0),
+            result: None,
+            claimed: None,
+            is_any: false,
+            is_main: true,
+            rank: self.mpi.as_ref().map(|mpi| mpi.rank),
+            part: None,
+            span: main.span,
+        };
+        self.plans.push(plan.clone());
+        plan
+    }
+
+    /// Whether the rank that is lowered has several threads.
+    fn has_threads(&self) -> bool {
+        let rank = self.mpi.as_ref().map(|mpi| mpi.rank);
+        let plans = &self.previous.plans;
+        plans.iter().any(|p| !p.is_main && p.rank == rank)
+    }
+
+    /// Lowers the threads that are planned, from the last template on.
+    fn planned(&mut self, templates: &mut Vec<Template>) -> Lower<()> {
+        while templates.len() < self.plans.len() {
+            let number = templates.len();
+            let plan = self.plans[number].clone();
+            templates.push(self.template(number, &plan)?);
+        }
+        Ok(())
     }
 
     fn templates(&mut self) -> Lower<Vec<Template>> {
@@ -638,26 +708,9 @@ impl<'a> Context<'a> {
         let names = self.variables.keys().filter(written);
         let cells = names.flat_map(|name| self.variables[name].shared());
         self.may_be_stored = (!self.options.all_targets).then(|| cells.collect());
-        let plan = Plan {
-            function: main,
-            name: "main".to_owned(),
-            constant: None,
-            argument: None,
-            started: GlobalId(0),
-            ended: GlobalId(0),
-            result: None,
-            claimed: None,
-            is_any: false,
-            span: main.span,
-        };
-        self.plans.push(plan);
+        self.plan_main(main, "main".to_owned());
         let mut templates = Vec::new();
-        let mut next = 0;
-        while next < self.plans.len() {
-            let plan = self.plans[next].clone();
-            templates.push(self.template(next, &plan)?);
-            next += 1;
-        }
+        self.planned(&mut templates)?;
         Ok(templates)
     }
 
@@ -688,7 +741,7 @@ impl<'a> Context<'a> {
         // The network computes with the values of cells.
         self.layouts.floats = false;
         let names = &self.names_used.mentioned;
-        let is_shmem = names.contains("shmem_init");
+        let is_shmem = mpi::is_shmem(names);
         if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
             let tracked = self.previous.tracked.clone();
             self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
@@ -702,35 +755,20 @@ impl<'a> Context<'a> {
             if let Some(onesided) = &mut self.onesided {
                 onesided.next_rank();
             }
+            self.plan_names.clear();
             self.variables.clear();
             self.thread_local.clear();
             self.statics.clear();
             self.strings.clear();
             self.declare_globals()?;
-            let plan = Plan {
-                function: main,
-                name: format!("rank{rank}"),
-                constant: None,
-                argument: None,
-                started: GlobalId(0),
-                ended: GlobalId(0),
-                result: None,
-                claimed: None,
-                is_any: false,
-                span: main.span,
-            };
-            templates.push(self.template(rank as usize, &plan)?);
+            self.plan_main(main, format!("rank{rank}"));
+            self.planned(&mut templates)?;
         }
-        if let Some(plan) = self.plans.first() {
-            return Err(
-                Diagnostic::error(plan.span, "unsupported: threads in an MPI program")
-                    .help("use ranks only"),
-            );
-        }
+        let threads = templates.len();
         if self.previous.complete {
             templates.extend(self.window_processes(main.span)?);
         }
-        templates.extend(self.network(ranks as usize, main.span)?);
+        templates.extend(self.network(threads, main.span)?);
         Ok(templates)
     }
 
@@ -741,7 +779,7 @@ impl<'a> Context<'a> {
     }
 
     fn template(&mut self, number: usize, plan: &Plan<'a>) -> Lower<Template> {
-        let is_main = number == 0 || self.mpi.is_some();
+        let is_main = plan.is_main;
         let litmus = self.litmus;
         let mut code = Code::new(self, number, plan.is_any);
         let entry = code.here;
@@ -874,7 +912,9 @@ impl<'a> Context<'a> {
         }
         lifetime::settle(&mut program, &self.statuses, &self.allocations);
         // The arguments for templates are about buffers: under RC11 flags stay as they are.
+        let is_openmp = self.plans.iter().any(|plan| plan.part.is_some());
         let numbers = match self.options.orders {
+            _ if is_openmp => program.global_ids().map(Some).collect(),
             Orders::Mapped => templates::keep(&mut program, &self.plans)?,
             Orders::Kept => program.global_ids().map(Some).collect(),
         };
@@ -887,7 +927,10 @@ impl<'a> Context<'a> {
                 global.home = None;
             }
         }
-        if races != Races::Ignore && self.onesided.is_none() {
+        // The ranks of MPI that have several threads.
+        let ranks: Vec<Option<u32>> = self.plans.iter().map(|plan| plan.rank).collect();
+        let has_threads = self.plans.iter().any(|plan| !plan.is_main);
+        if races != Races::Ignore && (self.onesided.is_none() || has_threads) {
             let variables = variables.into_iter();
             let renumbered =
                 variables.filter_map(|(v, atomic)| Some((numbers[v.index()]?, atomic)));
@@ -897,18 +940,26 @@ impl<'a> Context<'a> {
                 atomic: atomic
                     .filter_map(|(span, var)| Some((span, numbers[var.index()]?)))
                     .collect(),
+                plain: self
+                    .plain_accesses
+                    .into_iter()
+                    .filter_map(|(span, var)| Some((span, numbers[var.index()]?)))
+                    .collect(),
+                ranks: self.onesided.is_some().then_some(ranks),
                 lenient: races == Races::Note,
             };
             races::add(&mut program, &known)?;
         }
-        if self.mpi.is_none() && self.litmus.is_none() {
+        let has_lives = self.mpi.is_none() || has_threads;
+        if has_lives && self.litmus.is_none() {
             let kept = |var: GlobalId| numbers[var.index()];
-            let plans = self.plans.iter().skip(1);
+            let plans = self.plans.iter().filter(|plan| !plan.is_main);
             let flags = lives::Flags {
                 started: plans.clone().filter_map(|p| kept(p.started)).collect(),
                 ended: plans.filter_map(|p| kept(p.ended)).collect(),
             };
-            let exits = self.main_exits || self.options.outlive_main;
+            // No rank ends the others.
+            let exits = self.main_exits || self.options.outlive_main || self.mpi.is_some();
             lives::settle(&mut program, &flags, exits);
         }
         Ok(program)

@@ -98,7 +98,12 @@ pub(super) struct Mpi {
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
     let names = super::walk::file_names(file).mentioned;
     let mut names = names.iter();
-    names.any(|name| name.starts_with("MPI_Init") || name == "shmem_init")
+    names.any(|name| name.starts_with("MPI_Init") || name.starts_with("shmem_init"))
+}
+
+/// Whether these are the names of an OpenSHMEM program.
+pub(super) fn is_shmem(names: &std::collections::HashSet<String>) -> bool {
+    names.contains("shmem_init") || names.contains("shmem_init_thread")
 }
 
 /// Whether the argument is a buffer of the network: it has to be in memory.
@@ -108,6 +113,7 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Put" | "MPI_Get" | "MPI_Accumulate" => argument == 0,
         "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => argument == 0,
         "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
+        "MPI_Isend" | "MPI_Irecv" => argument == 0,
         "MPI_Sendrecv" => matches!(argument, 0 | 5),
         "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
         "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),
@@ -160,6 +166,10 @@ pub(super) fn needs_races(names: &std::collections::HashSet<String>) -> bool {
         let rest = name.strip_prefix("MPI_");
         rest.is_some_and(|rest| rest.contains(|c: char| c.is_ascii_lowercase()))
     };
+    let has_threads = ["pthread_create", "thrd_create"].map(|name| names.contains(name));
+    if has_threads.contains(&true) || super::openmp::is_used(names) {
+        return true;
+    }
     let mut calls = names.iter().filter(is_call);
     calls.any(|name| !ASYNCHRONOUS.contains(&name.as_str()))
 }
@@ -329,7 +339,7 @@ impl Code<'_, '_> {
     /// A barrier of all ranks.
     pub(super) fn mpi_barrier(&mut self, span: Span) -> Lower<()> {
         let (words, ranks) = (self.mpi().barrier, self.mpi().ranks);
-        self.barrier_of(words, ranks, span)
+        self.collectively(span, |code| code.barrier_of(words, ranks, span))
     }
 
     /// A barrier of some ranks. The sense changes when the last one arrives, and can

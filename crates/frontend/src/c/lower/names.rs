@@ -49,6 +49,7 @@ impl Context<'_> {
             let flags = parts.map(|part| format!("{}.{part}", plan.name));
             names.made_up.extend(flags);
         }
+        names.made_up.extend(self.openmp.made_up());
         if let Some(onesided) = &self.onesided {
             names.made_up.extend(onesided.made_up());
         }

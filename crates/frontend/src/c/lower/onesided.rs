@@ -61,11 +61,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use palisade_program::{
-    AssertKind, BinOp, Cfg, Expr as Ir, GlobalId, LocalExpr, LocalId, Source, Span, Step,
+    AssertKind, AtomicKind, BinOp, Cfg, Expr as Ir, GlobalId, LocalExpr, LocalId, Place as Memory,
+    Source, Span, Step,
 };
 
 use super::Context;
-use super::code::Code;
+use super::code::{Code, Lower};
 pub(super) use shadow::Class;
 
 pub(super) use palisade_program::OPAQUE;
@@ -90,7 +91,11 @@ pub(super) struct Tracked {
     /// Atomic operations that may be on their way.
     ways: BTreeSet<network::Way>,
     /// Calls that return a request.
-    requests: Vec<(u32, u32, Span)>,
+    requests: Vec<(u32, usize, u32, Span)>,
+    /// How many elements messages have.
+    lengths: BTreeSet<usize>,
+    /// The receives among them.
+    receives: BTreeMap<usize, message::Receive>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
     symmetric: BTreeMap<(u32, String), usize>,
 }
@@ -110,6 +115,8 @@ pub(super) struct Onesided {
     count: usize,
     /// Whether the program uses OpenSHMEM.
     is_shmem: bool,
+    /// Whether a collective call is lowered, which may consist of others.
+    is_collective: bool,
     /// OpenSHMEM: the teams of contexts that the PE at hand has made.
     contexts: Vec<i64>,
     /// OpenSHMEM: teams that were made, as sets of PEs.
@@ -129,6 +136,7 @@ impl Onesided {
             epochs: BTreeMap::new(),
             count: 0,
             is_shmem,
+            is_collective: false,
             contexts: Vec::new(),
             teams: Vec::new(),
             allocations: 0,
@@ -210,6 +218,33 @@ impl Code<'_, '_> {
         let is_shmem = self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem);
         let word = if is_shmem { "PE" } else { "rank" };
         format!("{word} {}'s", self.me())
+    }
+
+    /// Runs a collective call: of a rank's threads, one at a time. That two are in one at once is
+    /// wrong in MPI (on one communicator) and is not followed.
+    pub(super) fn collectively<T>(
+        &mut self,
+        span: Span,
+        f: impl FnOnce(&mut Self) -> Lower<T>,
+    ) -> Lower<T> {
+        let is_within = self.cx.onesided.as_ref().is_none_or(|o| o.is_collective);
+        if is_within || !self.cx.has_threads() {
+            return f(self);
+        }
+        let word = format!("rank{}.collective", self.me());
+        let word = Memory::scalar(self.cx.common(word, None, span));
+        self.atomically(AtomicKind::Block, span, |code| {
+            let busy = code.load_from(&word, span);
+            let is_free = LocalExpr::binary(BinOp::Eq, busy, Ir::Const(0));
+            code.require(is_free, "collective calls of two threads at once", span);
+            code.store_to(&word, Ir::Const(1), span);
+            Ok(())
+        })?;
+        self.cx.one_sided().is_collective = true;
+        let result = f(self);
+        self.cx.one_sided().is_collective = false;
+        self.store_to(&word, Ir::Const(0), span);
+        result
     }
 
     /// How many ranks there are.

@@ -23,6 +23,11 @@ pub(super) struct Known {
     /// Where operations stand that are atomic by their name, and the variables that they
     /// access so: their other operands are plain.
     pub(super) atomic: std::collections::HashSet<(Span, GlobalId)>,
+    /// Where plain accesses stand that are made in a block of the library: where remote races are looked for.
+    pub(super) plain: std::collections::HashSet<(Span, GlobalId)>,
+    /// Where remote races are looked for: the rank of each thread. Accesses of different ranks, and those of the
+    /// network, are remote.
+    pub(super) ranks: Option<Vec<Option<u32>>>,
     /// Leave out accesses that cannot be judged instead of refusing the program.
     pub(super) lenient: bool,
 }
@@ -54,6 +59,12 @@ pub(super) fn add(program: &mut Program, known: &Known) -> Lower<()> {
             if a == b && program.template(a).count == Count::Once {
                 continue;
             }
+            if let Some(ranks) = &known.ranks {
+                let rank = |t: TemplateId| ranks.get(t.index()).copied().flatten();
+                if rank(a).is_none() || rank(a) != rank(b) {
+                    continue;
+                }
+            }
             for var in known.variables.keys() {
                 let both = (accesses[a.index()].get(var), accesses[b.index()].get(var));
                 if let (Some(x), Some(y)) = both {
@@ -80,12 +91,18 @@ fn accesses_of(
             let Some(declared) = known.variables.get(&var) else {
                 return;
             };
+            let is_named = known.atomic.contains(&(edge.span, var));
+            let is_plain = known.plain.contains(&(edge.span, var));
+            if in_block && known.ranks.is_some() && !is_named && !is_plain {
+                // Part of a remote operation, which is under way then.
+                return;
+            }
             all.entry(var).or_default().push(Access {
                 at: edge.from,
                 index,
                 when,
                 writes,
-                is_atomic: *declared || in_block || known.atomic.contains(&(edge.span, var)),
+                is_atomic: *declared || is_named || in_block && !is_plain,
                 span: edge.span,
             });
         };
@@ -99,10 +116,14 @@ fn accesses_of(
             Step::Atomic(block) => {
                 // The library's blocks access what they are for, without condition.
                 let is_users = block.kind == AtomicKind::Block;
-                let paths = block::accesses(&block.body, HERE, &buffered);
+                let paths = block::accesses(&block.body, HERE, &buffered, known.ranks.is_some());
                 if let (true, Some(accesses)) = (is_users, paths) {
                     for a in accesses {
-                        push(a.var, a.index, Some(a.when), a.writes, true);
+                        // A wait of OpenSHMEM looks again and again, until what it waits for is there.
+                        let is_look =
+                            known.ranks.is_some() && known.atomic.contains(&(edge.span, a.var));
+                        let when = if is_look { Ir::TRUE } else { a.when };
+                        push(a.var, a.index, Some(when), a.writes, true);
                     }
                 } else {
                     for (place, writes) in touched(&block.body) {

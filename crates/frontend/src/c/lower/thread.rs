@@ -38,6 +38,12 @@ pub(super) struct Plan<'a> {
     /// Whether it was joined or detached, where several threads may do that.
     pub(super) claimed: Option<GlobalId>,
     pub(super) is_any: bool,
+    /// Whether it is the program's, or the rank's, first thread.
+    pub(super) is_main: bool,
+    /// The rank that it is of.
+    pub(super) rank: Option<u32>,
+    /// What it is of a team of OpenMP.
+    pub(super) part: Option<super::openmp::Part>,
     pub(super) span: Span,
 }
 
@@ -97,6 +103,9 @@ impl<'a> Code<'_, 'a> {
         })?;
         if let Some(c) = plan.constant {
             self.known.insert(argument, c);
+        }
+        if let Some(part) = &plan.part {
+            self.join_team(part, span)?;
         }
         let e = self.read(argument);
         let pointer = self.held(e, &Type::pointer(Type::Void));
@@ -238,13 +247,18 @@ impl<'a> Code<'_, 'a> {
         };
         let handle = self.value(handle)?;
         let plans = self.cx.known_plans();
+        let rank = self.cx.mpi.as_ref().map(|mpi| mpi.rank);
+        let is_thread = |k: &usize| {
+            let plan = plans.get(*k);
+            plan.is_some_and(|p| !p.is_main && p.part.is_none() && p.rank == rank)
+        };
         let candidates: Vec<usize> = match handle.as_constant() {
             Some(c) => usize::try_from(c)
                 .ok()
-                .filter(|k| (1..plans.len()).contains(k))
+                .filter(is_thread)
                 .into_iter()
                 .collect(),
-            None => (1..plans.len()).collect(),
+            None => (1..plans.len()).filter(is_thread).collect(),
         };
         if candidates.contains(&self.thread) && self.checks_misuse() {
             let other = is(&handle.e, self.thread as i64).negate();

@@ -49,7 +49,7 @@ fn each_in_init<'a>(init: &'a Initializer, f: &mut dyn FnMut(&'a Expr)) {
 }
 
 /// Calls `f` on every expression of a statement.
-pub(super) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
+pub(in crate::c) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
     each_stmt(s, &mut |s| match &s.kind {
         StmtKind::Expr(e) | StmtKind::If(e, ..) | StmtKind::While(e, _) => each_expr(e, f),
         StmtKind::DoWhile(_, e) | StmtKind::Switch(e, _) => each_expr(e, f),
@@ -168,7 +168,7 @@ fn assigned_in(e: &Expr, names: &mut HashSet<String>) {
 }
 
 /// The names that a statement assigns, with those whose address it takes.
-pub(super) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
+pub(in crate::c) fn assigned(stmts: &[&Stmt], exprs: &[&Expr]) -> HashSet<String> {
     let mut names = HashSet::new();
     for e in exprs {
         assigned_in(e, &mut names);
@@ -201,7 +201,7 @@ pub(in crate::c) fn takes_place(name: &str, k: usize) -> bool {
 
 /// Whether a function of the library starts a thread.
 pub(super) fn starts_thread(name: &str) -> bool {
-    matches!(name, "pthread_create" | "thrd_create")
+    matches!(name, "pthread_create" | "thrd_create") || super::openmp::starts(name)
 }
 
 /// Whether a function of the library awaits a thread.
@@ -359,6 +359,7 @@ fn started_function<'e>(name: &str, args: &'e [Expr]) -> Option<&'e str> {
     let at = match name {
         "pthread_create" => 2,
         "thrd_create" | "pthread_once" | "call_once" => 1,
+        _ if super::openmp::starts(name) => 0,
         _ => return None,
     };
     let mut e = args.get(at)?;
@@ -472,6 +473,10 @@ pub(super) fn thread_functions(functions: &HashMap<&str, &Function>) -> HashSet<
         "thrd_create",
         "thrd_join",
         "__CPROVER_ASYNC",
+        crate::c::openmp::PARALLEL,
+        crate::c::openmp::TASK,
+        crate::c::openmp::CLAIM,
+        crate::c::openmp::OWNS,
         "malloc",
         "calloc",
         "aligned_alloc",

@@ -14,6 +14,7 @@
 //! | `expr` | expressions |
 //! | `link` | several files as one program |
 //! | `assembler`, `x86` | inline assembler, as C |
+//! | `openmp` | directives of OpenMP, as C |
 //! | `kernel` | the kernel's accesses, in litmus tests |
 //! | `typing` | types and constant values of expressions |
 
@@ -22,6 +23,7 @@ mod decl;
 mod expr;
 mod kernel;
 mod link;
+mod openmp;
 mod spec;
 mod stmt;
 mod typing;
@@ -85,6 +87,7 @@ pub(super) fn parse(
         attributes: Attributes::default(),
         misaligned: std::collections::HashMap::new(),
         linker: link::Linker::default(),
+        openmp: openmp::Around::default(),
         errors: Vec::new(),
     };
     parser.linker.several = units.len() > 1;
@@ -124,6 +127,7 @@ struct Parser<'t> {
     /// Typedefs whose attributes say how they lie in memory.
     misaligned: std::collections::HashMap<String, Packing>,
     linker: link::Linker,
+    openmp: openmp::Around,
     errors: Vec<Diagnostic>,
 }
 

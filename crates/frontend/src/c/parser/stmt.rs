@@ -4,7 +4,7 @@ use super::decl::{is_asm, not_constant};
 use super::spec::Specifiers;
 use super::{Meaning, Parse, Parser, constant};
 use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
-use crate::c::lexer::Kind;
+use crate::c::lexer::{DIRECTIVE, Kind};
 use crate::c::types::Type;
 use crate::c::{MAX_ERRORS, note_error};
 use palisade_syntax::Parser as _;
@@ -17,6 +17,9 @@ impl Parser<'_> {
         }
         if self.is_word("_Static_assert") {
             return self.static_assert();
+        }
+        if self.is(DIRECTIVE) {
+            return Err(self.outside_functions());
         }
         if self.word().is_some_and(is_asm) {
             return Err(crate::diagnostic::Diagnostic::error(
@@ -170,6 +173,9 @@ impl Parser<'_> {
         }
         if self.is("{") {
             return Ok(StmtKind::Block(self.scoped(Self::block)?));
+        }
+        if self.is(DIRECTIVE) {
+            return self.directive();
         }
         let label = matches!(self.peek_at(1).kind, Kind::Punct(":"));
         let Some(word) = self.word().map(str::to_owned) else {

@@ -241,11 +241,8 @@ impl Code<'_, '_> {
             *known = known.filter(|k| *k == number);
         }
         self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)?;
-        if self.cx.onesided.is_some() {
-            // Nobody reaches a window that is not there yet.
-            self.mpi_barrier(span)?;
-        }
-        Ok(())
+        // Nobody reaches a window that is not there yet.
+        self.mpi_barrier(span)
     }
 
     /// The number of the window that a handle names.

@@ -55,6 +55,22 @@ fn holds(group: &LocalExpr, rank: u32) -> LocalExpr {
 }
 
 impl Code<'_, '_> {
+    /// Where threads of the rank share its epochs, the variable that says which are open.
+    fn epoch_word(&mut self, epoch: Epoch, span: Span) -> Option<Memory> {
+        if !self.cx.has_threads() {
+            return None;
+        }
+        let name = match epoch {
+            Epoch::Fence(window) => format!("fence{window}"),
+            Epoch::Lock(window, rank) => format!("lock{window}.{rank}"),
+            Epoch::LockAll(window) => format!("lock_all{window}"),
+            Epoch::Start(window) => format!("start{window}"),
+            Epoch::Post(window) => format!("post{window}"),
+        };
+        let name = format!("rank{}.epoch.{name}", self.me());
+        Some(Memory::scalar(self.cx.common(name, None, span)))
+    }
+
     fn epoch_register(&mut self, epoch: Epoch, span: Span) -> LocalId {
         if let Some(known) = self.cx.one_sided().epochs.get(&epoch) {
             return *known;
@@ -65,11 +81,18 @@ impl Code<'_, '_> {
     }
 
     fn epoch(&mut self, epoch: Epoch, span: Span) -> LocalExpr {
+        if let Some(word) = self.epoch_word(epoch, span) {
+            return self.load_from(&word, span);
+        }
         let local = self.epoch_register(epoch, span);
         Ir::Atom(LocalAtom::Local(local))
     }
 
     fn set_epoch(&mut self, epoch: Epoch, value: LocalExpr, span: Span) {
+        if let Some(word) = self.epoch_word(epoch, span) {
+            self.store_to(&word, value, span);
+            return;
+        }
         let dst = self.epoch_register(epoch, span);
         self.emit(Step::Assign { dst, value }, span);
     }

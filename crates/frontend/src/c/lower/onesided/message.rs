@@ -1,16 +1,25 @@
-//! *Messages* between two ranks: a queue, first in, first out. A send does not wait (MPI may buffer it, which
-//! orders least), a receive waits for a message. More messages at once than a queue holds, and messages that are
-//! received in another order than they were sent (by their tags), are not followed. A deadlock of sends that wait
-//! for their receives is therefore not found.
+//! *Messages* between two ranks: a queue, first in, first out. A receive waits for a message.
+//!
+//! | call | waits for its receive |
+//! |---|---|
+//! | `MPI_Ssend` | yes |
+//! | `MPI_Send` | no, since MPI may buffer it, which orders least; where deadlocks are asked for, perhaps |
+//! | `MPI_Bsend`, `MPI_Isend`, `MPI_Sendrecv` | no |
+//!
+//! The buffer of `MPI_Isend` and `MPI_Irecv` is under way until the wait of the request, and a message
+//! comes into the buffer of `MPI_Irecv` there. Receives that are open get messages in the order in which they
+//! were called: they are followed if they are waited for in that order. More messages at once than a queue holds, and messages that are
+//! received in another order than they were sent (by their tags), are not followed.
 
 use palisade_program::{
-    AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Order, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, Order, Place as Memory, Span, Step,
 };
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::value::Val;
-use super::shadow::Class;
+use super::network::Saved;
+use super::shadow::{Class, Issue, Part};
 use super::transfer::Elements;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
@@ -22,12 +31,28 @@ const MAX_LENGTH: u32 = 8;
 /// Any source, any tag.
 const ANY: i128 = -1;
 
+/// Messages that are no broadcasts.
+const MESSAGE: &str = "message";
+/// Where messages go, which are in no window.
+const CHANNEL: usize = usize::MAX;
+
+/// An `MPI_Irecv`: who waits for whom, and where its elements go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in super::super) struct Receive {
+    by: u32,
+    from: u32,
+    tag: i64,
+    cells: Vec<Saved>,
+}
+
 /// A queue: how many messages it holds, their tags, their elements.
 #[derive(Clone, Copy)]
 struct Queue {
     used: GlobalId,
     tags: GlobalId,
     data: GlobalId,
+    /// How long they are, where not all are of one length.
+    lengths: Option<GlobalId>,
 }
 
 fn at(var: GlobalId, index: LocalExpr) -> Memory {
@@ -40,6 +65,7 @@ fn at(var: GlobalId, index: LocalExpr) -> Memory {
 
 impl Code<'_, '_> {
     fn queue(&mut self, kind: &str, from: u32, to: u32, span: Span) -> Queue {
+        let differ = self.cx.one_sided().tracked.lengths.len() > 1;
         let mut make = |what: &str, len| {
             self.cx
                 .common(format!("{kind}.{from}.{to}.{what}"), len, span)
@@ -48,6 +74,7 @@ impl Code<'_, '_> {
             used: make("used", None),
             tags: make("tags", Some(MAX_MESSAGES)),
             data: make("data", Some(MAX_MESSAGES * MAX_LENGTH)),
+            lengths: differ.then(|| make("lengths", Some(MAX_MESSAGES))),
         }
     }
 
@@ -82,6 +109,7 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
+        self.cx.one_sided().tracked.lengths.insert(cells.len());
         let queue = self.queue(kind, self.me(), to, span);
         let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
@@ -95,7 +123,7 @@ impl Code<'_, '_> {
                 let mut result = Ok(());
                 let cases = std::slice::from_ref(cases);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
-                    let checked = code.check_access(&places[0], Class::Read, &what, span);
+                    let checked = code.check_blocking(&places[0], Class::Read, &what, span);
                     if result.is_ok() {
                         result = checked;
                     }
@@ -106,10 +134,83 @@ impl Code<'_, '_> {
                 result?;
             }
             code.store_to(&at(queue.tags, used.clone()), tag.e.clone(), span);
+            if let Some(lengths) = queue.lengths {
+                let length = Ir::Const(cells.len() as i64);
+                code.store_to(&at(lengths, used.clone()), length, span);
+            }
             let more = LocalExpr::binary(BinOp::Add, used, Ir::Const(1));
             code.store_to(&Memory::scalar(queue.used), more, span);
             Ok(())
         })
+    }
+
+    /// The receives from a rank that are open.
+    fn open_receives(&mut self, from: u32, span: Span) -> Memory {
+        let name = format!("message.{from}.{}.awaited", self.me());
+        Memory::scalar(self.cx.common(name, None, span))
+    }
+
+    /// The receives from a rank that are open and come before one.
+    fn earlier_receives(&mut self, request: usize, span: Span) -> Memory {
+        let name = format!("request{request}.behind");
+        Memory::scalar(self.cx.common(name, None, span))
+    }
+
+    /// Takes the first message of a queue, within a block, when there is one: `store` gets the value of
+    /// each element.
+    fn take_message(
+        &mut self,
+        queue: Queue,
+        tag: &LocalExpr,
+        length: usize,
+        span: Span,
+        store: &mut dyn FnMut(&mut Self, usize, LocalExpr),
+    ) {
+        let used = self.load_from(&Memory::scalar(queue.used), span);
+        let some = LocalExpr::binary(BinOp::Gt, used.clone(), Ir::Const(0));
+        self.emit(Step::Assume(some), span);
+        let sent = self.load_from(&at(queue.tags, Ir::Const(0)), span);
+        let same = LocalExpr::binary(BinOp::Eq, sent, tag.clone());
+        let any = LocalExpr::binary(BinOp::Eq, tag.clone(), Ir::Const(ANY as i64));
+        self.require(
+            same.or(any),
+            "messages received in another order than sent",
+            span,
+        );
+        self.cx.one_sided().tracked.lengths.insert(length);
+        if let Some(lengths) = queue.lengths {
+            let sent = self.load_from(&at(lengths, Ir::Const(0)), span);
+            let same = LocalExpr::binary(BinOp::Eq, sent, Ir::Const(length as i64));
+            self.require(same, "a message of another length than its receive", span);
+        }
+        for k in 0..length {
+            let value = self.load_from(&at(queue.data, Ir::Const(k as i64)), span);
+            store(self, k, value);
+        }
+        let longest = self.cx.one_sided().tracked.lengths.last().copied();
+        let length = longest.unwrap_or(length);
+        for k in 0..MAX_MESSAGES - 1 {
+            let (here, next) = (i64::from(k), i64::from(k) + 1);
+            for words in [Some(queue.tags), queue.lengths].into_iter().flatten() {
+                let moved = self.load_from(&at(words, Ir::Const(next)), span);
+                self.store_to(&at(words, Ir::Const(here)), moved, span);
+            }
+            let row = i64::from(MAX_LENGTH);
+            for e in 0..length as i64 {
+                let moved = self.load_from(&at(queue.data, Ir::Const(next * row + e)), span);
+                self.store_to(&at(queue.data, Ir::Const(here * row + e)), moved, span);
+            }
+        }
+        let last = i64::from(MAX_MESSAGES) - 1;
+        for words in [Some(queue.tags), queue.lengths].into_iter().flatten() {
+            self.store_to(&at(words, Ir::Const(last)), Ir::Const(0), span);
+        }
+        for e in 0..length as i64 {
+            let place = at(queue.data, Ir::Const(last * i64::from(MAX_LENGTH) + e));
+            self.store_to(&place, Ir::Const(0), span);
+        }
+        let less = LocalExpr::binary(BinOp::Sub, used, Ir::Const(1));
+        self.store_to(&Memory::scalar(queue.used), less, span);
     }
 
     /// Takes a message from a queue, when there is one.
@@ -124,50 +225,30 @@ impl Code<'_, '_> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         let queue = self.queue(kind, from, self.me(), span);
         let what = format!("{} `{name}`", self.whose());
+        let awaited = self.open_receives(from, span);
+        let is_message = kind == MESSAGE && !self.cx.one_sided().tracked.receives.is_empty();
         self.atomically(AtomicKind::Block, span, |code| {
-            let used = code.load_from(&Memory::scalar(queue.used), span);
-            let some = LocalExpr::binary(BinOp::Gt, used.clone(), Ir::Const(0));
-            code.emit(Step::Assume(some), span);
-            let sent = code.load_from(&at(queue.tags, Ir::Const(0)), span);
-            let same = LocalExpr::binary(BinOp::Eq, sent, tag.e.clone());
-            let any = LocalExpr::binary(BinOp::Eq, tag.e.clone(), Ir::Const(ANY as i64));
-            code.require(
-                same.or(any),
-                "messages received in another order than sent",
-                span,
-            );
-            for (k, cases) in cells.iter().enumerate() {
-                let value = code.load_from(&at(queue.data, Ir::Const(k as i64)), span);
-                let mut result = Ok(());
-                let cases = std::slice::from_ref(cases);
+            if is_message {
+                let open = code.load_from(&awaited, span);
+                let none = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
+                code.require(
+                    none,
+                    "a receive while others from its source are open",
+                    span,
+                );
+            }
+            let mut result = Ok(());
+            code.take_message(queue, &tag.e, cells.len(), span, &mut |code, k, value| {
+                let cases = std::slice::from_ref(&cells[k]);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
-                    let checked = code.check_access(&places[0], Class::Write, &what, span);
+                    let checked = code.check_blocking(&places[0], Class::Write, &what, span);
                     if result.is_ok() {
                         result = checked;
                     }
                     code.store_to(&places[0], value.clone(), span);
                 });
-                result?;
-            }
-            for k in 0..MAX_MESSAGES - 1 {
-                let (here, next) = (i64::from(k), i64::from(k) + 1);
-                let moved = code.load_from(&at(queue.tags, Ir::Const(next)), span);
-                code.store_to(&at(queue.tags, Ir::Const(here)), moved, span);
-                let length = i64::from(MAX_LENGTH);
-                for e in 0..cells.len() as i64 {
-                    let moved = code.load_from(&at(queue.data, Ir::Const(next * length + e)), span);
-                    code.store_to(&at(queue.data, Ir::Const(here * length + e)), moved, span);
-                }
-            }
-            let last = i64::from(MAX_MESSAGES) - 1;
-            code.store_to(&at(queue.tags, Ir::Const(last)), Ir::Const(0), span);
-            for e in 0..cells.len() as i64 {
-                let place = at(queue.data, Ir::Const(last * i64::from(MAX_LENGTH) + e));
-                code.store_to(&place, Ir::Const(0), span);
-            }
-            let less = LocalExpr::binary(BinOp::Sub, used, Ir::Const(1));
-            code.store_to(&Memory::scalar(queue.used), less, span);
-            Ok(())
+            });
+            result
         })
     }
 
@@ -181,9 +262,198 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
+        let may_wait = name == "MPI_Send" && self.cx.options.lost_signals;
         self.each_target(to, span, &mut |code, to| {
-            code.push_message(("message", to), buffer, &tag, name, span)
+            code.push_message((MESSAGE, to), buffer, &tag, name, span)?;
+            if name == "MPI_Ssend" {
+                return code.await_taken(to, span);
+            }
+            if may_wait {
+                return code.perhaps(span, |code| code.await_taken(to, span));
+            }
+            Ok(())
         })
+    }
+
+    /// Waits until all messages to a rank are taken, of which the last is the own.
+    fn await_taken(&mut self, to: u32, span: Span) -> Lower<()> {
+        if self.cx.has_threads() {
+            self.refuse_run("a synchronous send of a rank with threads", span);
+            return Ok(());
+        }
+        let queue = self.queue(MESSAGE, self.me(), to, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let used = code.load_from(&Memory::scalar(queue.used), span);
+            let none = LocalExpr::binary(BinOp::Eq, used, Ir::Const(0));
+            code.emit(Step::Assume(none), span);
+            Ok(())
+        })
+    }
+
+    /// Runs `f`, or not.
+    fn perhaps(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Lower<()>) -> Lower<()> {
+        let luck = self.temporary(span);
+        let domain = Some(Domain { lo: 0, hi: 1 });
+        self.emit(Step::Havoc { dst: luck, domain }, span);
+        let is_chosen = LocalExpr::binary(BinOp::Eq, self.read(luck), Ir::Const(1));
+        let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+        self.branch_on(is_chosen, yes, no, span);
+        self.at(yes);
+        f(self)?;
+        self.go(join, span);
+        self.at(no);
+        self.go(join, span);
+        self.at(join);
+        Ok(())
+    }
+
+    /// An operation on messages whose buffer is under way until the wait of its request.
+    fn issue(&mut self, name: &str, (to, request): (u32, usize), span: Span) -> Issue {
+        let words = format!("{} `{name}`", self.whose());
+        Issue {
+            site: self.cx.one_sided().site(words, span),
+            channel: CHANNEL,
+            to,
+            request: Some(request),
+            fetches: false,
+        }
+    }
+
+    /// `MPI_Isend`: the message is on its way, and its buffer is read until the wait.
+    pub(super) fn send_later(
+        &mut self,
+        buffer: (&Expr, &Elements),
+        (to, tag): (&Expr, &Expr),
+        request: usize,
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
+        if self.cx.options.lost_signals {
+            self.refuse_run("a deadlock of nonblocking sends", span);
+        }
+        let tag = self.value(tag)?;
+        let tag = self.saved(tag, span);
+        self.each_target(to, span, &mut |code, to| {
+            code.push_message((MESSAGE, to), buffer, &tag, name, span)?;
+            let issue = code.issue(name, (to, request), span);
+            let cells = code.message_cells(buffer.0, buffer.1, span)?;
+            let part = (Part::RequestOrigin(request), Class::Read);
+            code.mark_cells(&cells, part, &issue, span)
+        })
+    }
+
+    /// Notes that cells are under way.
+    fn mark_cells(
+        &mut self,
+        cells: &[Vec<(LocalExpr, Memory)>],
+        part: (Part, Class),
+        issue: &Issue,
+        span: Span,
+    ) -> Lower<()> {
+        self.atomically(AtomicKind::Block, span, |code| {
+            let mut result = Ok(());
+            for cases in cells {
+                let cases = std::slice::from_ref(cases);
+                code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
+                    let marked = code.mark_access(&places[0], part, issue, span);
+                    if result.is_ok() {
+                        result = marked;
+                    }
+                });
+            }
+            result
+        })
+    }
+
+    /// `MPI_Irecv`: the buffer is written until the wait, which takes the message.
+    pub(super) fn receive_later(
+        &mut self,
+        buffer: (&Expr, &Elements),
+        (from, tag): (&Expr, &Expr),
+        request: usize,
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
+        let (from, tag) = (
+            self.value(from)?.as_constant(),
+            self.value(tag)?.as_constant(),
+        );
+        let ranks = self.ranks();
+        let from = from
+            .and_then(|f| u32::try_from(f).ok())
+            .filter(|f| *f < ranks);
+        let (Some(from), Some(tag)) = (from, tag) else {
+            let help = "give a constant rank and a constant tag";
+            return unsupported(span, "`MPI_Irecv` from a rank that is not known here", help);
+        };
+        let cells = self.message_cells(buffer.0, buffer.1, span)?;
+        let issue = self.issue(name, (from, request), span);
+        let what = format!("{} `{name}`", self.whose());
+        let awaited = self.open_receives(from, span);
+        let behind = self.earlier_receives(request, span);
+        let part = (Part::RequestOrigin(request), Class::Write);
+        let saved = self.atomically(AtomicKind::Block, span, |code| {
+            let mut saved = Vec::new();
+            for (k, cases) in cells.iter().enumerate() {
+                let [(Ir::Const(1), place)] = cases.as_slice() else {
+                    let help = "receive into a variable, or into an element of an array";
+                    return unsupported(span, "a buffer that may be several", help);
+                };
+                code.check_access(place, Class::Write, &what, span)?;
+                code.mark_access(place, part, &issue, span)?;
+                saved.push(code.save_cell(place, format!("request{request}.cell{k}"), span));
+            }
+            let open = code.load_from(&awaited, span);
+            code.store_to(&behind, open.clone(), span);
+            let more = LocalExpr::binary(BinOp::Add, open, Ir::Const(1));
+            code.store_to(&awaited, more, span);
+            Ok(saved)
+        })?;
+        let receive = Receive {
+            by: self.me(),
+            from,
+            tag: tag as i64,
+            cells: saved,
+        };
+        let receives = &mut self.cx.one_sided().tracked.receives;
+        receives.insert(request, receive);
+        Ok(())
+    }
+
+    /// Takes the message of a receive, within a block, when there is one.
+    pub(super) fn complete_receive(&mut self, request: usize, receive: &Receive, span: Span) {
+        let from = receive.from;
+        let behind = self.earlier_receives(request, span);
+        let earlier = self.load_from(&behind, span);
+        let is_first = LocalExpr::binary(BinOp::Eq, earlier, Ir::Const(0));
+        self.require(is_first, "receives waited for in another order", span);
+        let queue = self.queue(MESSAGE, from, self.me(), span);
+        let tag = Ir::Const(receive.tag);
+        self.take_message(
+            queue,
+            &tag,
+            receive.cells.len(),
+            span,
+            &mut |code, k, value| {
+                let place = code.saved_cell(&receive.cells[k], span);
+                code.store_to(&place, value, span);
+            },
+        );
+        let awaited = self.open_receives(from, span);
+        let open = self.load_from(&awaited, span);
+        let less = LocalExpr::binary(BinOp::Sub, open, Ir::Const(1));
+        self.store_to(&awaited, less, span);
+        let all = self.cx.one_sided().tracked.receives.iter();
+        let same = all.filter(|(n, r)| **n != request && (r.by, r.from) == (receive.by, from));
+        let others: Vec<usize> = same.map(|(n, _)| *n).collect();
+        for other in others {
+            let behind = self.earlier_receives(other, span);
+            let before = self.load_from(&behind, span);
+            let some = LocalExpr::binary(BinOp::Gt, before.clone(), Ir::Const(0));
+            let less = LocalExpr::binary(BinOp::Sub, before.clone(), Ir::Const(1));
+            let value = Ir::Cond(Box::new(some), Box::new(less), Box::new(before));
+            self.store_to(&behind, value, span);
+        }
     }
 
     pub(super) fn receive(
@@ -201,14 +471,14 @@ impl Code<'_, '_> {
             let (start, join) = (self.here, self.graph.loc());
             for from in 0..self.ranks() {
                 self.at(start);
-                self.pull_message(("message", from), buffer, &tag, name, span)?;
+                self.pull_message((MESSAGE, from), buffer, &tag, name, span)?;
                 self.go(join, span);
             }
             self.at(join);
             return Ok(());
         }
         self.each_target(from, span, &mut |code, from| {
-            code.pull_message(("message", from), buffer, &tag, name, span)
+            code.pull_message((MESSAGE, from), buffer, &tag, name, span)
         })
     }
 

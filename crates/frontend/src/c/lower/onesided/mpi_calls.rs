@@ -231,6 +231,16 @@ impl Code<'_, '_> {
                 let elements = self.counted(count, ty, span)?;
                 self.send((buffer, &elements), to, tag, name, span)?;
             }
+            ("MPI_Isend", [buffer, count, ty, to, tag, _, request]) => {
+                let elements = self.counted(count, ty, span)?;
+                let request = self.open_request(request, span)?;
+                self.send_later((buffer, &elements), (to, tag), request, name, span)?;
+            }
+            ("MPI_Irecv", [buffer, count, ty, from, tag, _, request]) => {
+                let elements = self.counted(count, ty, span)?;
+                let request = self.open_request(request, span)?;
+                self.receive_later((buffer, &elements), (from, tag), request, name, span)?;
+            }
             ("MPI_Recv", [buffer, count, ty, from, tag, _, _]) => {
                 let elements = self.counted(count, ty, span)?;
                 self.receive((buffer, &elements), from, tag, name, span)?;
@@ -252,6 +262,7 @@ impl Code<'_, '_> {
                     _,
                 ],
             ) => {
+                // It sends and receives at the same time: the send does not make the receive wait.
                 let elements = self.counted(count, ty, span)?;
                 self.send((buffer, &elements), to, tag, name, span)?;
                 let elements = self.counted(into_count, into_ty, span)?;
@@ -259,14 +270,16 @@ impl Code<'_, '_> {
             }
             ("MPI_Bcast", [buffer, count, ty, root, _]) => {
                 let elements = self.counted(count, ty, span)?;
-                self.broadcast((buffer, &elements), root, span)?;
+                self.collectively(span, |code| code.broadcast((buffer, &elements), root, span))?;
             }
             ("MPI_Allreduce", [from, to, count, ty, op, _]) => {
                 let elements = self.counted(count, ty, span)?;
                 let combine = self.combination(op, span)?;
                 let (to, from) = self.buffers(to, from, span)?;
                 let all = (1_u64 << self.ranks()) - 1;
-                self.reduce(all, (&to, &from), &elements, (combine, name), span)?;
+                self.collectively(span, |code| {
+                    code.reduce(all, (&to, &from), &elements, (combine, name), span)
+                })?;
             }
             ("MPI_Reduce", [from, to, count, ty, op, root, _]) => {
                 let elements = self.counted(count, ty, span)?;
@@ -274,7 +287,9 @@ impl Code<'_, '_> {
                 let (to, from) = self.buffers(to, from, span)?;
                 self.each_target(root, span, &mut |code, root| {
                     let buffers = (&to, &from);
-                    code.reduce_to(root, buffers, &elements, (combine, name), span)
+                    code.collectively(span, |code| {
+                        code.reduce_to(root, buffers, &elements, (combine, name), span)
+                    })
                 })?;
             }
             ("MPI_Comm_dup", [comm, to]) => {

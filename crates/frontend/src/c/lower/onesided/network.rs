@@ -152,8 +152,8 @@ impl Combine {
 }
 
 /// A cell whose index is in a variable.
-#[derive(Clone, Debug)]
-struct Saved {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Saved {
     var: GlobalId,
     index: Option<GlobalId>,
 }
@@ -200,7 +200,7 @@ impl Code<'_, '_> {
     }
 
     /// Notes a cell in variables of a slot.
-    fn save_cell(&mut self, place: &Memory, name: String, span: Span) -> Saved {
+    pub(super) fn save_cell(&mut self, place: &Memory, name: String, span: Span) -> Saved {
         let index = place.index.clone().map(|index| {
             let var = self.cx.common(name, None, span);
             self.set_word(var, index, span);
@@ -443,7 +443,7 @@ impl Code<'_, '_> {
         Ok(())
     }
 
-    fn saved_cell(&mut self, saved: &Saved, span: Span) -> Memory {
+    pub(super) fn saved_cell(&mut self, saved: &Saved, span: Span) -> Memory {
         let index = saved.index.map(|var| self.load_word(var, span));
         Memory {
             var: saved.var,

@@ -22,7 +22,7 @@ const ANY: u32 = u32::MAX;
 impl Code<'_, '_> {
     /// The number of the call at `span`, to a rank.
     pub(super) fn request_number(&mut self, to: u32, span: Span) -> usize {
-        let request = (self.me(), to, span);
+        let request = (self.me(), self.thread, to, span);
         let known = &mut self.cx.one_sided().tracked.requests;
         let place = known.iter().position(|r| *r == request);
         place.unwrap_or_else(|| {
@@ -101,7 +101,11 @@ impl Code<'_, '_> {
 
     fn complete_request(&mut self, number: usize, span: Span) -> Lower<()> {
         let word = Memory::scalar(self.request_word(number, span));
+        let receive = self.cx.one_sided().tracked.receives.get(&number).cloned();
         self.atomically(AtomicKind::Block, span, |code| {
+            if let Some(receive) = &receive {
+                code.complete_receive(number, receive, span);
+            }
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
                 Part::RequestOrigin(n) | Part::RequestTarget(n) | Part::Delivered(n) => n == number,

@@ -286,7 +286,22 @@ impl Code<'_, '_> {
         what: &str,
         span: Span,
     ) -> Lower<()> {
+        // A thread of the PE that stores there otherwise races with it.
+        self.cx.atomic_accesses.insert((span, place.var));
         self.meet(place, class, (what, Meeting::Wait), span)
+    }
+
+    /// The same for a call that is over when it returns, without an access under way: other threads of the rank may race
+    /// with it.
+    pub(super) fn check_blocking(
+        &mut self,
+        place: &Memory,
+        class: Class,
+        what: &str,
+        span: Span,
+    ) -> Lower<()> {
+        self.cx.plain_accesses.insert((span, place.var));
+        self.check_access(place, class, what, span)
     }
 
     fn meet(
@@ -367,6 +382,7 @@ impl Code<'_, '_> {
         let what = format!("{} {word}", self.whose());
         let is_outer = self.block_depth == 0;
         if is_outer {
+            self.cx.plain_accesses.insert((span, place.var));
             self.emit_op(Op::Begin(AtomicKind::Block), span);
             self.block_depth += 1;
         }

@@ -93,7 +93,9 @@ impl Code<'_, '_> {
         }
         let arrived = self.cx.common(format!("team{team}.arrived"), None, span);
         let sense = self.cx.common(format!("team{team}.sense"), None, span);
-        self.barrier_of((arrived, sense), team.count_ones(), span)
+        self.collectively(span, |code| {
+            code.barrier_of((arrived, sense), team.count_ones(), span)
+        })
     }
 
     fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
@@ -153,7 +155,7 @@ impl Code<'_, '_> {
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Read, &words, span)?;
+                    code.check_blocking(place, Class::Read, &words, span)?;
                     code.mark_access(place, (part, Class::Read), &issue, span)?;
                     let value = code.load_from(place, span);
                     code.store_to(&at(values, k), value, span);
@@ -161,7 +163,7 @@ impl Code<'_, '_> {
                 })?;
                 let places = code.buffer_cells(to, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Write, &words, span)?;
+                    code.check_blocking(place, Class::Write, &words, span)?;
                     code.mark_access(place, (part, Class::Write), &issue, span)
                 })?;
             }
@@ -225,7 +227,7 @@ impl Code<'_, '_> {
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Read, &words, span)?;
+                    code.check_blocking(place, Class::Read, &words, span)?;
                     let value = code.load_from(place, span);
                     code.store_to(&at(values, k), value, span);
                     Ok(())
@@ -257,7 +259,7 @@ impl Code<'_, '_> {
                 let places = code.buffer_cells(to, *byte, *base, span)?;
                 let sum = sum.unwrap_or(Ir::Const(0));
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_access(place, Class::Write, &words, span)?;
+                    code.check_blocking(place, Class::Write, &words, span)?;
                     code.store_to(place, sum.clone(), span);
                     Ok(())
                 })?;

@@ -26,15 +26,18 @@ pub(super) struct Access {
 }
 
 /// The accesses of a block, in terms of `thread`; `None` if they depend on what no property can name.
-/// `buffered` are the variables that the thread stores outside of blocks.
+/// `buffered` are the variables that the thread stores outside of blocks. Where `is_checked` the block's assertions say
+/// nothing about its accesses: they look at those of others.
 pub(super) fn accesses(
     body: &Cfg,
     thread: ThreadVarId,
     buffered: &BTreeSet<GlobalId>,
+    is_checked: bool,
 ) -> Option<Vec<Access>> {
     let mut paths = Paths {
         body,
         thread,
+        is_checked,
         ended: 0,
         all: Vec::new(),
     };
@@ -72,6 +75,7 @@ struct State {
 struct Paths<'a> {
     body: &'a Cfg,
     thread: ThreadVarId,
+    is_checked: bool,
     ended: usize,
     all: Vec<Access>,
 }
@@ -110,6 +114,7 @@ impl Paths<'_> {
     fn step(&self, step: &Step, state: &mut State) -> Option<()> {
         match step {
             Step::Skip | Step::Fence(_) => {}
+            Step::Assert { .. } if self.is_checked => {}
             Step::Assume(cond) | Step::Assert { cond, .. } => {
                 let cond = self.value(cond, state)?;
                 state.when = std::mem::replace(&mut state.when, Ir::TRUE).and(cond);
