@@ -109,6 +109,7 @@ fn a_ring_is_proved_by_shifted_states() {
     for (model, holds) in [(Model::Sc, true), (Model::Tso, true), (Model::Pso, false)] {
         let options = Options {
             model,
+            falsify: true,
             ..Options::default()
         };
         let report = verify(&program, &options);

@@ -89,23 +89,19 @@ impl Threads<'_> {
             }
             for (thread, state) in own.iter_mut().enumerate() {
                 let key = (thread, *state, number, by);
-                *state = match shift.moved.get(&key) {
-                    Some(known) => *known,
-                    None => {
-                        let mut moved = self.own(thread, *state).clone();
-                        for local in &group.locals[thread][moved.loc.index()] {
-                            let value = &mut moved.locals[local.index()];
-                            *value = less(*value, by)?;
-                        }
-                        move_slots(
-                            &mut moved,
-                            |cell| shift.group_of[cell.index()] == Some(number),
-                            by,
-                        )?;
-                        let moved = self.intern(thread, moved);
-                        shift.moved.insert(key, moved);
-                        moved
+                *state = if let Some(known) = shift.moved.get(&key) {
+                    *known
+                } else {
+                    let mut moved = self.own(thread, *state).clone();
+                    for local in &group.locals[thread][moved.loc.index()] {
+                        let value = &mut moved.locals[local.index()];
+                        *value = less(*value, by)?;
                     }
+                    let is_member = |cell: Cell| shift.group_of[cell.index()] == Some(number);
+                    move_slots(&mut moved, is_member, by)?;
+                    let moved = self.intern(thread, moved);
+                    shift.moved.insert(key, moved);
+                    moved
                 };
             }
         }
