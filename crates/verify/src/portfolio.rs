@@ -11,7 +11,7 @@
 //! 2. where templates have many copies: a proof for any number of copies by *views*;
 //! 3. if the machine has seen all states: a search without new predicates, then a proof
 //!    *state by state*; if it has not, but there are finitely many: a proof by *reachable
-//!    states* (where counters grow without bound: up to their shift, once some rounds of CEGAR have brought no
+//!    states* (where counters grow without bound: up to their shift, once CEGAR has asked much without a
 //!    proof and the machine has seen all states so);
 //! 4. *CEGAR* on one encoding of the store buffers after another. If the control flow bounds
 //!    the buffers there is one encoding, exact. Else small ones come first, and bugs are
@@ -48,6 +48,9 @@ pub(crate) const SHORT: u64 = 100_000;
 pub(crate) const TELLING: u64 = 10_000;
 /// With more states than this no proof state by state is tried: it would take long.
 pub(crate) const FEW_STATES: u64 = 800_000;
+
+/// Questions to the solver before which predicates are preferred to states up to a shift.
+pub(crate) const FEW_CALLS: u64 = 1_000;
 
 /// Falsification while searches for a proof go on.
 pub(crate) struct Later {

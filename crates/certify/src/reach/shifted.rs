@@ -44,7 +44,7 @@ impl Shift {
                 .collect(),
             locals: instances
                 .iter()
-                .map(|i| locals_of(program, group, i))
+                .map(|i| locals_of(program, group, *i))
                 .collect(),
         };
         Ok(Self {
@@ -55,7 +55,7 @@ impl Shift {
     }
 }
 
-fn locals_of(program: &Program, group: &Group, instance: &Instance) -> Vec<Vec<LocalId>> {
+fn locals_of(program: &Program, group: &Group, instance: Instance) -> Vec<Vec<LocalId>> {
     let count = program.template(instance.template).cfg.loc_count();
     let mut at = vec![Vec::new(); count];
     let own = group.locals.iter();

@@ -20,7 +20,7 @@ use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats, Vacuity};
 use crate::portfolio::{
-    BUFFER, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING, has_unbounded_counters,
+    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING, has_unbounded_counters,
 };
 
 /// A run into a violation.
@@ -233,7 +233,9 @@ impl<'a> Falsifier<'a> {
             }
             Falsified::All(seen) => {
                 self.remember(seen.deadlock);
-                (seen.states <= FEW_STATES).then_some(usize::MAX)
+                // Predicates tell more than shifted states do.
+                let is_soon = calls < FEW_CALLS && has_unbounded_counters(program, options);
+                (seen.states <= FEW_STATES && !is_soon).then_some(usize::MAX)
             }
             Falsified::Nothing(seen) => {
                 self.remember(seen.deadlock);
