@@ -54,7 +54,9 @@ pub fn without_end(seed: u64) -> String {
         if rng.chance(40) {
             reads.reverse();
         }
-        reads.iter().for_each(|read| out.line(read));
+        for read in reads {
+            out.line(read);
+        }
         let faulty = usize::from(rng.chance(15));
         if t == 0 || (t == 2 && rng.chance(50)) {
             out.open(&format!("if (p - q < {})", ahead + faulty));
@@ -95,7 +97,8 @@ pub fn without_end(seed: u64) -> String {
 
 fn fence(rng: &mut Rng, out: &mut Writer, percent: usize) {
     if rng.chance(percent) {
-        out.line(*rng.pick(&["fence;", "fence(ss);"]));
+        let kind = *rng.pick(&["fence;", "fence(ss);"]);
+        out.line(kind);
     }
 }
 
@@ -121,7 +124,10 @@ fn statement(rng: &mut Rng, out: &mut Writer, depth: usize) {
         5 => out.line(&format!("slot[{local} % 2] = {};", rng.below(2))),
         6 => out.line(&format!("r = slot[{counter} % 2];")),
         7 => out.line(&format!("assert(slot[{local} % 2] == r || flag == 1);")),
-        8 => out.line(*rng.pick(&["fence;", "fence(ss);", "flag = 1;", "flag = r;"])),
+        8 => {
+            let line = *rng.pick(&["fence;", "fence(ss);", "flag = 1;", "flag = r;"]);
+            out.line(line);
+        }
         // Against the rules, seldom.
         9 if rng.chance(15) => out.line(&format!("r = {local};")),
         9 if rng.chance(15) => out.line(&format!("assert({counter} != 4);")),
