@@ -13,10 +13,12 @@
 //! | `threads` | programs with threads |
 //! | `idioms` | shapes in which memory models differ |
 //! | `processes` | programs with processes (RMA) |
+//! | [`counters`] | counters that are compared with each other |
 //! | [`ordered`] | programs with memory orders (RC11) |
 //! | [`protocols`] | hand-over, handshakes, seqlocks, locks, with faults |
 //! | [`shrink()`] | delta debugging of a program that shows a difference |
 
+pub mod counters;
 mod idioms;
 pub mod ordered;
 mod processes;

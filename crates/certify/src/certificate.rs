@@ -51,9 +51,19 @@ pub enum Kind {
     /// RC11: all states that are reached with so much of histories kept. The check finds them by
     /// itself (the module `histories` has the rules).
     Histories(Summary),
-    /// SC, TSO, PSO: all states that are reached, so many at most. The check finds them by itself (the
-    /// module `reach` has the rules).
-    Reachable(u64),
+    /// SC, TSO, PSO: all states that are reached. The check finds them by itself (the module `reach` has
+    /// the rules).
+    Reachable(Reachable),
+}
+
+/// Which states a certificate of reachable states speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reachable {
+    /// So many at most.
+    pub most: u64,
+    /// Whether states that differ by a shift of counters are one
+    /// ([`palisade_program::shift`]; the check finds the groups and their rules by itself).
+    pub shifted: bool,
 }
 
 /// How much of histories and of the SC order of RC11 is kept exactly.

@@ -95,8 +95,8 @@ pub fn check(
             time: started.elapsed(),
         });
     }
-    if let Kind::Reachable(most) = certificate.kind {
-        let found = reach::check(program, certificate, most, options)?;
+    if let Kind::Reachable(reachable) = certificate.kind {
+        let found = reach::check(program, certificate, reachable, options)?;
         return Ok(Checked {
             entries: found.states,
             obligations: found.steps,

@@ -24,6 +24,7 @@
 //! | `initial`, `property` | initial states, `never` and `finally` |
 //! | `deadlock` | that some step is possible |
 //! | `progress` | that no thread spins for ever |
+//! | `shift` | the rules for counters that are shifted together |
 //! | `views` | any number of threads: invariants over some of them |
 //! | `worker`, `judge` | obligations and how they are proved |
 //! | `context`, `index`, `wellformed` | tables of one check, lookup of controls, form |
@@ -59,6 +60,7 @@ mod reach;
 pub mod refusal;
 pub mod remote;
 pub mod remote_atomic;
+mod shift;
 pub mod state;
 mod steps;
 pub mod stops;
@@ -70,7 +72,7 @@ mod worker;
 
 pub use buffer::{Buffer, Item};
 pub use buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-pub use certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
+pub use certificate::{Certificate, Control, Cube, Entry, Kind, Reachable, Summary};
 pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;
 pub use interference::{

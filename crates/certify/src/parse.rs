@@ -5,7 +5,7 @@
 use crate::atom_text::AtomReader;
 use crate::buffer::{Buffer, Item};
 use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-use crate::certificate::{Certificate, Control, Cube, Entry, Kind, Summary};
+use crate::certificate::{Certificate, Control, Cube, Entry, Kind, Reachable, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
 use crate::remote::Pending;
@@ -121,7 +121,10 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
         "inductive" => Kind::Inductive,
         "stops" => Kind::Stops,
         "views" => Kind::Views,
-        "reachable" => Kind::Reachable(line.number()?),
+        "reachable" => Kind::Reachable(Reachable {
+            most: line.number()?,
+            shifted: is_shifted(&mut line),
+        }),
         "histories" => {
             let messages = line.number()?;
             let carried = match line.name()?.as_str() {
@@ -130,10 +133,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
                 _ => return Err(line.error_before("expected `carried` or `bare`")),
             };
             let events = line.number()?;
-            let shifted = matches!(line.peek(), Some(Token::Name(word)) if word == "shifted");
-            if shifted {
-                line.skip();
-            }
+            let shifted = is_shifted(&mut line);
             Kind::Histories(Summary {
                 messages,
                 carried,
@@ -145,6 +145,15 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
     };
     line.end()?;
     Ok(kind)
+}
+
+/// Whether the word `shifted` comes next, which is passed then.
+fn is_shifted(line: &mut Line) -> bool {
+    let shifted = matches!(line.peek(), Some(Token::Name(word)) if word == "shifted");
+    if shifted {
+        line.skip();
+    }
+    shifted
 }
 
 fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {

@@ -34,7 +34,7 @@
 
 use crate::buffer::{Buffer, Item};
 use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-use crate::certificate::{Certificate, Control, Cube, Kind, Summary};
+use crate::certificate::{Certificate, Control, Cube, Kind, Reachable, Summary};
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
@@ -72,7 +72,10 @@ fn write_header(
         Kind::Inductive => "inductive".to_owned(),
         Kind::Stops => "stops".to_owned(),
         Kind::Views => "views".to_owned(),
-        Kind::Reachable(most) => format!("reachable {most}"),
+        Kind::Reachable(Reachable { most, shifted }) => {
+            let shifted = if shifted { " shifted" } else { "" };
+            format!("reachable {most}{shifted}")
+        }
         Kind::Histories(Summary {
             messages,
             carried,

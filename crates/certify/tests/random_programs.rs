@@ -97,7 +97,15 @@ fn reachable_states_certify_exactly_the_right_programs() {
 /// A certificate that leaves it to the check to find the states.
 fn reachable(program: &Program, model: Model, most: u64) -> Certificate {
     let fingerprint = Fingerprint::of(program, model, THREADS);
-    Certificate::empty(fingerprint, Kind::Reachable(most), model, THREADS)
+    Certificate::empty(
+        fingerprint,
+        Kind::Reachable(Reachable {
+            most,
+            shifted: false,
+        }),
+        model,
+        THREADS,
+    )
 }
 
 #[test]

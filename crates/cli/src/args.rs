@@ -239,6 +239,9 @@ pub(crate) struct LitmusArgs {
     /// The memory model
     #[arg(short, long, value_enum, ignore_case = true, default_value_t = ModelArg::Sc)]
     pub(crate) model: ModelArg,
+    /// Tests at the same time [default: the machine's processors]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

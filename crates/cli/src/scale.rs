@@ -79,6 +79,7 @@ fn question(program: &Program, options: &Options) -> String {
         max_states,
         partial_order,
         symmetry,
+        shift,
         shortest,
         collect_finals,
         max_memory: _,
@@ -89,7 +90,7 @@ fn question(program: &Program, options: &Options) -> String {
     } = options;
     format!(
         "{program:?} {model:?} {buffer:?} {saturate:?} {summary:?} {races} {range:?} {any:?} \
-         {threads} {max_states:?} {partial_order} {symmetry} {shortest} {collect_finals}"
+         {threads} {max_states:?} {partial_order} {symmetry} {shift} {shortest} {collect_finals}"
     )
 }
 

@@ -204,3 +204,43 @@ fn a_killed_process_is_told_to_others_and_nothing_is_lost() {
         assert_eq!(told(&output), plain, "after {lost} losses");
     }
 }
+
+/// What `litmus` prints, of tests and of a file that is none, does not depend on how many run at
+/// the same time.
+#[test]
+fn litmus_tests_at_the_same_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let broken = folder.path().join("broken.litmus");
+    fs::write(
+        &broken,
+        "X86 broken\n{ x=0; }\n P0 ;\n NONSENSE ;\nexists (x=1)\n",
+    )
+    .expect("written");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/litmus");
+    let run = |jobs: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+        command.args(["litmus", "--model", "tso", "-j", jobs]);
+        let files = [&examples, &broken, &examples];
+        let output = command.args(files).output().expect("it runs");
+        (output.status.code(), output.stdout, output.stderr)
+    };
+    let one = run("1");
+    assert_eq!(one.0, Some(2));
+    assert!(one.1.len() > 500 && !one.2.is_empty());
+    assert_eq!(run("3"), one);
+}
+
+/// Counters that grow without bound have finitely many states up to a shift.
+#[test]
+fn shifted_counters_come_to_an_end() {
+    let ring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/spsc_ring.pal");
+    let run = |model: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+        command.arg("explore").arg(&ring).args(["--model", model]);
+        command.args(["--max-states", "20000"]).args(more);
+        command.output().expect("it runs").status.code()
+    };
+    assert_eq!(run("tso", &[]), Some(3));
+    assert_eq!(run("tso", &["--shift"]), Some(0));
+    assert_eq!(run("pso", &["--shift"]), Some(1));
+}

@@ -16,6 +16,7 @@ use palisade_program::{GlobalId, LocalId, TemplateId};
 
 use crate::machine::Machine;
 use crate::remote::Input;
+use crate::shift::Shift;
 use crate::state::{NO_CELL, State};
 
 /// Most orders of copies with equal keys that are tried.
@@ -39,6 +40,8 @@ struct Group {
 /// How to find representatives.
 pub(crate) struct Canonical {
     groups: Vec<Group>,
+    /// Counters are shifted before copies are sorted.
+    shift: Shift,
 }
 
 /// Memory for finding representatives, reused.
@@ -54,16 +57,22 @@ pub(crate) struct Scratch {
 }
 
 impl Canonical {
-    /// For a machine; `None` if it has no symmetry.
-    pub(crate) fn of(machine: &Machine<'_>) -> Option<Self> {
-        let symmetry = Symmetry::of(machine.program);
-        let groups: Vec<Group> = machine
-            .program
-            .template_ids()
-            .filter(|&t| symmetry.is_symmetric(t))
-            .filter_map(|t| Group::of(machine, &symmetry, t))
-            .collect();
-        (!groups.is_empty()).then_some(Self { groups })
+    /// For a machine, with the symmetry of copies, and of counters, as asked for; `None` if it has
+    /// neither.
+    pub(crate) fn of(machine: &Machine<'_>, copies: bool, counters: bool) -> Option<Self> {
+        let mut groups: Vec<Group> = Vec::new();
+        if copies {
+            let symmetry = Symmetry::of(machine.program);
+            let templates = machine.program.template_ids();
+            let symmetric = templates.filter(|&t| symmetry.is_symmetric(t));
+            groups.extend(symmetric.filter_map(|t| Group::of(machine, &symmetry, t)));
+        }
+        let shift = if counters {
+            Shift::of(machine)
+        } else {
+            Shift::default()
+        };
+        (!groups.is_empty() || !shift.is_empty()).then_some(Self { groups, shift })
     }
 
     /// The bytes of the representative of `state`.
@@ -75,6 +84,10 @@ impl Canonical {
         out: &mut Vec<u8>,
     ) {
         scratch.from.clone_from(state);
+        self.shift.apply(machine, &mut scratch.from);
+        if self.groups.is_empty() {
+            machine.pack(&scratch.from, out);
+        }
         for (i, group) in self.groups.iter().enumerate() {
             if i > 0 {
                 machine.unpack(out, &mut scratch.from);

@@ -158,7 +158,8 @@ fn search(
     // Histories and views would have to be renamed with the copies.
     let named = options.model == Model::Rc11;
     let symmetry = options.symmetry && !options.collect_finals && !named;
-    let canonical = symmetry.then(|| Canonical::of(&machine)).flatten();
+    let shift = options.shift && !options.collect_finals;
+    let canonical = Canonical::of(&machine, symmetry, shift);
     let task = Task {
         machine: &machine,
         options,

@@ -14,7 +14,7 @@
 //! | `remote` | remote atomic operations |
 //! | `rc11` | the memory of RC11: histories, views, the SC order |
 //! | `property` | `never` and `finally` |
-//! | `partial_order`, `canonical` | the two reductions of the search |
+//! | `partial_order`, `canonical`, `shift` | the reductions of the search |
 //! | `store`, `visit`, `sight`, `search` | visited states, breadth-first search |
 //! | `external`, `runs`, `storage`, `checkpoint` | the loop over levels, states on disk, checkpoints |
 //! | `network` | what several processes that search together need of each other |
@@ -47,6 +47,7 @@ mod remote;
 mod replay;
 mod runs;
 mod search;
+mod shift;
 mod shortest;
 mod sight;
 mod state;

@@ -222,6 +222,12 @@ pub(crate) enum Keep {
     All,
 }
 
+/// The range of values where none is given.
+pub(crate) const WHOLE: Domain = Domain {
+    lo: i64::MIN,
+    hi: i64::MAX,
+};
+
 impl<'p> Machine<'p> {
     /// Compiles `program`.
     pub(crate) fn new(
@@ -230,10 +236,6 @@ impl<'p> Machine<'p> {
         keep: Keep,
     ) -> Result<Self, Unsupported> {
         check_model(program, options.model)?;
-        let whole = Domain {
-            lo: i64::MIN,
-            hi: i64::MAX,
-        };
         let mut machine = Self {
             program,
             model: options.model,
@@ -243,7 +245,7 @@ impl<'p> Machine<'p> {
             slots: program.cell_count(),
             buffer: options.buffer.unwrap_or(usize::MAX),
             saturate: options.saturate.map_or(usize::MAX, |n| n.max(1)),
-            range: options.range.unwrap_or(whole),
+            range: options.range.unwrap_or(WHOLE),
             checks: Checks::default(),
             has_atomics: false,
             bounds: Bounds::default(),

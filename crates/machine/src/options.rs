@@ -56,8 +56,12 @@ pub struct Options {
     pub cancel: Arc<AtomicBool>,
     /// Partial-order reduction.
     pub partial_order: bool,
-    /// Symmetry reduction.
+    /// Symmetry reduction: copies that are interchangeable.
     pub symmetry: bool,
+    /// SC, TSO, PSO: states that differ by a shift of counters are one ([`palisade_program::shift`]), so that
+    /// programs in which these grow without bound may have finitely many. Not with a range or with final
+    /// states, whose values count, nor where progress is asked for.
+    pub shift: bool,
     /// Whether to look for a shortest run into a violation, by a second search without
     /// partial-order reduction; else the run is the one by which it was found.
     pub shortest: bool,
@@ -72,7 +76,7 @@ pub struct Options {
 
 impl Options {
     /// The defaults for `model`: buffers of 16, two copies for `[*]`, `*` picks
-    /// from -4 to 4, both reductions on, one worker per core, no other limit.
+    /// from -4 to 4, partial-order and symmetry reduction on, one worker per core, no other limit.
     pub fn new(model: Model) -> Self {
         Self {
             model,
@@ -89,6 +93,7 @@ impl Options {
             cancel: Arc::default(),
             partial_order: true,
             symmetry: true,
+            shift: false,
             shortest: true,
             collect_finals: false,
             workers: 0,

@@ -1,5 +1,6 @@
 //! *Shift symmetry*: counters that are only compared with each other may all be moved by the same
-//! number. A *group* is a set of shared variables and locals; moving every value of a group by a
+//! number. A *group* is a set of shared variables and of locals at locations where they are live (a temporary may
+//! hold a counter here and something else there); moving every value of a group by a
 //! multiple of its *modulus* maps runs to runs, and violations to violations, if
 //!
 //! - an expression of the group is one of its variables, plus or minus an expression that has
@@ -7,6 +8,8 @@
 //!   divisor of the modulus have weight 0, and so has what is built of such;
 //! - variables of the group are assigned, loaded from and stored to variables of the same group
 //!   only; they have no declared range and no free choice;
+//! - a local that a step does not write, and that is live behind it, is in the same group before and
+//!   behind; one that a property reads is in the same group everywhere;
 //! - indices, conditions, assertions and properties have weight 0.
 //!
 //! Values are mathematical integers: nothing wraps around. States that differ by a shift are
@@ -20,8 +23,9 @@
 //! [`Groups::infer`] guesses groups; it is not trusted. `palisade-certify` checks the rules with
 //! code of its own.
 
+use crate::liveness::{Liveness, inside_block};
 use crate::{
-    BinOp, Cfg, Expr, GlobalId, Init, LocalAtom, LocalId, Place, Program, PropAtom, Step,
+    BinOp, Cfg, Expr, GlobalId, Init, LocId, LocalAtom, LocalId, Place, Program, PropAtom, Step,
     TemplateId, ThreadVarId, UnOp,
 };
 
@@ -30,8 +34,8 @@ use crate::{
 pub enum Counter {
     /// A shared variable, with all its elements.
     Global(GlobalId),
-    /// A local of every copy of a thread.
-    Local(TemplateId, LocalId),
+    /// A local of every copy of a thread, at a location.
+    Local(TemplateId, LocId, LocalId),
 }
 
 /// Variables that are shifted together.
@@ -39,8 +43,8 @@ pub enum Counter {
 pub struct Group {
     /// Its shared variables; not empty.
     pub globals: Vec<GlobalId>,
-    /// Its locals.
-    pub locals: Vec<(TemplateId, LocalId)>,
+    /// Its locals, at the locations where they are live and belong to it.
+    pub locals: Vec<(TemplateId, LocId, LocalId)>,
     /// Shifts are multiples of this; at least 1.
     pub modulus: i64,
 }
@@ -61,31 +65,21 @@ impl Group {
 
 /// The largest modulus: states are as many.
 const LARGEST: i64 = 64;
+/// Pairs of a local and a location that are looked at; larger programs have no groups.
+const MOST_PAIRS: usize = 1 << 20;
 
 impl Groups {
     /// The groups of a program.
     pub fn infer(program: &Program) -> Self {
-        let mut first = 0;
-        let mut starts = Vec::new();
-        for template in &program.templates {
-            starts.push(program.globals.len() + first);
-            first += template.locals.len();
-        }
-        let count = program.globals.len() + first;
-        let mut inference = Inference {
-            program,
-            starts,
-            parent: (0..count).collect(),
-            fixed: vec![false; count],
-            modulus: vec![1; count],
-            decides: false,
-            changed: true,
+        let Some(mut inference) = Inference::new(program) else {
+            return Self::default();
         };
         // What is ambiguous is decided last, when all that is clear is known.
         loop {
             while inference.changed {
                 inference.changed = false;
                 inference.pass();
+                inference.flatten();
             }
             if inference.decides {
                 return inference.groups();
@@ -99,7 +93,7 @@ impl Groups {
     pub fn of(&self, counter: Counter) -> Option<usize> {
         self.0.iter().position(|group| match counter {
             Counter::Global(var) => group.globals.contains(&var),
-            Counter::Local(template, local) => group.locals.contains(&(template, local)),
+            Counter::Local(template, loc, local) => group.locals.contains(&(template, loc, local)),
         })
     }
 }
@@ -115,10 +109,26 @@ enum Weight {
     Open,
 }
 
+/// The numbers of the locals of one graph: a template's, or an atomic block's. The local with number `l` is at
+/// location `k` number `first + k * locals + l`.
+#[derive(Clone, Copy)]
+struct Numbers {
+    template: TemplateId,
+    first: usize,
+    locals: usize,
+}
+
+impl Numbers {
+    fn of(self, loc: LocId, local: LocalId) -> usize {
+        self.first + loc.index() * self.locals + local.index()
+    }
+}
+
 struct Inference<'p> {
     program: &'p Program,
-    /// The number of each template's first local.
-    starts: Vec<usize>,
+    /// Those of each template, and of the blocks on its edges.
+    numbers: Vec<(Numbers, Vec<Option<Numbers>>)>,
+    live: Vec<Liveness>,
     /// Classes of variables, as a forest.
     parent: Vec<usize>,
     fixed: Vec<bool>,
@@ -128,11 +138,108 @@ struct Inference<'p> {
     changed: bool,
 }
 
-impl Inference<'_> {
-    fn number(&self, counter: Counter) -> usize {
-        match counter {
-            Counter::Global(var) => var.index(),
-            Counter::Local(template, local) => self.starts[template.index()] + local.index(),
+impl<'p> Inference<'p> {
+    fn new(program: &'p Program) -> Option<Self> {
+        let mut count = program.globals.len();
+        let mut numbers = Vec::new();
+        for (id, template) in program.template_ids().zip(&program.templates) {
+            let locals = template.locals.len();
+            let mut add = |cfg: &Cfg| {
+                let first = count;
+                count += cfg.loc_count() * locals;
+                Numbers {
+                    template: id,
+                    first,
+                    locals,
+                }
+            };
+            let own = add(&template.cfg);
+            let block = |step: &Step| match step {
+                Step::Atomic(atomic) => Some(add(&atomic.body)),
+                Step::Skip | Step::Fence(_) | Step::Assume(_) | Step::Assert { .. } => None,
+                Step::Assign { .. } | Step::Havoc { .. } => None,
+                Step::Load { .. } | Step::Store { .. } => None,
+                Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {
+                    None
+                }
+            };
+            let blocks = template.cfg.edges.iter().map(|e| &e.step).map(block);
+            numbers.push((own, blocks.collect()));
+            if count > MOST_PAIRS {
+                return None;
+            }
+        }
+        let mut inference = Self {
+            program,
+            numbers,
+            live: program
+                .template_ids()
+                .map(|t| Liveness::of(program, t))
+                .collect(),
+            parent: (0..count).collect(),
+            fixed: vec![false; count],
+            modulus: vec![1; count],
+            decides: false,
+            changed: true,
+        };
+        inference.webs();
+        Some(inference)
+    }
+
+    /// Makes one class of a local before and behind each step that does not write it, where it is live behind.
+    fn webs(&mut self) {
+        for (index, template) in self.program.templates.iter().enumerate() {
+            let (own, blocks) = self.numbers[index].clone();
+            for (edge, block) in template.cfg.edges.iter().zip(blocks) {
+                let locals = (0..own.locals).map(LocalId::from);
+                let after: Vec<bool> = locals
+                    .map(|l| self.live[index].is_live(edge.to, l))
+                    .collect();
+                let (Some(inner), Step::Atomic(atomic)) = (block, &edge.step) else {
+                    self.passed(&after, edge.step.written_local(), |l| {
+                        (own.of(edge.from, l), own.of(edge.to, l))
+                    });
+                    continue;
+                };
+                let body = &atomic.body;
+                let live = inside_block(body, &after);
+                self.passed(&live[body.entry.index()], None, |l| {
+                    (own.of(edge.from, l), inner.of(body.entry, l))
+                });
+                for e in &body.edges {
+                    self.passed(&live[e.to.index()], e.step.written_local(), |l| {
+                        (inner.of(e.from, l), inner.of(e.to, l))
+                    });
+                }
+                self.passed(&after, None, |l| {
+                    (inner.of(body.exit, l), own.of(edge.to, l))
+                });
+            }
+        }
+        self.flatten();
+    }
+
+    fn passed(
+        &mut self,
+        live: &[bool],
+        written: Option<LocalId>,
+        ends: impl Fn(LocalId) -> (usize, usize),
+    ) {
+        let locals = live.iter().enumerate().filter(|(_, is_live)| **is_live);
+        for local in locals.map(|(l, _)| LocalId::from(l)) {
+            if written != Some(local) {
+                let (from, to) = ends(local);
+                let (x, y) = (self.class(from), self.class(to));
+                self.parent[x.max(y)] = x.min(y);
+            }
+        }
+    }
+
+    /// Every number points to its class.
+    fn flatten(&mut self) {
+        for at in 0..self.parent.len() {
+            // Parents have smaller numbers.
+            self.parent[at] = self.parent[self.parent[at]];
         }
     }
 
@@ -143,8 +250,8 @@ impl Inference<'_> {
         at
     }
 
-    fn weight(&self, counter: Counter) -> Weight {
-        let class = self.class(self.number(counter));
+    fn weight(&self, number: usize) -> Weight {
+        let class = self.class(number);
         if self.fixed[class] {
             Weight::Zero
         } else {
@@ -257,50 +364,55 @@ impl Inference<'_> {
         }
     }
 
-    fn local(&mut self, template: TemplateId, e: &Expr<LocalAtom>) -> Weight {
+    fn local(&mut self, numbers: Numbers, at: LocId, e: &Expr<LocalAtom>) -> Weight {
         self.expr(e, &|this: &Self, atom| match atom {
-            LocalAtom::Local(local) => this.weight(Counter::Local(template, *local)),
+            LocalAtom::Local(local) => this.weight(numbers.of(at, *local)),
             LocalAtom::SelfId => Weight::Zero,
         })
     }
 
-    fn assigned(&mut self, to: Counter, weight: Weight) {
+    fn assigned(&mut self, to: usize, weight: Weight) {
         let to = self.weight(to);
         self.same(to, weight);
     }
 
-    fn index(&mut self, template: TemplateId, place: &Place) {
+    fn index(&mut self, numbers: Numbers, at: LocId, place: &Place) {
         if let Some(index) = &place.index {
-            let weight = self.local(template, index);
+            let weight = self.local(numbers, at, index);
             self.fix(weight);
         }
     }
 
-    fn steps(&mut self, template: TemplateId, cfg: &Cfg) {
-        for edge in &cfg.edges {
+    fn steps(&mut self, numbers: Numbers, cfg: &Cfg) {
+        for (k, edge) in cfg.edges.iter().enumerate() {
+            let (from, to) = (edge.from, edge.to);
             match &edge.step {
                 Step::Assume(e) | Step::Assert { cond: e, .. } => {
-                    let weight = self.local(template, e);
+                    let weight = self.local(numbers, from, e);
                     self.fix(weight);
                 }
                 Step::Assign { dst, value } => {
-                    let weight = self.local(template, value);
-                    self.assigned(Counter::Local(template, *dst), weight);
+                    let weight = self.local(numbers, from, value);
+                    self.assigned(numbers.of(to, *dst), weight);
                 }
                 Step::Havoc { dst, .. } => {
-                    self.assigned(Counter::Local(template, *dst), Weight::Zero);
+                    self.assigned(numbers.of(to, *dst), Weight::Zero);
                 }
                 Step::Load { dst, src } => {
-                    self.index(template, src);
-                    let weight = self.weight(Counter::Global(src.var));
-                    self.assigned(Counter::Local(template, *dst), weight);
+                    self.index(numbers, from, src);
+                    let weight = self.weight(src.var.index());
+                    self.assigned(numbers.of(to, *dst), weight);
                 }
                 Step::Store { dst, value } => {
-                    self.index(template, dst);
-                    let weight = self.local(template, value);
-                    self.assigned(Counter::Global(dst.var), weight);
+                    self.index(numbers, from, dst);
+                    let weight = self.local(numbers, from, value);
+                    self.assigned(dst.var.index(), weight);
                 }
-                Step::Atomic(atomic) => self.steps(template, &atomic.body),
+                Step::Atomic(atomic) => {
+                    if let Some(inner) = self.numbers[numbers.template.index()].1[k] {
+                        self.steps(inner, &atomic.body);
+                    }
+                }
                 Step::Skip | Step::Fence(_) => {}
                 Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => {
                     self.fixed.fill(true);
@@ -311,25 +423,42 @@ impl Inference<'_> {
 
     fn pass(&mut self) {
         let program = self.program;
-        for (var, global) in program.global_ids().zip(&program.globals) {
+        for (var, global) in program.globals.iter().enumerate() {
             if global.domain.is_some() || global.init.contains(&Init::Any) {
-                self.assigned(Counter::Global(var), Weight::Zero);
+                self.assigned(var, Weight::Zero);
             }
         }
-        for (id, template) in program.template_ids().zip(&program.templates) {
+        for (index, template) in program.templates.iter().enumerate() {
+            let own = self.numbers[index].0;
             for (local, declared) in template.locals.iter().enumerate() {
                 if declared.domain.is_some() || declared.init == Init::Any {
-                    let local = LocalId::from(local);
-                    self.assigned(Counter::Local(id, local), Weight::Zero);
+                    for loc in template.cfg.locs() {
+                        self.assigned(own.of(loc, LocalId::from(local)), Weight::Zero);
+                    }
                 }
             }
-            self.steps(id, &template.cfg);
+            self.steps(own, &template.cfg);
         }
         for property in &program.properties {
             let template = |t: ThreadVarId| property.threads[t.index()].template;
+            // It is asked wherever the thread is.
+            property.cond.for_each_atom(&mut |atom| {
+                if let PropAtom::Local(t, local) = atom {
+                    let own = self.numbers[template(*t).index()].0;
+                    let cfg = &program.template(template(*t)).cfg;
+                    let entry = self.weight(own.of(cfg.entry, *local));
+                    for loc in cfg.locs() {
+                        self.assigned(own.of(loc, *local), entry);
+                    }
+                }
+            });
             let weight = self.expr(&property.cond, &|this: &Self, atom| match atom {
-                PropAtom::Global(var, _) => this.weight(Counter::Global(*var)),
-                PropAtom::Local(t, local) => this.weight(Counter::Local(template(*t), *local)),
+                PropAtom::Global(var, _) => this.weight(var.index()),
+                PropAtom::Local(t, local) => {
+                    let own = this.numbers[template(*t).index()].0;
+                    let entry = program.template(template(*t)).cfg.entry;
+                    this.weight(own.of(entry, *local))
+                }
                 PropAtom::SelfOf(_) | PropAtom::At(..) => Weight::Zero,
             });
             self.fix(weight);
@@ -339,7 +468,7 @@ impl Inference<'_> {
     fn groups(&self) -> Groups {
         let mut all: Vec<(usize, Group)> = Vec::new();
         for var in self.program.global_ids() {
-            let Weight::One(class) = self.weight(Counter::Global(var)) else {
+            let Weight::One(class) = self.weight(var.index()) else {
                 continue;
             };
             let modulus = self.modulus[class];
@@ -359,11 +488,18 @@ impl Inference<'_> {
             }
         }
         for (id, template) in self.program.template_ids().zip(&self.program.templates) {
-            for local in (0..template.locals.len()).map(LocalId::from) {
-                if let Weight::One(class) = self.weight(Counter::Local(id, local))
-                    && let Some((_, group)) = all.iter_mut().find(|(c, _)| *c == class)
-                {
-                    group.locals.push((id, local));
+            if all.is_empty() {
+                break;
+            }
+            let own = self.numbers[id.index()].0;
+            for loc in template.cfg.locs() {
+                let locals = (0..template.locals.len()).map(LocalId::from);
+                for local in locals.filter(|l| self.live[id.index()].is_live(loc, *l)) {
+                    if let Weight::One(class) = self.weight(own.of(loc, local))
+                        && let Some((_, group)) = all.iter_mut().find(|(c, _)| *c == class)
+                    {
+                        group.locals.push((id, loc, local));
+                    }
                 }
             }
         }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-use palisade_arbitrary::{Rng, Shape, generate, ordered, protocols};
+use palisade_arbitrary::{Rng, Shape, counters, generate, ordered, protocols};
 use palisade_program::{Model, Orders, Program};
 use palisade_verify::{Buffers, Extrapolate, Keep, Options, Promote, Sharing, Strategy};
 
 use crate::compare::{
-    any_number, deadlocks, fewest_fences, finals, machine, proof, reachable, read,
+    any_number, deadlocks, fewest_fences, finals, machine, proof, reachable, read, shifted,
 };
 use crate::{Counts, Difference, Outcome};
 
@@ -94,6 +94,10 @@ fn failing(mut text: String, seed: u64, every: u64) -> String {
         let _ = writeln!(text, "finally (x0 != {});", seed % 3);
     }
     text
+}
+
+fn counting(seed: u64) -> String {
+    counters::generate(seed)
 }
 
 fn publications(seed: u64) -> String {
@@ -354,11 +358,13 @@ macro_rules! row {
 /// All rows; their shares add up to 1000.
 #[rustfmt::skip]
 pub static ROWS: &[Row] = &[
-    row!("machine", "explore and naive interpreter, SC, TSO, PSO", 200, 200, threads, machine, 0, 30..=80),
+    row!("machine", "explore and naive interpreter, SC, TSO, PSO", 180, 200, threads, machine, 0, 30..=80),
     row!("machine-rma", "explore and naive interpreter, SC, RMA", 100, 60, processes, machine, 0, 30..=80),
-    row!("finals", "final states of explore and naive interpreter", 120, 100, threads, finals, 0, 0..=0),
+    row!("finals", "final states of explore and naive interpreter", 100, 100, threads, finals, 0, 0..=0),
     row!("protocols-machine", "explore and naive interpreter on protocols", 100, 60, protocol, machine, 0, 20..=80),
     row!("reachable", "states found by the checker, SC, TSO, PSO", 60, 600, threads, reachable, 5, 30..=70),
+    row!("counters", "the machine and a naive interpreter on counters, SC, TSO, PSO", 20, 300, counting, machine, 5, 20..=80),
+    row!("counters-reachable", "counters shifted by the checker, SC, TSO, PSO", 20, 300, counting, shifted, 5, 20..=80),
     row!("protocols-reachable", "the same on protocols", 20, 200, protocol, reachable, 5, 20..=80),
     row!("verify", "proofs and bugs, SC, TSO, PSO", 120, 1500, threads, verified, 5, 30..=70),
     row!("protocols", "proofs and bugs of protocols, SC, TSO, PSO", 80, 200, protocol, verified, 5, 20..=80),

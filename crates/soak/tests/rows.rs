@@ -29,6 +29,8 @@ rows! {
     finals "finals"
     protocols_machine "protocols-machine"
     reachable "reachable"
+    counters "counters"
+    counters_reachable "counters-reachable"
     protocols_reachable "protocols-reachable"
     verify "verify"
     protocols "protocols"

@@ -11,7 +11,8 @@
 //! 2. where templates have many copies: a proof for any number of copies by *views*;
 //! 3. if the machine has seen all states: a search without new predicates, then a proof
 //!    *state by state*; if it has not, but there are finitely many: a proof by *reachable
-//!    states*;
+//!    states* (where counters grow without bound: up to their shift, once CEGAR has asked much without a
+//!    proof and the machine has seen all states so);
 //! 4. *CEGAR* on one encoding of the store buffers after another. If the control flow bounds
 //!    the buffers there is one encoding, exact. Else small ones come first, and bugs are
 //!    looked for early: an abstraction may show a violation that is none before one that
@@ -47,6 +48,9 @@ pub(crate) const SHORT: u64 = 100_000;
 pub(crate) const TELLING: u64 = 10_000;
 /// With more states than this no proof state by state is tried: it would take long.
 pub(crate) const FEW_STATES: u64 = 800_000;
+
+/// Questions to the solver before which predicates are preferred to states up to a shift.
+pub(crate) const FEW_CALLS: u64 = 1_000;
 
 /// Falsification while searches for a proof go on.
 pub(crate) struct Later {
@@ -361,6 +365,8 @@ pub enum Method {
         buffer: u32,
         /// States.
         states: u64,
+        /// Whether there are finitely many only up to a shift of counters.
+        shifted: bool,
     },
     /// The machine searches all runs under RC11, with histories exact or summarised.
     Histories {
@@ -555,6 +561,8 @@ pub(crate) fn rows(
     {
         rows.push(reachable(base, REACH.1).when(When::AllStatesSeen(BUFFER)));
     }
+    // All states are then such up to a shift, and cannot be listed.
+    let counts = has_unbounded_counters(program, options);
     if options.symmetry {
         let more = [base, &[Layer::Generalise]].concat();
         if let Some(any) = Stack::apply(stack.original(), &more, options) {
@@ -573,8 +581,10 @@ pub(crate) fn rows(
         };
         let seen = When::AllStatesSeen(BUFFER);
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
-        rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
-        rows.push(all.when(seen));
+        if !counts {
+            rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
+            rows.push(all.when(seen));
+        }
         if is_finite(program, options, &encodings) {
             rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
         }
@@ -585,6 +595,9 @@ pub(crate) fn rows(
             }
             let falsify = falsification(base, wide, QUICK, None);
             rows.push(falsify.when(When::StatesUnseen));
+            if counts {
+                continue;
+            }
             let encoding = Encoding::Bounded(vec![wide; program.cell_count()]);
             let states = options.max_states.min(STATE_BY_STATE);
             let all = Row::new(base, Method::StateByState { encoding, states });
@@ -696,9 +709,10 @@ pub(crate) fn state_by_state(
 /// Whether a program has finitely many states, and a proof may list them: every variable has few
 /// values, and control flow bounds the buffers.
 fn is_finite(program: &Program, options: &Options, encodings: &[Planned]) -> bool {
-    if !is_reachable(program, options) || encodings.len() != 1 {
-        return false;
-    }
+    is_reachable(program, options) && encodings.len() == 1 && has_few_values(program, options)
+}
+
+fn has_few_values(program: &Program, options: &Options) -> bool {
     let finite = Finite::of(program, &program.instances(options.copies()));
     let mut all = finite.cells.iter().chain(finite.locals.iter().flatten());
     all.all(Option::is_some)
@@ -713,8 +727,30 @@ fn is_reachable(program: &Program, options: &Options) -> bool {
 
 /// A proof by reachable states.
 fn reachable(base: &[Layer], states: u64) -> Row {
-    let buffer = REACH.0;
-    Row::new(base, Method::Reach { buffer, states })
+    let method = Method::Reach {
+        buffer: REACH.0,
+        states,
+        shifted: false,
+    };
+    Row::new(base, method)
+}
+
+/// The same up to a shift of counters.
+pub(crate) fn shifted(base: &[Layer], states: u64) -> Row {
+    let method = Method::Reach {
+        buffer: REACH.0,
+        states,
+        shifted: true,
+    };
+    Row::new(base, method)
+}
+
+/// Whether a program has counters that grow without bound, and finitely many states perhaps up to their
+/// shift.
+pub(crate) fn has_unbounded_counters(program: &Program, options: &Options) -> bool {
+    is_reachable(program, options)
+        && !Groups::infer(program).0.is_empty()
+        && !has_few_values(program, options)
 }
 
 /// Whether a proof may do without predicates, whatever values there are. Other ways that
@@ -1011,8 +1047,13 @@ impl Method {
             Self::Saturate { count, states } => {
                 format!("search all runs: {states} states, operations counted to {count}")
             }
-            Self::Reach { buffer, states } => {
-                format!("reachable states: {states} states, buffers of {buffer}")
+            Self::Reach {
+                buffer,
+                states,
+                shifted,
+            } => {
+                let shifted = if *shifted { ", counters shifted" } else { "" };
+                format!("reachable states: {states} states, buffers of {buffer}{shifted}")
             }
             Self::Histories { summary, states } => match summary {
                 None => format!("search all runs: {states} states, exact histories"),

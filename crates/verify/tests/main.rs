@@ -14,6 +14,7 @@ mod projection;
 mod rc11;
 mod reductions;
 mod sapa;
+mod shifted;
 mod transitions;
 mod twins;
 mod unbounded;

@@ -13,7 +13,6 @@
 //! | `memory` | messages, gates of the SC order, what threads know; fences |
 //! | `access` | loads, stores, read-modify-writes |
 //! | `shared`, `packed` | parts that states have in common; states as bytes |
-//! | `shift` | the rules for counters that are shifted together |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
 //! | `fair` | deadlock and progress |
 //!
@@ -28,7 +27,6 @@ mod forget;
 mod memory;
 mod packed;
 mod shared;
-mod shift;
 mod view;
 
 use std::rc::Rc;
@@ -49,6 +47,7 @@ use crate::check::{Options, admissible};
 use crate::expression::term_of;
 use crate::property::choices;
 use crate::refusal::{Reason, Refusal, Site};
+use crate::shift;
 use crate::steps::Trouble;
 use crate::stops::stops;
 
@@ -324,9 +323,9 @@ impl<'p> Judge<'p> {
             for (thread, instance) in self.instances.iter().enumerate() {
                 let at = state.at[thread];
                 let own = group.locals.iter();
-                let own = own.filter(|(template, _)| *template == instance.template);
+                let own = own.filter(|(t, loc, _)| (*t, *loc) == (instance.template, at));
                 // Dead locals are 0.
-                for (_, local) in own.filter(|(_, l)| self.live[thread].is_live(at, *l)) {
+                for (_, _, local) in own.filter(|(.., l)| self.live[thread].is_live(at, *l)) {
                     if by != 0 {
                         state.locals[thread][local.index()] -= by;
                     }

@@ -12,21 +12,25 @@
 //! |---|---|
 //! | `threads` | thread states, decision trees of their steps |
 //! | `judged` | which states violate a property |
+//! | `shifted` | one state for all that differ by a shift of counters |
 //! | `store` | packed states, each once |
 //!
 //! Deadlocks and progress are for other kinds of certificates.
 
 mod judged;
+mod shifted;
 mod store;
 mod threads;
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, Reachable};
 use crate::check::{Options, admissible};
 use crate::refusal::{Reason, Refusal, Site};
+use crate::shift::IllTyped;
 use crate::steps::{MAX_ENUMERATED, Trouble, unsupported};
 use crate::unbuffered::confirmed;
 use judged::Judged;
 use palisade_program::{Cell, Domain, Init, Model, Program, Span};
+use shifted::Shift;
 use std::time::Instant;
 use store::Store;
 use threads::{Own, Threads};
@@ -44,11 +48,11 @@ pub(crate) struct Found {
     pub(crate) steps: u64,
 }
 
-/// Checks a certificate of at most `most` reachable states.
+/// Checks a certificate of reachable states.
 pub(crate) fn check(
     program: &Program,
     certificate: &Certificate,
-    most: u64,
+    reachable: Reachable,
     options: &Options,
 ) -> Result<Found, Refusal> {
     let refused = |what: &str| Refusal::whole(Reason::Unsupported(what.to_owned()));
@@ -73,8 +77,17 @@ pub(crate) fn check(
     admissible(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     let judged = Judged::new(program, &instances);
-    let mut threads = Threads::new(program, certificate.model, &instances, judged);
-    let result = narrow_to_wide(&mut threads, most, options);
+    let threads = Threads::new(program, certificate.model, &instances, judged);
+    let shift = reachable.shifted.then(|| Shift::of(program, &instances));
+    let shift = shift.transpose();
+    let shift = shift.map_err(|IllTyped| refused("counters that are no group"))?;
+    let mut search = Search {
+        threads,
+        shift,
+        most: reachable.most,
+        options,
+    };
+    let result = search.narrow_to_wide();
     result.map_err(|stop| match stop {
         Stop::Trouble(trouble) => located(program, trouble),
         Stop::Limit(reason) => Refusal::whole(reason),
@@ -158,76 +171,106 @@ impl Layout {
     }
 }
 
-/// Searches with small numbers first; where one does not fit, again with larger ones. What is
-/// known of steps stays.
-fn narrow_to_wide(threads: &mut Threads<'_>, most: u64, options: &Options) -> Result<Found, Stop> {
-    const BYTES: [(usize, usize); 3] = [(2, 1), (4, 2), (4, 4)];
-    let mut last = Err(Stop::Wide);
-    for bytes in BYTES {
-        let layout = Layout::new(bytes, threads.count(), threads.program().cell_count());
-        last = search(threads, layout, most, options);
-        if !matches!(last, Err(Stop::Wide)) {
-            break;
-        }
-    }
-    last
+struct Search<'p, 'o> {
+    threads: Threads<'p>,
+    /// How states are shifted, if they are.
+    shift: Option<Shift>,
+    most: u64,
+    options: &'o Options,
 }
 
-/// The least set of states; each of them is judged.
-fn search(
-    threads: &mut Threads<'_>,
-    layout: Layout,
-    most: u64,
-    options: &Options,
-) -> Result<Found, Stop> {
-    let count = threads.count();
-    let mut store = Store::new(layout.width);
-    let mut record = vec![0; layout.width];
-    for start in starts(threads)? {
-        for (at, number) in start.into_iter().enumerate() {
-            layout.write(&mut record, at, number)?;
+impl Search<'_, '_> {
+    /// Searches with small numbers first; where one does not fit, again with larger ones. What is
+    /// known of steps stays.
+    fn narrow_to_wide(&mut self) -> Result<Found, Stop> {
+        const BYTES: [(usize, usize); 3] = [(2, 1), (4, 2), (4, 4)];
+        let (threads, cells) = (self.threads.count(), self.threads.program().cell_count());
+        let mut last = Err(Stop::Wide);
+        for bytes in BYTES {
+            last = self.states(Layout::new(bytes, threads, cells));
+            if !matches!(last, Err(Stop::Wide)) {
+                break;
+            }
         }
-        store.insert(&record);
+        last
     }
-    let mut steps = 0;
-    let mut numbers = vec![0; count + threads.program().cell_count()];
-    let mut current = record.clone();
-    let mut next = 0;
-    while next < store.len() {
-        if store.len() as u64 > most {
+
+    /// The least set of states; each of them is judged.
+    fn states(&mut self, layout: Layout) -> Result<Found, Stop> {
+        let count = self.threads.count();
+        let mut store = Store::new(layout.width);
+        let mut record = vec![0; layout.width];
+        for mut start in starts(&mut self.threads)? {
+            if let Some(shift) = &mut self.shift {
+                self.threads.represent(shift, &mut start)?;
+            }
+            for (at, number) in start.into_iter().enumerate() {
+                layout.write(&mut record, at, number)?;
+            }
+            store.insert(&record);
+        }
+        let mut steps = 0;
+        let mut numbers = vec![0; count + self.threads.program().cell_count()];
+        let mut successor = numbers.clone();
+        let mut current = record.clone();
+        let mut next = 0;
+        while next < store.len() {
+            self.is_over(next, store.len())?;
+            current.copy_from_slice(store.record(next));
+            next += 1;
+            layout.read(&current, &mut numbers);
+            let (own, cells) = numbers.split_at(count);
+            let threads = &mut self.threads;
+            threads.judge(own, cells)?;
+            for (thread, &number) in own.iter().enumerate() {
+                for step in 0..threads.steps(thread, number) {
+                    for change in threads.changes(thread, number, step, cells)? {
+                        steps += 1;
+                        let change = threads.change(change);
+                        let writes = threads.writes(change);
+                        if let Some(shift) = &mut self.shift {
+                            successor.copy_from_slice(&numbers);
+                            successor[thread] = change.to;
+                            for &(cell, value) in writes {
+                                successor[count + cell as usize] = value;
+                            }
+                            threads.represent(shift, &mut successor)?;
+                            for (at, number) in successor.iter().enumerate() {
+                                layout.write(&mut record, at, *number)?;
+                            }
+                        } else {
+                            record.copy_from_slice(&current);
+                            layout.write(&mut record, thread, change.to)?;
+                            for &(cell, value) in writes {
+                                layout.write(&mut record, count + cell as usize, value)?;
+                            }
+                        }
+                        store.insert(&record);
+                    }
+                }
+            }
+        }
+        Ok(Found {
+            states: store.len(),
+            steps,
+        })
+    }
+
+    /// Ends a search at its limits.
+    fn is_over(&self, next: usize, states: usize) -> Result<(), Stop> {
+        let most = self.most;
+        if states as u64 > most {
             let what = Reason::Unsupported(format!("more than {most} states"));
             return Err(Stop::Limit(what));
         }
         if next.is_multiple_of(INTERVAL)
             // Not a query: only what ends everything ends it.
-            && let Some(reason) = options.limits.exceeded(Instant::now())
+            && let Some(reason) = self.options.limits.exceeded(Instant::now())
         {
             return Err(Stop::Limit(Reason::Undecided(reason)));
         }
-        current.copy_from_slice(store.record(next));
-        next += 1;
-        layout.read(&current, &mut numbers);
-        let (own, cells) = numbers.split_at(count);
-        threads.judge(own, cells)?;
-        for (thread, &number) in own.iter().enumerate() {
-            for step in 0..threads.steps(thread, number) {
-                for change in threads.changes(thread, number, step, cells)? {
-                    let change = threads.change(change);
-                    record.copy_from_slice(&current);
-                    layout.write(&mut record, thread, change.to)?;
-                    for &(cell, value) in threads.writes(change) {
-                        layout.write(&mut record, count + cell as usize, value)?;
-                    }
-                    store.insert(&record);
-                    steps += 1;
-                }
-            }
-        }
+        Ok(())
     }
-    Ok(Found {
-        states: store.len(),
-        steps,
-    })
 }
 
 /// The initial states: for each the numbers of the threads' states and of the cells' values.

@@ -59,6 +59,9 @@ pub(crate) struct ExploreArgs {
     /// Search without symmetry reduction
     #[arg(long, help_heading = "Search")]
     pub(crate) no_symmetry: bool,
+    /// Take states that differ by a shift of counters as one
+    #[arg(long, help_heading = "Search")]
+    pub(crate) shift: bool,
     /// Threads that search [default: the machine's]
     #[arg(short = 'j', long, value_name = "N", help_heading = "Search")]
     pub(crate) workers: Option<usize>,

@@ -201,6 +201,7 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
         cancel: context.limits.cancel.clone(),
         partial_order: !args.no_partial_order,
         symmetry: !args.no_symmetry,
+        shift: args.shift,
         collect_finals: args.finals,
         workers: args.workers.unwrap_or(workers),
         ..defaults

@@ -1,8 +1,9 @@
 //! `palisade litmus`: runs litmus tests and prints their final states in herd's
 //! form. Tests that cannot be read do not keep the others from running; they
-//! make the exit code 2.
+//! make the exit code 2. Several run at the same time (`-j`); what is printed is in the order of the files.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use palisade::litmus::{self, Limits, LitmusReport, LitmusResult, parse_ordered};
@@ -13,6 +14,9 @@ use crate::CommandResult;
 use crate::args::LitmusArgs;
 use crate::context::{Context, complain};
 use crate::input;
+use crate::limits;
+
+use super::test::{available, lock};
 
 /// What ran, and what could not be read.
 #[derive(Default)]
@@ -20,7 +24,19 @@ struct Results {
     reports: Vec<LitmusReport>,
     complaints: Vec<Complaint>,
     text: String,
+    /// For standard error.
+    errors: String,
     explored: u64,
+}
+
+impl Results {
+    fn add(&mut self, other: Self) {
+        self.reports.extend(other.reports);
+        self.complaints.extend(other.complaints);
+        self.text.push_str(&other.text);
+        self.errors.push_str(&other.errors);
+        self.explored += other.explored;
+    }
 }
 
 pub(super) fn run(args: &LitmusArgs, context: &Context) -> CommandResult {
@@ -33,9 +49,15 @@ pub(super) fn run(args: &LitmusArgs, context: &Context) -> CommandResult {
         ..context.document()
     };
     context.prepare_last_words(heading.clone());
+    let files = files(&args.files)?;
+    let (limits, coloured) = (&context.limits, context.coloured_errors);
+    let one = |path: &PathBuf| run_file(path, model, limits, coloured);
     let mut results = Results::default();
-    for path in files(&args.files)? {
-        run_file(&path, model, context, &mut results);
+    for found in in_order(&files, args.jobs.unwrap_or_else(available), one) {
+        results.add(found);
+    }
+    if !results.errors.is_empty() {
+        complain(&results.errors);
     }
     let unknown = results.reports.iter();
     let unknown = unknown.filter(|r| matches!(r.result, LitmusResult::Unknown(_)));
@@ -91,11 +113,37 @@ fn tests_below(folder: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results) {
+/// What `one` gives for each file, in the order of the files, some at a time.
+fn in_order<T: Send>(files: &[PathBuf], jobs: usize, one: impl Fn(&PathBuf) -> T + Sync) -> Vec<T> {
+    let queue = Mutex::new(files.iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let next = lock(&queue).next();
+            let Some((number, file)) = next else {
+                return;
+            };
+            let found = one(file);
+            lock(&done).push((number, found));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..jobs.min(files.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, found)| found).collect()
+}
+
+fn run_file(path: &Path, model: Model, limits: &limits::Limits, coloured: bool) -> Results {
+    let mut results = Results::default();
     let source = match input::read(path) {
         Ok(source) => source,
         Err(error) => {
-            complain(&format!("error: {error:#}\n"));
+            results.errors = format!("error: {error:#}\n");
             results.complaints.push(Complaint {
                 severity: "error",
                 message: format!("{error:#}"),
@@ -104,30 +152,30 @@ fn run_file(path: &Path, model: Model, context: &Context, results: &mut Results)
                 column: None,
                 help: None,
             });
-            return;
+            return results;
         }
     };
     match parse_ordered(source, model.orders()) {
         Ok(test) => {
-            let limits = Limits {
-                deadline: context.limits.deadline,
-                memory: context.limits.memory,
-                cancel: context.limits.cancel.clone(),
+            let own = Limits {
+                deadline: limits.deadline,
+                memory: limits.memory,
+                cancel: limits.cancel.clone(),
             };
-            let mut report = litmus::run(&test, model, &limits);
+            let mut report = litmus::run(&test, model, &own);
             if let (LitmusResult::Unknown(why), Some(stopped)) =
-                (&mut report.result, context.limits.stopped())
+                (&mut report.result, limits.stopped())
             {
                 *why = stopped.to_string();
             }
-            results.explored += report.explored;
-            results.text.push_str(&report.render());
+            results.explored = report.explored;
+            results.text = report.render();
             results.reports.push(report);
         }
         Err(diagnostics) => {
-            complain(&diagnostics.render(context.coloured_errors));
-            let complaints = input::complaints(&diagnostics.source, &diagnostics.items);
-            results.complaints.extend(complaints);
+            results.errors = diagnostics.render(coloured);
+            results.complaints = input::complaints(&diagnostics.source, &diagnostics.items);
         }
     }
+    results
 }

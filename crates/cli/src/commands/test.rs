@@ -191,11 +191,11 @@ fn run_all(jobs: Vec<Job>, args: &TestArgs) -> Result<Vec<Tested>> {
     done.into_iter().map(|(_, tested)| tested).collect()
 }
 
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn available() -> usize {
+pub(super) fn available() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 

@@ -87,8 +87,8 @@ impl Rc11 {
 /// A group of counters ([`palisade_program::shift`]).
 struct Shift {
     cells: Vec<usize>,
-    /// Slots of locals, for each thread.
-    slots: Vec<Vec<u32>>,
+    /// Slots of locals, for each thread and location.
+    slots: Vec<Vec<Vec<u32>>>,
     modulus: i64,
     window: i64,
 }
@@ -109,9 +109,12 @@ fn shifts(machine: &Machine<'_>) -> Vec<Shift> {
             .threads
             .iter()
             .map(|thread| {
-                let own = group.locals.iter();
-                let own = own.filter(|(template, _)| *template == thread.instance.template);
-                own.map(|(_, local)| thread.base + local.0).collect()
+                let template = thread.instance.template;
+                let mut at = vec![Vec::new(); program.template(template).cfg.loc_count()];
+                for (_, loc, local) in group.locals.iter().filter(|(t, ..)| *t == template) {
+                    at[loc.index()].push(thread.base + local.0);
+                }
+                at
             })
             .collect(),
         modulus: group.modulus,
@@ -186,7 +189,7 @@ impl Machine<'_> {
             for ((thread, &pc), slots) in threads {
                 // What is dead is 0.
                 let live = &thread.live[pc as usize];
-                for slot in slots.iter().filter(|slot| live.contains(slot)) {
+                for slot in slots[pc as usize].iter().filter(|slot| live.contains(slot)) {
                     state.slots[*slot as usize] -= by;
                 }
             }

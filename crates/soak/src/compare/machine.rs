@@ -29,6 +29,7 @@ pub(crate) fn machine(_: u64, _: &str, program: &Program) -> Result<Outcome, Dif
         }
         let mut options = Options::new(model);
         options.workers = 1;
+        options.shift = true;
         let found = explore(program, &options).map_err(|e| format!("{model}: {e}"))?;
         let differs = |what: &str| Err(format!("{model}: {what}: {:?}", found.verdict));
         match &found.verdict {

@@ -19,7 +19,9 @@ use palisade_machine::{Options, Start, Witness, explore, random_schedules, repla
 use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Gap, Report, Stats, Vacuity};
-use crate::portfolio::{BUFFER, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING};
+use crate::portfolio::{
+    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING, has_unbounded_counters,
+};
 
 /// A run into a violation.
 #[derive(Clone, Debug)]
@@ -133,6 +135,7 @@ pub fn search(
         buffer: Some(buffer as usize),
         // A second search for a shorter run of a deep bug takes as long as the first.
         shortest: states <= SHORT,
+        shift: has_unbounded_counters(program, limits),
         threads: limits.copies(),
         max_states: Some(states),
         deadline: limits.deadline,
@@ -230,7 +233,9 @@ impl<'a> Falsifier<'a> {
             }
             Falsified::All(seen) => {
                 self.remember(seen.deadlock);
-                (seen.states <= FEW_STATES).then_some(usize::MAX)
+                // Predicates tell more than shifted states do.
+                let is_soon = calls < FEW_CALLS && has_unbounded_counters(program, options);
+                (seen.states <= FEW_STATES && !is_soon).then_some(usize::MAX)
             }
             Falsified::Nothing(seen) => {
                 self.remember(seen.deadlock);

@@ -151,7 +151,11 @@ impl<'a> Session<'a> {
                 copies,
             } => self.falsify((*buffer, *states), *copies, record),
             Method::Saturate { count, states } => self.saturate(*count, *states),
-            Method::Reach { buffer, states } => self.reach((*buffer, *states), record),
+            Method::Reach {
+                buffer,
+                states,
+                shifted,
+            } => self.reach((*buffer, *states), *shifted, record),
             Method::Histories { summary, states } => self.histories(*summary, *states, record),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
@@ -248,8 +252,13 @@ impl<'a> Session<'a> {
         explicit(true) != explicit(false)
     }
 
-    /// The row of a proof state by state with at most so many states.
+    /// The row of a proof state by state with at most so many states; of those up to a shift of
+    /// counters, if these grow without bound.
     pub(crate) fn few_states(&self, most: usize) -> Option<Method> {
+        if portfolio::has_unbounded_counters(self.program, self.options) {
+            let all = most == usize::MAX;
+            return all.then(|| portfolio::shifted(&[], portfolio::FEW_STATES).method);
+        }
         let encodings = portfolio::encodings(self.program, self.options).ok()?;
         let encodings = self.knowledge.in_order(encodings);
         let row = portfolio::state_by_state(self.program, &[], &encodings, most, self.options);

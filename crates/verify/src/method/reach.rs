@@ -7,8 +7,12 @@
 //! that it may have more states; but its threads are interrupted at fewer places, so that it often has
 //! fewer. Where the machine comes to its limit without a violation, the check is asked all the same:
 //! it does not need the machine, and what it accepts is proved.
+//!
+//! Counters that grow without bound but are only compared with each other
+//! ([`palisade_program::shift`]) leave finitely many states up to a shift. The machine searches these, and so
+//! does the check, which has its own account of the rules.
 
-use palisade_certify::{Certificate, Fingerprint, Kind};
+use palisade_certify::{Certificate, Fingerprint, Kind, Reachable};
 
 use super::falsify::{self, Falsified};
 use super::{Record, Session};
@@ -16,7 +20,12 @@ use crate::answer::{Answer, Gap, Proof};
 use crate::portfolio::{self, REACH_ALONE, REACH_MORE};
 
 impl Session<'_> {
-    pub(super) fn reach(&self, (buffer, states): (u32, u64), record: &mut Record) -> Answer {
+    pub(super) fn reach(
+        &self,
+        (buffer, states): (u32, u64),
+        shifted: bool,
+        record: &mut Record,
+    ) -> Answer {
         match falsify::search(
             self.program,
             self.options.model,
@@ -32,9 +41,10 @@ impl Session<'_> {
                 record.saw(&seen, false);
                 let is_limit = seen.states >= states && !self.options.is_over();
                 self.saw_deadlock(seen.deadlock, record);
-                // Without the check there would be no proof at all.
-                if is_limit && self.options.certify {
-                    return self.reachable(REACH_ALONE);
+                // Without the check there would be no proof at all. Shifted states need not be finitely many.
+                if is_limit && self.options.certify && !shifted {
+                    let most = REACH_ALONE;
+                    return self.reachable(Reachable { most, shifted });
                 }
                 portfolio::nothing().into()
             }
@@ -43,16 +53,16 @@ impl Session<'_> {
                 record.saw(&seen, true);
                 let most = seen.states.saturating_mul(REACH_MORE.0) + REACH_MORE.1;
                 self.saw_deadlock(seen.deadlock, record);
-                self.reachable(most)
+                self.reachable(Reachable { most, shifted })
             }
         }
     }
 
-    /// The certificate of at most so many states.
-    fn reachable(&self, most: u64) -> Answer {
+    /// The certificate of these states.
+    fn reachable(&self, states: Reachable) -> Answer {
         let (model, threads) = (self.options.model, self.options.copies());
         let fingerprint = Fingerprint::of(self.program, model, threads);
-        let certificate = Certificate::empty(fingerprint, Kind::Reachable(most), model, threads);
+        let certificate = Certificate::empty(fingerprint, Kind::Reachable(states), model, threads);
         Answer::Proof(Proof::Certificate(Box::new(certificate)))
     }
 }

@@ -1,0 +1,130 @@
+//! Counters that grow without bound, shifted: what the checker accepts no search of the machine without
+//! shifts refutes, and what it refuses the machine with shifts has a run of. (Programs that end are
+//! compared with a naive interpreter: rows `counters` of `crates/soak`.)
+
+use palisade_arbitrary::counters;
+use palisade_certify::{Certificate, Fingerprint, Kind, Reachable, Reason, check};
+use palisade_machine::{Exploration, explore};
+use palisade_program::shift::Groups;
+use palisade_program::{Model, Program, Source, Verdict};
+use palisade_verify::{Options, verify};
+
+fn read(text: &str) -> Program {
+    let parsed = palisade_frontend::pal::parse(Source::new("counters.pal", text));
+    parsed.unwrap_or_else(|_| panic!("{text}")).program
+}
+
+fn soak(few: u64) -> u64 {
+    let asked = std::env::var("PALISADE_SOAK").ok();
+    asked.and_then(|n| n.parse().ok()).unwrap_or(few)
+}
+
+fn explored(program: &Program, model: Model, shift: bool, states: u64) -> Exploration {
+    let options = palisade_machine::Options {
+        shift,
+        max_states: Some(states),
+        workers: 1,
+        ..palisade_machine::Options::new(model)
+    };
+    explore(program, &options).expect("it has a meaning")
+}
+
+/// Whether the check accepts at most so many states up to shifts; `None` if it cannot say.
+fn accepted(program: &Program, model: Model, most: u64) -> Option<bool> {
+    let states = Reachable {
+        most,
+        shifted: true,
+    };
+    let fingerprint = Fingerprint::of(program, model, 2);
+    let certificate = Certificate::empty(fingerprint, Kind::Reachable(states), model, 2);
+    match check(program, &certificate, &palisade_certify::Options::default()) {
+        Ok(_) => Some(true),
+        Err(refusal) => match refusal.reason {
+            Reason::Property(_) | Reason::Assertion => Some(false),
+            _ => None,
+        },
+    }
+}
+
+#[test]
+fn shifted_counters_without_end() {
+    let (mut proved, mut refused) = (0, 0);
+    for seed in 0..soak(300) {
+        let text = counters::without_end(seed);
+        let program = read(&text);
+        if Groups::infer(&program).0.is_empty() {
+            continue;
+        }
+        let model = [Model::Sc, Model::Tso, Model::Pso][seed as usize % 3];
+        let context = format!("seed {seed}, {model}:\n{text}");
+        match accepted(&program, model, 20_000) {
+            Some(true) => {
+                // Breadth first, so that runs of some rounds are among those seen.
+                let exact = explored(&program, model, false, 10_000);
+                let holds = !matches!(exact.verdict, Verdict::Violated(_));
+                assert!(holds, "accepted, but there is a run: {context}");
+                proved += usize::from(exact.verdict != Verdict::Holds);
+                let shifted = explored(&program, model, true, 100_000);
+                assert_eq!(shifted.verdict, Verdict::Holds, "{context}");
+            }
+            Some(false) => {
+                // The machine replays what it reports.
+                let shifted = explored(&program, model, true, 100_000);
+                assert_ne!(shifted.verdict, Verdict::Holds, "{context}");
+                refused += usize::from(matches!(shifted.verdict, Verdict::Violated(_)));
+            }
+            None => {}
+        }
+    }
+    println!("{proved} proved without bound, {refused} refused");
+    assert!(proved * 20 >= soak(300) as usize, "{proved}");
+    assert!(refused * 5 >= soak(300) as usize, "{refused}");
+}
+
+/// A queue: its indices grow without bound, a temporary holds an index and then an item.
+const RING: &str = "
+    shared slot[2] = 0;
+    shared head = 0;
+    shared tail = 0;
+    thread producer {
+        local t = 0;
+        while (1) {
+            if (t - head < 2) { slot[t % 2] = 1; t++; tail = t; }
+        }
+    }
+    thread consumer {
+        local h = 0;
+        while (1) {
+            if (h < tail) { assert(slot[h % 2] == 1); slot[h % 2] = 0; h++; head = h; }
+        }
+    }
+";
+
+#[test]
+fn a_ring_is_proved_by_shifted_states() {
+    let program = read(RING);
+    let groups = Groups::infer(&program).0;
+    assert_eq!(groups.len(), 1);
+    assert_eq!((groups[0].modulus, groups[0].globals.len()), (2, 2));
+    for (model, holds) in [(Model::Sc, true), (Model::Tso, true), (Model::Pso, false)] {
+        let options = Options {
+            model,
+            falsify: true,
+            ..Options::default()
+        };
+        let report = verify(&program, &options);
+        assert_eq!(report.verdict == Verdict::Holds, holds, "{model}");
+        assert_eq!(report.certified, holds, "{model}");
+        let kind = report.certificate.map(|certificate| certificate.kind);
+        let is_shifted =
+            matches!(kind, Some(Kind::Reachable(Reachable { shifted, .. })) if shifted);
+        // Under SC a few predicates do.
+        assert_eq!(is_shifted, model == Model::Tso, "{model}: {kind:?}");
+    }
+    // One place too few, and a remainder that the modulus is no multiple of.
+    for (right, wrong) in [("- head < 2", "- head < 3"), ("h % 2", "h % 3")] {
+        let program = read(&RING.replace(right, wrong).replace("slot[2]", "slot[3]"));
+        let report = verify(&program, &Options::default());
+        assert!(matches!(report.verdict, Verdict::Violated(_)), "{wrong}");
+    }
+}
