@@ -69,6 +69,7 @@ fn checked(program: &BooleanProgram) -> Option<bool> {
     let options = check::Options {
         threads: 1,
         max_states: Some(50_000),
+        merge: false,
         limits: Limits::default(),
     };
     let outcome = Checker::new(&resolved, &options).run();

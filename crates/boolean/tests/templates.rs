@@ -51,6 +51,7 @@ fn options(threads: u32) -> Options {
     Options {
         threads,
         max_states: Some(20_000),
+        merge: false,
         limits: Limits::default(),
     }
 }
