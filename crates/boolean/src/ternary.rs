@@ -511,8 +511,7 @@ impl<'p> Search<'p> {
             Step::Assign(parts, constrain) => {
                 facts.parts = parts;
                 facts.next_shared = Valuation::unknown(self.program.shared.len());
-                facts.next_own =
-                    Valuation::unknown(self.program.threads[active.kind].locals.len());
+                facts.next_own = Valuation::unknown(self.program.threads[active.kind].locals.len());
                 constrain.as_ref()
             }
         };

@@ -6,7 +6,7 @@ use palisade_logic::{Cluster, Formula, Lit, Term, Var};
 use super::{ExportError, Exporter, label, statement};
 use crate::ast::{At, Expr, ExprKind, Statement, StatementKind, Target, Value};
 use crate::scope::{affects, must_notify};
-use palisade_abstraction::affected::{Effect, effect};
+use palisade_abstraction::affected::{Affected, Effect, effect};
 use palisade_abstraction::command::{Branch, End};
 use palisade_abstraction::cubes::{Cover, Cube, Question};
 use palisade_abstraction::valuation::PredId;
@@ -24,7 +24,8 @@ impl Exporter<'_, '_> {
         let refused = if guard.is_empty() {
             Cover::default()
         } else {
-            self.contradictions(cluster, &guard, &effect.guard_cone, &[])?
+            let among = (&effect.guard_cone, &branch.picks[..]);
+            self.contradictions(cluster, &guard, among, &[])?
         };
         let passes = Expr::all([facts, self.cover(&refused).negated()]);
         let note = Some(note.to_owned());
@@ -72,7 +73,18 @@ impl Exporter<'_, '_> {
     ) -> Result<(Vec<Target>, Vec<(Option<PredId>, Expr)>), ExportError> {
         let mut targets = Vec::new();
         let mut values = Vec::new();
-        for affected in effect.affected.iter().filter(|a| a.written) {
+        for affected in &effect.affected {
+            if self.predicates.is_of_set(affected.pred) {
+                let both = self.set_update(branch, affected, cluster, guard, refused)?;
+                for (value, known) in [(true, both.0), (false, both.1)] {
+                    targets.push(target(self.of_set(affected.pred, value)));
+                    values.push((None, known));
+                }
+                continue;
+            }
+            if !affected.written {
+                continue;
+            }
             let Some(place) = self.place(branch, affected.pred) else {
                 continue;
             };
@@ -80,16 +92,22 @@ impl Exporter<'_, '_> {
             self.passive = self.owner(affected.pred).filter(|_| told);
             let wp = self.prover.literal(&affected.wp);
             let base = |lit: Lit| guard.iter().copied().chain([lit]).collect::<Vec<Lit>>();
-            let yes = self.contradictions(cluster, &base(!wp), &affected.cone, &[refused])?;
+            let among = (&affected.cone, &branch.picks[..]);
+            let yes = self.contradictions(cluster, &base(!wp), among, &[refused])?;
             let ignored = [refused, &yes];
-            let no = self.contradictions(cluster, &base(wp), &affected.cone, &ignored)?;
+            let no = self.contradictions(cluster, &base(wp), among, &ignored)?;
             targets.push(place);
             let pred = (!told).then_some(affected.pred);
             values.push((pred, self.choose(&yes, &no)));
             self.passive = None;
         }
         for p in effect.lost.iter() {
-            if let Some(place) = self.place(branch, p) {
+            if self.predicates.is_of_set(p) {
+                for value in [true, false] {
+                    targets.push(target(self.of_set(p, value)));
+                    values.push((None, Expr::value(Value::False)));
+                }
+            } else if let Some(place) = self.place(branch, p) {
                 let pred = place.passive.is_none().then_some(p);
                 targets.push(place);
                 values.push((pred, Expr::value(Value::Any)));
@@ -107,6 +125,30 @@ impl Exporter<'_, '_> {
             }
         }
         Ok((targets, values))
+    }
+
+    /// When all elements of a set satisfy a predicate after a branch, and when none does, as far
+    /// as that is known. What was known stays so if the set does not change.
+    fn set_update(
+        &mut self,
+        branch: &Branch,
+        affected: &Affected,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+    ) -> Result<(Expr, Expr), ExportError> {
+        let (all, none) = affected.outcomes();
+        let among = (&affected.cone, &branch.picks[..]);
+        let yes = self.of_set(affected.pred, true);
+        let no = self.of_set(affected.pred, false);
+        let mut known = |wanted: &Formula, before: String| -> Result<Expr, ExportError> {
+            let not = !self.prover.literal(wanted);
+            let base: Vec<Lit> = guard.iter().copied().chain([not]).collect();
+            let cover = self.contradictions(cluster, &base, among, &[refused])?;
+            let kept = (!affected.written).then(|| Expr::name(before));
+            Ok(Expr::any(kept.into_iter().chain([self.cover(&cover)])))
+        };
+        Ok((known(&all, yes)?, known(&none, no)?))
     }
 
     /// Where a branch of the active thread puts the new value of a predicate: nowhere if
