@@ -11,8 +11,8 @@
 //! b1, b2 = choose(F(wp1), F(!wp1)), choose(F(wp2), F(!wp2)) constrain !F(!g) && R
 //! ```
 //!
-//! `F` under the guard ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]). `R`, left out
-//! when [`Options::cartesian`] is set, forbids combinations of new values that no
+//! `F` under the guard ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]). `R`, there
+//! if [`Options::relate`] is set, forbids combinations of new values that no
 //! concrete step gives: the minimal cubes over old and new values that contradict
 //! the guard. With it the Boolean program is the best that the predicates allow;
 //! without it, it is the Cartesian one of the papers.
@@ -59,8 +59,10 @@ const MAX_COMBINATIONS: usize = 4096;
 pub struct Options {
     /// Largest cubes; no limit if none.
     pub max_size: Option<usize>,
-    /// Leave out what relates new values to each other.
+    /// Values only, as the papers write them: no constraints.
     pub cartesian: bool,
+    /// Say which new values go together.
+    pub relate: bool,
     /// Run a thread's local steps together with the step before them
     /// (`palisade_abstraction::interior`).
     pub compress: bool,

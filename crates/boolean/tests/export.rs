@@ -42,6 +42,7 @@ fn try_exported(
     let options = ExportOptions {
         max_size: None,
         cartesian,
+        relate: !cartesian,
         compress: false,
     };
     let made = match export(space, (predicates, None), &mut prover, search, options) {

@@ -41,6 +41,7 @@ fn exported_as(text: &str, compress: bool) -> BooleanProgram {
     let options = ExportOptions {
         max_size: None,
         cartesian: false,
+        relate: true,
         compress,
     };
     let kept = (&predicates, Some(&scopes));

@@ -35,13 +35,15 @@ fn cells(k: u32) -> Buffers {
 #[derive(Clone, Copy)]
 struct How {
     cartesian: bool,
+    relate: bool,
     compress: bool,
     expand: bool,
     copies: u32,
 }
 
 const PLAIN: How = How {
-    cartesian: true,
+    cartesian: false,
+    relate: false,
     compress: true,
     expand: false,
     copies: 2,
@@ -64,6 +66,7 @@ fn checked(program: &Program, options: &Options, how: How) -> Option<(Verdict, S
         options: ExportOptions {
             max_size: Some(options.cube_size),
             cartesian: how.cartesian,
+            relate: how.relate,
             compress: how.compress,
         },
     };
@@ -204,7 +207,8 @@ fn sound(shape: &Shape, models: &[Model], seeds: u64) -> (u64, u64) {
             ..Options::default()
         };
         let how = How {
-            cartesian: seed % 4 > 0,
+            cartesian: seed % 4 == 0,
+            relate: seed % 4 == 1,
             compress: seed % 11 > 2,
             expand: true,
             copies: 2,

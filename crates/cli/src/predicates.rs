@@ -10,22 +10,8 @@ use palisade_report::Outcome;
 use crate::context::Context;
 use crate::input;
 
-/// Reads a program, with the predicates of another file if one is given. What is
+/// Reads a program for a model, with the predicates of another file if one is given. What is
 /// wrong has been printed when this returns an outcome.
-pub(crate) fn load(
-    context: &Context,
-    file: &Path,
-    predicates: Option<&Path>,
-) -> Result<Result<Program, Outcome>> {
-    load_for(
-        context,
-        file,
-        predicates,
-        (Model::Sc, &rust::Options::default()),
-    )
-}
-
-/// As [`load`], for a model.
 pub(crate) fn load_for(
     context: &Context,
     file: &Path,

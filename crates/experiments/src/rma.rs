@@ -226,6 +226,7 @@ fn boolean_lines(program: &Program, options: &Options) -> Option<usize> {
         options: export::Options {
             max_size: None,
             cartesian: true,
+            relate: false,
             compress: false,
         },
     };

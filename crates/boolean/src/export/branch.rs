@@ -4,7 +4,7 @@
 use palisade_logic::{Cluster, Formula, Lit, Term, Var};
 
 use super::{ExportError, Exporter, label, statement};
-use crate::ast::{At, Expr, ExprKind, Statement, StatementKind, Target, Value};
+use crate::ast::{At, Expr, ExprKind, Op, Statement, StatementKind, Target, Value};
 use crate::scope::{affects, must_notify};
 use palisade_abstraction::affected::{Affected, Effect, effect};
 use palisade_abstraction::command::{Branch, End};
@@ -27,7 +27,8 @@ impl Exporter<'_, '_> {
             let among = (&effect.guard_cone, &branch.picks[..]);
             self.contradictions(cluster, &guard, among, &[])?
         };
-        let passes = Expr::all([facts, self.cover(&refused).negated()]);
+        let sharper = self.sharpened(branch, &effect, cluster, &guard, &refused)?;
+        let passes = Expr::all([facts, self.cover(&sharper).negated()]);
         let note = Some(note.to_owned());
         let to = match branch.end {
             End::At(to) => to,
@@ -41,8 +42,9 @@ impl Exporter<'_, '_> {
             }
         };
         let (targets, values) = self.updates(branch, &effect, cluster, &guard, &refused)?;
+        let (values, decided) = self.decided(values);
         let related = self.relation(branch, &effect, cluster, &guard, &refused, &values)?;
-        let constrain = Expr::all([passes, related]);
+        let constrain = Expr::all([passes, decided, related]);
         let trivial = *constrain.kind == ExprKind::Value(Value::True);
         let kind = match (targets.is_empty(), trivial) {
             (true, true) => StatementKind::Skip,
@@ -58,6 +60,69 @@ impl Exporter<'_, '_> {
             statement(vec![], kind, note),
             statement(vec![], goto, None),
         ])
+    }
+
+    /// `b = choose(yes, no)` as `b = choose(yes, 0)` and `no => !'b`. In states of the program
+    /// not both hold, so that this is the same; but where `no` is known to hold and `yes` is
+    /// not known, a 3-valued search finds only in this form that `b` becomes 0.
+    fn decided(&self, values: Vec<(Option<PredId>, Expr)>) -> (Vec<(Option<PredId>, Expr)>, Expr) {
+        if self.options.cartesian {
+            return (values, Expr::value(Value::True));
+        }
+        let mut constraints = Vec::new();
+        let values = values.into_iter().map(|(pred, value)| {
+            let (Some(p), ExprKind::Choose(yes, no)) = (pred, &*value.kind) else {
+                return (pred, value);
+            };
+            let never = Expr::value(Value::False);
+            if *yes == never || *no == never {
+                return (pred, value);
+            }
+            let next = Expr::new(ExprKind::Next(self.name(p)));
+            let zero = ExprKind::Binary(Op::Implies, no.clone(), next.negated());
+            constraints.push(Expr::new(zero));
+            let one = ExprKind::Choose(yes.clone(), never);
+            (pred, Expr::new(one))
+        });
+        (values.collect(), Expr::all(constraints))
+    }
+
+    /// The cubes that contradict the guard, with those that say what it makes known: of a
+    /// predicate that the branch does not write, what the guard and a cube decide of it. A
+    /// search that does not know the predicate learns it from them.
+    fn sharpened(
+        &mut self,
+        branch: &Branch,
+        effect: &Effect,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+    ) -> Result<Cover, ExportError> {
+        let mut all = refused.clone();
+        if guard.is_empty() {
+            return Ok(all);
+        }
+        for affected in effect.affected.iter().filter(|a| !a.written) {
+            let p = affected.pred;
+            if self.predicates.is_of_set(p) || !self.is_visible(p) {
+                continue;
+            }
+            let wp = self.prover.literal(&affected.wp);
+            for value in [true, false] {
+                let opposite = if value { !wp } else { wp };
+                let base: Vec<Lit> = guard.iter().copied().chain([opposite]).collect();
+                let among = (&affected.cone, &branch.picks[..]);
+                let decides = self.contradictions(cluster, &base, among, &[refused])?;
+                for cube in decides.cubes() {
+                    if cube.get(p).is_none() {
+                        let mut cube = cube.clone();
+                        cube.set(p, Some(!value));
+                        all.insert(cube);
+                    }
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// The targets of the assignment and their values; a value of a predicate
@@ -198,7 +263,7 @@ impl Exporter<'_, '_> {
         values: &[(Option<PredId>, Expr)],
     ) -> Result<Expr, ExportError> {
         let none = Ok(Expr::value(Value::True));
-        if self.options.cartesian {
+        if !self.options.relate {
             return none;
         }
         let open: Vec<PredId> = values

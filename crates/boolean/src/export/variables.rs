@@ -117,7 +117,7 @@ impl<'e> Exporter<'e, '_> {
             self.declare(program, self.owner(p), variable);
         }
         self.explicit_variables(program);
-        if open.len() > 1 && !self.options.cartesian {
+        if open.len() > 1 && self.options.relate {
             let mut cone = PredSet::new(self.predicates.len());
             for p in &open {
                 cone.insert(*p);

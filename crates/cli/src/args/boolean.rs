@@ -57,6 +57,9 @@ pub(crate) struct AbstractArgs {
     /// Leave out what relates new values to each other: smaller, less precise
     #[arg(long)]
     pub(crate) cartesian: bool,
+    /// Say which new values go together, also under a weak model, where that takes long
+    #[arg(long, conflicts_with = "cartesian")]
+    pub(crate) relate: bool,
     /// Stop at every location, also where nobody can disturb a thread
     #[arg(long)]
     pub(crate) no_compress: bool,

@@ -163,9 +163,11 @@ fn made(
         TableStrategy::Enumerate => Cubes::By(&BySize),
         TableStrategy::Cores => Cubes::By(&ByCores),
     };
+    let model: Model = args.model.into();
     let options = export::Options {
         max_size: (args.cube_size > 0).then_some(args.cube_size),
         cartesian: args.cartesian,
+        relate: args.relate || (model == Model::Sc && !args.cartesian),
         compress: !args.no_compress,
     };
     let how = Construction {
@@ -177,7 +179,6 @@ fn made(
         options,
     };
     let mut text = export::heading(program.source.name(), search.name(), options);
-    let model: Model = args.model.into();
     if model != Model::Sc {
         // Writing to a string does not fail.
         let _ = writeln!(text, "// Under {model}: store buffers are variables.");
