@@ -26,7 +26,7 @@ use palisade_abstraction::valuation::Valuation;
 use palisade_program::Span;
 use rustc_hash::FxHashMap;
 
-use crate::ast::{Copies, Value};
+use crate::ast::{Copies, Op, Value};
 use crate::check::{Options, Stop, Target};
 use crate::resolve::{Code, Place, Resolved, Step};
 use crate::thread::{Closure, Lookup, Move, Set, closure, settled, values};
@@ -205,6 +205,7 @@ impl<'f> Facts<'f> {
             }
             Code::NextOwn(i) => learn(&mut self.own, *i, want, &mut self.changed),
             Code::Not(e) => self.force(e, !want),
+            Code::Binary(op @ (Op::And | Op::Or), _) => self.force_chain(*op, code, want),
             Code::Binary(op, parts) => {
                 self.force_both(parts, |a, b| Set::of(op.apply(a, b)).has(want))
             }
@@ -225,6 +226,31 @@ impl<'f> Facts<'f> {
                 }
             }
         }
+    }
+
+    /// The same for `a && b && ...` and `a || b || ...`, however long.
+    fn force_chain(&mut self, op: Op, code: &Code, want: bool) -> Result<(), Impossible> {
+        let mut operands = Vec::new();
+        let mut stack = vec![code];
+        while let Some(part) = stack.pop() {
+            match part {
+                Code::Binary(own, parts) if *own == op => stack.extend([&parts.1, &parts.0]),
+                other => operands.push(other),
+            }
+        }
+        // All operands have the value that decides nothing, or one has the other.
+        let all = want == (op == Op::And);
+        if all {
+            return operands.into_iter().try_for_each(|o| self.force(o, want));
+        }
+        let mut open = operands.into_iter().filter(|o| values(o, self).has(want));
+        let Some(first) = open.next() else {
+            return Err(Impossible);
+        };
+        if open.next().is_none() {
+            return self.force(first, want);
+        }
+        Ok(())
     }
 
     /// The same for two operands, of which only some pairs of values give what is asked for.
