@@ -10,6 +10,7 @@
 //! | `points_to` | what pointers may point to |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
+//! | `predicates` | predicates for it, from comments and files |
 //! | `litmus` | the threads of litmus tests |
 //!
 //! Verdicts hold for the program as written: that the compiler keeps the order of
@@ -26,9 +27,11 @@ mod lower;
 mod packing;
 mod parser;
 mod points_to;
+mod predicates;
 mod preprocess;
 mod types;
 
+pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;
 
