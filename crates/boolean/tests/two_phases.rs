@@ -201,6 +201,7 @@ fn sound(shape: &Shape, models: &[Model], seeds: u64) -> (u64, u64) {
             } else {
                 Promote::Never
             },
+            list_sets: seed % 7 < 2,
             cube_size: 2,
             max_states: 2_000,
             max_rounds: 8,

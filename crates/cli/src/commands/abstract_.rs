@@ -15,7 +15,7 @@ use palisade_report::{Document, Outcome, Stats};
 use palisade_verify::{Extrapolate, Gap, Options, Prepared, Promote, prepare};
 
 use crate::CommandResult;
-use crate::args::{AbstractArgs, EmitArg, ExtrapolateArg, TableStrategy};
+use crate::args::{AbstractArgs, EmitArg, ExtrapolateArg, SetsArg, TableStrategy};
 use crate::context::Context;
 use crate::lifted::Vocabulary;
 use crate::{input, predicates};
@@ -99,6 +99,7 @@ fn options(args: &AbstractArgs, model: Model, context: &Context) -> Options {
         buffers: args.buffers.how.clone(),
         keep: args.keep.into(),
         sets: args.sets.into(),
+        list_sets: args.sets != SetsArg::Summary,
         extrapolate: match args.extrapolate {
             _ if !lifts => Extrapolate::None,
             _ if args.emit == EmitArg::Cubes => Extrapolate::Cubes,
