@@ -189,10 +189,10 @@ fn a_suite_runs_under_pso() {
 const TICKET: &str = "\
 shared next = 0;
 shared serving = 0;
-thread left { local m = 0; atomic { m = next; next = m + 1; }
-    do { local s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
-thread right { local m = 0; atomic { m = next; next = m + 1; }
-    do { local s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
+thread left { local m = 0; local s = 0; atomic { m = next; next = m + 1; }
+    do { s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
+thread right { local m = 0; local s = 0; atomic { m = next; next = m + 1; }
+    do { s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
 never left@critical && right@critical;
 predicate serving <= next;
 predicate left.m < next;
@@ -312,7 +312,13 @@ fn predicates_of_c_programs() {
     let (made, _) = two_phases(&folder, &["p.c", "--predicates", "good"]);
     assert!(made.contains("// data = 0"), "{made}");
     assert!(made.contains("thread worker[2]"), "{made}");
-    assert!(made.contains("] = "), "passive threads are told: {made}");
+    assert!(made.contains("[b"), "passive threads are told: {made}");
+    let (_, verdict) = two_phases(&folder, &["p.c", "--predicates", "good", "--explicit"]);
+    assert_eq!(verdict, "holds");
+    let twin = POINTERS.replace("*p = 0;", "");
+    fs::write(folder.join("twin.c"), twin).expect("written");
+    let (_, verdict) = two_phases(&folder, &["twin.c", "--predicates", "good", "--explicit"]);
+    assert_eq!(verdict, "violated");
     let arguments = ["verify", "p.c", "--predicates", "good", "--no-explicit"];
     let proved = palisade(&folder, &arguments);
     assert!(stdout(&proved).starts_with("holds"), "{proved:?}");
