@@ -248,7 +248,7 @@ fn boolean_programs_of_remote_operations_are_sound() {
         modulus: 2,
         ..Shape::rma()
     };
-    let (held, refuted) = sound(&shape, &[Model::Rma], rounds(40));
+    let (held, refuted) = sound(&shape, &[Model::Rma], rounds(300));
     assert!(
         held >= 3 && refuted >= 3,
         "{held} held, {refuted} are violated"
