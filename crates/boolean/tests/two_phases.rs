@@ -254,3 +254,28 @@ fn boolean_programs_of_remote_operations_are_sound() {
         "{held} held, {refuted} are violated"
     );
 }
+
+/// A set that grows by a value of another kind: what was known of all its elements is forgotten.
+#[test]
+fn sets_that_grow_are_known_less() {
+    let text = "process a {\n shared x = 0;\n while (*) { put(y, b, x); STEP }\n}\n\
+                process b {\n shared y = 0;\n local r = 0;\n r = y;\n assert(r == 0);\n}\n\
+                predicate a.x == 0;\npredicate b.y == 0;\npredicate b.r == 0;\n";
+    for (step, holds) in [("", true), ("x = 1;", false)] {
+        let program = program(&text.replace("STEP", step));
+        let options = Options {
+            model: Model::Rma,
+            buffers: Buffers::Abstract(0),
+            promote: Promote::Never,
+            list_sets: false,
+            ..Options::default()
+        };
+        let how = How {
+            expand: true,
+            ..PLAIN
+        };
+        let (verdict, made) = checked(&program, &options, how).expect("it can be made");
+        assert!(made.contains("_all"), "{made}");
+        assert_eq!(verdict == Verdict::Holds, holds, "{step}\n{made}");
+    }
+}
