@@ -550,7 +550,7 @@ impl<'p> Search<'p> {
         let mut parts = state.parts.clone();
         for (k, part) in parts.iter_mut().enumerate() {
             if k != actor {
-                self.notify(&mut facts, &state.parts[k].locals, part);
+                Self::notify(&mut facts, &state.parts[k].locals, part);
             }
         }
         let (mut shared, mut own) = (facts.shared.clone(), facts.own.clone());
@@ -571,7 +571,7 @@ impl<'p> Search<'p> {
     }
 
     /// A passive thread gets what is broadcast to it.
-    fn notify<'f>(&self, facts: &mut Facts<'f>, before: &'f Valuation, part: &mut Part) {
+    fn notify<'f>(facts: &mut Facts<'f>, before: &'f Valuation, part: &mut Part) {
         facts.passive = Some(before);
         for (place, value) in facts.parts {
             if let Place::Passive(kind, i) = place
