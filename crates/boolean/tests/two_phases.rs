@@ -33,6 +33,7 @@ fn cells(k: u32) -> Buffers {
 
 /// How a Boolean program is made.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // switches are independent
 struct How {
     cartesian: bool,
     relate: bool,
