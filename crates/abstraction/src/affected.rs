@@ -26,6 +26,16 @@ pub struct Affected {
     pub written: bool,
 }
 
+impl Affected {
+    /// What must hold before the branch for the predicate to be true after it, and for it to be
+    /// false: the opposite, except over sets.
+    pub fn outcomes(&self) -> (Formula, Formula) {
+        let others = self.others.iter();
+        let none = Formula::all(others.clone().map(Formula::negated)).and(&self.wp.negated());
+        (Formula::all(others.cloned()).and(&self.wp), none)
+    }
+}
+
 /// What a branch does to the predicates.
 #[derive(Clone, Debug)]
 pub struct Effect {

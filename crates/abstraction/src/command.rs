@@ -175,6 +175,11 @@ impl<'s> Commands<'s> {
         &self.reads[thread][edge.index()]
     }
 
+    /// Whether commands of `thread` go on when they get to `loc`.
+    pub fn is_interior(&self, thread: usize, loc: LocId) -> bool {
+        self.interior[thread][loc.index()]
+    }
+
     /// The space.
     pub fn space(&self) -> &'s Space<'s> {
         self.space

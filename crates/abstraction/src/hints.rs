@@ -26,6 +26,17 @@ pub fn atoms(space: &Space<'_>) -> Result<BTreeSet<Atom>, Unsupported> {
     Ok(all)
 }
 
+/// The hints as formulas, one for every choice of threads.
+pub fn formulas(space: &Space<'_>) -> Result<Vec<Formula>, Unsupported> {
+    let hints = space.program.hints.iter();
+    let each = hints.flat_map(|hint| {
+        let all = choices(space, &hint.threads);
+        all.into_iter().map(move |threads| (hint, threads))
+    });
+    each.map(|(hint, threads)| formula(space, hint, &threads))
+        .collect()
+}
+
 fn formula(space: &Space<'_>, hint: &Hint, threads: &[usize]) -> Result<Formula, Unsupported> {
     let read = |slot: usize| Term::var(Var(slot as u32));
     let formula = formula_of(&hint.expr, hint.span, &mut |atom| {

@@ -39,7 +39,8 @@ impl Predicates {
         }
     }
 
-    fn is_of_set(&self, p: PredId) -> bool {
+    /// Whether a predicate speaks of a set.
+    pub fn is_of_set(&self, p: PredId) -> bool {
         !self.sets.is_empty() && self.vars[p].iter().any(|v| self.sets.contains(v))
     }
 

@@ -257,9 +257,7 @@ impl<'a> Tables<'a> {
             self.cubes(predicates, cluster, &guard, among, &[])?
         };
         let targets = effect.affected.into_iter().map(|a| {
-            let others = a.others.iter();
-            let none = Formula::all(others.clone().map(Formula::negated)).and(&a.wp.negated());
-            let all = Formula::all(others.cloned()).and(&a.wp);
+            let (all, none) = a.outcomes();
             Target {
                 pred: a.pred,
                 wp: self.prover.literal(&all),
@@ -419,7 +417,7 @@ fn equation(formula: &Formula) -> Option<(Var, Int)> {
 
 /// What a predicate over a set and its negation say if elements of the set were taken:
 /// of all, and so of these.
-fn of_elements(
+pub fn of_elements(
     predicates: &Predicates,
     p: PredId,
     picks: &[(Var, Var)],

@@ -1,5 +1,6 @@
-//! A *verdict* about a Boolean broadcast program: with a few threads, which are counted
-//! ([`counted`]), with any number, or with at most a given number ([`cover`]).
+//! A *verdict* about a Boolean broadcast program: with a few threads by a 3-valued search
+//! ([`ternary`]) and, where that is not precise enough, by counting them ([`counted`]); with any
+//! number, or with at most a given number ([`cover`]).
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use crate::ast::Copies;
 use crate::counted::{self, Checker, Run, RunStep};
 use crate::cover::{self, Any, Effort};
 use crate::resolve::Resolved;
+use crate::ternary::{self, Path};
 
 /// How to search.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct Options {
     pub threads: u32,
     /// Most states to keep.
     pub max_states: Option<usize>,
+    /// Join 3-valued states where threads are at the same places.
+    pub merge: bool,
     /// Time and cancellation.
     pub limits: Limits,
 }
@@ -85,14 +89,33 @@ fn with_number(program: &Resolved, options: &Options) -> Found {
     {
         return found;
     }
+    let mut search = ternary::Search::new(program, options);
+    let found = search.run();
+    let running = Checker::new(program, options).thread_names().len();
+    let said = format!("{running} threads, {} 3-valued states", search.states);
+    match found {
+        Ok(None) => return (Ok(None), search.states, said),
+        Ok(Some(path)) => {
+            if let Some(run) = followed(program, options, &path) {
+                return (Ok(Some(run)), search.states, said);
+            }
+        }
+        Err(stop @ Stop::Limit(_)) => return (Err(stop), search.states, said),
+        Err(Stop::States(_) | Stop::Choices(_)) => {}
+    }
     let mut checker = Checker::new(program, options);
     let run = checker.run().map(|outcome| match outcome {
         counted::Outcome::Safe => None,
         counted::Outcome::Violated(run) => Some(run),
     });
     let states = checker.state_count();
-    let running = checker.thread_names().len();
     (run, states, format!("{running} threads, {states} states"))
+}
+
+/// A run of the program along a path of 3-valued states, if it is found.
+fn followed(program: &Resolved, options: &Options, path: &Path) -> Option<Box<Run>> {
+    // What it cannot tell the search does.
+    Checker::new(program, options).follow(path).ok().flatten()
 }
 
 /// The search for any number of threads, with a limit; `None` if it becomes too large.

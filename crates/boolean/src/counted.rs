@@ -12,6 +12,8 @@
 //!
 //! The steps are those of `broadcast`, so shortest runs are as long.
 
+mod follow;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 

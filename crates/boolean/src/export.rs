@@ -11,11 +11,15 @@
 //! b1, b2 = choose(F(wp1), F(!wp1)), choose(F(wp2), F(!wp2)) constrain !F(!g) && R
 //! ```
 //!
-//! `F` under the guard ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]). `R`, left out
-//! when [`Options::cartesian`] is set, forbids combinations of new values that no
+//! `F` under the guard ([Dan et al., SAS 2013, section 4.1]; [Donaldson et al., CAV 2011, section 2.2]). `R`, there
+//! if [`Options::relate`] is set, forbids combinations of new values that no
 //! concrete step gives: the minimal cubes over old and new values that contradict
 //! the guard. With it the Boolean program is the best that the predicates allow;
 //! without it, it is the Cartesian one of the papers.
+//!
+//! A predicate over a set of values is two variables, `b_all` and `b_none`: whether it is known
+//! that all elements satisfy it, and that none does ([Baumann et al., VMCAI 2018, section 4.2]).
+//! Conditions only ask whether they are 1, and nothing is chosen.
 //!
 //! `branch` makes the statements of branches, `variables` declares what there is.
 //! `never` and `finally` become `never` over labels and predicates. Predicates over
@@ -24,10 +28,11 @@
 mod branch;
 mod variables;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use palisade_logic::{Cluster, Formula, Lit, Prover, Reason};
-use palisade_program::{Count, EdgeId, LocId, Program, Span, Template};
+use palisade_logic::{Atom, Cluster, Formula, Lit, Prover, Reason, Var};
+use palisade_program::{Count, EdgeId, Instance, LocId, Program, Span, Template};
 
 use crate::ast::{
     At, BooleanProgram, Copies, Expr, ExprKind, Label, Passive, Property, Statement, StatementKind,
@@ -36,9 +41,11 @@ use crate::ast::{
 use crate::scope::{Scopes, obstacle};
 use palisade_abstraction::command::{Commands, Unsupported};
 use palisade_abstraction::cubes::{Cover, Cube, CubeSearch, Question};
+use palisade_abstraction::extrapolate::{Listed, Literals};
 use palisade_abstraction::hints;
 use palisade_abstraction::predicates::Predicates;
 use palisade_abstraction::space::{Control, Space, initial_data};
+use palisade_abstraction::tables::of_elements;
 use palisade_abstraction::valuation::{PredId, PredSet};
 
 /// The session for questions about states.
@@ -52,8 +59,13 @@ const MAX_COMBINATIONS: usize = 4096;
 pub struct Options {
     /// Largest cubes; no limit if none.
     pub max_size: Option<usize>,
-    /// Leave out what relates new values to each other.
+    /// Values only, as the papers write them: no constraints.
     pub cartesian: bool,
+    /// Say which new values go together.
+    pub relate: bool,
+    /// Run a thread's local steps together with the step before them
+    /// (`palisade_abstraction::interior`).
+    pub compress: bool,
 }
 
 /// Why there is no Boolean program.
@@ -88,40 +100,98 @@ pub struct Construction<'c> {
     pub copies: u32,
     /// Variables with few values stay as they are.
     pub explicit: bool,
+    /// The predicates, over the variables of the program with [`threads`]; its own if none.
+    pub atoms: Option<&'c BTreeSet<Atom>>,
     /// How cubes are found.
-    pub search: &'c dyn CubeSearch,
+    pub search: Cubes<'c>,
     /// How large they are.
     pub options: Options,
 }
 
-/// The Boolean program of a program and its own predicates, and how many these are.
+/// How the cubes of a Boolean program are found.
+#[derive(Clone, Copy)]
+pub enum Cubes<'c> {
+    /// By a strategy that looks for all.
+    By(&'c dyn CubeSearch),
+    /// Single literals and those of a list [Dan et al., SAS 2013, section 4.3].
+    Listed(&'c BTreeSet<Literals>),
+}
+
+impl Cubes<'_> {
+    /// The strategy's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::By(search) => search.name(),
+            Self::Listed(_) => Listed::default().name(),
+        }
+    }
+
+    fn search(
+        self,
+        table: &Predicates,
+        find: impl FnOnce(&dyn CubeSearch) -> Result<BooleanProgram, ExportError>,
+    ) -> Result<BooleanProgram, ExportError> {
+        match self {
+            Self::By(search) => find(search),
+            Self::Listed(cubes) => find(&Listed::new(table, cubes)),
+        }
+    }
+}
+
+/// The threads of a Boolean program: all copies, or those that stand for the others; and
+/// whether these are all.
+pub fn threads(
+    program: &Program,
+    expand: bool,
+    copies: u32,
+) -> Result<(Vec<Instance>, bool), Unsupported> {
+    let once = |t: &Template| t.count == Count::Once;
+    if expand || program.templates.iter().all(once) {
+        return Ok((program.instances(copies), true));
+    }
+    match obstacle(program) {
+        Some(obstacle) => Err(obstacle),
+        None => Ok((Scopes::instances(program), false)),
+    }
+}
+
+/// The Boolean program of a program and its predicates, and how many these are.
 pub fn construct(
     program: &Program,
     how: Construction<'_>,
     prover: &mut Prover,
 ) -> Result<(BooleanProgram, usize), ExportError> {
-    let once = |t: &Template| t.count == Count::Once;
-    let expand = how.expand || program.templates.iter().all(once);
-    let threads = if expand {
-        program.instances(how.copies)
-    } else if let Some(obstacle) = obstacle(program) {
-        return Err(obstacle.into());
-    } else {
-        Scopes::instances(program)
-    };
+    let (threads, all) = threads(program, how.expand, how.copies)?;
     let space = Space::new(program, threads, how.explicit);
-    let atoms = hints::atoms(&space)?;
-    if expand {
-        let mut table = Predicates::default();
+    let atoms = match how.atoms {
+        Some(given) => given.clone(),
+        None => hints::atoms(&space)?,
+    };
+    if all {
+        let sets = space.sets.keys().map(|slot| Var(*slot as u32));
+        let mut table = Predicates::with_sets(sets.collect());
         for atom in atoms {
-            table.add(atom);
+            if table.admits(&atom) {
+                table.add(atom);
+            }
         }
-        let made = export(&space, (&table, None), prover, how.search, how.options)?;
+        let made = how.search.search(&table, |search| {
+            export(&space, (&table, None), prover, search, how.options)
+        })?;
         return Ok((made, table.len()));
+    }
+    if !space.sets.is_empty() {
+        return Err(Unsupported {
+            what: "value sets in the Boolean program of a template".to_owned(),
+            span: Span::default(),
+        }
+        .into());
     }
     let (table, scopes) = Scopes::new(&space, atoms)?;
     let kept = (&table, Some(&scopes));
-    let made = export(&space, kept, prover, how.search, how.options)?;
+    let made = how.search.search(&table, |search| {
+        export(&space, kept, prover, search, how.options)
+    })?;
     let count = (0..table.len()).filter(|p| scopes.origin(*p) == *p).count();
     Ok((made, count))
 }
@@ -148,10 +218,16 @@ pub fn export(
         search,
         options,
         slots,
+        explicit: Vec::new(),
     };
+    exporter.explicit = exporter.explicit_names();
     let mut program = BooleanProgram::default();
     exporter.variables(&mut program, &initial_data(space))?;
-    let mut commands = Commands::new(space);
+    let mut commands = if options.compress {
+        Commands::compressed(space)
+    } else {
+        Commands::new(space)
+    };
     for thread in 0..space.threads.len() {
         if scopes.is_some_and(|r| r.is_twin(thread)) {
             continue;
@@ -179,6 +255,8 @@ pub(super) struct Exporter<'e, 's> {
     options: Options,
     /// The literal of each predicate.
     slots: Vec<(usize, Lit)>,
+    /// A name for each explicit variable, by position.
+    explicit: Vec<String>,
 }
 
 fn variable(p: PredId) -> String {
@@ -257,6 +335,9 @@ impl Exporter<'_, '_> {
     fn cube(&self, cube: &Cube) -> Expr {
         let count = self.predicates.len();
         Expr::all(cube.known().map(|(slot, value)| {
+            if slot < count && self.predicates.is_of_set(slot) {
+                return Expr::name(self.of_set(slot, value));
+            }
             let name = if slot < count {
                 self.read(slot)
             } else {
@@ -272,21 +353,35 @@ impl Exporter<'_, '_> {
         Expr::any(cubes.iter().map(|cube| self.cube(cube)))
     }
 
-    /// Minimal cubes over the predicates in `cone` that contradict `base`.
+    /// The variable that says that all elements of a set satisfy a predicate, or none.
+    fn of_set(&self, p: PredId, value: bool) -> String {
+        format!("{}_{}", self.name(p), if value { "all" } else { "none" })
+    }
+
+    /// Minimal cubes over the predicates in `cone` that contradict `base`, if elements were
+    /// taken from sets.
     pub(super) fn contradictions(
         &mut self,
         cluster: Cluster,
         base: &[Lit],
-        cone: &PredSet,
+        (cone, picks): (&PredSet, &[(Var, Var)]),
         ignored: &[&Cover],
     ) -> Result<Cover, Reason> {
         let seen = cone.iter().filter(|p| self.is_visible(*p));
-        let slots: Vec<(usize, Lit)> = seen.map(|p| self.slots[p]).collect();
+        let mut slots: Vec<(usize, Lit)> = seen.map(|p| self.slots[p]).collect();
+        let mut opposites = Vec::new();
+        for (p, lit) in &mut slots {
+            let mut no = !*lit;
+            if let Some((yes, not)) = of_elements(self.predicates, *p, picks) {
+                (*lit, no) = (self.prover.literal(&yes), self.prover.literal(&not));
+            }
+            opposites.push(no);
+        }
         let question = Question {
             cluster,
             base,
             slots: &slots,
-            opposites: &[],
+            opposites: &opposites,
             width: self.predicates.len(),
             max_size: self.options.max_size,
             ignored,
@@ -345,7 +440,8 @@ impl Exporter<'_, '_> {
             at: At::default(),
         };
         // The entry comes first, a location where nothing follows last.
-        let mut locs: Vec<LocId> = cfg.locs().collect();
+        let stops = |l: &LocId| !commands.is_interior(thread, *l);
+        let mut locs: Vec<LocId> = cfg.locs().filter(stops).collect();
         let is_end = |l: &LocId| cfg.outgoing(*l).next().is_none();
         locs.sort_by_key(|l| (*l != cfg.entry, is_end(l), *l));
         if is_end(&cfg.entry) {
@@ -381,14 +477,16 @@ impl Exporter<'_, '_> {
         let code = self.space.program.template(template);
         let span = code.cfg.edge(edge).span;
         let reads = commands.explicit_reads(thread, edge).to_vec();
-        let note = self
-            .space
-            .program
-            .show_step(template, &code.cfg.edge(edge).step);
+        let shown = |edge: EdgeId| {
+            let step = &code.cfg.edge(edge).step;
+            self.space.program.show_step(template, step)
+        };
         for control in self.controls(&reads, span)? {
             let facts = self.explicit_facts(&reads, &control);
             for &id in commands.execute(&control, thread, edge)?.iter() {
                 let branch = commands.branch(id).clone();
+                let steps: Vec<String> = branch.moves.iter().map(|m| shown(m.edge)).collect();
+                let note = steps.join("; ");
                 branches.push(self.branch(&branch, facts.clone(), &note)?);
             }
         }

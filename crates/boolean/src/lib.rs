@@ -31,6 +31,7 @@
 //! | [`export`] | the Boolean program of a program and its predicates |
 //! | `properties` | its properties |
 //! | [`thread`] | what one thread can do |
+//! | [`ternary`] | 3-valued search, which comes first |
 //! | [`counted`] | search with a number of threads, which are counted, not named |
 //! | [`cover`] | search for any number of threads: backward coverability |
 //! | [`check`] | a verdict by one of them |
@@ -46,6 +47,7 @@ mod print;
 mod properties;
 pub mod resolve;
 pub mod scope;
+pub mod ternary;
 pub mod thread;
 
 pub use ast::BooleanProgram;

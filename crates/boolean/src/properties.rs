@@ -57,7 +57,7 @@ impl Exporter<'_, '_> {
     fn never(&mut self, formula: &Formula, facts: Expr) -> Result<Expr, ExportError> {
         let base = self.literals(formula);
         let cone = self.predicates.cone(formula.free_vars(), 1);
-        let refused = self.contradictions(STATES, &base, &cone, &[])?;
+        let refused = self.contradictions(STATES, &base, (&cone, &[]), &[])?;
         Ok(Expr::all([facts, self.cover(&refused).negated()]))
     }
 

@@ -45,6 +45,24 @@ impl Set {
         [false, true].into_iter().filter(move |v| self.has(*v))
     }
 
+    /// The only value.
+    pub const fn known(self) -> Option<bool> {
+        match self.0 {
+            1 => Some(false),
+            2 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// The values of `choose(yes, no)`.
+    pub const fn chosen(yes: bool, no: bool) -> Self {
+        match (yes, no) {
+            (true, _) => Self::of(true),
+            (false, true) => Self::of(false),
+            (false, false) => Self::BOTH,
+        }
+    }
+
     /// All results of `f` on values of `a` and `b`.
     fn map2(a: Self, b: Self, f: impl Fn(bool, bool) -> Self) -> Self {
         let mut result = Self(0);
@@ -74,43 +92,87 @@ pub struct Eval<'e> {
     pub at: &'e dyn Fn(usize, usize) -> bool,
 }
 
+/// What is known of the variables that an expression reads.
+pub trait Lookup {
+    /// A shared variable.
+    fn shared(&self, i: usize) -> Set;
+    /// A local of the active thread.
+    fn own(&self, i: usize) -> Set;
+    /// A local of the passive thread.
+    fn passive(&self, i: usize) -> Set;
+    /// A shared variable after the assignment.
+    fn next_shared(&self, i: usize) -> Set;
+    /// A local of the active thread after the assignment.
+    fn next_own(&self, i: usize) -> Set;
+    /// Whether the one thread of a kind is at a position.
+    fn is_at(&self, kind: usize, position: usize) -> bool;
+}
+
+impl Lookup for Eval<'_> {
+    fn shared(&self, i: usize) -> Set {
+        Set::of(bit(self.shared, i))
+    }
+
+    fn own(&self, i: usize) -> Set {
+        Set::of(bit(self.own, i))
+    }
+
+    fn passive(&self, i: usize) -> Set {
+        Set::of(bit(self.passive, i))
+    }
+
+    fn next_shared(&self, i: usize) -> Set {
+        Set::of(bit(self.next_shared, i))
+    }
+
+    fn next_own(&self, i: usize) -> Set {
+        Set::of(bit(self.next_own, i))
+    }
+
+    fn is_at(&self, kind: usize, position: usize) -> bool {
+        (self.at)(kind, position)
+    }
+}
+
 impl Eval<'_> {
     /// All values that an expression may have: eval(phi, i, j, sigma).
     pub fn eval(&self, code: &Code) -> Set {
-        match code {
-            Code::Value(Value::False) => Set::of(false),
-            Code::Value(Value::True) => Set::of(true),
-            Code::Value(Value::Any) => Set::BOTH,
-            Code::Shared(i) => Set::of(bit(self.shared, *i)),
-            Code::Own(i) => Set::of(bit(self.own, *i)),
-            Code::Passive(i) => Set::of(bit(self.passive, *i)),
-            Code::NextShared(i) => Set::of(bit(self.next_shared, *i)),
-            Code::NextOwn(i) => Set::of(bit(self.next_own, *i)),
-            Code::At(kind, position) => Set::of((self.at)(*kind, *position)),
-            Code::Not(e) => {
-                let inner = self.eval(e).0;
-                Set(inner >> 1 & 1 | (inner & 1) << 1)
+        values(code, self)
+    }
+}
+
+/// All values that an expression may have; more, where variables that are not known occur
+/// several times.
+pub fn values(code: &Code, known: &impl Lookup) -> Set {
+    match code {
+        Code::Value(Value::False) => Set::of(false),
+        Code::Value(Value::True) => Set::of(true),
+        Code::Value(Value::Any) => Set::BOTH,
+        Code::Shared(i) => known.shared(*i),
+        Code::Own(i) => known.own(*i),
+        Code::Passive(i) => known.passive(*i),
+        Code::NextShared(i) => known.next_shared(*i),
+        Code::NextOwn(i) => known.next_own(*i),
+        Code::At(kind, position) => Set::of(known.is_at(*kind, *position)),
+        Code::Not(e) => {
+            let inner = values(e, known).0;
+            Set(inner >> 1 & 1 | (inner & 1) << 1)
+        }
+        Code::Binary(op, parts) => {
+            let (a, b) = (values(&parts.0, known), values(&parts.1, known));
+            Set::map2(a, b, |x, y| Set::of(op.apply(x, y)))
+        }
+        Code::Choose(parts) => {
+            let (a, b) = (values(&parts.0, known), values(&parts.1, known));
+            Set::map2(a, b, Set::chosen)
+        }
+        Code::Cond(parts) => {
+            let mut result = Set(0);
+            for choice in values(&parts.0, known).values() {
+                let part = if choice { &parts.1 } else { &parts.2 };
+                result.0 |= values(part, known).0;
             }
-            Code::Binary(op, parts) => {
-                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
-                Set::map2(a, b, |x, y| Set::of(op.apply(x, y)))
-            }
-            Code::Choose(parts) => {
-                let (a, b) = (self.eval(&parts.0), self.eval(&parts.1));
-                Set::map2(a, b, |yes, no| match (yes, no) {
-                    (true, _) => Set::of(true),
-                    (false, true) => Set::of(false),
-                    (false, false) => Set::BOTH,
-                })
-            }
-            Code::Cond(parts) => {
-                let mut result = Set(0);
-                for choice in self.eval(&parts.0).values() {
-                    let part = if choice { &parts.1 } else { &parts.2 };
-                    result.0 |= self.eval(part).0;
-                }
-                result
-            }
+            result
         }
     }
 }

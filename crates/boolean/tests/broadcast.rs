@@ -17,6 +17,7 @@ fn check(text: &str, threads: u32) -> (String, usize) {
     let options = Options {
         threads,
         max_states: Some(100_000),
+        merge: false,
         limits: Limits::default(),
     };
     let mut checker = Checker::new(&resolved, &options);
@@ -171,6 +172,7 @@ fn traces_say_who_did_what() {
     let options = Options {
         threads: 2,
         max_states: None,
+        merge: false,
         limits: Limits::default(),
     };
     let Ok(counted::Outcome::Violated(trace)) = counted::Checker::new(&resolved, &options).run()

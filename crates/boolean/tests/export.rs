@@ -42,6 +42,8 @@ fn try_exported(
     let options = ExportOptions {
         max_size: None,
         cartesian,
+        relate: !cartesian,
+        compress: false,
     };
     let made = match export(space, (predicates, None), &mut prover, search, options) {
         Ok(made) => made,
@@ -69,6 +71,7 @@ fn checked(program: &BooleanProgram) -> Option<bool> {
     let options = check::Options {
         threads: 1,
         max_states: Some(50_000),
+        merge: false,
         limits: Limits::default(),
     };
     let outcome = Checker::new(&resolved, &options).run();

@@ -6,3 +6,4 @@ mod language;
 mod many;
 mod plain;
 mod templates;
+mod two_phases;

@@ -12,6 +12,7 @@ use palisade_boolean::counted;
 use palisade_boolean::cover::{self, Any};
 use palisade_boolean::parse;
 use palisade_boolean::resolve::{Resolved, resolve};
+use palisade_boolean::ternary;
 use palisade_logic::Limits;
 use palisade_program::Verdict;
 
@@ -24,6 +25,7 @@ fn options(threads: u32) -> Options {
     Options {
         threads,
         max_states: Some(4_000),
+        merge: false,
         limits: Limits::default(),
     }
 }
@@ -210,6 +212,75 @@ fn counted_threads_agree_with_named_ones_and_any_number_with_each() {
     );
 }
 
+/// What the 3-valued search proves holds; where it finds a path, the verdict is that of the
+/// exact search, and its run is shortest.
+#[test]
+fn three_valued_states_agree_with_named_threads() {
+    let mut random = Random(Rng::new(0x3a7));
+    let (mut proved, mut followed, mut spurious) = (0, 0, 0);
+    for round in 0..5 * rounds() {
+        let text = random.program();
+        let program = resolved(&text);
+        let source = palisade_program::Source::new("random.bp", text.as_str());
+        for threads in 1..=3 {
+            let Some(exact) = named(&program, threads) else {
+                continue;
+            };
+            for merge in [false, true] {
+                let options = Options {
+                    merge,
+                    ..options(threads)
+                };
+                let Ok(path) = ternary::Search::new(&program, &options).run() else {
+                    continue;
+                };
+                match (&path, exact) {
+                    (None, None) => proved += 1,
+                    (None, Some(_)) => panic!("round {round}, {threads} threads\n{text}"),
+                    (Some(path), Some(steps)) if !merge => {
+                        assert!(path.steps.len() <= steps, "{threads} threads\n{text}");
+                        followed += 1;
+                    }
+                    (Some(_), Some(_)) => {}
+                    (Some(_), None) => spurious += 1,
+                }
+                let found = check(&program, &source, false, &options).verdict;
+                let steps = match found {
+                    Verdict::Holds => None,
+                    Verdict::Violated(violation) => Some(violation.trace.steps.len()),
+                    Verdict::Unknown(why) => panic!("{why}\n{text}"),
+                };
+                if merge {
+                    assert_eq!(steps.is_some(), exact.is_some(), "merged\n{text}");
+                } else {
+                    assert_eq!(steps, exact, "{threads} threads\n{text}");
+                }
+            }
+        }
+    }
+    assert!(
+        proved > rounds() / 3 && followed > rounds() / 3 && spurious > 0,
+        "{proved} proved, {followed} followed, {spurious} paths that are no runs"
+    );
+}
+
+/// Unknown values need no case each: thirty variables of any value are one state.
+#[test]
+fn what_is_unknown_is_one_state() {
+    let names: Vec<String> = (0..30).map(|i| format!("a{i}")).collect();
+    let any = names.join(" = *, ");
+    let all = vec!["*"; 30].join(", ");
+    let text = format!(
+        "shared {any} = *;\n1: {} = {all};\n2: assume a3 && !a4;\n3: a5 = a4 || !a3;\n\
+         4: assert !a5 && (a3 || a7);\n5: goto 1;\n",
+        names.join(", ")
+    );
+    let source = palisade_program::Source::new("unknown.bp", text.as_str());
+    let found = check(&resolved(&text), &source, false, &options(1));
+    assert_eq!(found.verdict, Verdict::Holds);
+    assert_eq!(found.states, 4);
+}
+
 /// A lock: proved for any number of threads; without `constrain` two break it.
 #[test]
 fn a_lock_for_any_number_of_threads() {
@@ -242,6 +313,7 @@ fn a_hundred_threads_are_no_more_than_a_violation_needs() {
         let options = Options {
             threads,
             max_states: None,
+            merge: false,
             limits: Limits::default(),
         };
         check(&resolved(text), &source, false, &options)

@@ -32,8 +32,8 @@ pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};
 pub(crate) use self::verify::{
-    CArgs, CertifyArgs, CheckArg, ExploreArgs, FlagArgs, IntsArg, MethodArgs, PreprocessorArgs,
-    ReduceArgs, StrategyArg, SymmetryArg, ToArg, VerifyArgs,
+    CArgs, CertifyArgs, CheckArg, ExploreArgs, ExtrapolateArg, FlagArgs, IntsArg, MethodArgs,
+    PreprocessorArgs, ReduceArgs, SetsArg, StrategyArg, SymmetryArg, ToArg, VerifyArgs,
 };
 
 /// What the program is, for `--help`.

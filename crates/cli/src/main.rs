@@ -12,6 +12,7 @@ mod drawings;
 mod expect;
 mod input;
 mod kind;
+mod lifted;
 mod limits;
 mod models;
 mod next;

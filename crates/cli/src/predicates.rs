@@ -3,29 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use palisade_frontend::{pal, rust};
+use palisade_frontend::{Diagnostics, c, pal, rust};
 use palisade_program::{Model, Program};
 use palisade_report::Outcome;
 
 use crate::context::Context;
-use crate::input;
+use crate::{c_task, input};
 
-/// Reads a program, with the predicates of another file if one is given. What is
+/// Reads a program for a model, with the predicates of another file if one is given. What is
 /// wrong has been printed when this returns an outcome.
-pub(crate) fn load(
-    context: &Context,
-    file: &Path,
-    predicates: Option<&Path>,
-) -> Result<Result<Program, Outcome>> {
-    load_for(
-        context,
-        file,
-        predicates,
-        (Model::Sc, &rust::Options::default()),
-    )
-}
-
-/// As [`load`], for a model.
 pub(crate) fn load_for(
     context: &Context,
     file: &Path,
@@ -36,9 +22,30 @@ pub(crate) fn load_for(
         Ok(program) => program,
         Err(outcome) => return Ok(Err(outcome)),
     };
-    let Some(path) = predicates else {
-        return Ok(Ok(program));
+    added(context, program, file, predicates)
+}
+
+/// A program with the predicates of a file, if one is given; of a C program also with those in
+/// its comments.
+pub(crate) fn added(
+    context: &Context,
+    program: Program,
+    file: &Path,
+    predicates: Option<&Path>,
+) -> Result<Result<Program, Outcome>> {
+    let given = predicates.map(input::read).transpose()?;
+    let with = |program: Program| -> Result<Program, Diagnostics> {
+        if !c_task::is_c(file) {
+            return match &given {
+                Some(given) => pal::with_predicates(&program, given),
+                None => Ok(program),
+            };
+        }
+        let noted = c::noted(&program.source);
+        let sources = noted.iter().chain(&given);
+        sources.fold(Ok(program), |program, source| {
+            c::with_predicates(&program?, source)
+        })
     };
-    let added = pal::with_predicates(&program, &input::read(path)?);
-    Ok(added.map_err(|diagnostics| input::refuse(context, &diagnostics)))
+    Ok(with(program).map_err(|diagnostics| input::refuse(context, &diagnostics)))
 }

@@ -185,3 +185,156 @@ fn a_suite_runs_under_pso() {
     }
     assert!(calls(&rows[0]) > calls(&rows[1]) && calls(&rows[1]) > calls(&rows[2]));
 }
+
+const TICKET: &str = "\
+shared next = 0;
+shared serving = 0;
+thread left { local m = 0; local s = 0; atomic { m = next; next = m + 1; }
+    do { s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
+thread right { local m = 0; local s = 0; atomic { m = next; next = m + 1; }
+    do { s = serving; } while (s != m); critical: skip; serving = m + 1; FENCE }
+never left@critical && right@critical;
+predicate serving <= next;
+predicate left.m < next;
+predicate right.m < next;
+predicate serving == left.m;
+predicate serving == right.m;
+predicate serving <= left.m;
+predicate serving <= right.m;
+predicate left.m == right.m;
+";
+
+const DEKKER: &str = "\
+shared a = 0;
+shared b = 0;
+thread left { local r = 0; a = 1; FENCE r = b; if (r == 0) { critical: skip; } }
+thread right { local r = 0; b = 1; FENCE r = a; if (r == 0) { critical: skip; } }
+never left@critical && right@critical;
+predicate a == 0;
+predicate b == 0;
+predicate left.r == 0;
+predicate right.r == 0;
+";
+
+/// The Boolean program under a model, and its verdict.
+fn two_phases(folder: &Path, arguments: &[&str]) -> (String, String) {
+    let made = palisade(folder, &[&["abstract"], arguments].concat());
+    assert_eq!(made.status.code(), Some(0), "{arguments:?} {made:?}");
+    fs::write(folder.join("p.bp"), &made.stdout).expect("written");
+    let checked = palisade(folder, &["check", "p.bp", "--threads", "2"]);
+    let verdict = stdout(&checked);
+    let verdict = verdict.split([':', '\n']).next().unwrap_or_default();
+    (stdout(&made), verdict.to_owned())
+}
+
+/// Predicates and cubes are lifted, written, and read again: the same verdict.
+#[test]
+fn two_phases_under_weak_models() {
+    let folder = folder("two_phases");
+    for (text, fences, without) in [(DEKKER, "fence;", "violated"), (TICKET, "", "holds")] {
+        fs::write(folder.join("fenced.pal"), text.replace("FENCE", fences)).expect("written");
+        fs::write(folder.join("plain.pal"), text.replace("FENCE", "")).expect("written");
+        for model in ["sc", "tso", "pso"] {
+            let plain = ["fenced.pal", "--model", model];
+            let (_, verdict) = two_phases(&folder, &plain);
+            assert_eq!(verdict, "holds", "{model} {text}");
+            let without = if model == "sc" { "holds" } else { without };
+            let (_, verdict) = two_phases(&folder, &["plain.pal", "--model", model]);
+            assert_eq!(verdict, without, "{model} without fences {text}");
+        }
+        let emit = |what: &str| {
+            let arguments = ["abstract", "fenced.pal", "--model", "tso", "--emit", what];
+            let made = palisade(&folder, &arguments);
+            assert_eq!(made.status.code(), Some(0), "{made:?}");
+            fs::write(folder.join(what), &made.stdout).expect("written");
+            stdout(&made)
+        };
+        let lifted = emit("predicates");
+        assert!(lifted.contains("left.$value0"), "{lifted}");
+        assert!(!lifted.contains("cannot"), "{lifted}");
+        let tso = ["fenced.pal", "--model", "tso"];
+        let (made, _) = two_phases(&folder, &tso);
+        let given = [&tso[..], &["--lifted", "predicates"]].concat();
+        let (again, verdict) = two_phases(&folder, &given);
+        let code = |text: &str| {
+            let lines = text.lines().filter(|l| !l.starts_with("//"));
+            lines.map(str::to_owned).collect::<Vec<String>>()
+        };
+        assert_eq!(verdict, "holds");
+        assert_eq!(code(&made), code(&again), "the same predicates");
+        if text == TICKET {
+            assert!(emit("cubes").contains(" && "));
+            let lifts = [&tso[..], &["--extrapolate", "cubes"]].concat();
+            let (by_cubes, _) = two_phases(&folder, &lifts);
+            let given = [&given[..], &["--cubes", "cubes"]].concat();
+            let (again, _) = two_phases(&folder, &given);
+            assert_eq!(code(&by_cubes), code(&again), "the same cubes");
+        }
+    }
+}
+
+const POINTERS: &str = "\
+#include <pthread.h>
+#include <assert.h>
+int data = 0;
+int *target = &data;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+//@ predicate shared data == 0
+void *worker(void *arg) {
+    int l = 0;
+    int *p = target;
+    pthread_mutex_lock(&m);
+    *p = 1;
+    l = data;
+    assert(l == data);
+    *p = 0;
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+int main(void) {
+    pthread_t t1, t2;
+    pthread_create(&t1, 0, worker, 0);
+    pthread_create(&t2, 0, worker, 0);
+    pthread_join(t1, 0);
+    pthread_join(t2, 0);
+    assert(data == 0);
+    return 0;
+}
+";
+
+/// Predicates of a C program: in comments and in a file, shared, mixed, over pointers.
+#[test]
+fn predicates_of_c_programs() {
+    let folder = folder("predicates_of_c");
+    fs::write(folder.join("p.c"), POINTERS).expect("written");
+    let given = "worker: l == data // mixed\nworker: *p == 1\nworker: p == &data\n";
+    fs::write(folder.join("good"), given).expect("written");
+    let (made, _) = two_phases(&folder, &["p.c", "--predicates", "good"]);
+    assert!(made.contains("// data = 0"), "{made}");
+    assert!(made.contains("thread worker[2]"), "{made}");
+    assert!(made.contains("[b"), "passive threads are told: {made}");
+    let (_, verdict) = two_phases(&folder, &["p.c", "--predicates", "good", "--explicit"]);
+    assert_eq!(verdict, "holds");
+    let twin = POINTERS.replace("*p = 0;", "");
+    fs::write(folder.join("twin.c"), twin).expect("written");
+    let (_, verdict) = two_phases(&folder, &["twin.c", "--predicates", "good", "--explicit"]);
+    assert_eq!(verdict, "violated");
+    let arguments = ["verify", "p.c", "--predicates", "good", "--no-explicit"];
+    let proved = palisade(&folder, &arguments);
+    assert!(stdout(&proved).starts_with("holds"), "{proved:?}");
+    for (wrong, why) in [
+        ("worker: l == nothing", "no variable `nothing`"),
+        ("nobody: l == 0", "no thread runs `nobody`"),
+        ("shared data = 1", "looks at one state"),
+        ("worker: l ==", "is no expression"),
+    ] {
+        fs::write(folder.join("wrong"), format!("shared data == 0\n{wrong}\n")).expect("written");
+        let refused = palisade(&folder, &["verify", "p.c", "--predicates", "wrong"]);
+        assert_eq!(refused.status.code(), Some(2), "{wrong} {refused:?}");
+        let complaint = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            complaint.contains("wrong:2") && complaint.contains(why),
+            "{complaint}"
+        );
+    }
+}

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use palisade_abstraction::cores::ByCores;
-use palisade_boolean::export::{self, Construction, construct};
+use palisade_boolean::export::{self, Construction, Cubes, construct};
 use palisade_fences::{Level, Options, Outcome, Placement, Plan as Candidates};
 use palisade_frontend::{c, load_gapped_with};
 use palisade_logic::{Limits, Prover, Purpose};
@@ -221,10 +221,13 @@ fn boolean_lines(program: &Program, options: &Options) -> Option<usize> {
         expand: true,
         copies: 2,
         explicit: true,
-        search: &ByCores,
+        atoms: None,
+        search: Cubes::By(&ByCores),
         options: export::Options {
             max_size: None,
             cartesian: true,
+            relate: false,
+            compress: false,
         },
     };
     let (made, _) = construct(program, how, &mut prover).ok()?;

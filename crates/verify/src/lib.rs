@@ -31,6 +31,7 @@ pub use answer::{Answer, Attempt, Gap, Progress, Report, Stats, StuckStep, Vacui
 pub use knowledge::Knowledge;
 pub use method::falsify::{Bug, falsify};
 pub use method::parameterised::refusal;
+pub use method::prepare::{Prepared, prepare};
 pub use palisade_certify::Certificate;
 pub use question::{Buffers, Extrapolate, Goal, Keep, Options, Promote, Sharing, Sizes, Strategy};
 pub use reduction::generalise::{Threads, with_threads};

@@ -281,7 +281,7 @@ pub struct Stage {
 
 /// The stages, the cheapest first (splitting many predicates is expensive); under SC only
 /// those that extrapolate nothing.
-const STAGES: [Stage; 6] = {
+pub(crate) const STAGES: [Stage; 6] = {
     let plain = Stage {
         strengthened: false,
         neighbours: false,
@@ -916,6 +916,20 @@ pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Plan
         Buffers::Abstract(cells) => one(Encoding::Abstract(ExactCells::uniform(*cells))),
         Buffers::Auto => Ok(buffers(program, model)),
     }
+}
+
+/// The first encoding that may prove something.
+pub(crate) fn first_encoding(program: &Program, options: &Options) -> Result<Encoding, Gap> {
+    let all = encodings(program, options)?.into_iter().map(|p| p.encoding);
+    let proves = |encoding: &Encoding| match encoding {
+        Encoding::Blocking(_) | Encoding::BlockingSlots(_) | Encoding::Listed => false,
+        Encoding::Itself | Encoding::Bounded(_) | Encoding::Slots(_) => true,
+        Encoding::Abstract(_) | Encoding::AbstractOther(_) => true,
+        Encoding::Sets(_) | Encoding::Mixed(_) => true,
+    };
+    let mut all = all.filter(proves);
+    all.next()
+        .ok_or_else(|| unsupported("an encoding that proves something"))
 }
 
 /// The encodings of store buffers whose size is not given.

@@ -138,6 +138,9 @@ pub struct Options {
     pub keep: Keep,
     /// RMA: which remote operations share a value set.
     pub sets: Sharing,
+    /// RMA: whether a set of a variable with few values is listed, one flag for each; else it is a
+    /// summary that predicates speak of.
+    pub list_sets: bool,
     /// Explicit finite variables.
     pub promote: Promote,
     /// Run a thread's local steps together with the step before them.
@@ -187,6 +190,7 @@ impl Default for Options {
             shortcuts: true,
             keep: Keep::default(),
             sets: Sharing::default(),
+            list_sets: true,
             promote: Promote::default(),
             compress: true,
             merge: false,

@@ -4,9 +4,9 @@
 use palisade_logic::{Cluster, Formula, Lit, Term, Var};
 
 use super::{ExportError, Exporter, label, statement};
-use crate::ast::{At, Expr, ExprKind, Statement, StatementKind, Target, Value};
+use crate::ast::{At, Expr, ExprKind, Op, Statement, StatementKind, Target, Value};
 use crate::scope::{affects, must_notify};
-use palisade_abstraction::affected::{Effect, effect};
+use palisade_abstraction::affected::{Affected, Effect, effect};
 use palisade_abstraction::command::{Branch, End};
 use palisade_abstraction::cubes::{Cover, Cube, Question};
 use palisade_abstraction::valuation::PredId;
@@ -24,9 +24,11 @@ impl Exporter<'_, '_> {
         let refused = if guard.is_empty() {
             Cover::default()
         } else {
-            self.contradictions(cluster, &guard, &effect.guard_cone, &[])?
+            let among = (&effect.guard_cone, &branch.picks[..]);
+            self.contradictions(cluster, &guard, among, &[])?
         };
-        let passes = Expr::all([facts, self.cover(&refused).negated()]);
+        let sharper = self.sharpened(branch, &effect, cluster, &guard, &refused)?;
+        let passes = Expr::all([facts, self.cover(&sharper).negated()]);
         let note = Some(note.to_owned());
         let to = match branch.end {
             End::At(to) => to,
@@ -40,8 +42,9 @@ impl Exporter<'_, '_> {
             }
         };
         let (targets, values) = self.updates(branch, &effect, cluster, &guard, &refused)?;
+        let (values, decided) = self.decided(values);
         let related = self.relation(branch, &effect, cluster, &guard, &refused, &values)?;
-        let constrain = Expr::all([passes, related]);
+        let constrain = Expr::all([passes, decided, related]);
         let trivial = *constrain.kind == ExprKind::Value(Value::True);
         let kind = match (targets.is_empty(), trivial) {
             (true, true) => StatementKind::Skip,
@@ -59,6 +62,69 @@ impl Exporter<'_, '_> {
         ])
     }
 
+    /// `b = choose(yes, no)` as `b = choose(yes, 0)` and `no => !'b`. In states of the program
+    /// not both hold, so that this is the same; but where `no` is known to hold and `yes` is
+    /// not known, a 3-valued search finds only in this form that `b` becomes 0.
+    fn decided(&self, values: Vec<(Option<PredId>, Expr)>) -> (Vec<(Option<PredId>, Expr)>, Expr) {
+        if self.options.cartesian {
+            return (values, Expr::value(Value::True));
+        }
+        let mut constraints = Vec::new();
+        let values = values.into_iter().map(|(pred, value)| {
+            let (Some(p), ExprKind::Choose(yes, no)) = (pred, &*value.kind) else {
+                return (pred, value);
+            };
+            let never = Expr::value(Value::False);
+            if *yes == never || *no == never {
+                return (pred, value);
+            }
+            let next = Expr::new(ExprKind::Next(self.name(p)));
+            let zero = ExprKind::Binary(Op::Implies, no.clone(), next.negated());
+            constraints.push(Expr::new(zero));
+            let one = ExprKind::Choose(yes.clone(), never);
+            (pred, Expr::new(one))
+        });
+        (values.collect(), Expr::all(constraints))
+    }
+
+    /// The cubes that contradict the guard, with those that say what it makes known: of a
+    /// predicate that the branch does not write, what the guard and a cube decide of it. A
+    /// search that does not know the predicate learns it from them.
+    fn sharpened(
+        &mut self,
+        branch: &Branch,
+        effect: &Effect,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+    ) -> Result<Cover, ExportError> {
+        let mut all = refused.clone();
+        if guard.is_empty() {
+            return Ok(all);
+        }
+        for affected in effect.affected.iter().filter(|a| !a.written) {
+            let p = affected.pred;
+            if self.predicates.is_of_set(p) || !self.is_visible(p) {
+                continue;
+            }
+            let wp = self.prover.literal(&affected.wp);
+            for value in [true, false] {
+                let opposite = if value { !wp } else { wp };
+                let base: Vec<Lit> = guard.iter().copied().chain([opposite]).collect();
+                let among = (&affected.cone, &branch.picks[..]);
+                let decides = self.contradictions(cluster, &base, among, &[refused])?;
+                for cube in decides.cubes() {
+                    if cube.get(p).is_none() {
+                        let mut cube = cube.clone();
+                        cube.set(p, Some(!value));
+                        all.insert(cube);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// The targets of the assignment and their values; a value of a predicate
     /// comes with its number.
     #[allow(clippy::type_complexity)] // two parallel lists
@@ -72,7 +138,18 @@ impl Exporter<'_, '_> {
     ) -> Result<(Vec<Target>, Vec<(Option<PredId>, Expr)>), ExportError> {
         let mut targets = Vec::new();
         let mut values = Vec::new();
-        for affected in effect.affected.iter().filter(|a| a.written) {
+        for affected in &effect.affected {
+            if self.predicates.is_of_set(affected.pred) {
+                let both = self.set_update(branch, affected, cluster, guard, refused)?;
+                for (value, known) in [(true, both.0), (false, both.1)] {
+                    targets.push(target(self.of_set(affected.pred, value)));
+                    values.push((None, known));
+                }
+                continue;
+            }
+            if !affected.written {
+                continue;
+            }
             let Some(place) = self.place(branch, affected.pred) else {
                 continue;
             };
@@ -80,16 +157,22 @@ impl Exporter<'_, '_> {
             self.passive = self.owner(affected.pred).filter(|_| told);
             let wp = self.prover.literal(&affected.wp);
             let base = |lit: Lit| guard.iter().copied().chain([lit]).collect::<Vec<Lit>>();
-            let yes = self.contradictions(cluster, &base(!wp), &affected.cone, &[refused])?;
+            let among = (&affected.cone, &branch.picks[..]);
+            let yes = self.contradictions(cluster, &base(!wp), among, &[refused])?;
             let ignored = [refused, &yes];
-            let no = self.contradictions(cluster, &base(wp), &affected.cone, &ignored)?;
+            let no = self.contradictions(cluster, &base(wp), among, &ignored)?;
             targets.push(place);
             let pred = (!told).then_some(affected.pred);
             values.push((pred, self.choose(&yes, &no)));
             self.passive = None;
         }
         for p in effect.lost.iter() {
-            if let Some(place) = self.place(branch, p) {
+            if self.predicates.is_of_set(p) {
+                for value in [true, false] {
+                    targets.push(target(self.of_set(p, value)));
+                    values.push((None, Expr::value(Value::False)));
+                }
+            } else if let Some(place) = self.place(branch, p) {
                 let pred = place.passive.is_none().then_some(p);
                 targets.push(place);
                 values.push((pred, Expr::value(Value::Any)));
@@ -107,6 +190,30 @@ impl Exporter<'_, '_> {
             }
         }
         Ok((targets, values))
+    }
+
+    /// When all elements of a set satisfy a predicate after a branch, and when none does, as far
+    /// as that is known. What was known stays so if the set does not change.
+    fn set_update(
+        &mut self,
+        branch: &Branch,
+        affected: &Affected,
+        cluster: Cluster,
+        guard: &[Lit],
+        refused: &Cover,
+    ) -> Result<(Expr, Expr), ExportError> {
+        let (all, none) = affected.outcomes();
+        let among = (&affected.cone, &branch.picks[..]);
+        let yes = self.of_set(affected.pred, true);
+        let no = self.of_set(affected.pred, false);
+        let mut known = |wanted: &Formula, before: String| -> Result<Expr, ExportError> {
+            let not = !self.prover.literal(wanted);
+            let base: Vec<Lit> = guard.iter().copied().chain([not]).collect();
+            let cover = self.contradictions(cluster, &base, among, &[refused])?;
+            let kept = (!affected.written).then(|| Expr::name(before));
+            Ok(Expr::any(kept.into_iter().chain([self.cover(&cover)])))
+        };
+        Ok((known(&all, yes)?, known(&none, no)?))
     }
 
     /// Where a branch of the active thread puts the new value of a predicate: nowhere if
@@ -156,7 +263,7 @@ impl Exporter<'_, '_> {
         values: &[(Option<PredId>, Expr)],
     ) -> Result<Expr, ExportError> {
         let none = Ok(Expr::value(Value::True));
-        if self.options.cartesian {
+        if !self.options.relate {
             return none;
         }
         let open: Vec<PredId> = values

@@ -10,18 +10,39 @@ use palisade_abstraction::space::SlotKind;
 use palisade_abstraction::valuation::{PredId, PredSet};
 
 impl<'e> Exporter<'e, '_> {
+    /// Names for the explicit variables: letters and digits, copies of one local the same.
+    pub(super) fn explicit_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut origins: Vec<SlotKind> = Vec::new();
+        for &slot in &self.space.explicit {
+            let slot = &self.space.slots[slot];
+            let (wanted, origin) = match slot.kind {
+                SlotKind::Local(thread, local) if self.is_replicated(thread) => {
+                    let template = self.space.threads[thread].template;
+                    let name = &self.space.program.template(template).local(local).name;
+                    let mut threads = self.space.threads.iter();
+                    let first = threads.position(|t| t.template == template);
+                    let origin = SlotKind::Local(first.unwrap_or(thread), local);
+                    (format!("own_{}", plain(name)), origin)
+                }
+                SlotKind::Local(..) | SlotKind::Cell(_) => (plain(&slot.name), slot.kind),
+            };
+            let name = match origins.iter().position(|o| *o == origin) {
+                Some(known) => names[known].clone(),
+                // `a[1]` and `a_1`.
+                None if names.contains(&wanted) => format!("{wanted}_{}", names.len()),
+                None => wanted,
+            };
+            names.push(name);
+            origins.push(origin);
+        }
+        names
+    }
+
     /// Explicit variables are one Boolean per value.
     pub(super) fn explicit_name(&self, position: usize, value: i64) -> String {
-        let slot = &self.space.slots[self.space.explicit[position]];
         let sign = if value < 0 { "m" } else { "" };
-        let name = match slot.kind {
-            SlotKind::Local(thread, local) if self.is_replicated(thread) => {
-                let template = self.space.threads[thread].template;
-                let local = self.space.program.template(template).local(local);
-                format!("own_{}", plain(&local.name))
-            }
-            SlotKind::Local(..) | SlotKind::Cell(_) => plain(&slot.name),
-        };
+        let name = &self.explicit[position];
         format!("{name}_is_{sign}{}", value.unsigned_abs())
     }
 
@@ -70,6 +91,19 @@ impl<'e> Exporter<'e, '_> {
                 Value::Any
             };
             let predicate = self.predicates.formula(p, true);
+            if self.predicates.is_of_set(p) {
+                for (value, who) in [(true, "all"), (false, "no")] {
+                    let known = init == if value { Value::True } else { Value::False };
+                    let note = format!("{who} elements: {}", predicate.display(self.space));
+                    program.shared.push(Variable {
+                        name: self.of_set(p, value),
+                        init: if known { Value::True } else { Value::False },
+                        note: Some(note),
+                        at: At::default(),
+                    });
+                }
+                continue;
+            }
             let variable = Variable {
                 name: self.name(p),
                 init,
@@ -83,12 +117,12 @@ impl<'e> Exporter<'e, '_> {
             self.declare(program, self.owner(p), variable);
         }
         self.explicit_variables(program);
-        if open.len() > 1 && !self.options.cartesian {
+        if open.len() > 1 && self.options.relate {
             let mut cone = PredSet::new(self.predicates.len());
             for p in &open {
                 cone.insert(*p);
             }
-            let impossible = self.contradictions(STATES, &facts, &cone, &[])?;
+            let impossible = self.contradictions(STATES, &facts, (&cone, &[]), &[])?;
             if !impossible.cubes().is_empty() {
                 let cond = self.cover(&impossible).negated();
                 program.initially.push(property(cond, None));

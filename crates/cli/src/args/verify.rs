@@ -411,6 +411,7 @@ impl MethodArgs {
             grow_buffers: self.buffers.grows,
             keep: self.keep.into(),
             sets: self.sets.into(),
+            list_sets: self.sets != SetsArg::Summary,
             promote: match (self.no_explicit, self.state_by_state) {
                 (true, _) => Promote::Never,
                 (_, true) => Promote::All,
@@ -530,12 +531,14 @@ pub(crate) enum SetsArg {
     Statement,
     /// Each variable that remote statements read: fewer sets, with more values
     Variable,
+    /// Each remote statement, as a summary for predicates also where the values are few
+    Summary,
 }
 
 impl From<SetsArg> for palisade_verify::Sharing {
     fn from(sets: SetsArg) -> Self {
         match sets {
-            SetsArg::Statement => Self::Statement,
+            SetsArg::Statement | SetsArg::Summary => Self::Statement,
             SetsArg::Variable => Self::Variable,
         }
     }

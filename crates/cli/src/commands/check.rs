@@ -54,6 +54,7 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
             Threads::Any => 1,
         },
         max_states: args.max_states,
+        merge: args.merge,
         limits: Limits {
             deadline: context.limits.deadline,
             cancel: context.limits.cancel.clone(),
@@ -85,7 +86,9 @@ pub(super) fn run(args: &CheckArgs, context: &Context) -> CommandResult {
     let document = Document {
         // The search itself is the machine here; nothing was replayed.
         replayed: None,
-        options: Some(serde_json::json!({ "threads": asked, "max_states": args.max_states })),
+        options: Some(
+            serde_json::json!({ "threads": asked, "max_states": args.max_states, "merge": args.merge }),
+        ),
         stats: Some(Stats {
             states: Some(found.states as u64),
             ..crate::context::stats()

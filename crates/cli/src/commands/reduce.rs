@@ -14,10 +14,10 @@ use palisade_memory::value_sets::Wanted;
 use palisade_memory::{pso, rma, tso};
 use palisade_program::{Cell, Model, Program, Source, Template};
 use palisade_report::{Document, Outcome};
-use palisade_verify::{Buffers, Keep, Sharing, cell_values, stored_values};
+use palisade_verify::{Buffers, Keep, cell_values, stored_values};
 
 use crate::CommandResult;
-use crate::args::{ReduceArgs, ToArg};
+use crate::args::{ReduceArgs, SetsArg, ToArg};
 use crate::context::Context;
 use crate::input;
 
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let reduced = match model {
-        Model::Rma => remote(&program, &args.buffers.how, args.sets.into()),
+        Model::Rma => remote(&program, &args.buffers.how, args.sets),
         Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => {
             reduce(&program, model, &args.buffers.how, args.keep.into())
         }
@@ -87,18 +87,20 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
 }
 
 /// Pending remote operations in slots.
-fn remote(program: &Program, buffers: &Buffers, sharing: Sharing) -> Result<Reduced> {
+fn remote(program: &Program, buffers: &Buffers, sets: SetsArg) -> Result<Reduced> {
     match buffers {
         Buffers::Auto => {
             bail!("`reduce` needs a number of slots: --buffers bounded:K or abstract:K")
         }
         Buffers::Bounded(sizes) => Ok(rma::reduce(program, sizes.default, Full::Fails)),
         Buffers::Abstract(slots) => {
+            let few = cell_values(program);
+            let values = |cell| few(cell).filter(|_| sets != SetsArg::Summary);
             let wanted = Wanted {
-                values: &cell_values(program),
+                values: &values,
                 copies: 2,
                 exact: 0,
-                sharing,
+                sharing: sets.into(),
             };
             Ok(rma::reduce_sets(program, *slots, &wanted))
         }

@@ -75,10 +75,13 @@ pub(super) fn subject(
     context: &Context,
 ) -> anyhow::Result<Result<Subject, Outcome>> {
     let task = task(args)?;
+    let predicates = args.method.predicates.as_deref();
     let loaded = if let Some(task) = &task {
-        task.load(context)?
+        match task.load(context)? {
+            Ok(program) => predicates::added(context, program, &args.file, predicates)?,
+            Err(outcome) => Err(outcome),
+        }
     } else {
-        let predicates = args.method.predicates.as_deref();
         let (file, rust) = args.rust.program(&args.file)?;
         predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
     };
@@ -238,9 +241,6 @@ fn task(args: &VerifyArgs) -> anyhow::Result<Option<Task>> {
             anyhow::bail!("--check overflow, leak and races are for C programs");
         }
         return Ok(None);
-    }
-    if args.method.predicates.is_some() {
-        anyhow::bail!("predicates can only be added to .pal programs");
     }
     let task = Task::new(&args.file, &args.c)?;
     Ok(Some(task.checking(&args.check).under(args.model.only())))

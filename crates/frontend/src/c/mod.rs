@@ -11,6 +11,7 @@
 //! | `openmp` | the calls that directives of OpenMP become |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
+//! | `predicates` | predicates for it, from comments and files |
 //! | `litmus` | the threads of litmus tests |
 //!
 //! Verdicts hold for the program as written: that the compiler keeps the order of
@@ -28,9 +29,11 @@ mod openmp;
 mod packing;
 mod parser;
 mod points_to;
+mod predicates;
 mod preprocess;
 mod types;
 
+pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;
 

@@ -458,7 +458,7 @@ fn take_elements(copies: &mut Copies, space: &Space<'_>) {
 /// Which variables get the values of which slots and sets: the targets of remote operations. What is
 /// to be known of a target is to be known of all that may be written to it, also in
 /// relation to the variable that the operation reads, which may have changed since.
-fn incoming(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Vec<(Var, Var)> {
+pub(super) fn incoming(sc: &Space<'_>, reduced: &Reduced, space: &Space<'_>) -> Vec<(Var, Var)> {
     let var = |slot: usize| Var(slot as u32);
     let mut all = Vec::new();
     for (number, instance) in space.threads.iter().enumerate() {

@@ -29,13 +29,13 @@ use palisade_abstraction::tables::Tables;
 use palisade_abstraction::transformer::Transformer;
 use palisade_certify::Kind;
 use palisade_checker::search::{self, Node, Outcome, Path, Search};
-use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats};
+use palisade_logic::{Atom, Formula, Prover, Purpose, SolverStats, Var};
 use palisade_program::Model;
 
 use super::cegar::limits;
 use super::cegar::simulate::{Run, Simulated, simulate};
 use super::cegar::timed::Timed;
-use super::extrapolate::{ScProof, copies};
+use super::extrapolate::{ScProof, copies, incoming};
 use super::{Record, Session, promotes_fixed};
 use crate::answer::{Answer, Gap, Proof, Stats, Weak};
 use crate::portfolio::Stage;
@@ -57,16 +57,21 @@ pub(super) struct Memory {
 
 /// What a search uses.
 #[derive(Default)]
-struct Vocabulary {
-    atoms: BTreeSet<Atom>,
-    cubes: BTreeSet<Literals>,
+pub(super) struct Vocabulary {
+    pub(super) atoms: BTreeSet<Atom>,
+    pub(super) cubes: BTreeSet<Literals>,
     /// Values of control variables that the paper has predicates for.
     control: usize,
 }
 
 impl Stage {
     /// What is worth telling.
-    fn notes(self, sc: &Space<'_>, own: &BTreeSet<Atom>, atoms: &BTreeSet<Atom>) -> Vec<String> {
+    pub(super) fn notes(
+        self,
+        sc: &Space<'_>,
+        own: &BTreeSet<Atom>,
+        atoms: &BTreeSet<Atom>,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         if self.strengthened && atoms != own {
             let added = atoms.difference(own);
@@ -148,7 +153,8 @@ impl Session<'_> {
         }
         self.fixed.started = true;
         record.notes = stage.notes(&sc, &own, &atoms);
-        let vocabulary = fixed.vocabulary(&atoms, true);
+        let cubes = self.options.strategy == Strategy::Cubes;
+        let vocabulary = fixed.vocabulary(&atoms, cubes);
         let solver = Arc::new(SolverStats::default());
         let control_predicates = vocabulary.control;
         let prover = fixed.prover(&solver, self.options.shortcuts);
@@ -196,25 +202,40 @@ impl Session<'_> {
 }
 
 /// What a stage is about.
-struct FixedQuestion<'a> {
-    options: &'a Options,
-    sc_proof: &'a ScProof<'a>,
-    encoded: &'a Encoded<'a>,
-    space: &'a Space<'a>,
-    stage: Stage,
-    promote: bool,
+pub(super) struct FixedQuestion<'a> {
+    pub(super) options: &'a Options,
+    pub(super) sc_proof: &'a ScProof<'a>,
+    pub(super) encoded: &'a Encoded<'a>,
+    pub(super) space: &'a Space<'a>,
+    pub(super) stage: Stage,
+    pub(super) promote: bool,
 }
 
 impl<'a> FixedQuestion<'a> {
-    fn vocabulary(&self, atoms: &BTreeSet<Atom>, cubes: bool) -> Vocabulary {
+    /// The predicates of the program in its encoding, without those over buffers.
+    pub(super) fn in_memory(&self, atoms: &BTreeSet<Atom>) -> BTreeSet<Atom> {
+        let sc = self.sc_proof.space(self.promote);
+        let Some(reduced) = self.encoded.reduced() else {
+            return atoms.clone();
+        };
+        let mut copies = copies(&sc, reduced, self.space);
+        copies.threads.clear();
+        copies.lift_atoms(atoms)
+    }
+
+    pub(super) fn vocabulary(&self, atoms: &BTreeSet<Atom>, cubes: bool) -> Vocabulary {
         let Some(reduced) = self.encoded.reduced() else {
             return Vocabulary {
                 atoms: atoms.clone(),
                 ..Vocabulary::default()
             };
         };
-        let mut copies = copies(&self.sc_proof.space(self.promote), reduced, self.space);
+        let sc = self.sc_proof.space(self.promote);
+        let mut copies = copies(&sc, reduced, self.space);
         copies.mixed = self.stage.mixed;
+        if self.options.model == Model::Rma {
+            copies.incoming = incoming(&sc, reduced, self.space);
+        }
         let mut vocabulary = Vocabulary {
             atoms: copies.lift_atoms(atoms),
             cubes: BTreeSet::new(),
@@ -223,7 +244,7 @@ impl<'a> FixedQuestion<'a> {
         if self.stage.neighbours {
             vocabulary.atoms.extend(copies.neighbours(atoms));
         }
-        if cubes && self.options.strategy == Strategy::Cubes {
+        if cubes {
             vocabulary.cubes = copies.lift_cubes(&self.sc_proof.cubes(self.promote, atoms));
             if self.options.drop_buffered {
                 vocabulary.cubes = copies.drop_buffered(vocabulary.cubes);
@@ -232,7 +253,7 @@ impl<'a> FixedQuestion<'a> {
         vocabulary
     }
 
-    fn prover(&self, stats: &Arc<SolverStats>, shortcuts: bool) -> Prover {
+    pub(super) fn prover(&self, stats: &Arc<SolverStats>, shortcuts: bool) -> Prover {
         Prover::new(palisade_logic::Options {
             limits: limits(self.options),
             stats: Arc::clone(stats),
@@ -241,15 +262,18 @@ impl<'a> FixedQuestion<'a> {
         })
     }
 
-    fn search(
+    pub(super) fn search(
         &self,
         strategy: Strategy,
         vocabulary: Vocabulary,
         prover: Prover,
     ) -> FixedSearch<'a> {
-        let mut predicates = Predicates::default();
+        let sets = self.space.sets.keys().map(|slot| Var(*slot as u32));
+        let mut predicates = Predicates::with_sets(sets.collect());
         for atom in vocabulary.atoms {
-            predicates.add(atom);
+            if predicates.admits(&atom) {
+                predicates.add(atom);
+            }
         }
         let cubes = Listed::new(&predicates, &vocabulary.cubes);
         FixedSearch {
@@ -265,12 +289,12 @@ impl<'a> FixedQuestion<'a> {
 }
 
 /// What a search shows.
-enum Found {
+pub(super) enum Found {
     Proved(Vec<Node>),
     Run(Run),
 }
 
-struct FixedSearch<'a> {
+pub(super) struct FixedSearch<'a> {
     space: &'a Space<'a>,
     options: &'a Options,
     strategy: Strategy,
@@ -282,7 +306,7 @@ struct FixedSearch<'a> {
 
 impl<'a> FixedSearch<'a> {
     /// One search, with all predicates split or none, and its simulation.
-    fn search_as(&mut self, split: bool) -> Result<Found, Gap> {
+    pub(super) fn search_as(&mut self, split: bool) -> Result<Found, Gap> {
         let mut commands = if self.options.compress {
             Commands::compressed(self.space)
         } else {

@@ -13,6 +13,7 @@
 //! | [`extrapolate`], [`strengthen`], [`sc_run`] | what a proof under SC contributes |
 //! | [`parameterised`] | any number of threads, by views |
 //! | [`fixed`] | the given predicates and no others |
+//! | [`prepare`] | what a Boolean program is made from, for other commands |
 
 pub mod cegar;
 mod exact_cells;
@@ -22,6 +23,7 @@ pub mod fixed;
 mod histories;
 mod interference;
 pub mod parameterised;
+pub mod prepare;
 mod reach;
 pub mod sc_run;
 mod search;

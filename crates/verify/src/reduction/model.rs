@@ -313,6 +313,7 @@ pub struct Encoder<'a> {
     instances: Vec<Instance>,
     copies: u32,
     sharing: Sharing,
+    lists: bool,
     /// Summary invariants that may be right; found when they are needed first.
     claims: RefCell<Option<Summaries>>,
 }
@@ -330,6 +331,7 @@ impl<'a> Encoder<'a> {
             instances: instances.to_vec(),
             copies: options.copies(),
             sharing: options.sets,
+            lists: options.list_sets,
             claims: RefCell::new(None),
         }
     }
@@ -342,7 +344,7 @@ impl<'a> Encoder<'a> {
     /// As [`encode`](Self::encode); whether sets of few values are listed. Where their
     /// sources are not explicit, the certificate could not say which list goes with which value.
     pub fn encode_with(&self, encoding: &Encoding, lists: bool) -> Encoded<'a> {
-        let mut reduced = self.reduce(encoding, lists);
+        let mut reduced = self.reduce(encoding, lists && self.lists);
         let mut watched = None;
         if let Ok(Some(deadlock)) = self.deadlock(reduced.as_ref()) {
             let program = match &mut reduced {
