@@ -135,13 +135,10 @@ impl<'p> Vocabulary<'p> {
         let mut text = String::new();
         let mut seen = BTreeSet::new();
         for formula in formulas {
-            let line = match self.declaration(&formula) {
-                Some(line) => line,
-                None => {
-                    let shown = formula.display(&|v| self.name(v, true)).to_string();
-                    format!("// cannot be written down: {shown}")
-                }
-            };
+            let line = self.declaration(&formula).unwrap_or_else(|| {
+                let shown = formula.display(&|v| self.name(v, true)).to_string();
+                format!("// cannot be written down: {shown}")
+            });
             if seen.insert(line.clone()) {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "{line}");

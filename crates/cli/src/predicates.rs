@@ -42,9 +42,9 @@ pub(crate) fn added(
             };
         }
         let noted = c::noted(&program.source);
-        let sources = noted.iter().chain(&given);
-        sources.fold(Ok(program), |program, source| {
-            c::with_predicates(&program?, source)
+        let mut sources = noted.iter().chain(&given);
+        sources.try_fold(program, |program, source| {
+            c::with_predicates(&program, source)
         })
     };
     Ok(with(program).map_err(|diagnostics| input::refuse(context, &diagnostics)))

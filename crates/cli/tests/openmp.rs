@@ -580,9 +580,7 @@ fn final_values_are_those_of_an_interpreter() {
     let mut several = 0;
     for seed in 0..count {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
-        let all: Vec<Work> = (0..1 + random.below(4))
-            .map(|_| work(&mut random))
-            .collect();
+        let all: Vec<Work> = (0..=random.below(4)).map(|_| work(&mut random)).collect();
         let text = text(&all);
         let output = palisade(&folder, &["explore", "--final", "--json"], &text);
         let errors = String::from_utf8_lossy(&output.stderr);

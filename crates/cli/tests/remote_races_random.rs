@@ -641,8 +641,12 @@ impl Run<'_> {
                 }
                 let mut joined = vec![0; self.at.len()];
                 let clocks = &mut self.clocks[..RANKS];
-                clocks.iter().for_each(|c| join(&mut joined, c));
-                clocks.iter_mut().for_each(|c| c.clone_from(&joined));
+                for c in &clocks {
+                    join(&mut joined, c);
+                }
+                for c in &mut clocks {
+                    c.clone_from(&joined);
+                }
                 all.filter(|r| *r != rank).for_each(|r| self.at[r] += 1);
             }
             Step::Meet => {

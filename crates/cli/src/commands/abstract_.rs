@@ -49,7 +49,7 @@ pub(super) fn run(args: &AbstractArgs, context: &Context) -> CommandResult {
         Err(Gap::Unsupported(what, span)) => {
             return Ok(refuse(context, program, &Unsupported { what, span }));
         }
-        Err(gap) => return Ok(ended(context, heading, gap.unknown(&program))),
+        Err(gap) => return Ok(ended(context, heading, &gap.unknown(&program))),
     };
     if let Some(files) = files(args, &mut prepared, &threads)? {
         let document = Document {
@@ -74,7 +74,7 @@ pub(super) fn run(args: &AbstractArgs, context: &Context) -> CommandResult {
         }
         Err(ExportError::Limit(reason)) => {
             let why = Unknown::GaveUp(reason.to_string());
-            return Ok(ended(context, heading, why));
+            return Ok(ended(context, heading, &why));
         }
     };
     let solver = prover.stats();
@@ -200,7 +200,7 @@ fn refuse(context: &Context, program: Program, unsupported: &Unsupported) -> Out
     input::refuse(context, &Diagnostics::new(program.source, vec![item]))
 }
 
-fn ended(context: &Context, heading: Document, why: Unknown) -> Outcome {
+fn ended(context: &Context, heading: Document, why: &Unknown) -> Outcome {
     let document = Document {
         verdict: Some("unknown"),
         reason: Some(why.to_string()),
