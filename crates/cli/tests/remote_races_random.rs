@@ -641,10 +641,10 @@ impl Run<'_> {
                 }
                 let mut joined = vec![0; self.at.len()];
                 let clocks = &mut self.clocks[..RANKS];
-                for c in &clocks {
+                for c in clocks.iter() {
                     join(&mut joined, c);
                 }
-                for c in &mut clocks {
+                for c in clocks.iter_mut() {
                     c.clone_from(&joined);
                 }
                 all.filter(|r| *r != rank).for_each(|r| self.at[r] += 1);
