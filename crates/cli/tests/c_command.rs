@@ -433,3 +433,46 @@ fn preprocessor_flags() {
     // Without the folder the header is missing.
     assert_eq!(palisade(&["verify", "-DFACTOR=2"], &file).0, Some(2));
 }
+
+/// Inputs of any value, and sums that wrap: with the lock the account is right, without it is not.
+#[test]
+fn sums_of_any_inputs() {
+    const ACCOUNT: &str = "
+#include <assert.h>
+#include <pthread.h>
+int nondet_int(void);
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int start, in, out, balance, deposited, withdrawn;
+void *deposit(void *unused) {
+  pthread_mutex_lock(&lock); balance = balance + in; deposited = 1; pthread_mutex_unlock(&lock); return 0;
+}
+void *withdraw(void *unused) {
+  pthread_mutex_lock(&lock); balance = balance - out; withdrawn = 1; pthread_mutex_unlock(&lock); return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  start = nondet_int(); in = nondet_int(); out = nondet_int(); balance = start;
+  pthread_create(&a, 0, deposit, 0);
+  pthread_create(&b, 0, withdraw, 0);
+  pthread_mutex_lock(&lock);
+  if (deposited && withdrawn) assert(balance == start + in - out);
+  pthread_mutex_unlock(&lock);
+}
+";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("account.c");
+    fs::write(&file, ACCOUNT).expect("written");
+    let (code, text) = palisade(&["verify"], &file);
+    assert!(
+        code == Some(0) && text.contains("holds (certified)"),
+        "{text}"
+    );
+    let locked = "pthread_mutex_lock(&lock); balance = balance - out; withdrawn = 1; pthread_mutex_unlock(&lock);";
+    let wrong = ACCOUNT.replace(locked, "balance = balance - out; withdrawn = 1;");
+    fs::write(&file, wrong).expect("written");
+    let (code, text) = palisade(&["verify"], &file);
+    assert!(
+        code == Some(1) && text.contains("balance == start + in - out"),
+        "{text}"
+    );
+}

@@ -304,7 +304,7 @@ fn unsupported_constructs() {
             "unsupported: a value that depends on floating point",
         ),
         (
-            "int main(void) {\n  unknown_function();\n}",
+            "int x; int main(void) {\n  unknown_function(&x);\n}",
             "unsupported: call of `unknown_function`",
         ),
         (
