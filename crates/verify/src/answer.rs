@@ -36,6 +36,15 @@ pub enum Proof {
     Exhaustive(u64),
 }
 
+/// Which states are few.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Few {
+    /// Those of the program: state by state, at most so many.
+    Listed(usize),
+    /// Those up to a shift of counters.
+    Shifted,
+}
+
 /// What was missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Gap {
@@ -66,9 +75,8 @@ pub enum Gap {
     },
     /// Accesses that were taken to be free of interference are not.
     Interference(BTreeSet<AccessLoc>),
-    /// The program has few states: a proof state by state, with at most so many, comes
-    /// first.
-    FewStates(usize),
+    /// The program has few states: a proof by these comes first.
+    FewStates(Few),
     /// What was searched has a run that the program does not have.
     Spurious(String),
     /// The method is too weak.

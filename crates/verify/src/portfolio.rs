@@ -561,8 +561,6 @@ pub(crate) fn rows(
     {
         rows.push(reachable(base, REACH.1).when(When::AllStatesSeen(BUFFER)));
     }
-    // All states are then such up to a shift, and cannot be listed.
-    let counts = has_unbounded_counters(program, options);
     if options.symmetry {
         let more = [base, &[Layer::Generalise]].concat();
         if let Some(any) = Stack::apply(stack.original(), &more, options) {
@@ -581,10 +579,8 @@ pub(crate) fn rows(
         };
         let seen = When::AllStatesSeen(BUFFER);
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
-        if !counts {
-            rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
-            rows.push(all.when(seen));
-        }
+        rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
+        rows.push(all.when(seen));
         if is_finite(program, options, &encodings) {
             rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
         }
@@ -595,9 +591,6 @@ pub(crate) fn rows(
             }
             let falsify = falsification(base, wide, QUICK, None);
             rows.push(falsify.when(When::StatesUnseen));
-            if counts {
-                continue;
-            }
             let encoding = Encoding::Bounded(vec![wide; program.cell_count()]);
             let states = options.max_states.min(STATE_BY_STATE);
             let all = Row::new(base, Method::StateByState { encoding, states });

@@ -335,8 +335,8 @@ impl Schedule<'_> {
                         None => return Err(gap),
                     }
                 }
-                Err(Gap::FewStates(most)) => {
-                    let Some(listed) = session.few_states(most) else {
+                Err(Gap::FewStates(few)) => {
+                    let Some(listed) = session.few_states(few) else {
                         continue;
                     };
                     match self.attempt(&listed, session, progress) {

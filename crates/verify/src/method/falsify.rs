@@ -18,7 +18,7 @@ use std::cell::{Cell, RefCell};
 use palisade_machine::{Options, Start, Witness, explore, random_schedules, replay};
 use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
-use crate::answer::{Gap, Report, Stats, Vacuity};
+use crate::answer::{Few, Gap, Report, Stats, Vacuity};
 use crate::portfolio::{
     BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING, has_unbounded_counters,
 };
@@ -90,7 +90,7 @@ pub fn falsify(
         Model::Rc11 => RC11_BUGS.0,
         Model::Sc | Model::Tso | Model::Pso | Model::Rma => BUFFER,
     };
-    match search(program, model, (buffer, states), limits) {
+    match search(program, model, (buffer, states), false, limits) {
         Falsified::Bug(bug) => Some(bug),
         Falsified::BesideThePoint(_) | Falsified::All(..) | Falsified::Nothing(_) => None,
     }
@@ -108,7 +108,7 @@ pub(crate) fn reach_more(program: &Program, options: &crate::Options, vacuity: &
         Model::Rc11 | Model::Rma => false,
     };
     if has_sc && !vacuity.unreached.is_empty() {
-        match search(program, Model::Sc, (BUFFER, SHORT), options) {
+        match search(program, Model::Sc, (BUFFER, SHORT), false, options) {
             Falsified::All(seen) | Falsified::Nothing(seen) if seen.states > 0 => {
                 let unreached = |what: &(Span, Vacuous)| seen.vacuous.contains(what);
                 vacuity.unreached.retain(unreached);
@@ -129,13 +129,14 @@ pub fn search(
     program: &Program,
     model: Model,
     (buffer, states): (u32, u64),
+    shift: bool,
     limits: &crate::Options,
 ) -> Falsified {
     let options = Options {
         buffer: Some(buffer as usize),
         // A second search for a shorter run of a deep bug takes as long as the first.
         shortest: states <= SHORT,
-        shift: has_unbounded_counters(program, limits),
+        shift,
         threads: limits.copies(),
         max_states: Some(states),
         deadline: limits.deadline,
@@ -226,29 +227,46 @@ impl<'a> Falsifier<'a> {
         }
         self.made.set(self.made.get() + 1);
         let (program, options) = (self.program, self.options);
-        let few = match search(program, options.model, (BUFFER, now.states), options) {
+        let room = (BUFFER, now.states);
+        let few = match search(program, options.model, room, false, options) {
             Falsified::Bug(bug) => return Heard::Bug(bug),
             Falsified::BesideThePoint(violation) => {
                 return Heard::Stop(Gap::BesideThePoint(violation));
             }
             Falsified::All(seen) => {
                 self.remember(seen.deadlock);
-                // Predicates tell more than shifted states do.
-                let is_soon = calls < FEW_CALLS && has_unbounded_counters(program, options);
-                (seen.states <= FEW_STATES && !is_soon).then_some(usize::MAX)
+                (seen.states <= FEW_STATES).then_some(Few::Listed(usize::MAX))
             }
             Falsified::Nothing(seen) => {
                 self.remember(seen.deadlock);
+                // Predicates tell more than shifted states do.
+                if calls >= FEW_CALLS
+                    && self.may_list.get()
+                    && has_unbounded_counters(program, options)
+                {
+                    match search(program, options.model, room, true, options) {
+                        Falsified::Bug(bug) => return Heard::Bug(bug),
+                        Falsified::All(seen) if seen.states <= FEW_STATES => {
+                            self.may_list.set(false);
+                            return Heard::Stop(Gap::FewStates(Few::Shifted));
+                        }
+                        Falsified::BesideThePoint(_)
+                        | Falsified::All(_)
+                        | Falsified::Nothing(_) => {}
+                    }
+                }
                 match by_random_schedules(program, options, now.schedules) {
                     Some(bug) => return Heard::Bug(bug),
-                    None => Some(now.proof).filter(|n| *n > 0 && is_large),
+                    None => Some(now.proof)
+                        .filter(|n| *n > 0 && is_large)
+                        .map(Few::Listed),
                 }
             }
         };
         let Some(few) = few.filter(|_| self.may_list.get()) else {
             return Heard::Nothing;
         };
-        self.may_list.set(few != usize::MAX);
+        self.may_list.set(few != Few::Listed(usize::MAX));
         Heard::Stop(Gap::FewStates(few))
     }
 }

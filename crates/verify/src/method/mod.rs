@@ -37,7 +37,7 @@ use std::sync::Arc;
 use palisade_abstraction::space::Space;
 use palisade_program::{Instance, Program, Violation};
 
-use crate::answer::{Answer, Gap, Proof, Stats, StuckStep, Vacuity, Weak};
+use crate::answer::{Answer, Few, Gap, Proof, Stats, StuckStep, Vacuity, Weak};
 use crate::knowledge::Knowledge;
 use crate::portfolio::{self, Explicit, Method, Search};
 use crate::question::{Options, Promote};
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
             threads: copies.or(self.options.threads),
             ..self.options.clone()
         };
-        match falsify::search(self.program, limits.model, room, &limits) {
+        match falsify::search(self.program, limits.model, room, false, &limits) {
             Falsified::Bug(bug) => {
                 record.stats.falsified_states = bug.states;
                 Answer::Run(bug.witness)
@@ -254,13 +254,12 @@ impl<'a> Session<'a> {
         explicit(true) != explicit(false)
     }
 
-    /// The row of a proof state by state with at most so many states; of those up to a shift of
-    /// counters, if these grow without bound.
-    pub(crate) fn few_states(&self, most: usize) -> Option<Method> {
-        if portfolio::has_unbounded_counters(self.program, self.options) {
-            let all = most == usize::MAX;
-            return all.then(|| portfolio::shifted(&[], portfolio::FEW_STATES).method);
-        }
+    /// The row of a proof by few states.
+    pub(crate) fn few_states(&self, few: Few) -> Option<Method> {
+        let most = match few {
+            Few::Listed(most) => most,
+            Few::Shifted => return Some(portfolio::shifted(&[], portfolio::FEW_STATES).method),
+        };
         let encodings = portfolio::encodings(self.program, self.options).ok()?;
         let encodings = self.knowledge.in_order(encodings);
         let row = portfolio::state_by_state(self.program, &[], &encodings, most, self.options);

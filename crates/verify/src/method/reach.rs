@@ -30,6 +30,7 @@ impl Session<'_> {
             self.program,
             self.options.model,
             (buffer, states),
+            shifted,
             self.options,
         ) {
             Falsified::Bug(bug) => {
