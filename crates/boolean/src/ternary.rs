@@ -5,7 +5,7 @@
 //! | paper | here |
 //! |---|---|
 //! | 3-valued logic | [`Valuation`], [`values`] |
-//! | partial concretization of assume conditions | [`Facts::require`]: what must be so for the condition to hold is known afterwards |
+//! | partial concretization of assume conditions | `Facts::require`: what must be so for the condition to hold is known afterwards |
 //! | merging of states | [`crate::check::Options::merge`] |
 //!
 //! **It over-approximates.** Let a state of the program agree with a 3-valued one, and step.
