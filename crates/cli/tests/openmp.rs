@@ -182,6 +182,12 @@ fn constructs_have_their_meaning() {
         ),
         (
             "",
+            "#pragma omp single\n{\n#pragma omp task\nx = 1 + (omp_get_thread_num() == omp_get_thread_num());\n}",
+            "x == 2",
+            [0, 0],
+        ),
+        (
+            "",
             "if (omp_get_thread_num() == 1) x = omp_get_num_threads();",
             "x == 2",
             [0, 0],
@@ -190,6 +196,53 @@ fn constructs_have_their_meaning() {
     for (clauses, body, end, codes) in rows {
         check(&folder, &region(clauses, body, end), *codes);
     }
+}
+
+/// No more tasks run at once than the team has threads, and their creator runs none while it does its
+/// own work; whoever waits for its tasks may run them itself.
+#[test]
+fn tasks_run_in_threads_of_the_team() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = Folder::new("tasks");
+    let work = "int in;\nvoid work(int most) {\nint n;\n#pragma omp atomic capture\nn = ++in;\nassert(n <= most);\n\
+                #pragma omp atomic\nin--;\n}\n";
+    let tasks = |size: u32, most: u32, count: usize, own: &str| {
+        let task = format!("#pragma omp task\nwork({most});\n");
+        format!(
+            "#include <assert.h>\n#include <omp.h>\nint ready;\n{work}int main(void) {{\n\
+             #pragma omp parallel num_threads({size})\n#pragma omp single\n{{\n{}{own}\n}}\n}}\n",
+            task.repeat(count)
+        )
+    };
+    let explored = |text: &str, code: i32| {
+        let output = palisade(&folder, &["explore"], text);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+    };
+    explored(&tasks(2, 2, 3, ""), 0);
+    explored(&tasks(2, 1, 2, ""), 1);
+    explored(&tasks(3, 2, 3, ""), 1);
+    explored(&tasks(2, 2, 2, "work(2);"), 0);
+    explored(&tasks(2, 1, 1, "work(1);"), 1);
+    // The other thread may be busy for ever: the creator runs its task itself.
+    let busy =
+        "#pragma omp task\nwhile (!ready);\n#pragma omp task\nready = 1;\n#pragma omp taskwait";
+    let text = tasks(2, 1, 0, busy);
+    let output = palisade(&folder, &["explore", "--check", "deadlock"], &text);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // Two tasks in one thread have its number, one after the other.
+    let numbers = "int a = 0, b = 0;\n#pragma omp task shared(a)\na = 1 + omp_get_thread_num();\n\
+                   #pragma omp task shared(b)\nb = 1 + omp_get_thread_num();\n#pragma omp taskwait\n\
+                   assert(1 <= a && a <= 2 && 1 <= b && b <= 2);";
+    explored(&tasks(2, 1, 0, numbers), 0);
+    let differ = numbers.replace("assert(", "assert(a == b && ");
+    explored(&tasks(2, 1, 0, &differ), 1);
+    // A task that does not return to its creator's thread number would show here.
+    let nested = "#pragma omp task\n{\nint me = omp_get_thread_num(), child = -1;\n#pragma omp task shared(child)\n\
+                  child = omp_get_thread_num();\n#pragma omp taskwait\nassert(me == omp_get_thread_num());\n\
+                  assert(child == 0 || child == 1);\n}";
+    explored(&tasks(2, 1, 0, nested), 0);
 }
 
 #[test]
@@ -205,6 +258,10 @@ fn what_is_not_followed_is_refused_in_its_place() {
             "collapse",
         ),
         ("#pragma omp target\nx++;", "target"),
+        (
+            "#pragma omp parallel num_threads(2)\n{\n#pragma omp task untied\nx++;\n}",
+            "untied",
+        ),
         ("#pragma omp simd\nfor (int i = 0; i < 2; i++) x++;", "simd"),
         (
             "while (x) {\n#pragma omp parallel num_threads(2)\nx++;\n}",
@@ -294,7 +351,11 @@ fn work(random: &mut Random) -> Work {
             ];
             Work::Loop(schedules[random.below(4)], random.below(2) == 0, u)
         }
-        _ => Work::Tasks(vec![u, update(random)], nowait, update(random)),
+        _ => {
+            let count = 1 + random.below(3);
+            let tasks = (0..count).map(|_| update(random)).collect();
+            Work::Tasks(tasks, nowait, u)
+        }
     }
 }
 
@@ -367,6 +428,8 @@ enum Micro {
     After(usize),
     Done(usize),
     Spawn(usize),
+    /// The thread may run a task here.
+    Point,
     Wait,
 }
 
@@ -438,7 +501,7 @@ fn code(all: &[Work], me: usize, tasks: &mut Vec<Update>) -> Vec<Micro> {
             Work::Tasks(all, waits, u) => {
                 if me == 0 {
                     for t in all {
-                        code.push(Micro::Spawn(tasks.len()));
+                        code.extend([Micro::Spawn(tasks.len()), Micro::Point]);
                         tasks.push(*t);
                     }
                     code.extend(waits.then_some(Micro::Wait));
@@ -460,8 +523,12 @@ struct State {
     /// Who has each work: none, or a thread and one.
     owner: Vec<usize>,
     done: Vec<bool>,
-    /// Tasks on their way: their update, whether it was loaded, and the value.
-    tasks: Vec<(usize, bool, i64)>,
+    /// Tasks that nobody runs yet.
+    waiting: Vec<usize>,
+    /// The task that each thread runs, and the value that it has loaded.
+    runs: [Option<(usize, Option<i64>)>; 2],
+    /// Who may leave the barrier that it stands at; until it does, it may still run tasks.
+    released: [bool; 2],
 }
 
 /// Final values of all runs.
@@ -475,7 +542,9 @@ fn finals(all: &[Work]) -> BTreeSet<[i64; 2]> {
         locked: false,
         owner: vec![0; 32],
         done: vec![false; 32],
-        tasks: Vec::new(),
+        waiting: Vec::new(),
+        runs: [None, None],
+        released: [false, false],
     };
     let (mut seen, mut stack) = (HashSet::new(), vec![start]);
     let mut found = BTreeSet::new();
@@ -484,28 +553,35 @@ fn finals(all: &[Work]) -> BTreeSet<[i64; 2]> {
             continue;
         }
         let next = |t: usize| codes[t].get(state.at[t]).copied();
-        if (next(0), next(1)) == (None, None) && state.tasks.is_empty() {
+        let is_done = state.waiting.is_empty() && state.runs == [None, None];
+        if (next(0), next(1)) == (None, None) && is_done {
             found.insert(state.memory);
         }
-        if (next(0), next(1)) == (Some(Micro::Barrier), Some(Micro::Barrier))
-            && state.tasks.is_empty()
-        {
+        let arrived = (next(0), next(1)) == (Some(Micro::Barrier), Some(Micro::Barrier));
+        if arrived && is_done && state.released == [false, false] {
             let mut after = state.clone();
-            after.at = [state.at[0] + 1, state.at[1] + 1];
-            stack.push(after);
-        }
-        for (k, (number, is_loaded, value)) in state.tasks.iter().enumerate() {
-            let mut after = state.clone();
-            let u = tasks[*number];
-            if *is_loaded {
-                after.memory[u.to] = 3 * value + u.add;
-                after.tasks.remove(k);
-            } else {
-                after.tasks[k] = (*number, true, state.memory[u.from]);
-            }
+            after.released = [true, true];
             stack.push(after);
         }
         for me in 0..2 {
+            if let Some((task, loaded)) = state.runs[me] {
+                let (mut after, u) = (state.clone(), tasks[task]);
+                if let Some(value) = loaded {
+                    after.memory[u.to] = 3 * value + u.add;
+                    after.runs[me] = None;
+                } else {
+                    after.runs[me] = Some((task, Some(state.memory[u.from])));
+                }
+                stack.push(after);
+                continue;
+            }
+            if let None | Some(Micro::Barrier | Micro::Wait | Micro::Point) = next(me) {
+                for k in 0..state.waiting.len() {
+                    let mut after = state.clone();
+                    after.runs[me] = Some((after.waiting.remove(k), None));
+                    stack.push(after);
+                }
+            }
             let Some(step) = next(me) else { continue };
             let mut after = state.clone();
             after.at[me] += 1;
@@ -519,7 +595,8 @@ fn finals(all: &[Work]) -> BTreeSet<[i64; 2]> {
                 Micro::Lock if state.locked => continue,
                 Micro::Lock => after.locked = true,
                 Micro::Unlock => after.locked = false,
-                Micro::Barrier => continue,
+                Micro::Barrier if !state.released[me] => continue,
+                Micro::Barrier => after.released[me] = false,
                 Micro::Take(k, end) => {
                     if state.owner[k] == 0 {
                         after.owner[k] = me + 1;
@@ -543,9 +620,9 @@ fn finals(all: &[Work]) -> BTreeSet<[i64; 2]> {
                 Micro::After(k) if !state.done[k] => continue,
                 Micro::After(_) => {}
                 Micro::Done(k) => after.done[k] = true,
-                Micro::Spawn(k) => after.tasks.push((k, false, 0)),
-                Micro::Wait if !state.tasks.is_empty() => continue,
-                Micro::Wait => {}
+                Micro::Spawn(k) => after.waiting.push(k),
+                Micro::Wait if !is_done => continue,
+                Micro::Wait | Micro::Point => {}
             }
             stack.push(after);
         }

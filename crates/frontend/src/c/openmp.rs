@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `PARALLEL(f, n, x, &y)` | `n` threads run `f`; `x` and `y` are variables around it, `y` is written there |
 //! | `TASK(f, x, &y, +z)` | a task runs `f`; it has a copy of `z` |
-//! | `TASKWAIT()`, `BARRIER()` | |
+//! | `TASKWAIT()`, `TASKYIELD()`, `BARRIER()` | |
 //! | `CLAIM(k)` | whether this thread is the first of its team here |
 //! | `OWNS(k, i, schedule, chunk, total)` | whether this thread does iteration `i` |
 //! | `ORDERED(k, i)`, `ITERATED(k, i)` | waits for the iterations before; they wait no longer for this one |
@@ -17,6 +17,8 @@ pub(super) const PARALLEL: &str = "__palisade_omp_parallel";
 pub(super) const TASK: &str = "__palisade_omp_task";
 /// Waits for the tasks that this one has made.
 pub(super) const TASKWAIT: &str = "__palisade_omp_taskwait";
+/// Tasks that this one has made may come before what follows.
+pub(super) const TASKYIELD: &str = "__palisade_omp_taskyield";
 /// A barrier of the team.
 pub(super) const BARRIER: &str = "__palisade_omp_barrier";
 /// Whether this thread is the first of its team at a construct.

@@ -135,6 +135,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) functions: HashMap<String, Rc<FunctionEffects>>,
     /// OpenMP: the team that the thread is in.
     pub(super) team: Option<super::openmp::Team>,
+    /// OpenMP: the task that the thread is.
+    pub(super) task: Option<super::openmp::Task>,
     /// OpenMP: the variables around the function that is called next.
     pub(super) captured: HashMap<String, Rc<Object>>,
     /// OpenMP: how often the thread has met each construct.
@@ -179,6 +181,7 @@ impl<'c, 'a> Code<'c, 'a> {
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
             team: None,
+            task: None,
             captured: HashMap::new(),
             met: BTreeMap::new(),
         }

@@ -3,9 +3,16 @@
 //! A parallel region is met once for each place in the program where functions are inlined and loops
 //! unrolled; in a loop of unknown length it is refused. Its threads but the first are threads of
 //! the program ([`Plan`]) that start where the region begins, and the first, which runs it
-//! itself, waits for them where it ends. A task is such a thread, too: somebody of the team runs it at some time
-//! until the next barrier, and who does may do it at once, so that with two threads any two tasks may overlap.
-//! (With two threads, three tasks do not run at once, but here they may.)
+//! itself, waits for them where it ends.
+//!
+//! A *task* is such a thread, too, but it needs a *place*: a thread of the team that has nothing else to do and
+//! may run it (OpenMP 5.2, section 12.9, tasks that are tied). Each place is a variable, one more than the
+//! number of the thread while it is free, else zero.
+//!
+//! | place | free while | who may use it |
+//! |---|---|---|
+//! | `idle` of a thread | it stands at a barrier or at the region's end | any task of the region |
+//! | `turn` of a thread or task | it stands at `taskwait`, `taskyield`, or has just made a task | the tasks that it has made, and theirs |
 //!
 //! *Captured* variables are those around a region that it mentions. Those that it writes are in memory, and
 //! all threads use the same object. A variable in registers is not written in the region: each thread has its value.
@@ -23,7 +30,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use palisade_program::{
-    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, Orders, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, LocalId, Orders, Place as Memory,
+    Span, Step,
 };
 
 use super::code::{Code, Lower};
@@ -34,6 +42,7 @@ use super::value::Val;
 use crate::c::ast::{Expr, ExprKind, Function, Unary};
 use crate::c::openmp::{
     BARRIER, CLAIM, ENTER, ITERATED, LEAVE, ORDERED, OWNS, PARALLEL, Schedule, TASK, TASKWAIT,
+    TASKYIELD,
 };
 use crate::c::types::Type;
 
@@ -56,7 +65,7 @@ pub(super) fn is_used(names: &std::collections::HashSet<String>) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Team {
     region: usize,
-    /// The thread's number; not known in a task.
+    /// The thread's number; a task finds it with its place.
     number: Option<u32>,
     size: u32,
 }
@@ -66,8 +75,17 @@ pub(super) struct Team {
 pub(super) struct Part {
     team: Team,
     captured: Rc<Vec<(String, Capture)>>,
-    /// The thread that has made it, if it is a task.
-    task_of: Option<usize>,
+    /// For a task: who has made it, who has made that one, and so on to a thread of the team.
+    ancestors: Vec<usize>,
+}
+
+/// The task that a thread of the program is.
+pub(super) struct Task {
+    ancestors: Vec<usize>,
+    /// Which of the places it has.
+    place: LocalId,
+    /// What that place said: one more than the number of the thread.
+    found: LocalId,
 }
 
 /// A variable around a region, for another thread.
@@ -91,6 +109,14 @@ impl Openmp {
     pub(super) fn made_up(&self) -> impl Iterator<Item = String> {
         self.words.keys().cloned()
     }
+}
+
+fn is_not(e: &LocalExpr, value: i64) -> LocalExpr {
+    LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(value))
+}
+
+fn choice(test: &LocalExpr, yes: LocalExpr, no: LocalExpr) -> LocalExpr {
+    Ir::Cond(Box::new(test.clone()), Box::new(yes), Box::new(no))
 }
 
 fn name_of(e: &Expr) -> Option<&str> {
@@ -118,7 +144,11 @@ impl<'a> Code<'_, 'a> {
                 let is_team = self.team.is_some_and(|team| team.size > 1);
                 return Ok(Some(number(i64::from(is_team))));
             }
-            "omp_get_thread_num" => return Ok(Some(self.thread_number(span))),
+            "omp_get_thread_num" => {
+                let next = self.next_number();
+                let number = LocalExpr::binary(BinOp::Sub, next, Ir::Const(1));
+                return Ok(Some(self.held(number, &Type::INT)));
+            }
             _ if !name.starts_with("__palisade_omp_") => return Ok(None),
             _ => {}
         }
@@ -133,8 +163,9 @@ impl<'a> Code<'_, 'a> {
             (TASK, [function, captured @ ..]) => self.task(function, captured, span)?,
             (TASKWAIT, []) => {
                 let me = self.thread;
-                self.await_tasks(&|by| by == me, span)?;
+                self.lends("turn", span, |code| code.await_tasks(&|by| by == me, span))?;
             }
+            (TASKYIELD, []) => self.lends("turn", span, |_| Ok(()))?,
             (BARRIER, []) => self.team_barrier(span)?,
             (CLAIM, [construct]) => return self.claim_work(construct, span).map(Some),
             (OWNS, [construct, iteration, schedule, chunk, total]) => {
@@ -187,18 +218,126 @@ impl<'a> Code<'_, 'a> {
         self.emit(Step::Store { dst, value }, span);
     }
 
-    fn thread_number(&mut self, span: Span) -> Val {
-        let Some(team) = self.team else {
-            return number_zero();
-        };
-        if let Some(known) = team.number {
-            return number(i64::from(known));
+    /// One more than the number of this thread in its team.
+    fn next_number(&self) -> LocalExpr {
+        match (&self.task, self.team) {
+            (Some(task), _) => self.read(task.found),
+            (None, Some(team)) => Ir::Const(i64::from(team.number.unwrap_or(0)) + 1),
+            (None, None) => Ir::Const(1),
         }
-        let dst = self.hidden(span);
-        let hi = i64::from(team.size) - 1;
-        let domain = Some(Domain { lo: 0, hi });
-        self.emit(Step::Havoc { dst, domain }, span);
-        self.held(self.read(dst), &Type::INT)
+    }
+
+    /// Whether a plan is a task of the region at hand.
+    fn is_task(&self, plan: &Plan<'a>) -> bool {
+        let rank = self.cx.mpi.as_ref().map(|mpi| mpi.rank);
+        let region = self.team.map(|team| team.region);
+        let is_task = |part: &Part| Some(part.team.region) == region && !part.ancestors.is_empty();
+        plan.rank == rank && plan.part.as_ref().is_some_and(is_task)
+    }
+
+    fn has_tasks(&self) -> bool {
+        let plans = self.cx.known_plans();
+        plans.iter().any(|plan| self.is_task(plan))
+    }
+
+    /// The place of this thread, `idle` or `turn`.
+    fn own_place(&mut self, which: &str, span: Span) -> GlobalId {
+        let owner = match (which, self.team.and_then(|team| team.number)) {
+            ("idle", Some(number)) => number as usize,
+            _ => self.thread,
+        };
+        self.region_word(&format!("{which}{owner}"), span)
+    }
+
+    /// Tasks may run in this thread's place from here on.
+    fn lend(&mut self, which: &str, span: Span) -> Lower<()> {
+        if !self.has_tasks() {
+            return Ok(());
+        }
+        let place = self.own_place(which, span);
+        let next = self.next_number();
+        self.atomically(AtomicKind::Block, span, |code| {
+            code.put_word(place, next, span);
+            Ok(())
+        })
+    }
+
+    /// Tasks may run in this thread's place while it does something.
+    fn lends(
+        &mut self,
+        which: &str,
+        span: Span,
+        meanwhile: impl FnOnce(&mut Self) -> Lower<()>,
+    ) -> Lower<()> {
+        self.lend(which, span)?;
+        meanwhile(self)?;
+        if !self.has_tasks() {
+            return Ok(());
+        }
+        let place = self.own_place(which, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            let free = code.get_word(place, span);
+            code.emit(Step::Assume(is_not(&free, 0)), span);
+            code.put_word(place, Ir::Const(0), span);
+            Ok(())
+        })
+    }
+
+    /// The places that a task may have.
+    fn places(&mut self, team: Team, ancestors: &[usize], span: Span) -> Vec<GlobalId> {
+        let idle = (0..team.size).map(|number| format!("idle{number}"));
+        let turns = ancestors.iter().map(|thread| format!("turn{thread}"));
+        let names: Vec<_> = idle.chain(turns).collect();
+        let word = |name: String| self.region_word(&name, span);
+        names.into_iter().map(word).collect()
+    }
+
+    /// A task starts where a place is free.
+    fn take_place(&mut self, team: Team, ancestors: &[usize], span: Span) -> Lower<()> {
+        let places = self.places(team, ancestors, span);
+        let (place, found) = (self.hidden(span), self.hidden(span));
+        self.atomically(AtomicKind::Block, span, |code| {
+            let hi = places.len() as i64 - 1;
+            let domain = Some(Domain { lo: 0, hi });
+            code.emit(Step::Havoc { dst: place, domain }, span);
+            code.assign(found, Ir::Const(0), span);
+            for (k, word) in places.iter().enumerate() {
+                let free = code.get_word(*word, span);
+                let is_chosen = is(&code.read(place), k as i64);
+                let value = choice(&is_chosen, free.clone(), code.read(found));
+                code.assign(found, value, span);
+                code.put_word(*word, choice(&is_chosen, Ir::Const(0), free), span);
+            }
+            let is_free = is_not(&code.read(found), 0);
+            code.emit(Step::Assume(is_free), span);
+            Ok(())
+        })?;
+        self.task = Some(Task {
+            ancestors: ancestors.to_vec(),
+            place,
+            found,
+        });
+        Ok(())
+    }
+
+    /// A thread of a team comes to the end of its region, or a task to its own.
+    pub(super) fn leave_team(&mut self, span: Span) -> Lower<()> {
+        let Some(team) = self.team else {
+            return Ok(());
+        };
+        let Some(task) = self.task.take() else {
+            return self.lend("idle", span);
+        };
+        let places = self.places(team, &task.ancestors, span);
+        self.atomically(AtomicKind::Block, span, |code| {
+            for (k, word) in places.iter().enumerate() {
+                let free = code.get_word(*word, span);
+                let is_own = is(&code.read(task.place), k as i64);
+                let value = choice(&is_own, code.read(task.found), free);
+                code.put_word(*word, value, span);
+            }
+            Ok(())
+        })
     }
 
     /// A construct that each thread meets once.
@@ -306,6 +445,9 @@ impl<'a> Code<'_, 'a> {
     /// What a thread that OpenMP makes knows when it starts.
     pub(super) fn join_team(&mut self, part: &Part, span: Span) -> Lower<()> {
         self.team = Some(part.team);
+        if !part.ancestors.is_empty() {
+            self.take_place(part.team, &part.ancestors, span)?;
+        }
         self.captured = self.bring(part, span)?;
         Ok(())
     }
@@ -351,7 +493,7 @@ impl<'a> Code<'_, 'a> {
             let part = Part {
                 team: team(number),
                 captured: captured.clone(),
-                task_of: None,
+                ancestors: Vec::new(),
             };
             plans.push(self.start_part(function, part, span)?);
         }
@@ -361,6 +503,7 @@ impl<'a> Code<'_, 'a> {
         let scopes = frame.map_or_else(Vec::new, |f| f.scopes.clone());
         self.captured = scopes.into_iter().flatten().collect();
         self.inline_values(function, Vec::new(), span)?;
+        self.lend("idle", span)?;
         for plan in &plans {
             self.atomically(AtomicKind::Block, span, |code| {
                 let ended = code.get_word(plan.ended, span);
@@ -385,26 +528,25 @@ impl<'a> Code<'_, 'a> {
             ..team
         };
         let captured = Rc::new(self.captured(captured, span)?);
+        let mut ancestors = vec![self.thread];
+        ancestors.extend(self.task.iter().flat_map(|task| &task.ancestors));
         let part = Part {
             team,
             captured,
-            task_of: Some(self.thread),
+            ancestors,
         };
         self.start_part(function, part, span)?;
-        Ok(())
+        self.lends("turn", span, |_| Ok(()))
     }
 
     /// Waits for the tasks of the region that somebody, whom `is_meant` says, has made.
     fn await_tasks(&mut self, is_meant: &dyn Fn(usize) -> bool, span: Span) -> Lower<()> {
-        let region = self.team.map(|team| team.region);
+        let is_meant = |plan: &&Plan<'a>| {
+            let ancestors = plan.part.iter().flat_map(|part| &part.ancestors);
+            self.is_task(plan) && ancestors.copied().next().is_some_and(is_meant)
+        };
         let plans = self.cx.known_plans();
-        let rank = self.cx.mpi.as_ref().map(|mpi| mpi.rank);
-        let tasks = plans.iter().filter(|plan| {
-            let is_task = |part: &Part| {
-                Some(part.team.region) == region && part.task_of.is_some_and(is_meant)
-            };
-            plan.rank == rank && plan.part.as_ref().is_some_and(is_task)
-        });
+        let tasks = plans.iter().filter(is_meant);
         let tasks: Vec<_> = tasks.map(|plan| (plan.started, plan.ended)).collect();
         if tasks.is_empty() {
             return Ok(());
@@ -428,8 +570,10 @@ impl<'a> Code<'_, 'a> {
         }
         let arrived = self.region_word("arrived", span);
         let sense = self.region_word("sense", span);
-        self.barrier_of((arrived, sense), team.size, span)?;
-        self.await_tasks(&|_| true, span)
+        self.lends("idle", span, |code| {
+            code.barrier_of((arrived, sense), team.size, span)?;
+            code.await_tasks(&|_| true, span)
+        })
     }
 
     /// The number of a construct, and how often this thread has met it.

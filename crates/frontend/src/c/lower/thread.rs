@@ -115,6 +115,7 @@ impl<'a> Code<'_, 'a> {
         };
         self.main_function(plan.function, arguments, span)?;
         let result = self.exit_value;
+        self.leave_team(span)?;
         self.at_once(span, |code| {
             if let (Some(to), Some(value)) = (plan.result, result) {
                 let value = code.read(value);

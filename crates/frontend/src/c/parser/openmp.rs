@@ -26,6 +26,7 @@ use crate::c::lexer::DIRECTIVE_END;
 use crate::c::lower;
 use crate::c::openmp::{
     BARRIER, CLAIM, ENTER, ITERATED, LEAVE, ORDERED, OWNS, PARALLEL, Schedule, TASK, TASKWAIT,
+    TASKYIELD,
 };
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -194,7 +195,7 @@ impl Parser<'_> {
             }
             ["barrier"] => Ok(calls(BARRIER, Vec::new(), span).kind),
             ["taskwait"] => Ok(calls(TASKWAIT, Vec::new(), span).kind),
-            ["taskyield"] => Ok(StmtKind::Empty),
+            ["taskyield"] => Ok(calls(TASKYIELD, Vec::new(), span).kind),
             ["atomic"] => self.atomic_construct(&clauses, span),
             ["ordered"] => self.ordered(span),
             ["task"] => self.task(&clauses, span),
@@ -268,7 +269,6 @@ impl Parser<'_> {
             match word.as_str() {
                 "nowait" => all.nowait = true,
                 "ordered" => all.ordered = true,
-                "untied" => {}
                 "read" | "write" | "update" | "capture" => all.kind = Some(word),
                 "seq_cst" | "relaxed" | "acq_rel" | "acquire" | "release" => {}
                 "num_threads" => {
