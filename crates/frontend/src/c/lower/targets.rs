@@ -13,7 +13,8 @@
 //! | targets(loc, p) | [`State`] at a location |
 //! | Morris's axiom: `wp(*p = e, f)` by cases over what `*p` may alias | the cases as branches of the control flow, so that every later step sees plain variables |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use palisade_program::{
     AssertKind, Atomic, BinOp, Cfg, CfgBuilder, Domain, Expr as Ir, Init, LocalAtom, LocalExpr,
@@ -33,13 +34,21 @@ const MAX_WORK: usize = 4_000_000;
 /// What a variable may hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Values {
-    Few(BTreeSet<i64>),
+    /// In order; many locations share them.
+    Few(Rc<[i64]>),
     Any,
 }
 
 impl Values {
     fn one(value: i64) -> Self {
-        Self::Few(BTreeSet::from([value]))
+        Self::Few(Rc::from([value]))
+    }
+
+    fn few(all: &BTreeSet<i64>) -> Self {
+        if all.len() > FEW {
+            return Self::Any;
+        }
+        Self::Few(all.iter().copied().collect())
     }
 
     fn of(init: Init) -> Self {
@@ -52,35 +61,63 @@ impl Values {
     /// What is uninitialised is any value of its type instead.
     fn choose(&mut self, domain: Option<Domain>) {
         let Self::Few(few) = self else { return };
-        if !few.remove(&UNINITIALISED) {
+        if !few.contains(&UNINITIALISED) {
             return;
         }
-        match domain {
-            Some(d) if d == WILD => few.extend(d.lo..=d.hi),
-            Some(_) | None => *self = Self::Any,
-        }
+        let others = few.iter().copied().filter(|v| *v != UNINITIALISED);
+        *self = match domain {
+            Some(d) if d == WILD => Self::Few(
+                others
+                    .chain(d.lo..=d.hi)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+            ),
+            Some(_) | None => Self::Any,
+        };
     }
 
     /// Adds other values; tells whether there are new ones.
     fn join(&mut self, other: &Self) -> bool {
-        let before = self.clone();
-        *self = match (&*self, other) {
-            (Self::Few(a), Self::Few(b)) => {
-                let all: BTreeSet<i64> = a.union(b).copied().collect();
-                if all.len() > FEW {
-                    Self::Any
-                } else {
-                    Self::Few(all)
-                }
-            }
-            _ => Self::Any,
+        let (Self::Few(a), Self::Few(b)) = (&*self, other) else {
+            return std::mem::replace(self, Self::Any) != Self::Any;
         };
-        *self != before
+        if Rc::ptr_eq(a, b) || b.iter().all(|value| a.binary_search(value).is_ok()) {
+            return false;
+        }
+        *self = Self::few(&a.iter().chain(b.iter()).copied().collect());
+        true
     }
 }
 
-/// What the followed locals may hold at a location.
-type State = BTreeMap<LocalId, Values>;
+/// What the followed locals may hold at a location. Most steps change nothing of it: states are shared
+/// until they differ.
+#[derive(Clone)]
+struct State {
+    /// The followed locals, in order.
+    locals: Rc<[LocalId]>,
+    values: Rc<Vec<Values>>,
+}
+
+impl State {
+    fn slot(&self, local: LocalId) -> Option<usize> {
+        self.locals.binary_search(&local).ok()
+    }
+
+    fn get(&self, local: LocalId) -> Option<&Values> {
+        self.slot(local).map(|slot| &self.values[slot])
+    }
+
+    /// Changes what a local may hold, if it is followed.
+    fn change(&mut self, local: LocalId, to: impl FnOnce(&Values) -> Values) {
+        if let Some(slot) = self.slot(local) {
+            let new = to(&self.values[slot]);
+            if new != self.values[slot] {
+                Rc::make_mut(&mut self.values)[slot] = new;
+            }
+        }
+    }
+}
 
 /// Removes what pointers, and what the registers that say which locks a thread holds make impossible.
 pub(super) fn prune(program: &mut Program, held_locks: Vec<BTreeSet<LocalId>>, stop: &Stop) {
@@ -212,10 +249,13 @@ struct Analysis<'s> {
 impl Analysis<'_> {
     fn start(&self, program: &Program, template: usize) -> State {
         let locals = &program.templates[template].locals;
-        let followed = self.followed.locals[template].iter();
-        followed
-            .map(|l| (*l, Values::of(locals[l.index()].init)))
-            .collect()
+        let followed: Rc<[LocalId]> = self.followed.locals[template].iter().copied().collect();
+        let values = followed.iter();
+        let values = values.map(|l| Values::of(locals[l.index()].init)).collect();
+        State {
+            locals: followed,
+            values: Rc::new(values),
+        }
     }
 
     /// What may be at each location; `None` where nothing gets.
@@ -250,9 +290,11 @@ impl Analysis<'_> {
                 kind: AssertKind::Uninitialised { domain, .. },
             } => {
                 for local in locals_of(cond) {
-                    if let Some(slot) = after.get_mut(&local) {
-                        slot.choose(*domain);
-                    }
+                    after.change(local, |old| {
+                        let mut new = old.clone();
+                        new.choose(*domain);
+                        new
+                    });
                 }
             }
             Step::Assume(cond) | Step::Assert { cond, .. } => {
@@ -262,22 +304,16 @@ impl Analysis<'_> {
                 refine(cond, &mut after);
             }
             Step::Assign { dst, value } => {
-                if let Some(slot) = after.get_mut(dst) {
-                    *slot = values(value, state);
-                }
+                after.change(*dst, |_| values(value, state));
             }
             Step::Havoc { dst, domain } => {
-                if let Some(slot) = after.get_mut(dst) {
-                    *slot = match domain {
-                        Some(d) if *d == WILD => Values::Few((d.lo..=d.hi).collect()),
-                        Some(_) | None => Values::Any,
-                    };
-                }
+                after.change(*dst, |_| match domain {
+                    Some(d) if *d == WILD => Values::Few((d.lo..=d.hi).collect()),
+                    Some(_) | None => Values::Any,
+                });
             }
             Step::Load { dst, src } => {
-                if let Some(slot) = after.get_mut(dst) {
-                    *slot = self.loaded(src, state);
-                }
+                after.change(*dst, |_| self.loaded(src, state));
             }
             Step::Store { dst, value } => self.stored(dst, state, &values(value, state)),
             Step::Atomic(block) => {
@@ -312,7 +348,7 @@ impl Analysis<'_> {
     }
 
     fn loaded(&self, place: &Place, state: &State) -> Values {
-        let mut all = Values::Few(BTreeSet::new());
+        let mut all = Values::Few(Rc::from([]));
         for k in self.elements(place, state) {
             all.join(&self.globals[place.var.index()][k]);
         }
@@ -364,10 +400,15 @@ fn join_state(old: &mut Option<State>, new: State) -> bool {
         *old = Some(new);
         return true;
     };
+    if Rc::ptr_eq(&old.values, &new.values) {
+        return false;
+    }
     let mut changed = false;
-    for (local, values) in new {
-        if let Some(slot) = old.get_mut(&local) {
-            changed |= slot.join(&values);
+    for (slot, values) in new.values.iter().enumerate() {
+        let mut joined = old.values[slot].clone();
+        if joined.join(values) {
+            Rc::make_mut(&mut old.values)[slot] = joined;
+            changed = true;
         }
     }
     changed
@@ -378,7 +419,7 @@ fn join_state(old: &mut Option<State>, new: State) -> bool {
 fn combinations(locals: &BTreeSet<LocalId>, state: &State) -> Option<Vec<Vec<(LocalId, i64)>>> {
     let mut all: Vec<Vec<(LocalId, i64)>> = vec![Vec::new()];
     for local in locals {
-        let Some(Values::Few(few)) = state.get(local) else {
+        let Some(Values::Few(few)) = state.get(*local) else {
             return None;
         };
         if all.len() * few.len() > MAX_TRIED {
@@ -414,10 +455,7 @@ fn values(e: &LocalExpr, state: &State) -> Values {
         let values = all.iter().map(|some| eval(e, some));
         values.collect::<Option<BTreeSet<i64>>>()
     });
-    match all {
-        Some(few) if few.len() <= FEW => Values::Few(few),
-        Some(_) | None => Values::Any,
-    }
+    all.map_or(Values::Any, |few| Values::few(&few))
 }
 
 /// Whether a condition is always true or always false here.
@@ -459,7 +497,9 @@ fn refine(cond: &LocalExpr, state: &mut State) {
     let [local] = locals.iter().copied().collect::<Vec<_>>()[..] else {
         return;
     };
-    if let Some(Values::Few(few)) = state.get_mut(&local) {
-        few.retain(|value| eval(cond, &[(local, *value)]) != Some(0));
-    }
+    let is_possible = |value: &i64| eval(cond, &[(local, *value)]) != Some(0);
+    state.change(local, |old| match old {
+        Values::Few(few) => Values::Few(few.iter().copied().filter(is_possible).collect()),
+        Values::Any => Values::Any,
+    });
 }
