@@ -39,6 +39,7 @@ mod layers;
 mod limits;
 mod lsp;
 mod mpi;
+mod mpi_messages;
 mod openmp;
 mod rc11_examples;
 mod reduce;

@@ -383,23 +383,30 @@ fn deadlocks_of_ranks_with_threads() {
         return;
     }
     let folder = Folder::new("stuck");
-    let text = |task: &str| {
+    // A send of a rank with threads does not wait here.
+    let send = "MPI_Bsend(&x, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);";
+    let text = |before: &str, task: &str, after: &str| {
         format!(
             "#include <mpi.h>\nint main(int argc, char **argv) {{\nint rank, x = 0, y = 0;\n\
              MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
-             #pragma omp parallel num_threads(2)\n{{\n#pragma omp single\n{{\n#pragma omp task\n{{ {task} }}\n\
-             MPI_Send(&x, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);\n}}\n}}\nMPI_Finalize();\nreturn 0;\n}}\n"
+             #pragma omp parallel num_threads(2)\n{{\n#pragma omp single\n{{\n{before}\n#pragma omp task\n{{ {task} }}\n\
+             {after}\n}}\n}}\nMPI_Finalize();\nreturn 0;\n}}\n"
         )
     };
     let receive = "MPI_Recv(&y, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
-    for (task, code) in [(receive.to_owned(), 0), (receive.repeat(2), 1)] {
+    let rows = [
+        (text(send, receive, ""), 0),
+        (text(send, &receive.repeat(2), ""), 1),
+        // Whoever makes a task may run it at once, before it sends.
+        (text("", receive, send), 1),
+    ];
+    for (text, code) in rows {
         let file = folder.0.join("t.c");
-        // A send of a rank with threads does not wait here.
-        fs::write(&file, text(&task).replace("MPI_Send", "MPI_Bsend")).expect("written");
+        fs::write(&file, &text).expect("written");
         let words = ["verify", "--check", "deadlock", "--model", "rma", "-n", "1"];
         let output = palisade(&words, &file);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{task}: {errors}");
+        assert_eq!(output.status.code(), Some(code), "{text}: {errors}");
     }
 }
 

@@ -11,13 +11,14 @@ typedef int MPI_Request;
 typedef int MPI_Win;
 typedef long MPI_Aint;
 typedef struct {
-  int MPI_SOURCE, MPI_TAG, MPI_ERROR;
+  int MPI_SOURCE, MPI_TAG, MPI_ERROR, palisade_length;
 } MPI_Status;
 
 enum {
-  MPI_SUCCESS = 0, MPI_COMM_WORLD = 1, MPI_INFO_NULL = 0, MPI_DATATYPE_NULL = 0,
+  MPI_SUCCESS = 0, MPI_COMM_NULL = 0, MPI_COMM_WORLD = 1, MPI_COMM_SELF = 2, MPI_INFO_NULL = 0, MPI_DATATYPE_NULL = 0,
   MPI_REQUEST_NULL = 0, MPI_WIN_NULL = 0, MPI_GROUP_NULL = 0, MPI_GROUP_EMPTY = 0,
-  MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -1, MPI_PROC_NULL = -2
+  MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -1, MPI_PROC_NULL = -2,
+  MPI_UNDEFINED = -32766
 };
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
@@ -55,6 +56,7 @@ int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_size(MPI_Comm comm, int *size);
 double MPI_Wtime(void);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy);
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *part);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Info_create(MPI_Info *info);
 int MPI_Info_set(MPI_Info info, const char *key, const char *value);
@@ -133,6 +135,17 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
                   MPI_Comm comm);
 int MPI_Reduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root,
                MPI_Comm comm);
+int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status);
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
+int MPI_Gather(const void *from, int count, MPI_Datatype type, void *to, int to_count,
+               MPI_Datatype to_type, int root, MPI_Comm comm);
+int MPI_Scatter(const void *from, int count, MPI_Datatype type, void *to, int to_count,
+                MPI_Datatype to_type, int root, MPI_Comm comm);
+int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int to_count,
+                  MPI_Datatype to_type, MPI_Comm comm);
+int MPI_Alltoall(const void *from, int count, MPI_Datatype type, void *to, int to_count,
+                 MPI_Datatype to_type, MPI_Comm comm);
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 
 #endif

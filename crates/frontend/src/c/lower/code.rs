@@ -133,6 +133,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) arranged: super::order::Arranged,
     /// What functions do, and which they call.
     pub(super) functions: HashMap<String, Rc<FunctionEffects>>,
+    /// MPI: whether ranks and sizes in memory are taken as the library has stored them.
+    pub(super) trusts_numbers: bool,
     /// OpenMP: the team that the thread is in.
     pub(super) team: Option<super::openmp::Team>,
     /// OpenMP: the task that the thread is.
@@ -180,6 +182,7 @@ impl<'c, 'a> Code<'c, 'a> {
             is_locked: false,
             arranged: super::order::Arranged::default(),
             functions: HashMap::new(),
+            trusts_numbers: false,
             team: None,
             task: None,
             captured: HashMap::new(),

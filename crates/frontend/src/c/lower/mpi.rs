@@ -35,8 +35,10 @@ use palisade_program::{
     Place as Memory, Span, Step, TemplateId,
 };
 
-use super::code::{Code, Lower};
+use super::code::{Code, Known, Lower, meet};
 use super::expr::unsupported;
+use super::layout::Cells;
+use super::place::Place;
 use super::value::Val;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
@@ -45,6 +47,8 @@ use remote::Target;
 
 /// Elements of one operation at most.
 const MAX_ELEMENTS: i128 = 64;
+/// The rank that is nobody.
+pub(super) const NOBODY: i128 = -2;
 /// Ranks at most.
 pub(super) const MAX_RANKS: u32 = 64;
 
@@ -90,6 +94,8 @@ pub(super) struct Mpi {
     /// The variables to which handles of windows are stored, each with the number of its window if
     /// there is only one.
     handles: BTreeMap<String, Option<usize>>,
+    /// The variables in memory that the library has stored a rank or a size to, if only one.
+    numbers: BTreeMap<GlobalId, Option<i64>>,
     /// The barrier: how many have arrived, and its sense.
     barrier: (GlobalId, GlobalId),
 }
@@ -115,6 +121,9 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
         "MPI_Isend" | "MPI_Irecv" => argument == 0,
         "MPI_Sendrecv" => matches!(argument, 0 | 5),
+        "MPI_Gather" | "MPI_Scatter" | "MPI_Allgather" | "MPI_Alltoall" => {
+            matches!(argument, 0 | 3)
+        }
         "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
         "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),
         "MPI_Group_incl" => argument == 2,
@@ -187,6 +196,7 @@ impl Mpi {
             windows: vec![Vec::new(); ranks as usize],
             previous,
             handles: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             barrier,
         }
     }
@@ -258,13 +268,24 @@ impl Code<'_, '_> {
                 self.block(span);
                 Ok(())
             }
-            ("MPI_Comm_rank", [_, to]) => self.set_number(to, self.mpi().rank, span),
-            ("MPI_Comm_size", [_, to]) => self.set_number(to, self.mpi().ranks, span),
-            ("MPI_Barrier", [_]) => self.mpi_barrier(span),
-            ("MPI_Win_allocate", [size, unit, _, _, base, win]) => {
+            ("MPI_Comm_rank", [comm, to]) => {
+                self.require_world(comm, span)?;
+                self.set_number(to, self.mpi().rank, span)
+            }
+            ("MPI_Comm_size", [comm, to]) => {
+                self.require_world(comm, span)?;
+                self.set_number(to, self.mpi().ranks, span)
+            }
+            ("MPI_Barrier", [comm]) => {
+                self.require_world(comm, span)?;
+                self.mpi_barrier(span)
+            }
+            ("MPI_Win_allocate", [size, unit, _, comm, base, win]) => {
+                self.require_world(comm, span)?;
                 self.window_allocate(size, unit, base, win, span)
             }
-            ("MPI_Win_create", [base, size, unit, _, _, win]) => {
+            ("MPI_Win_create", [base, size, unit, _, comm, win]) => {
+                self.require_world(comm, span)?;
                 self.window_create(base, size, unit, win, span)
             }
             ("MPI_Win_flush", [rank, win]) => self.flush_rank(rank, win, Side::Both, span),
@@ -330,10 +351,37 @@ impl Code<'_, '_> {
         }
     }
 
+    /// Stores a rank or a size.
     fn set_number(&mut self, to: &Expr, value: u32, span: Span) -> Lower<()> {
         let place = self.target_of(to)?;
+        self.store_number(&place, i64::from(value), span)
+    }
+
+    pub(super) fn store_number(&mut self, place: &Place, value: i64, span: Span) -> Lower<()> {
+        if let Place::Variable { object, index, .. } = place
+            && let ([Cells::Shared(var)], true) = (object.cells.as_slice(), index.is_empty())
+        {
+            let mpi = self.cx.mpi.as_mut().expect("an MPI program");
+            let known = mpi.numbers.entry(*var).or_insert(Some(value));
+            *known = known.filter(|v| *v == value);
+        }
         let value = Val::constant(i128::from(value), &Type::INT);
-        self.store(&place, value, span)
+        self.store(place, value, span)
+    }
+
+    /// The rank or size that a variable in memory holds, if nothing else was stored there.
+    pub(super) fn stored_number(&self, var: GlobalId) -> Option<i64> {
+        let mpi = self.cx.mpi.as_ref().filter(|_| self.trusts_numbers)?;
+        *mpi.numbers.get(&var)?
+    }
+
+    /// The value of an argument that has to be a constant. Ranks and sizes in memory are taken as the library has
+    /// stored them; a run in which they are something else is not followed.
+    pub(super) fn fixed(&mut self, e: &Expr) -> Lower<Option<i128>> {
+        let before = std::mem::replace(&mut self.trusts_numbers, true);
+        let value = self.value(e);
+        self.trusts_numbers = before;
+        Ok(value?.as_constant())
     }
 
     /// A barrier of all ranks.
@@ -386,7 +434,7 @@ impl Code<'_, '_> {
         self.emit(Step::Store { dst, value }, span);
     }
 
-    /// Runs `f` once for each rank that `rank` may be.
+    /// Runs `f` once for each rank that `rank` may be; MPI's nobody is no rank, and nothing happens.
     pub(super) fn each_rank(
         &mut self,
         rank: &Expr,
@@ -395,46 +443,98 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let value = self.value(rank)?;
         let value = self.saved(value, span);
-        self.each_rank_of(&value, None, span, f)
+        let is_shmem = self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem());
+        let nobody = (!is_shmem).then_some(NOBODY);
+        let all: Vec<u32> = (0..self.mpi().ranks).collect();
+        self.each_rank_of(&value, &all, nobody, span, f)
     }
 
-    /// Runs `f` once for each rank that a value may be; where it is `nobody`, nothing happens.
+    /// Runs `f` once for each of some ranks whose number among them a value may be; where it is `nobody`, nothing
+    /// happens.
     pub(super) fn each_rank_of(
         &mut self,
         value: &Val,
+        members: &[u32],
         nobody: Option<i128>,
         span: Span,
         f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
     ) -> Lower<()> {
-        let ranks = self.mpi().ranks;
         if let Some(constant) = value.as_constant() {
-            if let Some(rank) = u32::try_from(constant).ok().filter(|r| *r < ranks) {
-                return f(self, rank);
+            if nobody == Some(constant) {
+                return Ok(());
             }
-            let words = format!("rank {constant} of {ranks} ranks");
+            let rank = usize::try_from(constant).ok();
+            if let Some(rank) = rank.and_then(|r| members.get(r)) {
+                return f(self, *rank);
+            }
+            let words = format!("rank {constant} of {} ranks", members.len());
             self.demand(Ir::FALSE, &words, span);
             self.block(span);
             return Ok(());
         }
-        let none = nobody.map_or(Ir::FALSE, |n| equals(&value.e, n as i64));
-        let any = (0..ranks).fold(none.clone(), |all: LocalExpr, r| {
-            all.or(equals(&value.e, i64::from(r)))
-        });
+        let ranks = members.iter().enumerate();
+        let ranks = ranks.map(|(r, member)| (equals(&value.e, r as i64), Some(*member)));
+        let none = nobody.map(|n| (equals(&value.e, n as i64), None));
+        let cases: Vec<_> = ranks.chain(none).collect();
+        let any = cases
+            .iter()
+            .fold(Ir::FALSE, |all: LocalExpr, (is, _)| all.or(is.clone()));
         self.demand(any, "a rank that there is not", span);
+        self.each_case(&cases, span, &mut |code, rank| match rank {
+            Some(rank) => f(code, *rank),
+            None => Ok(()),
+        })
+    }
+
+    /// Runs `f` for the case that holds.
+    pub(super) fn each_case<T>(
+        &mut self,
+        cases: &[(LocalExpr, T)],
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, &T) -> Lower<()>,
+    ) -> Lower<()> {
+        if let [(when, only)] = cases
+            && *when == Ir::TRUE
+        {
+            return f(self, only);
+        }
         let (start, join) = (self.here, self.graph.loc());
-        for rank in 0..ranks {
+        let before = self.known.clone();
+        let mut after: Option<Known> = None;
+        for (when, case) in cases {
             let then = self.graph.loc();
             self.here = start;
-            self.assume(equals(&value.e, i64::from(rank)), then, span);
+            self.known.clone_from(&before);
+            self.assume(when.clone(), then, span);
             self.at(then);
-            f(self, rank)?;
+            f(self, case)?;
             self.go(join, span);
+            after = Some(match after {
+                Some(other) => meet(other, &self.known),
+                None => self.known.clone(),
+            });
         }
-        if none != Ir::FALSE {
-            self.here = start;
-            self.assume(none, join, span);
-        }
+        self.known = after.unwrap_or(before);
         self.at(join);
+        Ok(())
+    }
+
+    /// A communicator of all ranks, in their order: that of windows, and of calls that others are not followed for.
+    pub(super) fn require_world(&mut self, comm: &Expr, span: Span) -> Lower<()> {
+        let value = self.value(comm)?;
+        let whole = self.whole_communicators();
+        let is_whole = whole.iter().fold(Ir::FALSE, |all: LocalExpr, handle| {
+            all.or(equals(&value.e, *handle))
+        });
+        if value.as_constant().is_some() && is_whole == Ir::FALSE {
+            let help = "use MPI_COMM_WORLD";
+            return unsupported(span, "this call on a communicator of some ranks", help);
+        }
+        self.require(
+            is_whole,
+            "a communicator that may be one of some ranks",
+            span,
+        );
         Ok(())
     }
 

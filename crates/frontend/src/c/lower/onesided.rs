@@ -37,12 +37,16 @@
 //! | `epoch` | epochs, locks of windows, post and start |
 //! | `request` | requests and their completion |
 //! | `float` | floating-point numbers, which are not followed |
+//! | `communicator` | which ranks a communicator has |
 //! | `message` | point-to-point messages |
+//! | `collective` | calls that collect and distribute elements |
 //! | `mpi_calls` | calls of MPI |
 //! | `shmem`, `shmem_calls` | OpenSHMEM: operations; calls |
 //! | `symmetric` | memory that every PE has |
 //! | `team` | teams, their barriers and reductions |
 
+mod collective;
+mod communicator;
 mod datatype;
 mod epoch;
 mod message;
@@ -96,6 +100,8 @@ pub(super) struct Tracked {
     lengths: BTreeSet<usize>,
     /// The receives among them.
     receives: BTreeMap<usize, message::Receive>,
+    /// Colours and keys of ranks at each making of communicators.
+    splits: BTreeMap<(communicator::Making, u32), (i64, i64)>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
     symmetric: BTreeMap<(u32, String), usize>,
 }
@@ -117,6 +123,10 @@ pub(super) struct Onesided {
     is_shmem: bool,
     /// Whether a collective call is lowered, which may consist of others.
     is_collective: bool,
+    /// Communicators that were made: where, and of which colour.
+    communicators: Vec<(communicator::Making, i64)>,
+    /// How many makings of each communicator the rank at hand has met.
+    makings: BTreeMap<i64, usize>,
     /// OpenSHMEM: the teams of contexts that the PE at hand has made.
     contexts: Vec<i64>,
     /// OpenSHMEM: teams that were made, as sets of PEs.
@@ -137,16 +147,23 @@ impl Onesided {
             count: 0,
             is_shmem,
             is_collective: false,
+            communicators: Vec::new(),
+            makings: BTreeMap::new(),
             contexts: Vec::new(),
             teams: Vec::new(),
             allocations: 0,
         }
     }
 
+    pub(super) const fn is_shmem(&self) -> bool {
+        self.is_shmem
+    }
+
     /// Another rank is lowered.
     pub(super) fn next_rank(&mut self) {
         self.epochs.clear();
         self.contexts.clear();
+        self.makings.clear();
         self.count = 0;
         self.allocations = 0;
     }

@@ -649,7 +649,14 @@ impl Code<'_, '_> {
                     self.oblige(written, kind, span);
                     self.check_network(&e, &case.ty, span);
                 }
-                e
+                match self.stored_number(src.var) {
+                    Some(number) => {
+                        let same = LocalExpr::binary(BinOp::Eq, e, Ir::Const(number));
+                        self.require(same, "a rank or size that the program changes", span);
+                        Ir::Const(number)
+                    }
+                    None => e,
+                }
             }
         };
         self.held(e, &case.ty)

@@ -436,7 +436,7 @@ pub(super) fn number_zero() -> Val {
 }
 
 /// Whether an argument is a null pointer constant.
-fn is_null(e: &Expr) -> bool {
+pub(super) fn is_null(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Int(0, _) => true,
         ExprKind::Cast(_, inner) => is_null(inner),

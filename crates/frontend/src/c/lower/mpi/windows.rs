@@ -96,10 +96,7 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<(u64, u64)> {
         let one = ty.size(self.cx.layouts.structs, self.cx.options.data_model);
-        let (size, unit) = (
-            self.value(size)?.as_constant(),
-            self.value(unit)?.as_constant(),
-        );
+        let (size, unit) = (self.fixed(size)?, self.fixed(unit)?);
         if size == Some(0) {
             return Ok((0, 1));
         }

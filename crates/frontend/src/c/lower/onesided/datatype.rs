@@ -1,7 +1,7 @@
 //! *Datatypes* of MPI: which bytes one of them covers. Predefined ones are numbers of the header, which say the
 //! width and the kind; those that the program makes (contiguous, vector) are lists of elements.
 
-use palisade_program::Span;
+use palisade_program::{BinOp, Expr as Ir, LocalExpr, Span};
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
@@ -21,7 +21,7 @@ pub(in super::super) struct Datatype {
     /// Where its elements start, in bytes.
     pub(super) at: Vec<u64>,
     /// Bytes from one instance to the next.
-    extent: u64,
+    pub(super) extent: u64,
 }
 
 /// Bytes of a predefined type.
@@ -73,8 +73,8 @@ impl Datatype {
 }
 
 impl Code<'_, '_> {
-    fn small(&mut self, e: &Expr, what: &str, span: Span) -> Lower<u64> {
-        let value = self.value(e)?.as_constant();
+    pub(super) fn small(&mut self, e: &Expr, what: &str, span: Span) -> Lower<u64> {
+        let value = self.fixed(e)?;
         match value.and_then(|v| u64::try_from(v).ok()) {
             Some(value) if value <= MAX_ELEMENTS as u64 => Ok(value),
             _ => unsupported(
@@ -110,6 +110,32 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<(i64, Vec<u64>)> {
         let count = self.small(count, "a number of elements", span)?;
+        self.counted_of(count, ty, span)
+    }
+
+    /// How many elements a receive asks for. Where that is not known, it is one of the lengths that messages have.
+    pub(super) fn asked(&mut self, count: &Expr, span: Span) -> Lower<Vec<(LocalExpr, u64)>> {
+        let value = self.value(count)?;
+        if let Some(known) = value.as_constant() {
+            return Ok(vec![(Ir::TRUE, known.clamp(0, 1 << 32) as u64)]);
+        }
+        let value = self.saved(value, span);
+        let lengths = self.cx.one_sided().tracked.lengths.iter();
+        let is = |n: &usize| LocalExpr::binary(BinOp::Eq, value.e.clone(), Ir::Const(*n as i64));
+        let cases: Vec<_> = lengths.map(|n| (is(n), *n as u64)).collect();
+        let any = cases
+            .iter()
+            .fold(Ir::FALSE, |e: LocalExpr, (is, _)| e.or(is.clone()));
+        self.require(any, "a receive of another length than messages have", span);
+        Ok(cases)
+    }
+
+    pub(super) fn counted_of(
+        &mut self,
+        count: u64,
+        ty: &Expr,
+        span: Span,
+    ) -> Lower<(i64, Vec<u64>)> {
         let datatype = self.datatype(ty, span)?;
         let elements = datatype.elements(count);
         if elements.len() > MAX_ELEMENTS {

@@ -6,18 +6,25 @@
 //! | `MPI_Send` | no, since MPI may buffer it, which orders least; where deadlocks are asked for, perhaps |
 //! | `MPI_Bsend`, `MPI_Isend`, `MPI_Sendrecv` | no |
 //!
+//! Each communicator has queues of its own. A *status* says where a message came from, with which tag, and how many
+//! elements it has; the status of other operations is not written.
+//!
 //! The buffer of `MPI_Isend` and `MPI_Irecv` is under way until the wait of the request, and a message
 //! comes into the buffer of `MPI_Irecv` there. Receives that are open get messages in the order in which they
 //! were called: they are followed if they are waited for in that order. More messages at once than a queue holds, and messages that are
 //! received in another order than they were sent (by their tags), are not followed.
 
 use palisade_program::{
-    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, Order, Place as Memory, Span, Step,
+    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalAtom, LocalExpr, LocalId, Order,
+    Place as Memory, Span, Step,
 };
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
+use super::super::place::Place;
+use super::super::thread::is_null;
 use super::super::value::Val;
+use super::communicator::{Communicator, WORLD};
 use super::network::Saved;
 use super::shadow::{Class, Issue, Part};
 use super::transfer::Elements;
@@ -28,26 +35,74 @@ use crate::c::types::Type;
 const MAX_MESSAGES: u32 = 3;
 /// Elements of one message at most.
 const MAX_LENGTH: u32 = 8;
+/// Where the length stands in `MPI_Status`, in bytes.
+const LENGTH_AT: u64 = 12;
 /// Any source, any tag.
 const ANY: i128 = -1;
 
-/// Messages that are no broadcasts.
-const MESSAGE: &str = "message";
+/// Messages of one purpose in one communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Channel {
+    purpose: &'static str,
+    communicator: i64,
+}
+
+impl Channel {
+    /// The messages of a collective call.
+    pub(super) const fn collective(purpose: &'static str, communicator: &Communicator) -> Self {
+        Self {
+            purpose,
+            communicator: communicator.handle,
+        }
+    }
+
+    const fn messages(communicator: i64) -> Self {
+        Self {
+            purpose: "message",
+            communicator,
+        }
+    }
+
+    fn word(self, from: u32, to: u32, what: &str) -> String {
+        let communicator = match self.communicator {
+            WORLD => String::new(),
+            made => format!("comm{made}."),
+        };
+        format!("{communicator}{}.{from}.{to}.{what}", self.purpose)
+    }
+}
+
+/// Where a received message came from: its source's rank in the communicator, and where to say so.
+type Status<'p> = Option<(&'p Place, LocalExpr)>;
+
 /// Where messages go, which are in no window.
 const CHANNEL: usize = usize::MAX;
 
 /// An `MPI_Irecv`: who waits for whom, and where its elements go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Receive {
+    communicator: i64,
     by: u32,
     from: u32,
+    /// The rank of `from` in the communicator.
+    source: usize,
     tag: i64,
     cells: Vec<Saved>,
 }
 
+impl Receive {
+    pub(super) const fn source(&self) -> usize {
+        self.source
+    }
+
+    pub(super) const fn length(&self) -> usize {
+        self.cells.len()
+    }
+}
+
 /// A queue: how many messages it holds, their tags, their elements.
 #[derive(Clone, Copy)]
-struct Queue {
+pub(super) struct Queue {
     used: GlobalId,
     tags: GlobalId,
     data: GlobalId,
@@ -64,12 +119,9 @@ fn at(var: GlobalId, index: LocalExpr) -> Memory {
 }
 
 impl Code<'_, '_> {
-    fn queue(&mut self, kind: &str, from: u32, to: u32, span: Span) -> Queue {
+    pub(super) fn queue(&mut self, channel: Channel, from: u32, to: u32, span: Span) -> Queue {
         let differ = self.cx.one_sided().tracked.lengths.len() > 1;
-        let mut make = |what: &str, len| {
-            self.cx
-                .common(format!("{kind}.{from}.{to}.{what}"), len, span)
-        };
+        let mut make = |what: &str, len| self.cx.common(channel.word(from, to, what), len, span);
         Queue {
             used: make("used", None),
             tags: make("tags", Some(MAX_MESSAGES)),
@@ -79,7 +131,7 @@ impl Code<'_, '_> {
     }
 
     /// The one cell of each element of a buffer.
-    fn message_cells(
+    pub(super) fn message_cells(
         &mut self,
         buffer: &Expr,
         (base, elements): &Elements,
@@ -102,7 +154,7 @@ impl Code<'_, '_> {
     /// Puts a message into a queue.
     pub(super) fn push_message(
         &mut self,
-        (kind, to): (&str, u32),
+        (channel, to): (Channel, u32),
         buffer: (&Expr, &Elements),
         tag: &Val,
         name: &str,
@@ -110,7 +162,7 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         self.cx.one_sided().tracked.lengths.insert(cells.len());
-        let queue = self.queue(kind, self.me(), to, span);
+        let queue = self.queue(channel, self.me(), to, span);
         let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
             let used = code.load_from(&Memory::scalar(queue.used), span);
@@ -145,8 +197,8 @@ impl Code<'_, '_> {
     }
 
     /// The receives from a rank that are open.
-    fn open_receives(&mut self, from: u32, span: Span) -> Memory {
-        let name = format!("message.{from}.{}.awaited", self.me());
+    fn open_receives(&mut self, communicator: i64, from: u32, span: Span) -> Memory {
+        let name = Channel::messages(communicator).word(from, self.me(), "awaited");
         Memory::scalar(self.cx.common(name, None, span))
     }
 
@@ -156,27 +208,34 @@ impl Code<'_, '_> {
         Memory::scalar(self.cx.common(name, None, span))
     }
 
-    /// Takes the first message of a queue, within a block, when there is one: `store` gets the value of
-    /// each element.
-    fn take_message(
-        &mut self,
-        queue: Queue,
-        tag: &LocalExpr,
-        length: usize,
-        span: Span,
-        store: &mut dyn FnMut(&mut Self, usize, LocalExpr),
-    ) {
+    /// Waits, within a block, for the first message of a queue, which has to have a tag; its tag goes to `sent`.
+    fn await_message(&mut self, queue: Queue, tag: &LocalExpr, sent: LocalId, span: Span) {
         let used = self.load_from(&Memory::scalar(queue.used), span);
-        let some = LocalExpr::binary(BinOp::Gt, used.clone(), Ir::Const(0));
+        let some = LocalExpr::binary(BinOp::Gt, used, Ir::Const(0));
         self.emit(Step::Assume(some), span);
-        let sent = self.load_from(&at(queue.tags, Ir::Const(0)), span);
-        let same = LocalExpr::binary(BinOp::Eq, sent, tag.clone());
+        let src = at(queue.tags, Ir::Const(0));
+        self.emit(Step::Load { dst: sent, src }, span);
+        let same = LocalExpr::binary(BinOp::Eq, self.read(sent), tag.clone());
         let any = LocalExpr::binary(BinOp::Eq, tag.clone(), Ir::Const(ANY as i64));
         self.require(
             same.or(any),
             "messages received in another order than sent",
             span,
         );
+    }
+
+    /// Takes the first message of a queue, within a block, when there is one: `store` gets the value of
+    /// each element.
+    pub(super) fn take_message(
+        &mut self,
+        queue: Queue,
+        (tag, sent): (&LocalExpr, LocalId),
+        length: usize,
+        span: Span,
+        store: &mut dyn FnMut(&mut Self, usize, LocalExpr),
+    ) {
+        self.await_message(queue, tag, sent, span);
+        let used = self.load_from(&Memory::scalar(queue.used), span);
         self.cx.one_sided().tracked.lengths.insert(length);
         if let Some(lengths) = queue.lengths {
             let sent = self.load_from(&at(lengths, Ir::Const(0)), span);
@@ -216,17 +275,19 @@ impl Code<'_, '_> {
     /// Takes a message from a queue, when there is one.
     pub(super) fn pull_message(
         &mut self,
-        (kind, from): (&str, u32),
+        (channel, from): (Channel, u32),
         buffer: (&Expr, &Elements),
-        tag: &Val,
+        (tag, status): (&Val, Status<'_>),
         name: &str,
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
-        let queue = self.queue(kind, from, self.me(), span);
+        let queue = self.queue(channel, from, self.me(), span);
         let what = format!("{} `{name}`", self.whose());
-        let awaited = self.open_receives(from, span);
-        let is_message = kind == MESSAGE && !self.cx.one_sided().tracked.receives.is_empty();
+        let awaited = self.open_receives(channel.communicator, from, span);
+        let is_message = channel == Channel::messages(channel.communicator)
+            && !self.cx.one_sided().tracked.receives.is_empty();
+        let sent = self.hidden(span);
         self.atomically(AtomicKind::Block, span, |code| {
             if is_message {
                 let open = code.load_from(&awaited, span);
@@ -238,7 +299,8 @@ impl Code<'_, '_> {
                 );
             }
             let mut result = Ok(());
-            code.take_message(queue, &tag.e, cells.len(), span, &mut |code, k, value| {
+            let tags = (&tag.e, sent);
+            code.take_message(queue, tags, cells.len(), span, &mut |code, k, value| {
                 let cases = std::slice::from_ref(&cells[k]);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
                     let checked = code.check_blocking(&places[0], Class::Write, &what, span);
@@ -249,39 +311,79 @@ impl Code<'_, '_> {
                 });
             });
             result
-        })
+        })?;
+        let length = Ir::Const(cells.len() as i64);
+        self.write_status(status, self.read(sent), length, span)
+    }
+
+    /// The status that an argument names, if it names one.
+    pub(super) fn status(&mut self, e: &Expr) -> Lower<Option<Place>> {
+        if is_null(e) {
+            return Ok(None);
+        }
+        self.target_of(e).map(Some)
+    }
+
+    /// Says where a message came from, its tag and its length.
+    pub(super) fn write_status(
+        &mut self,
+        status: Status<'_>,
+        tag: LocalExpr,
+        length: LocalExpr,
+        span: Span,
+    ) -> Lower<()> {
+        let Some((place, source)) = status else {
+            return Ok(());
+        };
+        // The members of `MPI_Status`, in their order; the error is not written.
+        let members = [(0, source), (4, tag), (LENGTH_AT, length)];
+        for (byte, value) in members {
+            let member = place.clone().part(byte, Type::INT);
+            let value = self.held(value, &Type::INT);
+            self.store(&member, value, span)?;
+        }
+        Ok(())
+    }
+
+    /// `MPI_Get_count`
+    pub(super) fn message_length(&mut self, status: &Expr, to: &Expr, span: Span) -> Lower<()> {
+        let from = self.target_of(status)?.part(LENGTH_AT, Type::INT);
+        let length = self.load(&from, span)?;
+        let place = self.target_of(to)?;
+        self.store(&place, length, span)
     }
 
     pub(super) fn send(
         &mut self,
         buffer: (&Expr, &Elements),
-        to: &Expr,
-        tag: &Expr,
+        communicator: &Communicator,
+        [to, tag]: [&Expr; 2],
         name: &str,
         span: Span,
     ) -> Lower<()> {
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
         let may_wait = name == "MPI_Send" && self.cx.options.lost_signals;
-        self.each_target(to, span, &mut |code, to| {
-            code.push_message((MESSAGE, to), buffer, &tag, name, span)?;
+        let channel = Channel::messages(communicator.handle);
+        self.each_named(communicator, to, span, &mut |code, to| {
+            code.push_message((channel, to), buffer, &tag, name, span)?;
             if name == "MPI_Ssend" {
-                return code.await_taken(to, span);
+                return code.await_taken(channel, to, span);
             }
             if may_wait {
-                return code.perhaps(span, |code| code.await_taken(to, span));
+                return code.perhaps(span, |code| code.await_taken(channel, to, span));
             }
             Ok(())
         })
     }
 
     /// Waits until all messages to a rank are taken, of which the last is the own.
-    fn await_taken(&mut self, to: u32, span: Span) -> Lower<()> {
+    fn await_taken(&mut self, channel: Channel, to: u32, span: Span) -> Lower<()> {
         if self.cx.has_threads() {
             self.refuse_run("a synchronous send of a rank with threads", span);
             return Ok(());
         }
-        let queue = self.queue(MESSAGE, self.me(), to, span);
+        let queue = self.queue(channel, self.me(), to, span);
         self.atomically(AtomicKind::Block, span, |code| {
             let used = code.load_from(&Memory::scalar(queue.used), span);
             let none = LocalExpr::binary(BinOp::Eq, used, Ir::Const(0));
@@ -323,7 +425,8 @@ impl Code<'_, '_> {
     pub(super) fn send_later(
         &mut self,
         buffer: (&Expr, &Elements),
-        (to, tag): (&Expr, &Expr),
+        communicator: &Communicator,
+        [to, tag]: [&Expr; 2],
         request: usize,
         name: &str,
         span: Span,
@@ -333,8 +436,9 @@ impl Code<'_, '_> {
         }
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
-        self.each_target(to, span, &mut |code, to| {
-            code.push_message((MESSAGE, to), buffer, &tag, name, span)?;
+        let channel = Channel::messages(communicator.handle);
+        self.each_named(communicator, to, span, &mut |code, to| {
+            code.push_message((channel, to), buffer, &tag, name, span)?;
             let issue = code.issue(name, (to, request), span);
             let cells = code.message_cells(buffer.0, buffer.1, span)?;
             let part = (Part::RequestOrigin(request), Class::Read);
@@ -369,27 +473,23 @@ impl Code<'_, '_> {
     pub(super) fn receive_later(
         &mut self,
         buffer: (&Expr, &Elements),
-        (from, tag): (&Expr, &Expr),
+        communicator: &Communicator,
+        [from, tag]: [&Expr; 2],
         request: usize,
         name: &str,
         span: Span,
     ) -> Lower<()> {
-        let (from, tag) = (
-            self.value(from)?.as_constant(),
-            self.value(tag)?.as_constant(),
-        );
-        let ranks = self.ranks();
-        let from = from
-            .and_then(|f| u32::try_from(f).ok())
-            .filter(|f| *f < ranks);
-        let (Some(from), Some(tag)) = (from, tag) else {
+        let (from, tag) = (self.fixed(from)?, self.fixed(tag)?);
+        let source = from.and_then(|f| usize::try_from(f).ok());
+        let from = source.and_then(|r| communicator.members.get(r).copied());
+        let (Some(source), Some(from), Some(tag)) = (source, from, tag) else {
             let help = "give a constant rank and a constant tag";
             return unsupported(span, "`MPI_Irecv` from a rank that is not known here", help);
         };
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         let issue = self.issue(name, (from, request), span);
         let what = format!("{} `{name}`", self.whose());
-        let awaited = self.open_receives(from, span);
+        let awaited = self.open_receives(communicator.handle, from, span);
         let behind = self.earlier_receives(request, span);
         let part = (Part::RequestOrigin(request), Class::Write);
         let saved = self.atomically(AtomicKind::Block, span, |code| {
@@ -410,8 +510,10 @@ impl Code<'_, '_> {
             Ok(saved)
         })?;
         let receive = Receive {
+            communicator: communicator.handle,
             by: self.me(),
             from,
+            source,
             tag: tag as i64,
             cells: saved,
         };
@@ -420,18 +522,32 @@ impl Code<'_, '_> {
         Ok(())
     }
 
-    /// Takes the message of a receive, within a block, when there is one.
-    pub(super) fn complete_receive(&mut self, request: usize, receive: &Receive, span: Span) {
+    /// Where the message of a receive will be.
+    pub(super) fn receive_queue(&mut self, receive: &Receive, span: Span) -> Memory {
+        let channel = Channel::messages(receive.communicator);
+        let queue = self.queue(channel, receive.from, receive.by, span);
+        Memory::scalar(queue.used)
+    }
+
+    /// Takes the message of a receive, within a block, when there is one; its tag goes to `sent`.
+    pub(super) fn complete_receive(
+        &mut self,
+        request: usize,
+        receive: &Receive,
+        sent: LocalId,
+        span: Span,
+    ) {
         let from = receive.from;
         let behind = self.earlier_receives(request, span);
         let earlier = self.load_from(&behind, span);
         let is_first = LocalExpr::binary(BinOp::Eq, earlier, Ir::Const(0));
         self.require(is_first, "receives waited for in another order", span);
-        let queue = self.queue(MESSAGE, from, self.me(), span);
+        let channel = Channel::messages(receive.communicator);
+        let queue = self.queue(channel, from, self.me(), span);
         let tag = Ir::Const(receive.tag);
         self.take_message(
             queue,
-            &tag,
+            (&tag, sent),
             receive.cells.len(),
             span,
             &mut |code, k, value| {
@@ -439,12 +555,13 @@ impl Code<'_, '_> {
                 code.store_to(&place, value, span);
             },
         );
-        let awaited = self.open_receives(from, span);
+        let awaited = self.open_receives(receive.communicator, from, span);
         let open = self.load_from(&awaited, span);
         let less = LocalExpr::binary(BinOp::Sub, open, Ir::Const(1));
         self.store_to(&awaited, less, span);
         let all = self.cx.one_sided().tracked.receives.iter();
-        let same = all.filter(|(n, r)| **n != request && (r.by, r.from) == (receive.by, from));
+        let queue = |r: &Receive| (r.communicator, r.by, r.from);
+        let same = all.filter(|(n, r)| **n != request && queue(r) == queue(receive));
         let others: Vec<usize> = same.map(|(n, _)| *n).collect();
         for other in others {
             let behind = self.earlier_receives(other, span);
@@ -456,29 +573,131 @@ impl Code<'_, '_> {
         }
     }
 
+    /// Runs `f` for the rank that a message comes from, with its rank in the communicator. Of any sources it is
+    /// one that has sent; `unseen` says that it may be none, although they have.
+    fn each_source(
+        &mut self,
+        communicator: &Communicator,
+        from: &Expr,
+        unseen: Option<&dyn Fn(&mut Self) -> Lower<()>>,
+        span: Span,
+        f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
+    ) -> Lower<()> {
+        if self.peek(from) == Some(ANY) {
+            return self.some_source(communicator, &communicator.members, unseen, span, f);
+        }
+        self.each_named(communicator, from, span, &mut |code, from| match unseen {
+            Some(_) => code.some_source(communicator, &[from], unseen, span, f),
+            None => f(code, from, communicator.rank_of(from).unwrap_or(0)),
+        })
+    }
+
+    /// Chooses one of those who have sent.
+    fn some_source(
+        &mut self,
+        communicator: &Communicator,
+        among: &[u32],
+        unseen: Option<&dyn Fn(&mut Self) -> Lower<()>>,
+        span: Span,
+        f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
+    ) -> Lower<()> {
+        const NONE: i64 = -1;
+        let channel = Channel::messages(communicator.handle);
+        let chosen = self.hidden(span);
+        let is =
+            |k: i64| LocalExpr::binary(BinOp::Eq, Ir::Atom(LocalAtom::Local(chosen)), Ir::Const(k));
+        self.atomically(AtomicKind::Block, span, |code| {
+            let lo = if unseen.is_some() { NONE } else { 0 };
+            let hi = among.len() as i64 - 1;
+            let domain = Some(Domain { lo, hi });
+            code.emit(
+                Step::Havoc {
+                    dst: chosen,
+                    domain,
+                },
+                span,
+            );
+            for (k, from) in among.iter().enumerate() {
+                let queue = code.queue(channel, *from, code.me(), span);
+                let used = code.load_from(&Memory::scalar(queue.used), span);
+                let some = LocalExpr::binary(BinOp::Gt, used, Ir::Const(0));
+                code.emit(Step::Assume(is(k as i64).negate().or(some)), span);
+            }
+            Ok(())
+        })?;
+        let none = unseen.map(|_| (is(NONE), None));
+        let some = among
+            .iter()
+            .enumerate()
+            .map(|(k, from)| (is(k as i64), Some(*from)));
+        let cases: Vec<_> = none.into_iter().chain(some).collect();
+        self.each_case(&cases, span, &mut |code, from| match (from, unseen) {
+            (Some(from), _) => f(code, *from, communicator.rank_of(*from).unwrap_or(0)),
+            (None, Some(unseen)) => unseen(code),
+            (None, None) => Ok(()),
+        })
+    }
+
     pub(super) fn receive(
         &mut self,
         buffer: (&Expr, &Elements),
-        from: &Expr,
-        tag: &Expr,
+        communicator: &Communicator,
+        [from, tag, status]: [&Expr; 3],
         name: &str,
         span: Span,
     ) -> Lower<()> {
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
-        if self.peek(from) == Some(ANY) {
-            // One of those that have sent.
-            let (start, join) = (self.here, self.graph.loc());
-            for from in 0..self.ranks() {
-                self.at(start);
-                self.pull_message((MESSAGE, from), buffer, &tag, name, span)?;
-                self.go(join, span);
-            }
-            self.at(join);
-            return Ok(());
-        }
-        self.each_target(from, span, &mut |code, from| {
-            code.pull_message((MESSAGE, from), buffer, &tag, name, span)
+        let status = self.status(status)?;
+        let channel = Channel::messages(communicator.handle);
+        self.each_source(communicator, from, None, span, &|code, from, source| {
+            let status = status
+                .as_ref()
+                .map(|place| (place, Ir::Const(source as i64)));
+            code.pull_message((channel, from), buffer, (&tag, status), name, span)
+        })
+    }
+
+    /// `MPI_Probe`, and with a flag `MPI_Iprobe`, which need not see a message that was sent.
+    pub(super) fn probe(
+        &mut self,
+        communicator: &Communicator,
+        [from, tag, status]: [&Expr; 3],
+        flag: Option<&Place>,
+        span: Span,
+    ) -> Lower<()> {
+        let tag = self.value(tag)?;
+        let tag = self.saved(tag, span);
+        let status = self.status(status)?;
+        let flagged = |code: &mut Self, value: i128| match flag {
+            Some(flag) => code.store(flag, Val::constant(value, &Type::INT), span),
+            None => Ok(()),
+        };
+        let channel = Channel::messages(communicator.handle);
+        let unseen = |code: &mut Self| flagged(code, 0);
+        let unseen: Option<&dyn Fn(&mut Self) -> Lower<()>> = match flag {
+            Some(_) => Some(&unseen),
+            None => None,
+        };
+        self.each_source(communicator, from, unseen, span, &|code, from, source| {
+            let queue = code.queue(channel, from, code.me(), span);
+            let (sent, length) = (code.hidden(span), code.hidden(span));
+            code.atomically(AtomicKind::Block, span, |code| {
+                code.await_message(queue, &tag.e, sent, span);
+                if let Some(lengths) = queue.lengths {
+                    let src = at(lengths, Ir::Const(0));
+                    code.emit(Step::Load { dst: length, src }, span);
+                } else {
+                    let only = code.cx.one_sided().tracked.lengths.first().copied();
+                    let value = Ir::Const(only.unwrap_or(0) as i64);
+                    code.emit(Step::Assign { dst: length, value }, span);
+                }
+                Ok(())
+            })?;
+            let status = status.as_ref();
+            let status = status.map(|place| (place, Ir::Const(source as i64)));
+            code.write_status(status, code.read(sent), code.read(length), span)?;
+            flagged(code, 1)
         })
     }
 
@@ -486,18 +705,19 @@ impl Code<'_, '_> {
     pub(super) fn broadcast(
         &mut self,
         buffer: (&Expr, &Elements),
+        communicator: &Communicator,
         root: &Expr,
         span: Span,
     ) -> Lower<()> {
         let zero = Val::constant(0, &Type::INT);
-        self.each_target(root, span, &mut |code, root| {
+        let channel = Channel::collective("broadcast", communicator);
+        self.each_named(communicator, root, span, &mut |code, root| {
             if root != code.me() {
-                return code.pull_message(("broadcast", root), buffer, &zero, "MPI_Bcast", span);
+                let from = (channel, root);
+                return code.pull_message(from, buffer, (&zero, None), "MPI_Bcast", span);
             }
-            for to in 0..code.ranks() {
-                if to != root {
-                    code.push_message(("broadcast", to), buffer, &zero, "MPI_Bcast", span)?;
-                }
+            for to in communicator.members.iter().filter(|to| **to != root) {
+                code.push_message((channel, *to), buffer, &zero, "MPI_Bcast", span)?;
             }
             Ok(())
         })

@@ -6,6 +6,7 @@ use palisade_program::Span;
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::value::Val;
+use super::collective::Pattern;
 use super::network::Combine;
 use super::transfer::{Kind, Operation};
 use crate::c::ast::Expr;
@@ -200,7 +201,7 @@ impl Code<'_, '_> {
             ("MPI_Win_flush" | "MPI_Win_flush_local", [rank, win]) => {
                 let window = self.window_number(win, span)?;
                 let local = name == "MPI_Win_flush_local";
-                self.each_target(rank, span, &mut |code, rank| {
+                self.each_rank(rank, span, &mut |code, rank| {
                     code.check_locked(window, Some(rank), name, span);
                     code.complete(window, Some(rank), local, span, |_| {})
                 })?;
@@ -224,26 +225,42 @@ impl Code<'_, '_> {
 
     fn other_call(&mut self, name: &str, args: &[Expr], span: Span) -> Lower<bool> {
         match (name, args) {
-            ("MPI_Wait", [request, _]) => self.wait_request(request, span)?,
-            ("MPI_Waitall", [count, requests, _]) => self.wait_all(count, requests, span)?,
-            ("MPI_Test", [request, flag, _]) => self.test(request, flag, span)?,
-            ("MPI_Send" | "MPI_Ssend" | "MPI_Bsend", [buffer, count, ty, to, tag, _]) => {
-                let elements = self.counted(count, ty, span)?;
-                self.send((buffer, &elements), to, tag, name, span)?;
+            ("MPI_Wait", [request, status]) => self.wait_request(request, status, span)?,
+            ("MPI_Waitall", [count, requests, statuses]) => {
+                self.wait_all([count, requests, statuses], span)?;
             }
-            ("MPI_Isend", [buffer, count, ty, to, tag, _, request]) => {
+            ("MPI_Test", [request, flag, status]) => self.test([request, flag, status], span)?,
+            ("MPI_Send" | "MPI_Ssend" | "MPI_Bsend", [buffer, count, ty, to, tag, comm]) => {
+                let elements = self.counted(count, ty, span)?;
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.send((buffer, &elements), comm, [to, tag], name, span)
+                })?;
+            }
+            ("MPI_Isend", [buffer, count, ty, to, tag, comm, request]) => {
                 let elements = self.counted(count, ty, span)?;
                 let request = self.open_request(request, span)?;
-                self.send_later((buffer, &elements), (to, tag), request, name, span)?;
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    let buffer = (buffer, &elements);
+                    code.send_later(buffer, comm, [to, tag], request, name, span)
+                })?;
             }
-            ("MPI_Irecv", [buffer, count, ty, from, tag, _, request]) => {
+            ("MPI_Irecv", [buffer, count, ty, from, tag, comm, request]) => {
                 let elements = self.counted(count, ty, span)?;
                 let request = self.open_request(request, span)?;
-                self.receive_later((buffer, &elements), (from, tag), request, name, span)?;
+                self.only_communicator(comm, span, &mut |code, comm| {
+                    let buffer = (buffer, &elements);
+                    code.receive_later(buffer, comm, [from, tag], request, name, span)
+                })?;
             }
-            ("MPI_Recv", [buffer, count, ty, from, tag, _, _]) => {
-                let elements = self.counted(count, ty, span)?;
-                self.receive((buffer, &elements), from, tag, name, span)?;
+            ("MPI_Recv", [buffer, count, ty, from, tag, comm, status]) => {
+                let lengths = self.asked(count, span)?;
+                self.each_case(&lengths, span, &mut |code, count| {
+                    let elements = code.counted_of(*count, ty, span)?;
+                    code.each_communicator(comm, span, &mut |code, comm| {
+                        let buffer = (buffer, &elements);
+                        code.receive(buffer, comm, [from, tag, status], name, span)
+                    })
+                })?;
             }
             (
                 "MPI_Sendrecv",
@@ -258,43 +275,94 @@ impl Code<'_, '_> {
                     into_ty,
                     from,
                     from_tag,
-                    _,
-                    _,
+                    comm,
+                    status,
                 ],
             ) => {
                 // It sends and receives at the same time: the send does not make the receive wait.
-                let elements = self.counted(count, ty, span)?;
-                self.send((buffer, &elements), to, tag, name, span)?;
+                let sent = self.counted(count, ty, span)?;
                 let elements = self.counted(into_count, into_ty, span)?;
-                self.receive((into, &elements), from, from_tag, name, span)?;
-            }
-            ("MPI_Bcast", [buffer, count, ty, root, _]) => {
-                let elements = self.counted(count, ty, span)?;
-                self.collectively(span, |code| code.broadcast((buffer, &elements), root, span))?;
-            }
-            ("MPI_Allreduce", [from, to, count, ty, op, _]) => {
-                let elements = self.counted(count, ty, span)?;
-                let combine = self.combination(op, span)?;
-                let (to, from) = self.buffers(to, from, span)?;
-                let all = (1_u64 << self.ranks()) - 1;
-                self.collectively(span, |code| {
-                    code.reduce(all, (&to, &from), &elements, (combine, name), span)
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.send((buffer, &sent), comm, [to, tag], name, span)?;
+                    let into = (into, &elements);
+                    code.receive(into, comm, [from, from_tag, status], name, span)
                 })?;
             }
-            ("MPI_Reduce", [from, to, count, ty, op, root, _]) => {
+            ("MPI_Probe", [from, tag, comm, status]) => {
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.probe(comm, [from, tag, status], None, span)
+                })?;
+            }
+            ("MPI_Iprobe", [from, tag, comm, flag, status]) => {
+                let flag = self.target_of(flag)?;
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.probe(comm, [from, tag, status], Some(&flag), span)
+                })?;
+            }
+            ("MPI_Get_count", [status, ty, to]) => {
+                self.datatype(ty, span)?;
+                self.message_length(status, to, span)?;
+            }
+            ("MPI_Barrier", [comm]) => {
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.group_sync(&comm.group(), span)
+                })?;
+            }
+            ("MPI_Bcast", [buffer, count, ty, root, comm]) => {
                 let elements = self.counted(count, ty, span)?;
-                let combine = self.combination(op, span)?;
-                let (to, from) = self.buffers(to, from, span)?;
-                self.each_target(root, span, &mut |code, root| {
-                    let buffers = (&to, &from);
-                    code.collectively(span, |code| {
-                        code.reduce_to(root, buffers, &elements, (combine, name), span)
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    let buffer = (buffer, &elements);
+                    code.collectively(span, |code| code.broadcast(buffer, comm, root, span))
+                })?;
+            }
+            ("MPI_Gather" | "MPI_Scatter", [from, count, ty, to, to_count, to_ty, root, comm]) => {
+                let buffers = [[from, count, ty], [to, to_count, to_ty]];
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.each_named(comm, root, span, &mut |code, root| {
+                        let pattern = Pattern::rooted(name == "MPI_Gather", root);
+                        code.exchange(pattern, comm, buffers, name, span)
                     })
                 })?;
             }
-            ("MPI_Comm_dup", [comm, to]) => {
-                self.value(comm)?;
-                self.set_handle(to, 1, span)?;
+            ("MPI_Allgather" | "MPI_Alltoall", [from, count, ty, to, to_count, to_ty, comm]) => {
+                let buffers = [[from, count, ty], [to, to_count, to_ty]];
+                let pattern = match name {
+                    "MPI_Allgather" => Pattern::Allgather,
+                    _ => Pattern::Alltoall,
+                };
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.exchange(pattern, comm, buffers, name, span)
+                })?;
+            }
+            ("MPI_Allreduce", [from, to, count, ty, op, comm]) => {
+                let elements = self.counted(count, ty, span)?;
+                let combine = self.combination(op, span)?;
+                let (to, from) = self.buffers(to, from, span)?;
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    let group = comm.group();
+                    code.collectively(span, |code| {
+                        code.reduce(&group, (&to, &from), &elements, (combine, name), span)
+                    })
+                })?;
+            }
+            ("MPI_Reduce", [from, to, count, ty, op, root, comm]) => {
+                let elements = self.counted(count, ty, span)?;
+                let combine = self.combination(op, span)?;
+                self.each_communicator(comm, span, &mut |code, comm| {
+                    code.each_named(comm, root, span, &mut |code, root| {
+                        let buffers = [from, to];
+                        code.collectively(span, |code| {
+                            let how = (combine, name);
+                            code.reduce_to((comm, root), buffers, &elements, how, span)
+                        })
+                    })
+                })?;
+            }
+            ("MPI_Comm_rank", [comm, to]) => self.communicator_number(comm, to, false, span)?,
+            ("MPI_Comm_size", [comm, to]) => self.communicator_number(comm, to, true, span)?,
+            ("MPI_Comm_dup", [comm, to]) => self.make_communicator(comm, None, to, span)?,
+            ("MPI_Comm_split", [comm, color, key, to]) => {
+                self.make_communicator(comm, Some([color, key]), to, span)?;
             }
             ("MPI_Info_create", [to]) => self.set_handle(to, 0, span)?,
             ("MPI_Info_set", [_, _, _]) => {}
@@ -318,7 +386,8 @@ impl Code<'_, '_> {
                 let place = self.target_of(provided)?;
                 self.store(&place, wanted, span)?;
             }
-            ("MPI_Comm_group", [_, to]) => {
+            ("MPI_Comm_group", [comm, to]) => {
+                self.require_world(comm, span)?;
                 let all = (1_i64 << self.ranks()) - 1;
                 self.set_handle(to, all, span)?;
             }

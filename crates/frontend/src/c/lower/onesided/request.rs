@@ -9,6 +9,7 @@ use palisade_program::{
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::place::Place;
+use super::super::thread::is_null;
 use super::super::value::Val;
 use super::shadow::Part;
 use crate::c::ast::Expr;
@@ -59,12 +60,10 @@ impl Code<'_, '_> {
     }
 
     /// Waits for a request, and sets its handle to none.
-    fn await_request(&mut self, place: &Place, span: Span) -> Lower<()> {
+    fn await_request(&mut self, place: &Place, status: Option<&Place>, span: Span) -> Lower<()> {
         let handle = self.load(place, span)?;
         let handle = self.saved(handle, span);
-        let me = self.me();
-        let all = self.cx.one_sided().tracked.requests.iter().enumerate();
-        let own: Vec<usize> = all.filter(|(_, r)| r.0 == me).map(|(k, _)| k).collect();
+        let own = self.own_requests();
         let (start, join) = (self.here, self.graph.loc());
         let is = |k: i64| LocalExpr::binary(BinOp::Eq, handle.e.clone(), Ir::Const(k));
         let mut known = is(0);
@@ -78,7 +77,7 @@ impl Code<'_, '_> {
             self.here = start;
             self.assume(this, then, span);
             self.at(then);
-            self.complete_request(number, span)?;
+            self.complete_request(number, status, span)?;
             self.go(join, span);
         }
         let then = self.graph.loc();
@@ -86,6 +85,7 @@ impl Code<'_, '_> {
         if is(0) != Ir::FALSE {
             self.assume(is(0), then, span);
             self.at(then);
+            self.empty_status(status, span)?;
             self.go(join, span);
         }
         if known != Ir::TRUE {
@@ -99,12 +99,33 @@ impl Code<'_, '_> {
         self.store(place, Val::constant(0, &Type::INT), span)
     }
 
-    fn complete_request(&mut self, number: usize, span: Span) -> Lower<()> {
+    /// The requests of the rank at hand.
+    fn own_requests(&mut self) -> Vec<usize> {
+        let me = self.me();
+        let all = self.cx.one_sided().tracked.requests.iter().enumerate();
+        all.filter(|(_, r)| r.0 == me).map(|(k, _)| k).collect()
+    }
+
+    /// The status of no request: any source, any tag, no elements.
+    fn empty_status(&mut self, status: Option<&Place>, span: Span) -> Lower<()> {
+        let Some(place) = status else {
+            return Ok(());
+        };
+        self.write_status(
+            Some((place, Ir::Const(-1))),
+            Ir::Const(-1),
+            Ir::Const(0),
+            span,
+        )
+    }
+
+    fn complete_request(&mut self, number: usize, status: Option<&Place>, span: Span) -> Lower<()> {
         let word = Memory::scalar(self.request_word(number, span));
         let receive = self.cx.one_sided().tracked.receives.get(&number).cloned();
+        let sent = self.hidden(span);
         self.atomically(AtomicKind::Block, span, |code| {
             if let Some(receive) = &receive {
-                code.complete_receive(number, receive, span);
+                code.complete_receive(number, receive, sent, span);
             }
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
@@ -114,15 +135,39 @@ impl Code<'_, '_> {
             code.complete_accesses(&|a| is_done(a.part), span)?;
             code.store_to(&word, Ir::Const(0), span);
             Ok(())
-        })
+        })?;
+        let (Some(receive), Some(place)) = (receive, status) else {
+            return Ok(());
+        };
+        let source = Ir::Const(receive.source() as i64);
+        let length = Ir::Const(receive.length() as i64);
+        self.write_status(Some((place, source)), self.read(sent), length, span)
     }
 
-    pub(super) fn wait_request(&mut self, request: &Expr, span: Span) -> Lower<()> {
+    pub(super) fn wait_request(&mut self, request: &Expr, status: &Expr, span: Span) -> Lower<()> {
         let place = self.target_of(request)?;
-        self.await_request(&place, span)
+        let status = self.status(status)?;
+        self.await_request(&place, status.as_ref(), span)
     }
 
-    pub(super) fn wait_all(&mut self, count: &Expr, requests: &Expr, span: Span) -> Lower<()> {
+    /// The places of an array's elements.
+    fn elements_at(&mut self, array: &Expr, count: u64, span: Span) -> Lower<Vec<Place>> {
+        let pointer = self.value(array)?;
+        let pointer = self.saved(pointer, span);
+        let Some(ty) = pointer.ty.pointee().cloned() else {
+            return unsupported(span, "this argument", "pass an array");
+        };
+        let size = self.cx.layouts.size(&ty, span)?;
+        let first = self.pointed(pointer, ty.clone());
+        let place = |k: u64| first.clone().element(Ir::Const(k as i64), size, ty.clone());
+        Ok((0..count).map(place).collect())
+    }
+
+    pub(super) fn wait_all(
+        &mut self,
+        [count, requests, statuses]: [&Expr; 3],
+        span: Span,
+    ) -> Lower<()> {
         let count = self.value(count)?.as_constant();
         let Some(count) = count.filter(|n| (0..=MAX_REQUESTS).contains(n)) else {
             return unsupported(
@@ -131,27 +176,46 @@ impl Code<'_, '_> {
                 "give a constant, 32 at most",
             );
         };
-        let pointer = self.value(requests)?;
-        let pointer = self.saved(pointer, span);
-        let Some(ty) = pointer.ty.pointee().cloned() else {
-            return unsupported(span, "these requests", "pass an array of requests");
+        let places = self.elements_at(requests, count as u64, span)?;
+        let statuses = match is_null(statuses) {
+            true => Vec::new(),
+            false => self.elements_at(statuses, count as u64, span)?,
         };
-        let size = self.cx.layouts.size(&ty, span)?;
-        for k in 0..count as u64 {
-            let first = self.pointed(pointer.clone(), ty.clone());
-            let place = first.element(Ir::Const(k as i64), size, ty.clone());
-            self.await_request(&place, span)?;
+        for (k, place) in places.iter().enumerate() {
+            self.await_request(place, statuses.get(k), span)?;
         }
         Ok(())
     }
 
     /// `MPI_Test`: the request is complete, or not yet.
-    pub(super) fn test(&mut self, request: &Expr, flag: &Expr, span: Span) -> Lower<()> {
+    pub(super) fn test(&mut self, [request, flag, status]: [&Expr; 3], span: Span) -> Lower<()> {
         let place = self.target_of(request)?;
         let flag = self.target_of(flag)?;
-        let luck = self.temporary(span);
+        let status = self.status(status)?;
+        let handle = self.load(&place, span)?;
+        let handle = self.saved(handle, span);
+        let luck = self.hidden(span);
         let domain = Some(Domain { lo: 0, hi: 1 });
-        self.emit(Step::Havoc { dst: luck, domain }, span);
+        // A receive without a message is not complete: whoever is lucky does not wait.
+        let own = self.own_requests();
+        let receives = &self.cx.one_sided().tracked.receives;
+        let receives: Vec<_> = own
+            .into_iter()
+            .filter_map(|n| Some((n, receives.get(&n)?.clone())))
+            .collect();
+        self.atomically(AtomicKind::Block, span, |code| {
+            code.emit(Step::Havoc { dst: luck, domain }, span);
+            for (number, receive) in &receives {
+                let queue = code.receive_queue(receive, span);
+                let used = code.load_from(&queue, span);
+                let unlucky = LocalExpr::binary(BinOp::Eq, code.read(luck), Ir::Const(0));
+                let other = Ir::Const(*number as i64 + 1);
+                let other = LocalExpr::binary(BinOp::Ne, handle.e.clone(), other);
+                let some = LocalExpr::binary(BinOp::Gt, used, Ir::Const(0));
+                code.emit(Step::Assume(unlucky.or(other).or(some)), span);
+            }
+            Ok(())
+        })?;
         let is_done = LocalExpr::binary(BinOp::Eq, self.read(luck), Ir::Const(1));
         let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
         let value = self.read(luck);
@@ -160,7 +224,7 @@ impl Code<'_, '_> {
         self.branch_on(is_done, yes, no, span);
         let before = self.known.clone();
         self.at(yes);
-        self.await_request(&place, span)?;
+        self.await_request(&place, status.as_ref(), span)?;
         self.go(join, span);
         self.at(no);
         self.go(join, span);

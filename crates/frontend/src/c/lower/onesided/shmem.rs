@@ -70,31 +70,6 @@ fn is(e: LocalExpr, value: i64) -> LocalExpr {
 }
 
 impl Code<'_, '_> {
-    /// Runs `f` for the case that holds.
-    pub(super) fn each_case<T>(
-        &mut self,
-        cases: &[(LocalExpr, T)],
-        span: Span,
-        f: &mut dyn FnMut(&mut Self, &T) -> Lower<()>,
-    ) -> Lower<()> {
-        if let [(when, only)] = cases
-            && *when == Ir::TRUE
-        {
-            return f(self, only);
-        }
-        let (start, join) = (self.here, self.graph.loc());
-        for (when, case) in cases {
-            let then = self.graph.loc();
-            self.here = start;
-            self.assume(when.clone(), then, span);
-            self.at(then);
-            f(self, case)?;
-            self.go(join, span);
-        }
-        self.at(join);
-        Ok(())
-    }
-
     fn issue_of(&mut self, op: &Remote<'_>, to: u32, span: Span) -> (Issue, usize, String) {
         let words = format!("PE {}'s `{}` to PE {to}", self.me(), op.name);
         let site = self.cx.one_sided().site(words.clone(), span);
@@ -151,7 +126,7 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let is_looped = self.loop_depth > 0 && signal.is_none();
         let is_single = target.len() == 1 && !is_looped && signal.is_none();
-        self.each_target(op.pe, span, &mut |code, to| {
+        self.each_rank(op.pe, span, &mut |code, to| {
             let (issue, number, what) = code.issue_of(op, to, span);
             let target_part = match (is_looped, is_single) {
                 (true, _) => Part::Target,
@@ -251,7 +226,7 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<LocalId> {
         let value = self.hidden(span);
-        self.each_target(op.pe, span, &mut |code, to| {
+        self.each_rank(op.pe, span, &mut |code, to| {
             let (issue, number, what) = code.issue_of(op, to, span);
             let (far, near) = if blocking {
                 (Part::RequestTarget(number), Part::RequestOrigin(number))
@@ -312,7 +287,7 @@ impl Code<'_, '_> {
         operand: &LocalExpr,
         span: Span,
     ) -> Lower<()> {
-        self.each_target(op.pe, span, &mut |code, to| {
+        self.each_rank(op.pe, span, &mut |code, to| {
             let (issue, number, what) = code.issue_of(op, to, span);
             code.atomically(AtomicKind::Block, span, |code| {
                 code.open_delivery(number, span);
@@ -377,7 +352,7 @@ impl Code<'_, '_> {
             Combine::NoOp => AtomicClass::Read,
             _ => AtomicClass::Swap,
         };
-        self.each_target(op.pe, span, &mut |code, to| {
+        self.each_rank(op.pe, span, &mut |code, to| {
             let (issue, number, what) = code.issue_of(op, to, span);
             let part = Part::RequestTarget(number);
             let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
@@ -427,7 +402,7 @@ impl Code<'_, '_> {
             Combine::NoOp => AtomicClass::Read,
             _ => AtomicClass::Swap,
         };
-        self.each_target(op.pe, span, &mut |code, to| {
+        self.each_rank(op.pe, span, &mut |code, to| {
             let (mut issue, number, what) = code.issue_of(op, to, span);
             issue.fetches = true;
             code.atomically(AtomicKind::Block, span, |code| {

@@ -10,6 +10,7 @@ use super::OPAQUE;
 use super::datatype::{Datatype, integer, width};
 use super::network::Combine;
 use super::shmem::{Remote, Signal, Source};
+use super::team::Group;
 use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
@@ -281,7 +282,8 @@ impl Code<'_, '_> {
             ("shmem_sync_all", []) => self.mpi_barrier(span)?,
             ("shmem_sync" | "shmem_team_sync", [team]) => {
                 let team = self.team(team, span)?;
-                self.team_sync(team, span)?;
+                let group = Group::of_team(team, self.ranks());
+                self.group_sync(&group, span)?;
             }
             ("shmem_set_lock", [lock]) => {
                 let lock = self.value(lock)?;
@@ -551,7 +553,8 @@ impl Code<'_, '_> {
                 let (to, from) = (self.saved(to, span), self.saved(from, span));
                 let base = base_of(&to)?;
                 let elements = (base, self.elements_of(count, base, span)?);
-                self.reduce(team, (&to, &from), &elements, (combine, call.name), span)?;
+                let group = Group::of_team(team, self.ranks());
+                self.reduce(&group, (&to, &from), &elements, (combine, call.name), span)?;
                 Ok(Some(Val::constant(0, &Type::INT)))
             }
             _ => Ok(None),

@@ -24,6 +24,29 @@ const FIRST_MADE: i64 = 2;
 /// Elements of a reduction at most.
 const MAX_REDUCED: usize = 8;
 
+/// Ranks or PEs that call something together.
+pub(super) struct Group {
+    /// `None` for all of them.
+    pub(super) name: Option<String>,
+    pub(super) members: Vec<u32>,
+}
+
+impl Group {
+    /// The group of a team, given as a set.
+    pub(super) fn of_team(team: u64, all: u32) -> Self {
+        let is_all = team == u64::MAX >> (64 - all);
+        Self {
+            name: (!is_all).then(|| format!("team{team}")),
+            members: (0..all).filter(|pe| (team >> pe) & 1 == 1).collect(),
+        }
+    }
+
+    fn word(&self, what: &str) -> String {
+        let name = self.name.as_deref().unwrap_or("all");
+        format!("{name}.{what}")
+    }
+}
+
 impl Code<'_, '_> {
     /// The PEs of a team.
     pub(super) fn team(&mut self, e: &Expr, span: Span) -> Lower<u64> {
@@ -85,21 +108,23 @@ impl Code<'_, '_> {
         self.set_handle(to, handle, span)
     }
 
-    /// A barrier of a team: it completes no operation.
-    pub(super) fn team_sync(&mut self, team: u64, span: Span) -> Lower<()> {
-        let all = (1_u64 << self.ranks()) - 1;
-        if team == all {
+    /// A barrier of a group: it completes no operation.
+    pub(super) fn group_sync(&mut self, group: &Group, span: Span) -> Lower<()> {
+        if group.name.is_none() {
             return self.mpi_barrier(span);
         }
-        let arrived = self.cx.common(format!("team{team}.arrived"), None, span);
-        let sense = self.cx.common(format!("team{team}.sense"), None, span);
-        self.collectively(span, |code| {
-            code.barrier_of((arrived, sense), team.count_ones(), span)
-        })
+        if group.members.len() == 1 {
+            return Ok(());
+        }
+        let arrived = self.cx.common(group.word("arrived"), None, span);
+        let sense = self.cx.common(group.word("sense"), None, span);
+        let size = group.members.len() as u32;
+        self.collectively(span, |code| code.barrier_of((arrived, sense), size, span))
     }
 
-    fn contribution(&mut self, team: u64, pe: u32, span: Span) -> (GlobalId, GlobalId) {
-        let name = |what: &str| format!("team{team}.{what}.{pe}");
+    /// What a member of a group gives to a reduction, and which of its two places is next.
+    fn contribution(&mut self, group: &Group, member: u32, span: Span) -> (GlobalId, GlobalId) {
+        let name = |what: &str| group.word(&format!("{what}.{member}"));
         let len = Some(2 * MAX_REDUCED as u32);
         let values = self.cx.common(name("values"), len, span);
         (values, self.cx.common(name("turn"), None, span))
@@ -107,7 +132,7 @@ impl Code<'_, '_> {
 
     pub(super) fn reduce(
         &mut self,
-        team: u64,
+        group: &Group,
         (to, from): (&Val, &Val),
         (base, elements): &Elements,
         (combine, name): (Combine, &str),
@@ -133,7 +158,7 @@ impl Code<'_, '_> {
         let part = Part::RequestOrigin(number);
         // A PE may be one reduction ahead of others, which still read the one before: two
         // places for each contribution, in turn.
-        let (values, turn) = self.contribution(team, me, span);
+        let (values, turn) = self.contribution(group, me, span);
         let turn = Memory::scalar(turn);
         let this = self.hidden(span);
         let at = |var: GlobalId, k: usize| {
@@ -169,15 +194,12 @@ impl Code<'_, '_> {
             }
             Ok(())
         })?;
-        self.team_sync(team, span)?;
+        self.group_sync(group, span)?;
         self.atomically(AtomicKind::Block, span, |code| {
-            let members: Vec<u32> = (0..code.ranks())
-                .filter(|pe| (team >> pe) & 1 == 1)
-                .collect();
             for (k, byte) in elements.iter().enumerate() {
                 let mut sum: Option<LocalExpr> = None;
-                for pe in &members {
-                    let (values, _) = code.contribution(team, *pe, span);
+                for pe in &group.members {
+                    let (values, _) = code.contribution(group, *pe, span);
                     let value = code.load_from(&at(values, k), span);
                     sum = Some(match sum {
                         Some(before) => combine.apply(&before, &[value]),
@@ -192,79 +214,6 @@ impl Code<'_, '_> {
                 })?;
             }
             code.complete_accesses(&|a| a.part == part, span)
-        })
-    }
-
-    /// MPI: a reduction to one rank, for which the others do not wait.
-    pub(super) fn reduce_to(
-        &mut self,
-        root: u32,
-        (to, from): (&Val, &Val),
-        (base, elements): &Elements,
-        (combine, name): (Combine, &str),
-        span: Span,
-    ) -> Lower<()> {
-        if elements.len() > MAX_REDUCED {
-            return unsupported(
-                span,
-                "a reduction of so many elements",
-                "8 at most are followed",
-            );
-        }
-        let team = (1_u64 << self.ranks()) - 1;
-        let words = format!("{} `{name}`", self.whose());
-        let at = |var: GlobalId, k: usize| Memory {
-            var,
-            index: Some(Ir::Const(k as i64)),
-            order: palisade_program::Order::Plain,
-        };
-        let me = self.me();
-        let (values, unread) = self.contribution(team | 1 << 63, me, span);
-        self.atomically(AtomicKind::Block, span, |code| {
-            let left = code.load_from(&Memory::scalar(unread), span);
-            let is_read = LocalExpr::binary(BinOp::Eq, left, Ir::Const(0));
-            code.require(is_read, "a reduction while another one is under way", span);
-            for (k, byte) in elements.iter().enumerate() {
-                let places = code.buffer_cells(from, *byte, *base, span)?;
-                code.each_case(&places, span, &mut |code, place| {
-                    code.check_blocking(place, Class::Read, &words, span)?;
-                    let value = code.load_from(place, span);
-                    code.store_to(&at(values, k), value, span);
-                    Ok(())
-                })?;
-            }
-            code.store_to(&Memory::scalar(unread), Ir::Const(1), span);
-            Ok(())
-        })?;
-        if me != root {
-            return Ok(());
-        }
-        self.atomically(AtomicKind::Block, span, |code| {
-            let mut sums: Vec<Option<LocalExpr>> = vec![None; elements.len()];
-            for rank in 0..code.ranks() {
-                let (values, unread) = code.contribution(team | 1 << 63, rank, span);
-                let there = code.load_from(&Memory::scalar(unread), span);
-                let is_there = LocalExpr::binary(BinOp::Eq, there, Ir::Const(1));
-                code.emit(Step::Assume(is_there), span);
-                code.store_to(&Memory::scalar(unread), Ir::Const(0), span);
-                for (k, sum) in sums.iter_mut().enumerate() {
-                    let value = code.load_from(&at(values, k), span);
-                    *sum = Some(match sum.take() {
-                        Some(before) => combine.apply(&before, &[value]),
-                        None => value,
-                    });
-                }
-            }
-            for (byte, sum) in elements.iter().zip(sums) {
-                let places = code.buffer_cells(to, *byte, *base, span)?;
-                let sum = sum.unwrap_or(Ir::Const(0));
-                code.each_case(&places, span, &mut |code, place| {
-                    code.check_blocking(place, Class::Write, &words, span)?;
-                    code.store_to(place, sum.clone(), span);
-                    Ok(())
-                })?;
-            }
-            Ok(())
         })
     }
 }

@@ -20,9 +20,6 @@ use crate::c::ast::Expr;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
-/// MPI's rank that is nobody.
-pub(super) const NOBODY: i128 = -2;
-
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
@@ -91,21 +88,6 @@ impl Element<'_> {
 }
 
 impl Code<'_, '_> {
-    /// Runs `f` once for each rank that `rank` may be; nobody is no rank, and nothing happens.
-    pub(super) fn each_target(
-        &mut self,
-        rank: &Expr,
-        span: Span,
-        f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
-    ) -> Lower<()> {
-        let value = self.value(rank)?;
-        let value = self.saved(value, span);
-        if value.as_constant() == Some(NOBODY) {
-            return Ok(());
-        }
-        self.each_rank_of(&value, Some(NOBODY), span, f)
-    }
-
     /// The cells that an element at byte `byte` of a buffer may be.
     pub(super) fn buffer_cells(
         &mut self,
@@ -238,7 +220,7 @@ impl Code<'_, '_> {
         let at = self.value(op.at)?;
         let at = self.saved(at, span);
         let what = format!("{} `{}`", self.whose(), op.name);
-        self.each_target(op.rank, span, &mut |code, rank| {
+        self.each_rank(op.rank, span, &mut |code, rank| {
             code.check_epoch(number, rank, op.name, span);
             let words = format!("{what} to rank {rank}");
             let site = code.cx.one_sided().site(words.clone(), span);
