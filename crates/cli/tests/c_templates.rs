@@ -4,8 +4,8 @@
 use std::process::Command;
 
 fn palisade(args: &[&str], program: &str, name: &str) -> (String, Option<i32>) {
-    let folder = std::env::temp_dir().join(format!("palisade-c-templates-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for programs");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let file = folder.join(format!("{name}.c"));
     let text = format!("#include <assert.h>\n#include <pthread.h>\n{program}");
     std::fs::write(&file, text).expect("a program");

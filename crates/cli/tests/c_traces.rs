@@ -48,8 +48,8 @@ int main(void) {
 ";
 
 fn verify(name: &str, more: &[&str]) -> String {
-    let folder = std::env::temp_dir().join(format!("palisade-traces-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let file = folder.join(name);
     std::fs::write(&file, STACK).expect("a file for the test");
     let output = Command::new(env!("CARGO_BIN_EXE_palisade"))

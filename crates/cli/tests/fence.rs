@@ -231,8 +231,8 @@ finally (!(t0.r0 == 0 && t1.r0 == 0));\n";
 /// no part of the patched text.
 #[test]
 fn methods_are_those_of_verify() {
-    let folder = std::env::temp_dir().join(format!("palisade-method-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let (good, bad) = (folder.join("good.txt"), folder.join("bad.txt"));
     fs::write(&good, "predicate flag[0] == 1;\n").expect("written");
     fs::write(&bad, "predicate nobody == 1;\n").expect("written");
@@ -270,5 +270,4 @@ fn methods_are_those_of_verify() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("bad.txt:1:11"), "{said}");
-    fs::remove_dir_all(&folder).expect("removed");
 }

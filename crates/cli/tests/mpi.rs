@@ -75,8 +75,8 @@ fn the_compiler_accepts_every_example() {
         return;
     }
     let headers = repository().join("crates/frontend/src/c/headers");
-    let folder = std::env::temp_dir().join(format!("palisade-mpi-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     // Only these headers: the others are the compiler's own.
     for name in ["mpi.h", "shmem.h"] {
         fs::copy(headers.join(name), folder.join(name)).expect("the header");
@@ -94,7 +94,6 @@ fn the_compiler_accepts_every_example() {
         .args(examples())
         .output()
         .expect("the compiler runs");
-    fs::remove_dir_all(&folder).expect("made above");
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}");
 }
@@ -126,8 +125,8 @@ fn a_local_flush_lets_the_buffer_be_used_again() {
     if !has_compiler() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("palisade-mpi-local-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let file = folder.join("t.c");
     let text = |flush: &str, last: &str, condition: &str| {
         format!(
@@ -160,7 +159,6 @@ fn a_local_flush_lets_the_buffer_be_used_again() {
         let context = format!("{flush} {last} {condition}: {words}");
         assert_eq!(output.status.code(), Some(code), "{context}");
     }
-    fs::remove_dir_all(&folder).expect("made above");
 }
 
 /// Programs that are refused, with the line and a word of the message.
@@ -194,8 +192,8 @@ fn what_is_not_supported_is_told_with_its_place() {
     if !has_compiler() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("palisade-mpi-refused-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let file = folder.join("t.c");
     for (statement, place, message) in REFUSED {
         let text = format!(
@@ -219,7 +217,6 @@ fn what_is_not_supported_is_told_with_its_place() {
             "{statement}: {errors}"
         );
     }
-    fs::remove_dir_all(&folder).expect("made above");
 }
 
 /// Two windows: a flush of one does not complete operations on the other.
@@ -242,8 +239,8 @@ fn flushes_are_for_one_window() {
              if (rank == 1) assert(a == 1);\nMPI_Finalize();\nreturn 0;\n}}\n"
         )
     };
-    let folder = std::env::temp_dir().join(format!("palisade-mpi-windows-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let file = folder.join("t.c");
     for (flushed, code) in [("first", 0), ("second", 1)] {
         fs::write(&file, text(flushed)).expect("written");
@@ -251,5 +248,4 @@ fn flushes_are_for_one_window() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{flushed}: {words}");
     }
-    fs::remove_dir_all(&folder).expect("made above");
 }

@@ -5,32 +5,16 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
+
+use tempfile::TempDir;
 
 fn has_compiler() -> bool {
     Command::new("cc").arg("--version").output().is_ok()
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("palisade-openmp-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn palisade(folder: &Folder, words: &[&str], text: &str) -> Output {
-    let file = folder.0.join("t.c");
+fn palisade(folder: &TempDir, words: &[&str], text: &str) -> Output {
+    let file = folder.path().join("t.c");
     fs::write(&file, text).expect("written");
     Command::new(env!("CARGO_BIN_EXE_palisade"))
         .args(words)
@@ -48,7 +32,7 @@ fn region(clauses: &str, body: &str, end: &str) -> String {
 }
 
 /// Exit codes of `verify` and of `verify --check races`.
-fn check(folder: &Folder, text: &str, codes: [i32; 2]) {
+fn check(folder: &TempDir, text: &str, codes: [i32; 2]) {
     for (words, code) in [
         (&["verify"][..], codes[0]),
         (&["verify", "--check", "races"][..], codes[1]),
@@ -69,7 +53,7 @@ fn constructs_have_their_meaning() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("constructs");
+    let folder = tempfile::tempdir().expect("a folder");
     let rows: &[(&str, &str, &str, [i32; 2])] = &[
         ("", "#pragma omp critical\nx++;", "x == 2", [0, 0]),
         ("", "x++;", "x == 2", [1, 1]),
@@ -205,7 +189,7 @@ fn tasks_run_in_threads_of_the_team() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("tasks");
+    let folder = tempfile::tempdir().expect("a folder");
     let work = "int in;\nvoid work(int most) {\nint n;\n#pragma omp atomic capture\nn = ++in;\nassert(n <= most);\n\
                 #pragma omp atomic\nin--;\n}\n";
     let tasks = |size: u32, most: u32, count: usize, own: &str| {
@@ -250,7 +234,7 @@ fn what_is_not_followed_is_refused_in_its_place() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("refused");
+    let folder = tempfile::tempdir().expect("a folder");
     let rows = [
         ("#pragma omp parallel\nx++;", "a team of any size"),
         (
@@ -653,7 +637,7 @@ fn final_values_are_those_of_an_interpreter() {
         .ok()
         .and_then(|n| n.parse().ok());
     let count: u64 = wanted.unwrap_or(40);
-    let folder = Folder::new("random");
+    let folder = tempfile::tempdir().expect("a folder");
     let mut several = 0;
     for seed in 0..count {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);

@@ -124,8 +124,8 @@ fn reduced_programs_as_c() {
     if Command::new("cc").arg("--version").output().is_err() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("palisade-reduce-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = temporary.path();
     let cases = [
         ("mp.pal", "tso", "bounded:2", None),
         ("mp.pal", "pso", "bounded:1", Some("assertion failed")),
@@ -184,5 +184,4 @@ fn reduced_programs_as_c() {
             }
         }
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -3,8 +3,10 @@
 //! certified.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
+
+use tempfile::TempDir;
 
 fn has_compiler() -> bool {
     Command::new("cc").arg("--version").output().is_ok()
@@ -16,23 +18,6 @@ fn palisade(words: &[&str], file: &Path) -> Output {
         .arg(file)
         .output()
         .expect("palisade runs")
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("palisade-races-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// What a program is: right, or wrong in this way (`property.kind`), or not followed.
@@ -56,8 +41,8 @@ fn kind_of(output: &Output) -> String {
     })
 }
 
-fn check(folder: &Folder, text: &str, ranks: &str, expected: Expected) {
-    let file = folder.0.join("t.c");
+fn check(folder: &TempDir, text: &str, ranks: &str, expected: Expected) {
+    let file = folder.path().join("t.c");
     fs::write(&file, text).expect("written");
     for command in ["explore", "verify"] {
         let words = [
@@ -122,7 +107,7 @@ fn remote_races_of_mpi() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("mpi");
+    let folder = tempfile::tempdir().expect("a folder");
     let row = |zero: &[&str], one: &[&str], expected| {
         check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
     };
@@ -164,7 +149,7 @@ fn epochs_of_mpi() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("epochs");
+    let folder = tempfile::tempdir().expect("a folder");
     let row = |zero: &[&str], one: &[&str], expected| {
         check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
     };
@@ -191,7 +176,7 @@ fn missing_completion_is_found() {
     if !has_compiler() {
         return;
     }
-    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for (file, ranks, line) in [
         ("shmem/notify_unfenced.c", "2", "+        shmem_fence();"),
         ("shmem/counter_synced.c", "2", "+    shmem_quiet();"),
@@ -232,7 +217,7 @@ fn remote_races_of_openshmem() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("shmem");
+    let folder = tempfile::tempdir().expect("a folder");
     let row = |zero: &[&str], one: &[&str], expected| {
         check(
             &folder,
@@ -285,7 +270,7 @@ fn messages_of_mpi() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("messages");
+    let folder = tempfile::tempdir().expect("a folder");
     let row = |zero: &[&str], one: &[&str], expected| {
         check(&folder, &mpi(&zero.concat(), &one.concat()), "2", expected);
     };
@@ -339,7 +324,7 @@ fn deadlocks_of_messages() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("deadlocks");
+    let folder = tempfile::tempdir().expect("a folder");
     let receive = "MPI_Recv(&y, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
     let send = |name: &str| format!("{name}(&x, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD);");
     let exchange = "MPI_Sendrecv(&x, 1, MPI_INT, 1 - rank, 7, &y, 1, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);";
@@ -360,7 +345,7 @@ fn deadlocks_of_messages() {
     ];
     for (body, code) in rows {
         let text = mpi(&body, &body);
-        let file = folder.0.join("t.c");
+        let file = folder.path().join("t.c");
         fs::write(&file, &text).expect("written");
         for command in ["explore", "verify"] {
             let words = [command, "--check", "deadlock", "--model", "rma", "-n", "2"];
@@ -382,7 +367,7 @@ fn deadlocks_of_ranks_with_threads() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("stuck");
+    let folder = tempfile::tempdir().expect("a folder");
     // A send of a rank with threads does not wait here.
     let send = "MPI_Bsend(&x, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);";
     let text = |before: &str, task: &str, after: &str| {
@@ -401,7 +386,7 @@ fn deadlocks_of_ranks_with_threads() {
         (text("", receive, send), 1),
     ];
     for (text, code) in rows {
-        let file = folder.0.join("t.c");
+        let file = folder.path().join("t.c");
         fs::write(&file, &text).expect("written");
         let words = ["verify", "--check", "deadlock", "--model", "rma", "-n", "1"];
         let output = palisade(&words, &file);
@@ -416,7 +401,7 @@ fn remote_races_of_ranks_with_threads() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("threads");
+    let folder = tempfile::tempdir().expect("a folder");
     let text = |thread: &str, zero: &str, one: &str| {
         format!(
             "#include <mpi.h>\n#include <pthread.h>\n#include <stdio.h>\nint w[2], x, y, token;\nMPI_Win win;\n\
@@ -510,7 +495,7 @@ fn remote_races_of_pes_with_threads() {
     if !has_compiler() {
         return;
     }
-    let folder = Folder::new("pes");
+    let folder = tempfile::tempdir().expect("a folder");
     let row = |thread: &str, main: &str, expected| {
         let text = format!(
             "#include <shmem.h>\n#include <pthread.h>\nstatic int a, flag;\nint x, y;\n\
