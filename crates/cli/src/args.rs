@@ -321,6 +321,18 @@ pub(crate) enum GraphFormat {
     Svg,
 }
 
+/// A number of ranks.
+fn ranks(text: &str) -> Result<u32, String> {
+    if text == "any" {
+        let why = "MPI and OpenSHMEM programs are followed for a number of ranks that is given";
+        return Err(format!(
+            "{why}; give numbers one after the other, such as `-n 2` and `-n 3`"
+        ));
+    }
+    let number = text.parse::<u32>();
+    number.map_err(|_| "expected a number of ranks".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -186,6 +186,12 @@ fn missing_completion_is_found() {
             "+    MPI_Win_flush(0, win);",
         ),
         ("mpi/token_early.c", "3", "+        MPI_Win_flush(1, win);"),
+        ("mpi/broadcast_early.c", "3", "+    MPI_Win_flush_all(win);"),
+        (
+            "mpi/buffer_reused.c",
+            "2",
+            "+    MPI_Win_flush_local(0, win);",
+        ),
     ] {
         let words = ["fence", "--model", "rma", "--diff", "-n", ranks];
         let output = palisade(&words, &examples.join(file));
@@ -196,6 +202,30 @@ fn missing_completion_is_found() {
         let added = text.lines().filter(|l| l.starts_with("+ "));
         assert_eq!(added.collect::<Vec<_>>(), [line], "{file}: {text}");
     }
+    // Where a flush of all ranks is expensive, two of one rank each are taken.
+    let folder = tempfile::tempdir().expect("a folder");
+    let costs = folder.path().join("costs");
+    std::fs::write(&costs, "flush_all 100\n").expect("a file");
+    let words = ["fence", "--model", "rma", "--diff", "-n", "3", "--cost"];
+    let words: Vec<&str> = words.into_iter().chain(costs.to_str()).collect();
+    let output = palisade(&words, &examples.join("mpi/broadcast_early.c"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let added = text.lines().filter(|l| l.starts_with("+ "));
+    let both = ["+    MPI_Win_flush(1, win);", "+    MPI_Win_flush(2, win);"];
+    assert_eq!(added.collect::<Vec<_>>(), both, "{text}");
+    // The lock of two ranks: who has got it is known at the own side; what is written under it has to arrive.
+    let output = palisade(
+        &["fence", "--model", "rma", "--diff", "-n", "2"],
+        &examples.join("mpi/cas_lock_early.c"),
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("minimum: proved"), "{text}");
+    let added = text.lines().filter(|l| l.starts_with("+ "));
+    let both = [
+        "+    MPI_Win_flush_local(0, win);",
+        "+  MPI_Win_flush(0, win);",
+    ];
+    assert_eq!(added.collect::<Vec<_>>(), both, "{text}");
     // A shared lock where an exclusive one is needed: no flush helps.
     let words = ["fence", "--model", "rma", "-n", "2"];
     let output = palisade(&words, &examples.join("mpi/counter_shared.c"));

@@ -158,6 +158,13 @@ pub fn rewritten(source: &Source, edits: &Edits, spelling: &Spelling) -> Source 
     applied(source, all, &gaps, spelling)
 }
 
+/// The files with these statements in gaps.
+pub(crate) fn with_statements(source: &Source, placed: &[(Gap, String)]) -> Source {
+    let spelling = Spelling::pal();
+    let edits = insertions(source, placed, spelling.separator);
+    applied(source, edits, &[], &spelling)
+}
+
 /// The changes that put statements into gaps.
 fn insertions(source: &Source, placed: &[(Gap, String)], separator: &str) -> Vec<Edit> {
     let mut edits = Vec::new();

@@ -59,7 +59,13 @@ pub(crate) struct FenceArgs {
     #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
     /// Ranks of an MPI program; such a program needs it
-    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "RANKS",
+        value_parser = super::ranks,
+        help_heading = "C programs"
+    )]
     pub(crate) ranks: Option<u32>,
     #[command(flatten)]
     pub(crate) preprocessor: PreprocessorArgs,

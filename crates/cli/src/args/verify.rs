@@ -170,7 +170,13 @@ pub(crate) struct CArgs {
     #[arg(long, help_heading = "C programs")]
     pub(crate) outlive_main: bool,
     /// Ranks of an MPI program; such a program needs it
-    #[arg(short = 'n', long, value_name = "RANKS", help_heading = "C programs")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "RANKS",
+        value_parser = super::ranks,
+        help_heading = "C programs"
+    )]
     pub(crate) ranks: Option<u32>,
     #[command(flatten)]
     pub(crate) preprocessor: PreprocessorArgs,

@@ -3,27 +3,31 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use palisade::c;
-use palisade::repair::{Level, Spelling, diff};
-use palisade_fences::completion::{Completed, Places, complete};
+use palisade::repair::diff;
+use palisade_fences::completion::{Call, Completed, Places, Rule, complete};
 use palisade_program::{Gap, Model, Source, Verdict};
 use palisade_report::{Document, Outcome, verdict};
 use serde_json::json;
 
-use super::fence::{c_options, changed_files, options, write_repair};
+use super::fence::{c_options, changed_files, cost_text, options, write_repair};
 use crate::args::FenceArgs;
 use crate::context::Context;
 use crate::shown::counted;
 use crate::{c_task, input};
 
-/// How the calls of OpenSHMEM are written.
-fn shmem() -> Spelling {
-    Spelling {
-        full: "shmem_quiet();".to_owned(),
-        store_store: "shmem_fence();".to_owned(),
-        ..Spelling::pal()
-    }
+/// How calls are weighed.
+fn rule(args: &FenceArgs) -> Result<Rule> {
+    Ok(match args.cost.as_str() {
+        "count" => Rule::Count,
+        "loops" => Rule::Loops,
+        file => {
+            let text = cost_text(file)?;
+            let table = Rule::parse(&text);
+            table.map_err(|e| anyhow!("{file}:{}: {} (such as `flush 10`)", e.line, e.message))?
+        }
+    })
 }
 
 /// Repairs such a program; `None` if it is another one.
@@ -45,11 +49,12 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> Result<Option<Outcome>
         let parsed = c::parse(&args.file, source, &c_options);
         parsed.map(|parsed| parsed.program).ok()
     };
-    let (spelling, levels): (Spelling, &[Level]) = if places.is_shmem {
-        (shmem(), &[Level::StoreStore, Level::Full])
+    let calls: &[Call] = if places.is_shmem {
+        &Call::SHMEM
     } else {
-        (Spelling::c(), &[Level::Full])
+        &Call::MPI
     };
+    let rule = rule(args)?;
     let options = options(args, context, Model::Rma).verify;
     let options = palisade_verify::Options {
         falsify: true,
@@ -58,8 +63,8 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> Result<Option<Outcome>
     let searched = Places {
         source: &places.source,
         gaps: &places.gaps,
-        levels,
-        spelling: &spelling,
+        calls,
+        rule: &rule,
         read: &read,
     };
     let mut found = complete(&searched, args.max_fences, &options);
@@ -87,15 +92,6 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    const fn word(&self, level: Level) -> &'static str {
-        match (level, self.is_shmem) {
-            (Level::None, _) => "nothing",
-            (Level::StoreStore, _) => "fence",
-            (Level::Full, true) => "quiet",
-            (Level::Full, false) => "flush",
-        }
-    }
-
     fn is_certified(&self) -> bool {
         let proof = self.found.proof.as_ref();
         proof.is_some_and(|(_, report)| report.certified)
@@ -129,9 +125,9 @@ impl Shown<'_> {
         };
         let mut text = format!("holds {calls}{certified}\n");
         // Writing to a string does not fail.
-        for (gap, level) in &self.found.placed {
+        for (gap, call) in &self.found.placed {
             let (file, line) = (self.source.file_at(gap.statement.start), self.line(gap));
-            let (word, beside) = (self.word(*level), self.source.slice(gap.statement));
+            let (word, beside) = (call.word(), self.source.slice(gap.statement));
             let _ = writeln!(text, "  {file}:{line}: {word} after `{beside}`");
         }
         let _ = writeln!(text, "minimum: {}", self.minimum());
@@ -162,13 +158,13 @@ impl Shown<'_> {
             document.certified = Some(self.is_certified());
             document.minimum = Some(self.minimum());
             let placed = self.found.placed.iter();
-            let placed = placed.map(|(gap, level)| {
+            let placed = placed.map(|(gap, call)| {
                 json!({
                     "file": self.source.file_at(gap.statement.start),
                     "line": self.line(gap),
                     "column": self.source.position(gap.statement.start).column,
                     "where": "after",
-                    "kind": self.word(*level),
+                    "kind": call.word(),
                 })
             });
             document.fences = Some(placed.collect());

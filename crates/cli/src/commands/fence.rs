@@ -212,15 +212,19 @@ fn model(args: &FenceArgs) -> Result<Model> {
     }
 }
 
+/// The text of a file of costs.
+pub(super) fn cost_text(file: &str) -> Result<String> {
+    fs::read_to_string(file).with_context(|| {
+        format!("--cost {file}: neither `count` nor `loops` nor a file that can be read")
+    })
+}
+
 fn rule(args: &FenceArgs) -> Result<Rule> {
     Ok(match args.cost.as_str() {
         "count" => Rule::Count,
         "loops" => Rule::Loops,
         file => {
-            let text = fs::read_to_string(file).with_context(|| {
-                format!("--cost {file}: neither `count` nor `loops` nor a file that can be read")
-            })?;
-            let table = Table::parse(&text);
+            let table = Table::parse(&cost_text(file)?);
             Rule::Table(table.map_err(|e| {
                 anyhow::anyhow!("{file}:{}: {} (such as `full 10`)", e.line, e.message)
             })?)

@@ -169,6 +169,28 @@ pub(super) fn after_shmem(file: &mut File, source: &Source) -> Vec<Gap> {
     })
 }
 
+/// Gaps with the number of loops around each, in the text of its function.
+pub(super) fn with_loops(file: &File, gaps: Vec<Gap>) -> Vec<(Gap, u32)> {
+    let mut loops = Vec::new();
+    for item in &file.items {
+        if let Item::Function(f) = item {
+            for s in &f.body {
+                super::lower::each_statement(s, &mut |s| {
+                    if let StmtKind::While(..) | StmtKind::DoWhile(..) | StmtKind::For(..) = s.kind
+                    {
+                        loops.push(s.span);
+                    }
+                });
+            }
+        }
+    }
+    let depth = |gap: &Gap| {
+        let is_around = |l: &&Span| l.start <= gap.at.start && gap.at.end < l.end;
+        loops.iter().filter(is_around).count() as u32
+    };
+    gaps.into_iter().map(|gap| (gap, depth(&gap))).collect()
+}
+
 /// Whether a statement is a remote operation of OpenSHMEM that may go on after it.
 fn is_shmem(s: &Stmt) -> bool {
     let Some((name, _, _)) = call(s) else {

@@ -148,8 +148,8 @@ pub fn parse_gapped(
 pub struct RemotePlaces {
     /// The files.
     pub source: Source,
-    /// The gaps after remote operations.
-    pub gaps: Vec<Gap>,
+    /// The gaps after remote operations, each with the number of loops around it in the text.
+    pub gaps: Vec<(Gap, u32)>,
     /// Whether the program uses OpenSHMEM; else MPI.
     pub is_shmem: bool,
 }
@@ -171,6 +171,7 @@ pub fn remote_places(
         let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
         gaps::fill(&mut file, &source, &wanted)
     };
+    let gaps = gaps::with_loops(&file, gaps);
     Ok(Some(RemotePlaces {
         source,
         gaps,

@@ -92,6 +92,10 @@ pub(super) struct Frame {
 }
 
 /// One thread under construction.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something else about the place at hand"
+)]
 pub(super) struct Code<'c, 'a> {
     pub(super) cx: &'c mut Context<'a>,
     pub(super) graph: Graph,

@@ -443,7 +443,11 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let value = self.value(rank)?;
         let value = self.saved(value, span);
-        let is_shmem = self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem());
+        let is_shmem = self
+            .cx
+            .onesided
+            .as_ref()
+            .is_some_and(super::onesided::Onesided::is_shmem);
         let nobody = (!is_shmem).then_some(NOBODY);
         let all: Vec<u32> = (0..self.mpi().ranks).collect();
         self.each_rank_of(&value, &all, nobody, span, f)

@@ -74,7 +74,9 @@ impl Code<'_, '_> {
         let (base, mut bytes) = self.counted(count, ty, span)?;
         let instances = self.small(count, "a number of elements", span)?;
         let start = number * instances * self.datatype(ty, span)?.extent;
-        bytes.iter_mut().for_each(|byte| *byte += start);
+        for byte in &mut bytes {
+            *byte += start;
+        }
         Ok((base, bytes))
     }
 

@@ -75,6 +75,9 @@ impl Channel {
 /// Where a received message came from: its source's rank in the communicator, and where to say so.
 type Status<'p> = Option<(&'p Place, LocalExpr)>;
 
+/// What happens where no message is seen.
+type Otherwise<'f, 'c, 'a> = &'f dyn Fn(&mut Code<'c, 'a>) -> Lower<()>;
+
 /// Where messages go, which are in no window.
 const CHANNEL: usize = usize::MAX;
 
@@ -118,7 +121,7 @@ fn at(var: GlobalId, index: LocalExpr) -> Memory {
     }
 }
 
-impl Code<'_, '_> {
+impl<'c, 'a> Code<'c, 'a> {
     pub(super) fn queue(&mut self, channel: Channel, from: u32, to: u32, span: Span) -> Queue {
         let differ = self.cx.one_sided().tracked.lengths.len() > 1;
         let mut make = |what: &str, len| self.cx.common(channel.word(from, to, what), len, span);
@@ -579,7 +582,7 @@ impl Code<'_, '_> {
         &mut self,
         communicator: &Communicator,
         from: &Expr,
-        unseen: Option<&dyn Fn(&mut Self) -> Lower<()>>,
+        unseen: Option<Otherwise<'_, 'c, 'a>>,
         span: Span,
         f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
     ) -> Lower<()> {
@@ -597,7 +600,7 @@ impl Code<'_, '_> {
         &mut self,
         communicator: &Communicator,
         among: &[u32],
-        unseen: Option<&dyn Fn(&mut Self) -> Lower<()>>,
+        unseen: Option<Otherwise<'_, 'c, 'a>>,
         span: Span,
         f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
     ) -> Lower<()> {
@@ -675,7 +678,7 @@ impl Code<'_, '_> {
         };
         let channel = Channel::messages(communicator.handle);
         let unseen = |code: &mut Self| flagged(code, 0);
-        let unseen: Option<&dyn Fn(&mut Self) -> Lower<()>> = match flag {
+        let unseen: Option<Otherwise<'_, 'c, 'a>> = match flag {
             Some(_) => Some(&unseen),
             None => None,
         };

@@ -177,9 +177,10 @@ impl Code<'_, '_> {
             );
         };
         let places = self.elements_at(requests, count as u64, span)?;
-        let statuses = match is_null(statuses) {
-            true => Vec::new(),
-            false => self.elements_at(statuses, count as u64, span)?,
+        let statuses = if is_null(statuses) {
+            Vec::new()
+        } else {
+            self.elements_at(statuses, count as u64, span)?
         };
         for (k, place) in places.iter().enumerate() {
             self.await_request(place, statuses.get(k), span)?;
