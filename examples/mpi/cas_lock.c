@@ -1,5 +1,4 @@
-/* A lock of two ranks by compare-and-swap: who has it is known at the own side, what is written under it is
- * complete before it is given back.
+/* A lock of two ranks by compare-and-swap: what is written under it is complete before it is given back.
  * expect: -n 2 sc=holds rma=holds */
 #include <mpi.h>
 int main(int argc, char **argv) {

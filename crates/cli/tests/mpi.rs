@@ -90,7 +90,7 @@ fn the_compiler_accepts_every_example() {
             "-fsyntax-only",
             "-I",
         ])
-        .arg(&folder)
+        .arg(folder)
         .args(examples())
         .output()
         .expect("the compiler runs");
