@@ -4,7 +4,7 @@
 //! tried from the cheapest on, each one is patched, read and verified; the first that holds is the repair, and it is a
 //! minimum if all before it were refuted.
 //!
-//! A call is *stronger* than another ([`Call::is_below`]) if it completes all that the other completes, and may stand
+//! A call is *stronger* than another if it completes all that the other completes, and may stand
 //! wherever the other may. Then a run that is left with the stronger one is a run with the weaker one. So
 //! of all placements at the same gaps the strongest is verified first: where it is violated, all of them are.
 
