@@ -48,6 +48,8 @@ pub struct Model {
     pub variables: Vec<String>,
     /// For every thread its entry label (tvm).
     pub threads: Vec<(String, String)>,
+    /// What the text says that has no meaning here, with where.
+    pub ignored: Vec<String>,
 }
 
 impl Model {

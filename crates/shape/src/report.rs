@@ -82,11 +82,11 @@ pub fn run(a: &Analysis, r: &Run) -> String {
     out
 }
 
-/// What else is worth knowing: what was dropped, what stands for nothing.
+/// What else is worth knowing: what was ignored or dropped, what stands for nothing.
 pub fn notes(a: &Analysis) -> Vec<String> {
     let f = &a.fixpoint;
     let origin = |rule: usize| a.model.rules.origin(rule);
-    let mut out = Vec::new();
+    let mut out = a.model.ignored.clone();
     for (rule, n) in &f.discarded {
         let origin = origin(*rule);
         out.push(format!("{n} results were dropped because of {origin}"));

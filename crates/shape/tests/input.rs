@@ -82,7 +82,7 @@ fn errors_point_at_their_place() {
         "p.tvp:6",
         "unknown directive",
     );
-    broken("%p z(v)", "%dname z(v)", "p.tvp:2:", "decomposition");
+    broken("%t p", "%param q in Vars %t p", "p.tvp:8:", "decomposition");
 }
 
 #[test]
@@ -316,4 +316,52 @@ proptest! {
         let _ = run(&splice(PROGRAM, at, cut, &put), STATES);
         let _ = run(PROGRAM, &splice(STATES, s_at, s_cut, &put));
     }
+}
+
+/// What belongs to TVLA's decomposition changes nothing and is told, with the first place of each kind.
+#[test]
+fn directives_of_the_decomposition_are_ignored() {
+    let text = PROGRAM
+        .replace("%s Vars", "%pset Vars")
+        .replace(
+            "%r n(v, w)",
+            "%dname x(v) | y(v) z\n%closecycle n -> x(v)\n%dname y(v)\n%r n(v, w)",
+        )
+        .replace(
+            "%t p + \" = \" + q %f",
+            "%t p + \" = \" + q %frame_pre x(v1) %compose |/{ z(v1) : z in Vars } %frame x(v1) %f",
+        )
+        .replace("MOVE(p, q) } }", "MOVE(p, q) } %decompose x(v) }")
+        .replace("%message (", "%message [x(v)] (")
+        .replace("+ x }", "+ x %decompose }");
+    let analyse_text = |text: &str| {
+        let options = Options::default();
+        let p = Input {
+            name: "p.tvp",
+            text,
+        };
+        let s = Input {
+            name: "s.tvs",
+            text: STATES,
+        };
+        analyse(p, s, &options).expect("a program")
+    };
+    let (plain, decomposed) = (analyse_text(PROGRAM), analyse_text(&text));
+    assert_eq!(plain.verdict.word(), decomposed.verdict.word());
+    assert_eq!(plain.fixpoint.kept(), decomposed.fixpoint.kept());
+    let notes = palisade_shape::report::notes(&decomposed).join("\n");
+    for told in [
+        "p.tvp:1:1: that the set is parametric",
+        "p.tvp:5:1: `%dname`, and 1 more of this kind, is ignored",
+        "p.tvp:6:1: `%closecycle`",
+        "`%compose` is ignored",
+        "`%frame` is ignored",
+        "`%frame_pre` is ignored",
+        "`%decompose`, and 1 more",
+        "the composition formula of the message is ignored",
+    ] {
+        assert!(notes.contains(told), "{told} in {notes}");
+    }
+    let wrong = text.replace("%compose |/", "%compose |/ |/");
+    assert!(run(&wrong, STATES).is_err());
 }

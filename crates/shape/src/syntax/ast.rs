@@ -264,6 +264,45 @@ pub struct ProgramAst {
     pub globals: Vec<(String, Vec<Name>, Span)>,
     /// Labels to print (tvp).
     pub printed: Vec<String>,
+    /// What was read and has no meaning here, with its place.
+    pub ignored: Vec<(Ignored, Span)>,
+}
+
+/// Directives of TVLA's decomposition. They say how structures may be split into parts and joined
+/// again; TVLA's default engine, which does not split them, ignores them too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Ignored {
+    /// `%dname formula name`.
+    Name,
+    /// `%pset`: read as `%s`.
+    ParametricSet,
+    /// `%closecycle p -> formula`.
+    CloseCycle,
+    /// `%compose formula`.
+    Compose,
+    /// `%decompose formula`.
+    Decompose,
+    /// `%frame formula`.
+    Frame,
+    /// `%frame_pre formula`.
+    FrameBefore,
+    /// `%message [formula] ...`.
+    MessageComposition,
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "`%dname`",
+            Self::ParametricSet => "that the set is parametric (`%pset`)",
+            Self::CloseCycle => "`%closecycle`",
+            Self::Compose => "`%compose`",
+            Self::Decompose => "`%decompose`",
+            Self::Frame => "`%frame`",
+            Self::FrameBefore => "`%frame_pre`",
+            Self::MessageComposition => "the composition formula of the message",
+        })
+    }
 }
 
 /// The entries of one predicate in a structure.

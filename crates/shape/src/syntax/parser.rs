@@ -6,7 +6,7 @@
 
 use palisade_syntax::{Cursor, Parser as Syntax};
 
-use super::ast::{FormulaAst, Name, Piece, SetExpr};
+use super::ast::{FormulaAst, Ignored, Name, Piece, SetExpr};
 use super::lexer::{Lexeme, Token};
 use super::{Diagnostics, Span};
 
@@ -25,6 +25,8 @@ pub struct Parser<'a> {
     cursor: Cursor<'a, Lexeme>,
     /// Inside `%message`, outside parentheses: `->` ends the formula.
     arrow_ends: bool,
+    /// What has no meaning here.
+    pub(super) ignored: Vec<(Ignored, Span)>,
     pub(crate) errors: &'a mut Diagnostics,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Parser<'a> {
         Self {
             cursor: Cursor::new(tokens),
             arrow_ends: false,
+            ignored: Vec::new(),
             errors,
         }
     }

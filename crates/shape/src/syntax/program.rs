@@ -6,8 +6,8 @@
 use palisade_syntax::Parser as _;
 
 use super::ast::{
-    ActionBody, ActionMacro, Decl, EdgeAction, EdgeAst, FocusItem, MessageAst, PredicateDecl,
-    ProgramAst, ThreadAst, UpdateItem,
+    ActionBody, ActionMacro, Decl, EdgeAction, EdgeAst, FocusItem, Ignored, MessageAst,
+    PredicateDecl, ProgramAst, ThreadAst, UpdateItem,
 };
 use super::lexer::Token;
 use super::parser::{Failed, Parsed, Parser};
@@ -69,6 +69,7 @@ pub fn program(p: &mut Parser<'_>, language: Language) -> Parsed<ProgramAst> {
     if !matches!(p.token(), Token::End) {
         return Err(p.expected("the end of the file", ""));
     }
+    out.ignored = std::mem::take(&mut p.ignored);
     Ok(out)
 }
 
@@ -90,10 +91,31 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
         let span = p.span();
         match p.token() {
             Token::Directive(d) => match d.as_str() {
-                "s" => {
+                // A parametric set is a set; its members are only merged by the decomposition.
+                "s" | "pset" => {
                     p.advance();
+                    if d == "pset" {
+                        p.ignored.push((Ignored::ParametricSet, span));
+                    }
                     let name = p.ident("a set name")?;
                     out.push(Decl::Set(name, p.set()?, span));
+                }
+                "dname" => {
+                    p.advance();
+                    p.ignored.push((Ignored::Name, span));
+                    p.formula()?;
+                    if matches!(p.token(), Token::Text(_))
+                        || matches!(p.token(), Token::Ident(w) if w != "foreach")
+                    {
+                        p.text()?;
+                    }
+                }
+                "closecycle" => {
+                    p.advance();
+                    p.ignored.push((Ignored::CloseCycle, span));
+                    p.name()?;
+                    p.sign("->")?;
+                    p.formula()?;
                 }
                 "p" | "i" => {
                     p.advance();
@@ -112,14 +134,6 @@ fn decls(p: &mut Parser<'_>, nested: bool) -> Parsed<Vec<Decl>> {
                 "message" => {
                     p.advance();
                     out.push(Decl::Message(message(p)?));
-                }
-                "pset" | "dname" | "closecycle" => {
-                    p.errors.error(
-                        span,
-                        format!("`%{d}` belongs to TVLA's decomposition, which is not supported"),
-                        "analyse the undecomposed model",
-                    );
-                    return Err(Failed);
                 }
                 _ => return Ok(out),
             },
@@ -240,13 +254,10 @@ fn focus_items(p: &mut Parser<'_>) -> Parsed<Vec<FocusItem>> {
 
 fn message(p: &mut Parser<'_>) -> Parsed<MessageAst> {
     let span = p.span();
-    if p.is("[") {
-        p.errors.error(
-            span,
-            "a message with a composition formula is not supported",
-            "it belongs to TVLA's decomposition",
-        );
-        return Err(Failed);
+    if p.eat("[") {
+        p.ignored.push((Ignored::MessageComposition, span));
+        p.formula()?;
+        p.sign("]")?;
     }
     let formula = p.message_formula()?;
     if !p.eat("->") {
@@ -328,13 +339,25 @@ fn action_body(p: &mut Parser<'_>) -> Parsed<ActionBody> {
                     "newthread" => b.new_thread = Some(p.ident("a thread")?),
                     "halt" => b.halt = Some(optional_formula(p)?),
                     "explicitat" => b.explicit_at = true,
-                    "param" | "compose" | "decompose" | "frame" | "frame_pre" => {
+                    "compose" | "frame" | "frame_pre" => {
+                        let what = match d.as_str() {
+                            "compose" => Ignored::Compose,
+                            "frame" => Ignored::Frame,
+                            _ => Ignored::FrameBefore,
+                        };
+                        p.ignored.push((what, span));
+                        p.formula()?;
+                    }
+                    "decompose" => {
+                        p.ignored.push((Ignored::Decompose, span));
+                        optional_formula(p)?;
+                    }
+                    // Without the decomposition only the first member of the set would act.
+                    "param" => {
                         p.errors.error(
                             span,
-                            format!(
-                                "`%{d}` belongs to TVLA's decomposition, which is not supported"
-                            ),
-                            "analyse the undecomposed model",
+                            "`%param` belongs to TVLA's decomposition, which is not supported",
+                            "write the action with an argument, and one edge for each member of the set",
                         );
                         return Err(Failed);
                     }

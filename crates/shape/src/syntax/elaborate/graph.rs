@@ -78,6 +78,7 @@ impl Elaborator<'_> {
             concurrent,
             variables: self.var_names,
             threads: Vec::new(),
+            ignored: Vec::new(),
         })
     }
 

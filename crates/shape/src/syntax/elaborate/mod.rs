@@ -7,7 +7,8 @@
 //! unless an atomic block goes on, every ready thread may run next.
 
 use super::ast::{
-    Decl, FocusItem, FormulaAst, MessageAst, Name, Piece, PredicateDecl, ProgramAst, SetExpr,
+    Decl, FocusItem, FormulaAst, Ignored, MessageAst, Name, Piece, PredicateDecl, ProgramAst,
+    SetExpr,
 };
 use super::{Diagnostics, Span};
 use crate::formula::{Closure, Formula, Var};
@@ -91,7 +92,28 @@ pub fn elaborate(
     } else {
         e.sequential(ast)
     };
-    model.filter(|_| errors.errors.len() == before)
+    let model = model.filter(|_| errors.errors.len() == before)?;
+    let ignored = ignored(ast, errors);
+    Some(Model { ignored, ..model })
+}
+
+/// One note for each kind of directive that was ignored, with the first place of it.
+fn ignored(ast: &ProgramAst, errors: &Diagnostics) -> Vec<String> {
+    let mut sorted = ast.ignored.clone();
+    sorted.sort();
+    let kinds = sorted.chunk_by(|a, b| a.0 == b.0);
+    let note = |kind: &[(Ignored, Span)]| {
+        let (what, span) = kind[0];
+        let more = match kind.len() - 1 {
+            0 => String::new(),
+            n => format!(", and {n} more of this kind,"),
+        };
+        format!(
+            "{}: {what}{more} is ignored: it belongs to TVLA's decomposition",
+            errors.place(span)
+        )
+    };
+    kinds.map(note).collect()
 }
 
 /// Whether any part of the program text mentions a plain name.
