@@ -411,3 +411,16 @@ fn a_weak_exchange_may_fail() {
         assert_eq!(found(call), wanted, "{call}");
     }
 }
+
+/// Beyond `SEM_VALUE_MAX` `sem_init` returns -1 and initialises nothing: neither proved nor refuted.
+#[test]
+fn semaphores_start_within_their_range() {
+    for (value, is_decided) in [("2147483647", true), ("2147483648u", false), ("-1", false)] {
+        let text = format!(
+            "{TYPES}int main(void) {{ int r = sem_init(&s, 0, {value}); check(r == 0); }}\n"
+        );
+        let found = c_support::verdict(&text, Model::Sc);
+        assert_eq!(found == "holds", is_decided, "{value}: {found}");
+        assert!(!found.starts_with("violated"), "{value}: {found}");
+    }
+}

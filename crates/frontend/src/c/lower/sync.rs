@@ -514,6 +514,12 @@ impl Code<'_, '_> {
             ("pthread_barrier_wait", [at]) => self.barrier_wait(at, span)?,
             ("sem_init", [at, _, value]) => {
                 let v = self.value(value)?;
+                let v = self.convert(v, &Type::UINT, span)?;
+                let v = self.saved(v, span);
+                // Beyond SEM_VALUE_MAX it fails with EINVAL and initialises nothing, which is not followed.
+                let fits =
+                    LocalExpr::binary(BinOp::Le, v.e.clone(), Ir::Const(i64::from(i32::MAX)));
+                self.require(fits, "a semaphore of more than SEM_VALUE_MAX", span);
                 let place = self.object(at, span)?;
                 let v = Val {
                     ty: place.ty().plain().clone(),
