@@ -10,6 +10,7 @@
 //! | [`bad`] | states that violate a property |
 //! | [`predicates`] | the table of predicates, cone of influence |
 //! | [`hints`] | the predicates that the user gives |
+//! | [`congruence`] | predicates `x % m == r` of variables that grow by steps |
 //! | [`valuation`] | 3-valued valuations as bit masks |
 //! | [`renaming`] | threads, variables and predicates of one space in another |
 //! | [`transformer`] | the interface of the strategies |
@@ -27,6 +28,7 @@
 pub mod affected;
 pub mod bad;
 pub mod command;
+pub mod congruence;
 pub mod cores;
 pub mod cubes;
 pub mod enumerate;

@@ -364,22 +364,6 @@ impl<'a> Tables<'a> {
         Ok(Some(after))
     }
 
-    /// The value of a predicate all of whose variables have values by `facts`.
-    fn evaluated(&self, predicates: &Predicates, facts: &[Lit], p: PredId) -> Option<bool> {
-        let mut values = Assignment::default();
-        let mut fixed = BTreeSet::new();
-        for (var, value) in facts
-            .iter()
-            .filter_map(|f| equation(&self.prover.formula(*f)))
-        {
-            values.set(var, value);
-            fixed.insert(var);
-        }
-        let all = predicates.vars(p).iter().all(|v| fixed.contains(v));
-        let formula = predicates.formula(p, true);
-        all.then(|| formula.eval(&values).ok()).flatten()
-    }
-
     /// What `facts` say of predicate `p`.
     fn known(
         &mut self,
@@ -388,7 +372,7 @@ impl<'a> Tables<'a> {
         p: PredId,
     ) -> Result<Option<bool>, Reason> {
         let lit = self.literal(predicates, p);
-        if let Some(value) = self.evaluated(predicates, facts, p) {
+        if let Some(value) = evaluated(self.prover, predicates, facts, p) {
             return Ok(Some(value));
         }
         let mut lits = facts.to_vec();
@@ -400,6 +384,24 @@ impl<'a> Tables<'a> {
         lits.push(lit);
         Ok(contradict(self.prover, STATES, &lits)?.then_some(false))
     }
+}
+
+/// The value of a predicate all of whose variables have values by `facts`.
+pub fn evaluated(
+    prover: &Prover,
+    predicates: &Predicates,
+    facts: &[Lit],
+    p: PredId,
+) -> Option<bool> {
+    let mut values = Assignment::default();
+    let mut fixed = BTreeSet::new();
+    for (var, value) in facts.iter().filter_map(|f| equation(&prover.formula(*f))) {
+        values.set(var, value);
+        fixed.insert(var);
+    }
+    let all = predicates.vars(p).iter().all(|v| fixed.contains(v));
+    let formula = predicates.formula(p, true);
+    all.then(|| formula.eval(&values).ok()).flatten()
 }
 
 /// `var = constant`.

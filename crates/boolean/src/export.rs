@@ -259,7 +259,8 @@ pub(super) struct Exporter<'e, 's> {
     explicit: Vec<String>,
 }
 
-fn variable(p: PredId) -> String {
+/// The variable of a predicate.
+pub(crate) fn variable(p: PredId) -> String {
     format!("b{p}")
 }
 

@@ -29,6 +29,7 @@
 //! | [`resolve`] | names become numbers, the rules of the appendix are checked |
 //! | [`scope`] | shared, local and mixed predicates; which steps notify passive threads |
 //! | [`export`] | the Boolean program of a program and its predicates |
+//! | [`mixed`] | mixed predicates taken as local or as shared: unsound, to be measured |
 //! | `properties` | its properties |
 //! | [`thread`] | what one thread can do |
 //! | [`ternary`] | 3-valued search, which comes first |
@@ -42,6 +43,7 @@ pub mod counted;
 pub mod cover;
 pub mod export;
 mod lexer;
+pub mod mixed;
 mod parser;
 mod print;
 mod properties;

@@ -2,6 +2,8 @@
 //! goes on behind the next semicolon, so that one run finds many. Names are not
 //! looked up here but in [`super::resolve`].
 
+use std::collections::BTreeSet;
+
 use palisade_program::Span;
 use palisade_syntax::{Cursor, Parser as Syntax};
 
@@ -34,6 +36,7 @@ pub fn parse(text: &str) -> Result<BooleanProgram, Vec<BpError>> {
     let mut parser = Parser {
         cursor: Cursor::new(&tokens),
         errors,
+        declared: BTreeSet::new(),
     };
     let program = parser.program();
     if parser.errors.is_empty() {
@@ -52,6 +55,8 @@ type Parse<T> = Result<T, Reported>;
 struct Parser<'t> {
     cursor: Cursor<'t, Token>,
     errors: Vec<BpError>,
+    /// The names of variables so far.
+    declared: BTreeSet<String>,
 }
 
 impl<'t> Syntax<'t> for Parser<'t> {
@@ -207,7 +212,39 @@ impl Parser<'_> {
         Ok(Property { cond, note, at })
     }
 
+    /// What follows `shared` or `local`: declarations up to the first thing that is none.
     fn variables(&mut self, list: &mut Vec<Variable>) -> Parse<()> {
+        self.some_variables(list)?;
+        while self.is_further_variable() {
+            self.some_variables(list)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `name = lit;` comes next with a name that is new: another declaration of the list
+    /// [Donaldson et al., CAV 2011, Fig. 1], where the keyword stands once. As a statement it would
+    /// assign to a variable that does not exist.
+    fn is_further_variable(&mut self) -> bool {
+        let is_sign =
+            |word: &Word, signs: &[&str]| matches!(word, Word::Sign(s) if signs.contains(s));
+        let is_value = match &self.cursor.peek_at(2).word {
+            Word::Name(digit) => digit == "0" || digit == "1",
+            Word::Sign(sign) => *sign == "*",
+            Word::End => false,
+        };
+        let ends = is_value && is_sign(&self.cursor.peek_at(3).word, &[";"]);
+        let assigns = is_sign(&self.cursor.peek_at(1).word, &["=", ":="]);
+        match &self.peek().word {
+            Word::Name(name) => {
+                let is_name = !name.starts_with(|c: char| c.is_ascii_digit());
+                let is_new = is_name && !KEYWORDS.contains(&name.as_str());
+                is_new && assigns && ends && !self.declared.contains(name)
+            }
+            Word::Sign(_) | Word::End => false,
+        }
+    }
+
+    fn some_variables(&mut self, list: &mut Vec<Variable>) -> Parse<()> {
         self.eat_keyword("bool");
         let from = list.len();
         loop {
@@ -217,6 +254,7 @@ impl Parser<'_> {
             } else {
                 return Err(self.expected("`=` and a first value", "write `= 0`, `= 1` or `= *`"));
             };
+            self.declared.insert(name.clone());
             list.push(Variable {
                 name,
                 init,

@@ -64,6 +64,22 @@ fn code_outside_of_threads_is_a_thread() {
     assert_eq!(parse(&program.to_string()), Ok(program));
 }
 
+/// [Donaldson et al., CAV 2011, Fig. 1]: the keyword stands once, before the list.
+#[test]
+fn declarations_as_in_the_papers_grammar() {
+    let listed = "shared a = 0; b = *; local l = 1; m = 0;\n1: a, [l] = l, [l]; 2: goto 1;";
+    let single = "shared a = 0; shared b = *; local l = 1; local m = 0;\n\
+                  1: a, [l] = l, [l]; 2: goto 1;";
+    let read = |text: &str| parse(text).unwrap_or_else(|errors| panic!("{errors:?}"));
+    assert_eq!(read(listed), read(single));
+    // An assignment to a variable that exists is a statement, as before.
+    let assigned = read("shared a = 0; a = 1; b: a = 0;");
+    assert_eq!(
+        (assigned.shared.len(), assigned.threads[0].body.len()),
+        (1, 2)
+    );
+}
+
 #[test]
 fn errors_point_at_their_place() {
     assert_eq!(

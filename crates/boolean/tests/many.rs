@@ -10,6 +10,7 @@ use palisade_arbitrary::Rng;
 use palisade_boolean::check::{Options, Stop, check};
 use palisade_boolean::counted;
 use palisade_boolean::cover::{self, Any};
+use palisade_boolean::mixed::{Treatment, unsound};
 use palisade_boolean::parse;
 use palisade_boolean::resolve::{Resolved, resolve};
 use palisade_boolean::ternary;
@@ -386,4 +387,16 @@ fn mixed_predicates_as_local_or_shared_are_unsound() {
     let mixed = "shared t = 1;\nlocal b = 1;\n1: assert t == b;\n2: assume t;\n\
                  3: b, t = (b ? 0 : *), 0;\n";
     assert_eq!(any(&resolved(mixed)), Some(Some(2)));
+    // `palisade_boolean::mixed` makes these unsound programs of the sound ones.
+    let names = ["b".to_owned()].into_iter().collect();
+    let made = |text: &str, treatment| {
+        let program = parse(text).expect("a program");
+        unsound(&program, &names, treatment)
+    };
+    assert_eq!(
+        made(told, Treatment::AsLocal),
+        parse(as_local).expect("a program")
+    );
+    let shared = resolve(&made(mixed, Treatment::AsShared)).expect("resolved");
+    assert_eq!(count(&shared, 2), Some(None), "the unsound variant says so");
 }

@@ -98,29 +98,28 @@ impl AtomReader<'_> {
             ">" => Formula::gt(&a, &b).map(Value::Formula),
             "+" => a.plus(&b).map(Value::Term),
             "-" => a.minus(&b).map(Value::Term),
-            "*" => self.product(&a, &b)?.map(Value::Term),
-            _ => self.division(operator, &a, &b)?.map(Value::Term),
+            "*" => return self.product(&a, &b).map(Value::Term),
+            _ => return self.division(operator, &a, &b).map(Value::Term),
         };
+        self.in_range(value)
+    }
+
+    fn in_range<T>(&self, value: Result<T, Overflow>) -> Result<T, ParseError> {
         value.map_err(|e| self.line.error_before(&e.to_string()))
     }
 
-    fn product(&self, a: &Term, b: &Term) -> Result<Result<Term, Overflow>, ParseError> {
+    fn product(&self, a: &Term, b: &Term) -> Result<Term, ParseError> {
         match (a.as_constant(), b.as_constant()) {
-            (Some(factor), _) => Ok(b.times(factor)),
-            (None, Some(factor)) => Ok(a.times(factor)),
+            (Some(factor), _) => self.in_range(b.times(factor)),
+            (None, Some(factor)) => self.in_range(a.times(factor)),
             (None, None) => Err(self.line.error_before("a product of two variables")),
         }
     }
 
-    fn division(
-        &self,
-        operator: &str,
-        a: &Term,
-        b: &Term,
-    ) -> Result<Result<Term, Overflow>, ParseError> {
+    fn division(&self, operator: &str, a: &Term, b: &Term) -> Result<Term, ParseError> {
         match b.as_constant() {
-            Some(divisor) if divisor > 0 && operator == "/" => Ok(a.div(divisor)),
-            Some(divisor) if divisor > 0 => Ok(a.modulo(divisor)),
+            Some(divisor) if divisor > 0 && operator == "/" => self.in_range(a.div(divisor)),
+            Some(divisor) if divisor > 0 => self.in_range(a.modulo(divisor)),
             Some(_) | None => Err(self.line.error_before("expected a positive constant")),
         }
     }

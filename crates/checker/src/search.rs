@@ -10,6 +10,10 @@
 //! inductive invariant: they contain the initial states and are closed under
 //! every step.
 //!
+//! With [`Options::cover_by_several`] a state is also dropped if several cover it together
+//! ([Abdulla et al., SAS 2012, Algorithm 1]; `cover.rs`): fewer states, the same precision, more
+//! work for each.
+//!
 //! With [`Options::merge`], states at one control are joined instead ([Dan et al., SAS 2013],
 //! section 6.1): fewer states, less precision.
 
@@ -27,11 +31,15 @@ use palisade_logic::{Formula, Limits, Reason, Var};
 use palisade_program::Span;
 use rustc_hash::FxHashMap;
 
+use crate::cover::by_disjunction;
+
 /// How to search.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Join states at one control.
     pub merge: bool,
+    /// Drop states that several others cover together.
+    pub cover_by_several: bool,
     /// Most states to keep.
     pub max_states: Option<usize>,
     /// Time and cancellation.
@@ -277,6 +285,15 @@ impl<'a, 's> Search<'a, 's> {
         if here.iter().any(|&n| covers(&self.nodes[n])) {
             self.stats.covered += 1;
             return Ok(None);
+        }
+        if self.options.cover_by_several {
+            let at = here.iter().map(|&n| &self.nodes[n]);
+            let at = at.filter(|node| has_flags(&node.control, &control));
+            let states: Vec<&Valuation> = at.map(|node| &node.valuation).collect();
+            if by_disjunction(&states, &valuation, self.predicates) {
+                self.stats.covered += 1;
+                return Ok(None);
+            }
         }
         if self.options.merge {
             for node in here.iter().map(|&n| &self.nodes[n]) {

@@ -23,11 +23,13 @@ use palisade_program::Model;
 pub(crate) use self::bench::{BenchArgs, SuiteArg};
 pub(crate) use self::boolean::{AbstractArgs, CheckArgs, EmitArg, TableStrategy};
 pub(crate) use self::fence::{FenceArgs, SearchArg, StartArg};
-pub(crate) use self::linearize::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};
+pub(crate) use self::linearize::{
+    FreeArg, InterleavingArg, LinearEmitArg, LinearModelArg, LinearizeArgs, SoftArg,
+};
 pub(crate) use self::lsp::LspArgs;
 pub(crate) use self::models::Models;
 pub(crate) use self::replay::ReplayArgs;
-pub(crate) use self::scale::ScaleArgs;
+pub(crate) use self::scale::{ClusterArgs, ScaleArgs};
 pub(crate) use self::shape::{DrawingFormat, JoinArg, ShapeArgs};
 pub(crate) use self::test::{ModelsArg, TestArgs};
 use self::values::{parse_size, parse_time};
@@ -242,6 +244,8 @@ pub(crate) struct LitmusArgs {
     /// Tests at the same time [default: the machine's processors]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

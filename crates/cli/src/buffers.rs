@@ -1,6 +1,7 @@
 //! *Sizes of store buffers* as the command line gives them: `auto`, `bounded:2`,
-//! `bounded:x=2,y=1`, `bounded:2,x=3`, `abstract:2`. A variable without a size of its own gets
-//! the first number, or 1. With `+` at the end, sizes grow where they are too small.
+//! `bounded:x=2,y=1`, `bounded:2,x=3`, `bounded:1,writer=3`, `bounded:1,writer.x=2`, `abstract:2`. A
+//! variable or thread without a size of its own gets the first number, or 1. With `+` at the end,
+//! sizes grow where they are too small.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -94,15 +95,22 @@ impl BuffersArg {
         let Buffers::Bounded(sizes) = &self.how else {
             return Ok(());
         };
-        if model == Model::Tso && !sizes.named.is_empty() {
+        let is_variable = |name: &str| program.globals.iter().any(|g| g.name == name);
+        let is_thread = |name: &str| program.templates.iter().any(|t| t.name == name);
+        let is_both = |name: &str| {
+            let parts = name.split_once('.');
+            parts.is_some_and(|(thread, variable)| is_thread(thread) && is_variable(variable))
+        };
+        let mut names = sizes.named.keys();
+        if model == Model::Tso && names.clone().any(|n| is_variable(n) || is_both(n)) {
             bail!(
                 "--buffers {self}: under tso a thread has one buffer for all variables; \
-                 use bounded:K"
+                 use bounded:K or bounded:K,THREAD=K"
             );
         }
-        let is_known = |name: &String| program.globals.iter().any(|g| g.name == *name);
-        match sizes.named.keys().find(|name| !is_known(name)) {
-            Some(name) => bail!("--buffers {self}: there is no shared variable `{name}`"),
+        let is_known = |name: &&String| is_variable(name) || is_thread(name) || is_both(name);
+        match names.find(|name| !is_known(name)) {
+            Some(name) => bail!("--buffers {self}: there is no shared variable or thread `{name}`"),
             None => Ok(()),
         }
     }

@@ -215,19 +215,15 @@ impl Task {
         Ok(properties.iter().any(|(file, _)| is_calls(file)))
     }
 
-    /// Reads the program. What is wrong with it has been printed when this returns an
-    /// outcome.
-    pub(crate) fn load(&self, context: &Context) -> Result<Result<Program, Outcome>> {
+    /// Reads the program.
+    pub(crate) fn load(&self, context: &Context) -> Result<Program> {
         let source = input::read(&self.file)?;
         input::begin(context, &source);
         let options = self.options(context.limits.stop());
-        Ok(match c::parse(&self.file, &source, &options) {
-            Ok(parsed) => {
-                input::warn(context, &parsed.program.source, &parsed.warnings);
-                Ok(parsed.program)
-            }
-            Err(diagnostics) => Err(input::refuse(context, &diagnostics)),
-        })
+        let parsed = c::parse(&self.file, &source, &options)
+            .map_err(|diagnostics| input::refused(context, &diagnostics))?;
+        input::warn(context, &parsed.program.source, &parsed.warnings);
+        Ok(parsed.program)
     }
 
     /// The files of the program.

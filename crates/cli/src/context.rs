@@ -252,6 +252,11 @@ fn check_written(written: io::Result<()>) {
     }
 }
 
+/// The error of a command that has printed what is wrong, with how it ends.
+#[derive(Debug, thiserror::Error)]
+#[error("see the messages")]
+pub(crate) struct Told(pub(crate) Outcome);
+
 /// Writes to standard error. Unlike `eprint!` it does not panic when nobody can
 /// read: a lost warning must not change the exit code.
 pub(crate) fn complain(text: &str) {

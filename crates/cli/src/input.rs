@@ -9,7 +9,7 @@ use palisade_frontend::{Diagnostic, Diagnostics, Severity, c, pal, rust};
 use palisade_program::{Model, Program, Source, Unknown, Verdict};
 use palisade_report::{Complaint, Document, Outcome, verdict};
 
-use crate::context::{Context, complain};
+use crate::context::{Context, Told, complain};
 
 /// A file's text with its name as given; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Source> {
@@ -33,11 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<Source> {
 /// Refuses a program with processes where stores are buffered: put, get and flush
 /// mean nothing there. And one without processes under RMA, where nothing would be
 /// different from SC.
-pub(crate) fn refuse_processes(
-    context: &Context,
-    program: &Program,
-    model: Model,
-) -> Option<Outcome> {
+pub(crate) fn refuse_processes(context: &Context, program: &Program, model: Model) -> Result<()> {
     let process = program.templates.iter().find(|t| t.is_process);
     let item = match (model, process) {
         (Model::Tso | Model::Pso | Model::Rc11, Some(process)) => {
@@ -45,14 +41,17 @@ pub(crate) fn refuse_processes(
             Diagnostic::error(process.span, what).help("use --model rma, or --model sc")
         }
         (Model::Rma, None) => {
-            let span = program.templates.first()?.span;
+            let Some(first) = program.templates.first() else {
+                return Ok(());
+            };
+            let span = first.span;
             Diagnostic::error(span, "a program without processes has no remote memory")
                 .help("use --model sc, tso or pso; remote operations need `process name { ... }`")
         }
-        (Model::Sc | Model::Tso | Model::Pso | Model::Rma | Model::Rc11, _) => return None,
+        (Model::Sc | Model::Tso | Model::Pso | Model::Rma | Model::Rc11, _) => return Ok(()),
     };
     let diagnostics = Diagnostics::new(program.source.clone(), vec![item]);
-    Some(refuse(context, &diagnostics))
+    Err(refused(context, &diagnostics))
 }
 
 /// Errors that are shown to people at most; the document has all of them.
@@ -88,6 +87,11 @@ pub(crate) fn refuse(context: &Context, diagnostics: &Diagnostics) -> Outcome {
     Outcome::BadInput
 }
 
+/// As [`refuse`], as an error.
+pub(crate) fn refused(context: &Context, diagnostics: &Diagnostics) -> anyhow::Error {
+    Told(refuse(context, diagnostics)).into()
+}
+
 /// The document of a program that is being read.
 fn reading(context: &Context, name: &str) -> Document {
     Document {
@@ -115,9 +119,9 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
             let place = source.position(item.span.start);
             Complaint {
                 severity: match item.severity {
-                    Severity::Error => "error",
-                    Severity::Warning => "warning",
-                    Severity::Note => "note",
+                    Severity::Error => palisade_report::Severity::Error,
+                    Severity::Warning => palisade_report::Severity::Warning,
+                    Severity::Note => palisade_report::Severity::Note,
                 },
                 message: item.message.clone(),
                 file: Some(source.file_at(item.span.start).to_owned()),
@@ -129,9 +133,8 @@ pub(crate) fn complaints(source: &Source, items: &[Diagnostic]) -> Vec<Complaint
         .collect()
 }
 
-/// Reads and parses a program. What is wrong with it has been printed when this
-/// returns an outcome.
-pub(crate) fn load(context: &Context, path: &Path) -> Result<Result<Program, Outcome>> {
+/// Reads and parses a program.
+pub(crate) fn load(context: &Context, path: &Path) -> Result<Program> {
     let stop = context.limits.stop();
     let options = c::Options {
         stop,
@@ -146,7 +149,7 @@ pub(crate) fn load_for(
     path: &Path,
     model: Model,
     rust: &rust::Options,
-) -> Result<Result<Program, Outcome>> {
+) -> Result<Program> {
     let options = c::Options {
         orders: model.orders(),
         rust: rust.clone(),
@@ -157,11 +160,7 @@ pub(crate) fn load_for(
 }
 
 /// As [`load`], with options for C.
-pub(crate) fn load_with(
-    context: &Context,
-    path: &Path,
-    options: &c::Options,
-) -> Result<Result<Program, Outcome>> {
+pub(crate) fn load_with(context: &Context, path: &Path, options: &c::Options) -> Result<Program> {
     let source = read(path)?;
     begin(context, &source);
     let parsed = if path == Path::new("-") {
@@ -169,11 +168,7 @@ pub(crate) fn load_with(
     } else {
         palisade_frontend::load_with(path, source.text(), options)
     };
-    Ok(match parsed {
-        Ok(parsed) => {
-            warn(context, &parsed.program.source, &parsed.warnings);
-            Ok(parsed.program)
-        }
-        Err(diagnostics) => Err(refuse(context, &diagnostics)),
-    })
+    let parsed = parsed.map_err(|diagnostics| refused(context, &diagnostics))?;
+    warn(context, &parsed.program.source, &parsed.warnings);
+    Ok(parsed.program)
 }

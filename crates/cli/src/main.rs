@@ -6,6 +6,7 @@ mod args;
 mod buffers;
 mod c_task;
 mod c_witness;
+mod cluster;
 mod commands;
 mod context;
 mod drawings;
@@ -34,7 +35,7 @@ use clap::Parser;
 use palisade_report::{Document, Outcome};
 
 use crate::args::Arguments;
-use crate::context::Context;
+use crate::context::{Context, Told};
 use crate::kind::Kind;
 
 /// Deep programs need deep recursion; address space costs nothing.
@@ -89,8 +90,11 @@ fn guarded(context: &Context, run: impl FnOnce() -> CommandResult + Send + 'stat
     }
 }
 
-/// Says what is wrong with the input or the command line.
+/// Says what is wrong with the input or the command line, unless that was said.
 fn complain(context: &Context, error: &anyhow::Error) -> Outcome {
+    if let Some(Told(outcome)) = error.downcast_ref() {
+        return *outcome;
+    }
     context::complain(&format!("error: {error:#}\n"));
     let document = Document {
         reason: Some(format!("{error:#}")),

@@ -141,7 +141,7 @@ fn unlocated(file: &str, error: &syntax::Diagnostic) -> String {
 
 fn bare(file: &str, error: &syntax::Diagnostic) -> Complaint {
     Complaint {
-        severity: "error",
+        severity: palisade_report::Severity::Error,
         message: error.message.clone(),
         file: Some(file.to_owned()),
         line: None,

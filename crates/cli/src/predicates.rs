@@ -5,23 +5,18 @@ use std::path::Path;
 use anyhow::Result;
 use palisade_frontend::{Diagnostics, c, pal, rust};
 use palisade_program::{Model, Program};
-use palisade_report::Outcome;
 
 use crate::context::Context;
 use crate::{c_task, input};
 
-/// Reads a program for a model, with the predicates of another file if one is given. What is
-/// wrong has been printed when this returns an outcome.
+/// Reads a program for a model, with the predicates of another file if one is given.
 pub(crate) fn load_for(
     context: &Context,
     file: &Path,
     predicates: Option<&Path>,
     (model, rust): (Model, &rust::Options),
-) -> Result<Result<Program, Outcome>> {
-    let program = match input::load_for(context, file, model, rust)? {
-        Ok(program) => program,
-        Err(outcome) => return Ok(Err(outcome)),
-    };
+) -> Result<Program> {
+    let program = input::load_for(context, file, model, rust)?;
     added(context, program, file, predicates)
 }
 
@@ -32,7 +27,7 @@ pub(crate) fn added(
     program: Program,
     file: &Path,
     predicates: Option<&Path>,
-) -> Result<Result<Program, Outcome>> {
+) -> Result<Program> {
     let given = predicates.map(input::read).transpose()?;
     let with = |program: Program| -> Result<Program, Diagnostics> {
         if !c_task::is_c(file) {
@@ -47,5 +42,5 @@ pub(crate) fn added(
             c::with_predicates(&program, source)
         })
     };
-    Ok(with(program).map_err(|diagnostics| input::refuse(context, &diagnostics)))
+    with(program).map_err(|diagnostics| input::refused(context, &diagnostics))
 }

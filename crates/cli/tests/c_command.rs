@@ -145,7 +145,7 @@ fn unsupported_on_some_way() {
     let file = folder.path().join("p.c");
     let text = |then: &str| {
         format!(
-            "extern void reach_error(void);\nint scanf(const char *, ...);\nextern int __VERIFIER_nondet_int(void);\nint x;\nint main(void) {{ if (__VERIFIER_nondet_int()) scanf(\"%d\", &x); {then} }}\n"
+            "extern void reach_error(void);\nint scanf(const char *, ...);\nextern int __VERIFIER_nondet_int(void);\nint x;\nint main(void) {{ if (__VERIFIER_nondet_int()) scanf(\"%s\", &x); {then} }}\n"
         )
     };
     for command in ["verify", "explore"] {
@@ -341,7 +341,7 @@ int main(void) {
   pthread_create(&b, 0, t2, 0);
   pthread_join(a, 0);
   pthread_join(b, 0);
-  if (r1 == 0 && r2 == 0) { scanf(\"%d\", &v); assert(v == 1); }
+  if (r1 == 0 && r2 == 0) { scanf(\"%s\", &v); assert(v == 1); }
   return 0;
 }
 ";

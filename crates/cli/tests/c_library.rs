@@ -2,7 +2,8 @@
 
 use crate::c_support;
 
-use palisade_program::Model;
+use palisade_frontend::c::Options;
+use palisade_program::{Model, Verdict};
 
 const TYPES: &str = "\
 typedef struct { int x; } pthread_cond_t; typedef struct { int x; } pthread_rwlock_t;
@@ -61,6 +62,125 @@ fn with_headers(body: &str, wanted: &str) {
     );
     let found = c_support::verdict(&text, Model::Sc);
     assert!(found.starts_with(wanted), "{found}\n{text}");
+}
+
+/// As [`with_headers`], by a proof where there is any input.
+fn verified(body: &str, wanted: &str) {
+    let text = format!("#include <pthread.h>\n#include <stdlib.h>\n#include <assert.h>\n{body}\n");
+    let program =
+        c_support::read(&text, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let options = palisade_verify::Options {
+        model: Model::Sc,
+        ..palisade_verify::Options::default()
+    };
+    let found = match palisade_verify::verify(&program, &options).verdict {
+        Verdict::Holds => "holds".to_owned(),
+        Verdict::Violated(v) => format!("violated: {}", v.message),
+        Verdict::Unknown(why) => format!("unknown: {why}"),
+    };
+    assert!(found.starts_with(wanted), "{found}\n{text}");
+}
+
+/// Threads that CBMC's label starts have copies of the creator's locals, as they are then.
+#[test]
+fn threads_of_labels() {
+    let program = "int x, done; void set(int v) { x = v; done++; }
+void run(void (*f)(int), int v) { __CPROVER_ASYNC_1: f(v), __CPROVER_fence(\"WRfence\"); v = 9; }
+int main(void) { int a = 3; run(set, a); run(set, a + 1); a = 7; __CPROVER_assume(done == 2);
+  assert(x == 3 || x == LAST); }";
+    with_headers(&program.replace("LAST", "4"), "holds");
+    with_headers(&program.replace("LAST", "7"), "violated");
+    let shared = "int main(void) { int a = 3, *p = &a; __CPROVER_ASYNC_1: a = 4; return *p; }";
+    with_headers(
+        shared,
+        "error: line 5: unsupported: `a`, which is in memory",
+    );
+}
+
+#[test]
+fn threads_of_function_pointers() {
+    let program = "int x; void *one(void *a) { x = 1; return 0; } void *two(void *a) { x = 2; return 0; }
+int __VERIFIER_nondet_int(void); struct s { void *(*f)(void *); } s;
+int main(void) { pthread_t h; s.f = __VERIFIER_nondet_int() ? one : two; pthread_create(&h, 0, s.f, 0);
+  pthread_join(h, 0); assert(x == 1 || x == LAST); }";
+    with_headers(&program.replace("LAST", "2"), "holds");
+    with_headers(&program.replace("LAST", "3"), "violated");
+}
+
+/// What is read from outside is any value, as much as was converted.
+#[test]
+fn input() {
+    let program = "#include <stdio.h>
+#include <time.h>
+int main(void) { int x = 5; unsigned char c = 1; time_t then; int n = scanf(\"%d %hhu\", &x, &c);
+  time_t now = time(&then); assert(now == then); assert(n >= EOF && n <= 2); assert(n > 0 || x == 5); assert(n == 2 || c == 1);
+  assert(n < LEAST || c == 1 || c == 2 || x == 5 || getchar() < 256); LAST }";
+    let right = program.replace("LEAST", "1");
+    verified(&right.replace("LAST", ""), "holds");
+    verified(&right.replace("LAST", "assert(x == 5);"), "violated");
+    verified(
+        &right.replace("LAST", "assert(n < 2 || c != 200);"),
+        "violated",
+    );
+}
+
+/// A result may be stored where a pointer of another type, or a word, stands.
+#[test]
+fn results_of_threads() {
+    let program = "int g = 4; void *t(void *a) { return &g; } void *u(void *a) { return (void *)7; }
+int main(void) { pthread_t h, k; int *p; long n; pthread_create(&h, 0, t, 0); pthread_create(&k, 0, u, 0);
+  pthread_join(h, (void **)&p); pthread_join(k, (void **)&n); assert(*p == 4 && n == LAST); }";
+    with_headers(&program.replace("LAST", "7"), "holds");
+    with_headers(&program.replace("LAST", "8"), "violated");
+}
+
+/// Semaphores and barriers are initialised by calls only; `sem_post` has a limit.
+#[test]
+fn semaphores_without_initialiser() {
+    let program = |init: &str, value: &str| {
+        format!(
+            "#include <semaphore.h>
+sem_t s; int main(void) {{ {init} sem_post(&s); sem_wait(&s); {value} }}"
+        )
+    };
+    with_headers(&program("sem_init(&s, 0, 0);", ""), "holds");
+    with_headers(&program("", ""), "violated");
+    let most = program("sem_init(&s, 0, 2147483647);", "");
+    with_headers(&most, "unsupported: a semaphore of more than SEM_VALUE_MAX");
+}
+
+/// Bits that are no parts of linear arithmetic by themselves.
+#[test]
+fn bits_of_two_variables() {
+    let program = "unsigned __VERIFIER_nondet_uint(void); int x; unsigned long w;
+int main(void) { unsigned a = __VERIFIER_nondet_uint(), b = __VERIFIER_nondet_uint(); _Bool c = a > b;
+  assert(((a | b) == 0) == (a == 0 && b == 0)); assert(((a | c) & 1u) == ((a & 1u) || c)); assert((a ^ c) - a + 1u <= LAST);
+  assert((int)((a | (0u - a)) >> 31) == (a != 0)); w = (unsigned long)a << 32; assert(w >> 33 == a >> 1); }";
+    verified(&program.replace("LAST", "2u"), "holds");
+    verified(&program.replace("LAST", "1u"), "violated");
+}
+
+/// What other files define is any value; an array that nothing completes has one element; what does not fit memory is not allocated.
+#[test]
+fn what_is_defined_elsewhere() {
+    let program = "extern int limit; int *one[]; int g;
+int main(void) { int n = limit; one[0] = &g; assert(n == limit && one[0] == &g && !malloc(-2)); LAST }";
+    verified(&program.replace("LAST", ""), "holds");
+    verified(
+        &program.replace("LAST", "assert(limit != 12345);"),
+        "violated",
+    );
+    verified(&program.replace("LAST", "one[1] = &g;"), "violated");
+}
+
+#[test]
+fn elements_of_flexible_members() {
+    let program = "typedef struct { unsigned long n; } __attribute__((aligned(sizeof(long)))) word; typedef struct { void *v; } cell;
+typedef struct { word n; cell all[]; } ring; int x; static void put(cell *c, void *v) { __atomic_store_n(&c->v, v, 5); }
+int main(void) { ring *r = malloc(sizeof(ring) + 2 * sizeof(cell)); for (int i = 0; i < 2; i++) put(&r->all[i], &x);
+  assert(sizeof(ring) == 8 && r->all[LAST].v == &x); free(r); }";
+    with_headers(&program.replace("LAST", "1"), "holds");
+    with_headers(&program.replace("LAST", "2"), "violated");
 }
 
 #[test]
@@ -364,19 +484,54 @@ int main(void) { pthread_t h; set(&own, 1); pthread_create(&h, 0, t, 0); pthread
     with_headers(&program.replace("OWN", "7"), "violated");
 }
 
+/// Numbers are followed by their bits; what would have to be rounded while the program runs is not.
 #[test]
-fn floating_point_is_not_followed() {
+fn floating_point() {
     let program = |end: &str| {
         format!(
             "#include <math.h>
+extern double __VERIFIER_nondet_double(void); extern float __VERIFIER_nondet_float(void);
 double sum = 0.5; struct p {{ float x; int k; }} g = {{ 1.0f, 3 }};
-int main(void) {{ double d = 2.0 * g.k; d += sqrt(d); sum = -d; g.x++; {end} }}"
+union number {{ double value; struct {{ unsigned low, high; }} parts; }};
+void *t(void *a) {{ sum = 2.5; return 0; }}
+int main(void) {{ pthread_t h; union number u; double d = 2.0 * g.k, n = __VERIFIER_nondet_double(); float m = __VERIFIER_nondet_float();
+  d += sqrt(16.0); g.x++; pthread_create(&h, 0, t, 0); {end} }}"
         )
     };
-    with_headers(&program("assert(g.k == 3 && sizeof g == 8);"), "holds");
-    let why = "unsupported: a value that depends on floating point";
-    for end in ["if (sum) g.k = 1;", "assert(sum < d);", "g.k = (int)d;"] {
-        with_headers(&program(end), why);
+    for (end, wanted) in [
+        ("assert(g.k == 3 && sizeof g == 8);", "holds"),
+        // Two loads, between which the thread stores.
+        (
+            "assert(sum == 0.5 || sum == 0.5 || sum != 2.5);",
+            "violated",
+        ),
+        ("double s = sum; assert(s == 0.5 || s == 2.5);", "holds"),
+        ("pthread_join(h, 0); assert(sum > 2);", "holds"),
+        ("assert(d == 10 && (int)d == 10);", "holds"),
+        ("assert(d == 10.5);", "violated"),
+        (
+            "u.value = -0.0; assert(u.parts.high >> 31 && u.value == 0);",
+            "holds",
+        ),
+        (
+            "u.value = 0; u.parts.high = 0x3ff00000; assert(u.value > 1);",
+            "violated",
+        ),
+        ("assert(!(n < 1) || n < 2);", "holds"),
+        ("assert(n < 1 || n >= 1);", "violated"),
+        ("if (m > 0.5) assert(m > 0.25 && -m < 0);", "holds"),
+        ("if (m > 0.5) assert(m > 0.75);", "violated"),
+        ("assert((n - n == 0) == (n - n == n - n));", "holds"),
+    ] {
+        verified(&program(end), wanted);
+    }
+    let why = "unknown: unsupported: a value that depends on floating point";
+    for end in [
+        "if (n * 3 > 1) g.k = 1;",
+        "assert(sin(1) < 1);",
+        "g.k = (int)m;",
+    ] {
+        verified(&program(end), why);
     }
 }
 

@@ -153,6 +153,29 @@ fn written_files_verify() {
     }
 }
 
+/// Rust programs with an order that is too weak: what is written compiles and verifies.
+#[test]
+fn written_rust_verifies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in [
+        "once_relaxed",
+        "spin_lock_relaxed",
+        "seqlock_unfenced",
+        "store_buffering",
+    ] {
+        let file = folder.path().join(format!("{name}.rs"));
+        fs::copy(example(&format!("rust/{name}.rs")), &file).expect("an example");
+        let model = ["--model", "rc11"];
+        let before = palisade("verify", &file, &model);
+        assert_eq!(before.status.code(), Some(1), "{name}");
+        let output = palisade("fence", &file, &["--model", "rc11", "--write", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        assert_eq!(document(&output)["minimum"], "proved", "{name}");
+        let verified = palisade("verify", &file, &model);
+        assert_eq!(verified.status.code(), Some(0), "{name}");
+    }
+}
+
 /// A C file whose orders are relaxed from seq_cst: the patch, and the patched file.
 #[test]
 fn memory_orders_of_c() {

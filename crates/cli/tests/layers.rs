@@ -65,6 +65,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "boolean",
             "verify",
             "fences",
+            "shape",
             "linearize",
             "report",
         ],

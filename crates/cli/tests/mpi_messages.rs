@@ -339,3 +339,280 @@ fn nobody_receives_nothing() {
     let outside = put.replace("MPI_PROC_NULL", "size");
     decided(&program(&outside), &["verify"], 2, 1);
 }
+
+/// Bodies for two ranks, with exit codes: of `verify`, and of `verify --check deadlock`.
+#[test]
+fn sends_receives_and_collective_calls_wait_as_mpi_says() {
+    let rows = [
+        // A send waits for a receive that is called, not for its end.
+        (
+            "int o = 1 - rank, a = rank + 5, b = 0;\nMPI_Request q;\nMPI_Irecv(&b, 1, MPI_INT, o, 0, MPI_COMM_WORLD, &q);\n\
+          MPI_Send(&a, 1, MPI_INT, o, 0, MPI_COMM_WORLD);\nMPI_Wait(&q, MPI_STATUS_IGNORE);\nassert(b == o + 5);\n",
+            0,
+            0,
+        ),
+        (
+            "int o = 1 - rank, a = 5, b = 0;\nMPI_Request q;\nMPI_Irecv(&b, 1, MPI_INT, o, 0, MPI_COMM_WORLD, &q);\n\
+          MPI_Ssend(&a, 1, MPI_INT, o, 0, MPI_COMM_WORLD);\nMPI_Wait(&q, MPI_STATUS_IGNORE);\nassert(b == 6);\n",
+            1,
+            1,
+        ),
+        // The message of an open receive is not one that a probe sees.
+        (
+            "int a = 1, b, c;\nMPI_Request q;\nMPI_Status st;\nif (rank == 0) MPI_Send(&a, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);\n\
+          else {\nMPI_Irecv(&b, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &q);\nMPI_Iprobe(0, 5, MPI_COMM_WORLD, &c, &st);\n\
+          assert(c == 0);\nMPI_Wait(&q, &st);\n}\n",
+            3,
+            3,
+        ),
+        // Both parts of MPI_Sendrecv may have to end.
+        (
+            "int a = 1, b;\nif (rank == 0) MPI_Sendrecv(&a, 1, MPI_INT, 1, 0, &b, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+          else MPI_Send(&a, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);\n",
+            0,
+            1,
+        ),
+        // A collective call may wait for all.
+        (
+            "int a = 1, b = 0;\nif (rank == 0) {\nMPI_Bcast(&a, 1, MPI_INT, 0, MPI_COMM_WORLD);\n\
+          MPI_Ssend(&a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);\n} else {\n\
+          MPI_Recv(&b, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\nMPI_Bcast(&a, 1, MPI_INT, 0, MPI_COMM_WORLD);\n}\n",
+            0,
+            1,
+        ),
+        // Collective calls are made in one order, with one root and one operation.
+        (
+            "int a = 1, b = 2;\nMPI_Bcast(rank ? &b : &a, 1, MPI_INT, rank, MPI_COMM_WORLD);\n\
+          MPI_Bcast(rank ? &a : &b, 1, MPI_INT, 1 - rank, MPI_COMM_WORLD);\n",
+            1,
+            1,
+        ),
+        (
+            "int a = 1;\nif (rank == 0) {\nMPI_Bcast(&a, 1, MPI_INT, 0, MPI_COMM_WORLD);\nMPI_Barrier(MPI_COMM_WORLD);\n} else {\n\
+          MPI_Barrier(MPI_COMM_WORLD);\nMPI_Bcast(&a, 1, MPI_INT, 0, MPI_COMM_WORLD);\n}\n",
+            1,
+            1,
+        ),
+        (
+            "int a = 3, b;\nMPI_Op op = MPI_SUM;\nif (rank == 0) MPI_Reduce(&a, &b, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);\n\
+          else MPI_Reduce(&a, &b, 1, MPI_INT, MPI_PROD, 0, MPI_COMM_WORLD);\n",
+            1,
+            1,
+        ),
+        (
+            "int a = 3, b;\nMPI_Reduce(&a, &b, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);\nMPI_Bcast(&b, 1, MPI_INT, 1, MPI_COMM_WORLD);\n\
+          MPI_Barrier(MPI_COMM_WORLD);\nassert(b == 6);\n",
+            0,
+            0,
+        ),
+        // A fence is no barrier of the ranks' communicator.
+        (
+            "static int g[2];\nMPI_Win w;\nMPI_Win_create(g, sizeof g, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w);\n\
+          if (rank == 0) {\nMPI_Win_fence(0, w);\nMPI_Barrier(MPI_COMM_WORLD);\n} else {\n\
+          MPI_Barrier(MPI_COMM_WORLD);\nMPI_Win_fence(0, w);\n}\nassert(0);\n",
+            0,
+            1,
+        ),
+        // Forms of messages.
+        (
+            "int v[4] = {1, 2, 3, 4}, n;\nMPI_Status st;\nMPI_Datatype t;\nMPI_Type_contiguous(2, MPI_INT, &t);\nMPI_Type_commit(&t);\n\
+          if (rank == 0) MPI_Send(v, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);\nelse {\nint w[4] = {0, 0, 7, 7};\n\
+          MPI_Recv(w, 4, MPI_INT, 0, 0, MPI_COMM_WORLD, &st);\nMPI_Get_count(&st, MPI_INT, &n);\nassert(n == 2 && w[1] == 2 && w[2] == 7);\n\
+          MPI_Get_count(&st, MPI_BYTE, &n);\nassert(n == 8);\nMPI_Get_count(&st, t, &n);\nassert(n == 1);\n}\n",
+            0,
+            0,
+        ),
+        (
+            "int v[4] = {0};\nif (rank == 0) MPI_Send(v, 4, MPI_INT, 1, 0, MPI_COMM_WORLD);\n\
+          else MPI_Recv(v, 2, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n",
+            1,
+            1,
+        ),
+        (
+            "long l = 1;\nint i;\nif (rank == 0) MPI_Send(&l, 1, MPI_LONG, 1, 0, MPI_COMM_WORLD);\n\
+          else MPI_Recv(&i, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n",
+            3,
+            3,
+        ),
+        // Nobody has a status.
+        (
+            "int v, n;\nMPI_Status st;\nMPI_Request q;\nint left = rank ? rank - 1 : MPI_PROC_NULL;\n\
+          int right = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;\n\
+          MPI_Sendrecv(&rank, 1, MPI_INT, right, 0, &v, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &st);\n\
+          assert(st.MPI_SOURCE == left);\nMPI_Irecv(&v, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &q);\nMPI_Wait(&q, &st);\n\
+          MPI_Get_count(&st, MPI_INT, &n);\nassert(n == 0 && st.MPI_SOURCE == MPI_PROC_NULL && st.MPI_TAG == MPI_ANY_TAG);\n",
+            0,
+            0,
+        ),
+    ];
+    for (body, plain, deadlock) in rows {
+        decided(&program(body), &["verify"], 2, plain);
+        decided(
+            &program(body),
+            &["verify", "--check", "deadlock"],
+            2,
+            deadlock,
+        );
+    }
+}
+
+/// A call in a function that is called twice is two receives; which of them was called is known where it is waited for.
+#[test]
+fn one_call_may_be_several_receives() {
+    let text = "#include <assert.h>\n#include <mpi.h>\nint g, h;\n\
+                static void post(int *to, int from, MPI_Request *q) {\n\
+                MPI_Irecv(to, 1, MPI_INT, from, 0, MPI_COMM_WORLD, q);\n}\nint main(int argc, char **argv) {\nMPI_Init(&argc, &argv);\n\
+                int rank, a;\nMPI_Request q;\nMPI_Status s;\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\nif (rank == 0) {\n\
+                MPI_Recv(&a, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &s);\n\
+                if (s.MPI_SOURCE == 1) post(&g, 2, &q); else post(&h, 1, &q);\nMPI_Wait(&q, &s);\n\
+                assert(a == 1 ? g == 2 && h == 0 : h == 1 && g == 0);\n} else MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);\n\
+                MPI_Finalize();\n}\n";
+    decided(text, &["verify"], 3, 0);
+    // The status is that of the receive that was waited for.
+    let status = text.replace(
+        "assert(a == 1 ?",
+        "assert(s.MPI_SOURCE == 3 - a && s.MPI_TAG == 0);\nassert(a == 1 ?",
+    );
+    decided(&status, &["verify"], 3, 0);
+    let wrong = text.replace("g == 2 && h == 0", "g == 0 && h == 2");
+    decided(&wrong, &["verify"], 3, 1);
+}
+
+/// Of several requests some are complete: bodies for three ranks, of which rank 0 receives from the others, with exit codes of `verify` and of
+/// `verify --check deadlock`.
+#[test]
+fn one_of_several_requests_is_completed() {
+    let open = "int b[3] = {0, 0, 0}, i = 9, flag = 9, out = 9, at[2] = {9, 9};\nMPI_Request q[2];\nMPI_Status st;\nif (rank) {\n\
+                MPI_Send(&rank, 1, MPI_INT, 0, rank, MPI_COMM_WORLD);\n} else {\n\
+                MPI_Irecv(&b[1], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &q[0]);\nMPI_Irecv(&b[2], 1, MPI_INT, 2, 2, MPI_COMM_WORLD, &q[1]);\n";
+    let any = "MPI_Waitany(2, q, &i, &st);\nassert(st.MPI_SOURCE == i + 1 && b[i + 1] == i + 1);\n";
+    let both = "MPI_Waitany(2, q, &i, &st);\nint first = i;\nMPI_Waitany(2, q, &i, &st);\nassert(i == 1 - first && b[1] + b[2] == 3);\n\
+                MPI_Waitany(2, q, &i, &st);\nassert(i == MPI_UNDEFINED && st.MPI_SOURCE == MPI_ANY_SOURCE);\n";
+    let some = "MPI_Waitsome(2, q, &out, at, MPI_STATUSES_IGNORE);\nassert(out == 1 || out == 2 && at[0] == 0 && at[1] == 1);\n\
+                for (int k = 0; k < 2; k++) if (k < out) assert(b[at[k] + 1] == at[k] + 1);\n";
+    let test_any = "MPI_Testany(2, q, &i, &flag, &st);\nassert(flag ? i == 0 || i == 1 : i == MPI_UNDEFINED);\n";
+    let test_all = "MPI_Testall(2, q, &flag, MPI_STATUSES_IGNORE);\nif (flag) assert(b[1] == 1 && b[2] == 2 && q[0] == MPI_REQUEST_NULL);\n";
+    let rest = "MPI_Waitall(2, q, MPI_STATUSES_IGNORE);\nassert(b[1] == 1 && b[2] == 2);\n}\n";
+    let is_first = "assert(i == 0);\n";
+    let rows = [
+        (format!("{any}{rest}"), 0, 0),
+        (format!("{any}{is_first}{rest}"), 1, 1),
+        (format!("{both}{rest}"), 0, 0),
+        (format!("{some}{rest}"), 0, 0),
+        (format!("{some}assert(out == 1);\n{rest}"), 1, 1),
+        (format!("{some}assert(out == 2);\n{rest}"), 1, 1),
+        (format!("{test_any}{rest}"), 0, 0),
+        (format!("{test_any}assert(!flag);\n{rest}"), 1, 1),
+        (format!("{test_all}{rest}"), 0, 0),
+        (format!("{test_all}assert(!flag);\n{rest}"), 1, 1),
+        // The second message never comes.
+        (
+            format!(
+                "{}{rest}",
+                any.replace("MPI_Waitany", "MPI_Barrier(MPI_COMM_SELF);\nMPI_Waitany")
+            ),
+            0,
+            0,
+        ),
+    ];
+    for (body, plain, deadlock) in rows {
+        let text = program(&format!("{open}{body}"));
+        decided(&text, &["explore"], 3, plain);
+        decided(&text, &["explore", "--check", "deadlock"], 3, deadlock);
+    }
+    let missing = program(&format!("{open}{any}{any}{rest}"))
+        .replace("if (rank) {", "if (rank == 2) {\n} else if (rank) {");
+    decided(&missing, &["explore", "--check", "deadlock"], 3, 1);
+}
+
+/// `MPI_IN_PLACE`, `MPI_Win_test`, and sends whose wait may wait for the receive: bodies for two ranks with exit codes of `verify` and
+/// of `verify --check deadlock`.
+#[test]
+fn buffers_in_place_and_tests_of_windows() {
+    let rows = [
+        (
+            "int a[2] = {rank + 1, 5};\nMPI_Allreduce(MPI_IN_PLACE, a, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);\nassert(a[0] == 3);\n\
+          MPI_Reduce(rank ? a : MPI_IN_PLACE, a, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);\nif (!rank) assert(a[0] == 6);\n",
+            0,
+            0,
+        ),
+        (
+            "int a = rank;\nvoid *from = MPI_IN_PLACE;\nMPI_Allreduce(from, &a, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);\n",
+            2,
+            2,
+        ),
+        (
+            "int a[2] = {rank + 1, 5};\nMPI_Allreduce(MPI_IN_PLACE, a, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);\n\
+          assert(a[0] == 3 && a[1] == 10);\n",
+            0,
+            0,
+        ),
+        (
+            "int a = rank + 1;\nif (rank) MPI_Reduce(&a, 0, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);\n\
+          else {\nMPI_Reduce(MPI_IN_PLACE, &a, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);\nassert(a == 3);\n}\n",
+            0,
+            0,
+        ),
+        (
+            "int a[2] = {7, 8};\na[rank] = rank + 1;\nMPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, a, 1, MPI_INT, MPI_COMM_WORLD);\n\
+          assert(a[0] == 1 && a[1] == 2);\n",
+            0,
+            0,
+        ),
+        (
+            "int a[2] = {10 * rank, 10 * rank + 1};\nMPI_Alltoall(MPI_IN_PLACE, 0, MPI_INT, a, 1, MPI_INT, MPI_COMM_WORLD);\n\
+          assert(a[0] == rank && a[1] == 10 + rank);\n",
+            0,
+            0,
+        ),
+        (
+            "int a[2] = {7, 8}, b = 3;\nif (rank) MPI_Gather(&b, 1, MPI_INT, 0, 0, MPI_INT, 0, MPI_COMM_WORLD);\nelse {\n\
+          MPI_Gather(MPI_IN_PLACE, 0, MPI_INT, a, 1, MPI_INT, 0, MPI_COMM_WORLD);\nassert(a[0] == 7 && a[1] == 3);\n}\n\
+          if (rank) {\nMPI_Scatter(0, 0, MPI_INT, &b, 1, MPI_INT, 0, MPI_COMM_WORLD);\nassert(b == 3);\n} else\n\
+          MPI_Scatter(a, 1, MPI_INT, MPI_IN_PLACE, 0, MPI_INT, 0, MPI_COMM_WORLD);\n",
+            0,
+            0,
+        ),
+        (
+            "int o = 1 - rank, a = 5, b = 0;\nMPI_Request q;\nMPI_Isend(&a, 1, MPI_INT, o, 0, MPI_COMM_WORLD, &q);\n\
+          MPI_Recv(&b, 1, MPI_INT, o, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\nMPI_Wait(&q, MPI_STATUS_IGNORE);\nassert(b == 5);\n",
+            0,
+            0,
+        ),
+        (
+            "int o = 1 - rank, a = 5, b = 0;\nMPI_Request q;\nMPI_Isend(&a, 1, MPI_INT, o, 0, MPI_COMM_WORLD, &q);\n\
+          MPI_Wait(&q, MPI_STATUS_IGNORE);\nMPI_Recv(&b, 1, MPI_INT, o, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n",
+            0,
+            1,
+        ),
+        (
+            "static int g;\nint x = 1, flag = 0, other = 1 - rank;\nMPI_Win w;\nMPI_Group all, one;\n\
+          MPI_Win_create(&g, sizeof g, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w);\nMPI_Comm_group(MPI_COMM_WORLD, &all);\n\
+          MPI_Group_incl(all, 1, &other, &one);\nif (rank == 0) {\nMPI_Win_start(one, 0, w);\nMPI_Put(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, w);\n\
+          MPI_Win_complete(w);\n} else {\nMPI_Win_post(one, 0, w);\nMPI_Win_test(w, &flag);\nif (flag) assert(g == 1);\n\
+          else {\nMPI_Win_wait(w);\nassert(g == 1);\n}\n}\n",
+            0,
+            0,
+        ),
+    ];
+    for (body, plain, deadlock) in rows {
+        decided(&program(body), &["verify"], 2, plain);
+        decided(
+            &program(body),
+            &["verify", "--check", "deadlock"],
+            2,
+            deadlock,
+        );
+    }
+}
+
+/// Where a run is not followed nobody waits for ever: rank 1 receives while another receive is open.
+#[test]
+fn a_run_that_is_not_followed_is_no_deadlock() {
+    let body = "int a = 1, b, c;\nMPI_Request q;\nif (rank == 0) {\nMPI_Ssend(&a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);\n\
+                MPI_Ssend(&a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);\n} else {\nMPI_Irecv(&b, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &q);\n\
+                MPI_Recv(&c, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\nMPI_Wait(&q, MPI_STATUS_IGNORE);\n}\n";
+    for command in ["explore", "verify"] {
+        decided(&program(body), &[command, "--check", "deadlock"], 2, 3);
+    }
+}

@@ -226,3 +226,74 @@ fn tests_for_loom_have_their_verdicts() {
     }
     assert!(tried >= 11, "{tried} tests");
 }
+
+#[test]
+fn objects_of_many_types_behind_a_lock() {
+    for (what, holds) in [
+        ("a == 9 && b == Some(1)", true),
+        ("a == 9 && b.is_none()", false),
+    ] {
+        let text = format!(
+            "use std::sync::Mutex;
+enum Message {{ Empty, Data(u16, bool), Big {{ a: u64, b: Option<u8> }} }}
+static LAST: Mutex<Message> = Mutex::new(Message::Empty);
+fn main() {{
+    let data = std::thread::spawn(|| *LAST.lock().unwrap() = Message::Data(3, true));
+    let big = std::thread::spawn(|| *LAST.lock().unwrap() = Message::Big {{ a: 9, b: Some(1) }});
+    data.join().unwrap();
+    big.join().unwrap();
+    match *LAST.lock().unwrap() {{
+        Message::Empty => unreachable!(),
+        Message::Data(x, y) => assert!(x == 3 && y),
+        Message::Big {{ a, b }} => assert!({what}),
+    }}
+}}
+"
+        );
+        for model in [Model::Sc, Model::Rc11] {
+            let found = check("t.rs", &text, model).expect("read");
+            assert_eq!(matches!(found, Verdict::Holds), holds, "{found:?}");
+            assert_eq!(matches!(found, Verdict::Violated(_)), !holds, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn memory_may_be_uninitialised_until_it_is_used() {
+    let text = "use std::{cell::UnsafeCell, mem::MaybeUninit, sync::Arc};
+struct Slots([UnsafeCell<MaybeUninit<u32>>; 4]);
+unsafe impl Sync for Slots {}
+fn main() {
+    let slots = Arc::new(Slots([const { UnsafeCell::new(MaybeUninit::uninit()) }; 4]));
+    let other = Arc::clone(&slots);
+    let t = std::thread::spawn(move || unsafe { (*other.0[1].get()).write(5); });
+    t.join().unwrap();
+    assert_eq!(unsafe { (*slots.0[WHICH].get()).assume_init_read() }, 5);
+}
+";
+    let found = |which| check("t.rs", &text.replace("WHICH", which), Model::Sc);
+    let written = found("1");
+    assert!(matches!(written, Ok(Verdict::Holds)), "{written:?}");
+    let not = found("2");
+    assert!(matches!(not, Ok(Verdict::Violated(_))), "{not:?}");
+}
+
+#[test]
+fn what_is_chosen_by_choices_is_decided_by_its_states() {
+    let text = "use std::sync::atomic::{AtomicI8, Ordering::*};
+fn main() {
+    let a = AtomicI8::new(-3);
+    assert_eq!(a.fetch_nand(1, AcqRel), -3);
+    let less = |x| if x < 0 { Some(x - 1) } else { None };
+    assert_eq!(a.fetch_update(SeqCst, SeqCst, less), Ok(-2));
+    for i in 0..4 {
+        a.fetch_max(i * 3 - 7, Relaxed);
+        a.fetch_xor(0x0f, SeqCst);
+        a.fetch_min(40, Relaxed);
+    }
+    assert_eq!(a.load(Relaxed), 13);
+}
+";
+    let found = check("t.rs", text, Model::Sc);
+    assert!(matches!(found, Ok(Verdict::Holds)), "{found:?}");
+}

@@ -88,6 +88,30 @@ fn states_on_disk_and_several_processes() {
     }
 }
 
+/// Tests and litmus tests are work items; what is printed does not depend on who did them.
+#[test]
+fn tests_with_several_processes() {
+    let (small, wrong) = (Case::new((2, "never x[0] == 3;")), Case::new(VIOLATED));
+    fs::copy(&wrong.program, small.path("wrong.pal")).expect("it can be copied");
+    let litmus = concat!(env!("CARGO_MANIFEST_DIR"), "/../frontend/tests/litmus");
+    for (command, path) in [("test", text(small.folder.path())), ("litmus", litmus)] {
+        let run = |more: &[&str]| {
+            let mut run = Command::new(env!("CARGO_BIN_EXE_palisade"));
+            let output = run.args([command, path, "--json"]).args(more).output();
+            let output = output.expect("it runs");
+            let mut document: serde_json::Value =
+                serde_json::from_slice(&output.stdout).expect("JSON");
+            for test in document["tests"].as_array_mut().expect("tests") {
+                test["seconds"].take();
+            }
+            (output.status.code(), document["tests"].take())
+        };
+        let alone = run(&[]);
+        assert_eq!(run(&["--processes", "2", "-j", "1"]), alone);
+        assert!(alone.1.as_array().is_some_and(|tests| tests.len() > 1));
+    }
+}
+
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let case = Case::new(HOLDS);

@@ -11,10 +11,12 @@
 //! | `connect` | sockets between all pairs, and the handshake |
 //! | `watched` | sockets that tell when a process is lost |
 //! | `letter` | messages as timely carries them |
+//! | `work` | work items, handed out by process 0 |
 
 mod connect;
 mod letter;
 mod watched;
+mod work;
 
 use std::cell::RefCell;
 use std::io;
@@ -40,6 +42,7 @@ use timely::worker::Worker;
 pub use connect::{ConnectError, Peers, free_addresses};
 use letter::{Letter, Post};
 use watched::Fate;
+pub use work::work;
 
 /// How long a worker sleeps before it asks whether a process was lost.
 const PATIENCE: Duration = Duration::from_millis(20);

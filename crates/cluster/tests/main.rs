@@ -1,3 +1,4 @@
 //! All tests of this folder as one program.
 
 mod together;
+mod work;

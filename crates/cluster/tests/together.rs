@@ -30,7 +30,7 @@ fn program() -> Program {
     }
 }
 
-fn peers(addresses: &[String], me: usize, question: u64) -> Peers {
+pub(crate) fn peers(addresses: &[String], me: usize, question: u64) -> Peers {
     Peers {
         addresses: addresses.to_vec(),
         me,
@@ -73,18 +73,8 @@ fn the_same_as_alone() {
     }
 }
 
-#[test]
-fn a_process_that_ends_is_lost() {
-    let addresses = free_addresses(2).unwrap();
-    let first = peers(&addresses, 0, 7);
-    let handle = thread::spawn(move || {
-        run(&first, move |network| {
-            let mut storage = Storage::shared(network);
-            let found = explore_choosing_in(&program(), &Options::new(Model::Tso), &mut storage);
-            found.unwrap().0
-        })
-    });
-    // Speaks like process 1, and goes away.
+/// Speaks like process 1 to process 0, which is asked question 7, and goes away.
+pub(crate) fn comes_and_goes(addresses: &[String]) {
     let mut socket = loop {
         match std::net::TcpStream::connect(&addresses[0]) {
             Ok(socket) => break socket,
@@ -98,6 +88,20 @@ fn a_process_that_ends_is_lost() {
     let mut theirs = [0; 32];
     std::io::Read::read_exact(&mut socket, &mut theirs).unwrap();
     drop(socket);
+}
+
+#[test]
+fn a_process_that_ends_is_lost() {
+    let addresses = free_addresses(2).unwrap();
+    let first = peers(&addresses, 0, 7);
+    let handle = thread::spawn(move || {
+        run(&first, move |network| {
+            let mut storage = Storage::shared(network);
+            let found = explore_choosing_in(&program(), &Options::new(Model::Tso), &mut storage);
+            found.unwrap().0
+        })
+    });
+    comes_and_goes(&addresses);
     let found = handle.join().unwrap().unwrap();
     let lost = Unknown::Lost("process 1 has ended".to_owned());
     assert_eq!(found.verdict, Verdict::Unknown(lost));

@@ -103,9 +103,7 @@ fn methods(only: Option<Strategy>, model: Model) -> Vec<Strategy> {
     };
     match only {
         // Under SC there is nothing to extrapolate from.
-        Some(Strategy::Cubes) if model == Model::Sc => Vec::new(),
-        // Another paper's method.
-        Some(Strategy::Program) => Vec::new(),
+        Some(Strategy::Cubes | Strategy::Program) if model == Model::Sc => Vec::new(),
         Some(only) => vec![only],
         None => vec![Strategy::Enumerate, second, Strategy::Lazy],
     }

@@ -10,13 +10,17 @@
 //! | `cupex` | predicate abstraction with given predicates |
 //! | `fewest` | the fewest fences of these programs under TSO and PSO |
 //! | `fences`, `rma` | the fewest fences and flushes; constructions of Boolean programs |
+//! | `extrapolated` | the Boolean programs of the suite `rma` |
 //! | `sapa` | many threads |
+//! | `mixed` | its mixed predicates taken as local or as shared |
 //! | `scale` | cost of `explore` against threads, rounds and buffers |
 //! | `soft` | soft invariants |
 
 mod cupex;
+mod extrapolated;
 mod fences;
 mod fewest;
+mod mixed;
 mod plot;
 mod rma;
 mod sapa;
@@ -80,6 +84,8 @@ pub struct Request {
     pub deadline: Option<Instant>,
     /// Raised when all must end.
     pub cancel: Arc<AtomicBool>,
+    /// Is told each row when it is there, in a line.
+    pub announce: Option<fn(&str)>,
 }
 
 impl Request {
@@ -96,6 +102,7 @@ impl Request {
             row_timeout: Duration::from_mins(1),
             deadline: None,
             cancel: Arc::default(),
+            announce: None,
         }
     }
 
@@ -231,6 +238,9 @@ pub fn run(request: &Request) -> Result<Results, Error> {
             stats.insert("peak_memory_bytes".to_owned(), json!(peak));
         }
         memory = memory.max(peak);
+        if let Some(announce) = request.announce {
+            announce(&announcement(&row.value, cpu_seconds));
+        }
         if let Some(table) = case.table {
             if group.as_ref() != Some(&case.group) {
                 lines[table].extend(case.paper.into_iter().map(Line::paper));
@@ -253,6 +263,18 @@ pub fn run(request: &Request) -> Result<Results, Error> {
         rows,
         memory,
     })
+}
+
+/// A row in a line.
+fn announcement(row: &Value, cpu_seconds: f64) -> String {
+    let parts = ["program", "model", "cells", "threads", "method", "verdict"];
+    let parts = parts.map(|key| match &row[key] {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    });
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{} ({cpu_seconds:.2} s)", parts.join(" "))
 }
 
 /// The picture of a suite: cost against the number of threads, as SVG.

@@ -2,8 +2,15 @@
 //! et al., CAV 2011, section 5] beside its tables 1 and 2. The programs create threads without
 //! end; a row is one run of `verify` with a number of threads, or with any number. The safe
 //! program is run with twice as many threads as the paper's largest and with any number, its
-//! unsafe twin with table 2's number and with one less. Table 2's columns for the unsound
-//! variants are the paper's figures only: Palisade has none.
+//! unsafe twin with table 2's number and with one less.
+//!
+//! The *symmetry-oblivious* method (sections 1.1 and 5) is measured, too, with the paper's numbers of
+//! threads: every copy is a thread of its own, local and mixed predicates are replicated for each,
+//! and nothing but predicates says what variables hold. Predicates are found anew: a set of the other
+//! method need not suffice.
+//!
+//! Table 2's columns for the unsound variants are measured by [`crate::mixed`]. With `--model tso` or
+//! `pso` the programs are run under that model, which the paper leaves to future work (section 6).
 
 use std::path::Path;
 use std::rc::Rc;
@@ -11,51 +18,82 @@ use std::rc::Rc;
 use palisade_frontend::c;
 use palisade_program::{Count, Model, Program, Verdict};
 use palisade_report::verdict::word;
-use palisade_verify::{Options, Threads, verify};
+use palisade_verify::{Options, Promote, Threads, verify};
 use serde_json::{Value, json};
 
 use crate::cupex::seconds;
 use crate::plot::{self, Curve, NUMBERS};
 use crate::suite::{Files, text, wrong};
 use crate::table::Table;
-use crate::{Case, Error, Plan, Request, Row, metered};
+use crate::{Case, Error, Plan, Request, Row, metered, mixed};
 
 const LEGEND: &str = "\
 Table 1: proofs. n threads, predicates, seconds for abstraction and for checking
 (ours: for the search, in which abstraction is lazy, and for refinement).
+oblivious: every copy is a thread of its own, with predicates of its own.
 ";
 
 const PROOFS: &str = "\
 program   < | {paper.title}                 | {title}
 n         < | {threads}                     | {threads}
           < | ours                          | paper
-oblivious < | -                             | {oblivious.predicates}
-abs       < | -                             | {oblivious.abstraction}
-check     < | -                             | {oblivious.checking}
-aware     < | {stats.predicates}            | {aware.predicates}
-abs       < | {stats.search_seconds:.2}     | {aware.abstraction}
-check     < | {stats.refinement_seconds:.2} | {aware.checking}
+oblivious < | {oblivious_predicates}        | {oblivious.predicates}
+abs       < | {oblivious_abstraction}       | {oblivious.abstraction}
+check     < | {oblivious_checking}          | {oblivious.checking}
+aware     < | {aware_predicates}            | {aware.predicates}
+abs       < | {aware_abstraction}           | {aware.abstraction}
+check     < | {aware_checking}              | {aware.checking}
 CPU s     < | {stats.cpu_seconds:.2}        |
           < | {remark}                      |";
 
 const TWINS_TITLE: &str = "\
 Table 2: the safe program up to n threads, its unsafe twin from n threads on.
-Ours: verdicts of the twin with one thread less and with n threads.";
+Ours: verdicts of the twin with one thread less and with n threads.
+Mixed predicates notified (sound), taken as local and as shared (unsound, no verdicts): the safe program / its twin,
+ours with the predicates of one proof with two threads; safe: for any number; error n: spurious with n threads.";
 
 const TWINS: &str = "\
 program                   < |  | {title}
 safe                      < |  | {table2.safe}
 unsafe                    < |  | {needed}
-mixed as local (unsound)  < |  | {table2.mixed_as_local.safe} / {table2.mixed_as_local.unsafe}
-mixed as shared (unsound) < |  | {table2.mixed_as_shared.safe} / {table2.mixed_as_shared.unsafe}
+as local (unsound)        < |  | {table2.mixed_as_local.safe} / {table2.mixed_as_local.unsafe}
+ours                      < |  | {mixed.as_local.safe} / {mixed.as_local.unsafe}
+as shared (unsound)       < |  | {table2.mixed_as_shared.safe} / {table2.mixed_as_shared.unsafe}
+ours                      < |  | {mixed.as_shared.safe} / {mixed.as_shared.unsafe}
+notified                  < |  | {mixed.sound.safe} / {mixed.sound.unsafe}
 ours safe                 < |  | {twice.verdict} {twice_as_many}
 any                       < |  | {any.verdict}
 n-1                       < |  | {less.verdict}
 n                         < |  | {last.verdict} {needed}
 CPU s                     < |  | {last.stats.cpu_seconds:.2}";
 
+/// The word in documents for rows of [`crate::mixed`].
+const MIXED: &str = "mixed predicates";
+
 /// The programs whose cost is drawn.
 const DRAWN: [&str; 2] = ["increment_lock", "tas_lock"];
+
+/// How copies of a template are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// As interchangeable.
+    Aware,
+    /// Each as a thread of its own, where finite variables are explicit.
+    Apart,
+    /// The same without explicit variables [Donaldson et al., CAV 2011, section 1.1].
+    Oblivious,
+}
+
+impl Method {
+    /// The word for it in documents.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Aware => "templates",
+            Self::Apart => "threads",
+            Self::Oblivious => "oblivious",
+        }
+    }
+}
 
 /// One program with its twin.
 struct Experiment {
@@ -70,17 +108,23 @@ struct Experiment {
 impl Experiment {
     /// The largest number of threads that the paper proves.
     fn largest(&self) -> u32 {
-        let rows = self.paper["table1"].as_array();
-        let number = |row: &Value| row["threads"].as_u64();
-        let first = rows.into_iter().flatten().filter_map(number).max();
+        let first = self.proved().into_iter().max();
         let second = self.paper["table2"]["safe"].as_str();
         let second = second.and_then(|s| s.trim_start_matches('>').parse().ok());
-        first.max(second).unwrap_or(1) as u32
+        first.max(second).unwrap_or(1)
     }
 
     /// The number of threads that violates the twin.
     fn needed(&self) -> u32 {
         self.paper["table2"]["unsafe"].as_u64().unwrap_or(1) as u32
+    }
+
+    /// The numbers of threads of the paper's rows of table 1.
+    fn proved(&self) -> Vec<u32> {
+        let rows = self.paper["table1"].as_array();
+        let number = |row: &Value| row["threads"].as_u64();
+        let numbers = rows.into_iter().flatten().filter_map(number);
+        numbers.map(|n| n as u32).collect()
     }
 
     /// The paper's rows of table 1.
@@ -97,7 +141,10 @@ impl Experiment {
         let (twice, needed) = (2 * self.largest(), self.needed());
         let found = |twin: &str, threads: String| {
             let program = format!("{}{twin}", self.name);
-            let wanted = |r: &&Value| r["program"] == program && r["threads"] == threads;
+            let wanted = |r: &&Value| {
+                let is_aware = r["method"] == Method::Aware.word();
+                is_aware && r["program"] == program && r["threads"] == threads
+            };
             let row = rows.iter().find(wanted).cloned();
             row.unwrap_or_else(|| json!({ "verdict": "-" }))
         };
@@ -108,6 +155,8 @@ impl Experiment {
         line["any"] = found("", "any".to_owned());
         line["less"] = found("_unsafe", needed.wrapping_sub(1).to_string());
         line["last"] = found("_unsafe", needed.to_string());
+        let own = |r: &&Value| r["method"] == MIXED && r["program"] == self.name;
+        line["mixed"] = rows.iter().find(own).cloned().unwrap_or(Value::Null);
         line
     }
 }
@@ -117,16 +166,34 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, Error> {
     let mut cases = Vec::new();
     for (number, experiment) in experiments.iter().enumerate() {
         let (twice, needed) = (2 * experiment.largest(), experiment.needed());
-        let mut runs = vec![(true, Threads::Exactly(twice)), (true, Threads::Any)];
-        runs.extend((needed > 1).then_some((false, Threads::Exactly(needed - 1))));
-        runs.push((false, Threads::Exactly(needed)));
-        for (is_safe, threads) in runs {
+        // The paper's comparison is about SC.
+        let is_sc = request.model.is_none_or(|model| model == Model::Sc);
+        let oblivious = experiment.proved().into_iter().filter(|_| is_sc);
+        let oblivious = oblivious.map(|n| (true, Threads::Exactly(n), Method::Oblivious));
+        let mut runs: Vec<(bool, Threads, Method)> = oblivious.collect();
+        let mut aware = |is_safe, threads| runs.push((is_safe, threads, Method::Aware));
+        aware(true, Threads::Exactly(twice));
+        aware(true, Threads::Any);
+        if needed > 1 {
+            aware(false, Threads::Exactly(needed - 1));
+        }
+        aware(false, Threads::Exactly(needed));
+        for (is_safe, threads, method) in runs {
             let all = experiments.clone();
             cases.push(Case {
                 table: is_safe.then_some(0),
                 group: experiment.name.clone(),
                 paper: experiment.published(),
-                run: Box::new(move |request| row(request, &all[number], is_safe, threads)),
+                run: Box::new(move |request| row(request, &all[number], is_safe, threads, method)),
+            });
+        }
+        if is_sc {
+            let all = experiments.clone();
+            cases.push(Case {
+                table: None,
+                group: experiment.name.clone(),
+                paper: Vec::new(),
+                run: Box::new(move |request| unsound_row(request, &all[number])),
             });
         }
     }
@@ -174,7 +241,7 @@ fn experiments(request: &Request) -> Result<Vec<Experiment>, Error> {
 }
 
 /// What `verify` gives for a program with this many copies of its template, for scripts.
-fn measure(request: &Request, program: &Program, threads: Threads, symmetry: bool) -> Value {
+fn measure(request: &Request, program: &Program, threads: Threads, method: Method) -> Value {
     let mut program = program.clone();
     if let Threads::Exactly(n) = threads {
         for template in &mut program.templates {
@@ -185,8 +252,12 @@ fn measure(request: &Request, program: &Program, threads: Threads, symmetry: boo
     }
     let model = request.model.unwrap_or(Model::Sc);
     let options = Options {
-        symmetry,
-        falsify: true,
+        symmetry: method == Method::Aware,
+        falsify: method != Method::Oblivious,
+        promote: match method {
+            Method::Aware | Method::Apart => Promote::Auto,
+            Method::Oblivious => Promote::Never,
+        },
         ..request.verification(model)
     };
     let report = verify(&program, &options);
@@ -201,7 +272,7 @@ fn measure(request: &Request, program: &Program, threads: Threads, symmetry: boo
             Threads::Any => "any".to_owned(),
         },
         "model": model.to_string(),
-        "method": "templates",
+        "method": method.word(),
         "verdict": verdict,
         "reason": reason,
         "certified": verdict == "holds" && report.certified,
@@ -216,13 +287,19 @@ fn measure(request: &Request, program: &Program, threads: Threads, symmetry: boo
     })
 }
 
-fn row(request: &Request, experiment: &Experiment, is_safe: bool, threads: Threads) -> Row {
+fn row(
+    request: &Request,
+    experiment: &Experiment,
+    is_safe: bool,
+    threads: Threads,
+    method: Method,
+) -> Row {
     let (program, twin) = if is_safe {
         (&experiment.safe, "")
     } else {
         (&experiment.twin, "_unsafe")
     };
-    let mut value = measure(request, program, threads, true);
+    let mut value = measure(request, program, threads, method);
     value["program"] = json!(format!("{}{twin}", experiment.name));
     value["paper"] = experiment.paper.clone();
     let remark = match (&value["verdict"], &value["certified"]) {
@@ -235,8 +312,29 @@ fn row(request: &Request, experiment: &Experiment, is_safe: bool, threads: Threa
         (verdict, _) if verdict == "holds" => "holds, certified".to_owned(),
         (_, _) => "violated".to_owned(),
     };
-    let shown = json!({ "remark": remark });
+    let figure = |name: &str| format!("{:.2}", value["stats"][name].as_f64().unwrap_or(0.0).abs());
+    let mut shown = json!({ "remark": remark });
+    let own = match method {
+        Method::Oblivious => "oblivious",
+        Method::Aware | Method::Apart => "aware",
+    };
+    shown[format!("{own}_predicates")] = value["stats"]["predicates"].clone();
+    shown[format!("{own}_abstraction")] = json!(figure("search_seconds"));
+    shown[format!("{own}_checking")] = json!(figure("refinement_seconds"));
     Row { value, shown }
+}
+
+/// What is measured of the unsound variants; the table shows it in a line of its own.
+fn unsound_row(request: &Request, experiment: &Experiment) -> Row {
+    let needed = experiment.needed();
+    let mut value = mixed::measure(request, &experiment.safe, &experiment.twin, needed);
+    value["program"] = json!(experiment.name);
+    value["method"] = json!(MIXED);
+    value["stats"] = json!({});
+    Row {
+        value,
+        shown: Value::Null,
+    }
 }
 
 /// Cost against the number of threads, with templates and with each copy a thread of its own.
@@ -251,10 +349,10 @@ pub(crate) fn plot(request: &Request) -> Result<String, Error> {
         if !DRAWN.contains(&experiment.name.as_str()) {
             continue;
         }
-        let curve = |name, colour, symmetry| {
+        let curve = |name, colour, method| {
             let mut points = Vec::new();
             for n in NUMBERS {
-                let run = || measure(request, &experiment.safe, Threads::Exactly(n), symmetry);
+                let run = || measure(request, &experiment.safe, Threads::Exactly(n), method);
                 let (value, cpu_seconds, _) = metered(run);
                 if value["verdict"] != "holds" {
                     break;
@@ -269,8 +367,8 @@ pub(crate) fn plot(request: &Request) -> Result<String, Error> {
             }
         };
         let curves = [
-            curve("templates", "#1b6ca8", true),
-            curve("symmetry off", "#c0392b", false),
+            curve("templates", "#1b6ca8", Method::Aware),
+            curve("symmetry off", "#c0392b", Method::Apart),
         ];
         drawn.push((text(&experiment.paper, "title")?.to_owned(), curves));
     }

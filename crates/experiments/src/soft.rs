@@ -1,5 +1,6 @@
 //! The suite `soft`: tables 2 to 8 of *Collapsing Threads Safely with Soft Invariants*. The
-//! paper's models are written by hand; ours are generated from the code in `suites/soft`. A row
+//! paper's models are written by hand; ours are generated from the code in `suites/soft`. INC has a model
+//! by hand, too, with the predicates of section 3.1 (rows `by hand`). A row
 //! is one proof ([`palisade_linearize::prove`]): threads collapsed or not, and soft invariants
 //! from nowhere, from the text, found by the prover, or over-defined. Table 5 counts locations
 //! and soft invariants.
@@ -10,9 +11,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use palisade_frontend::heap;
-use palisade_linearize::prove::{Count, Interleaving, Options, Proof, Soft, counts, prove};
+use palisade_linearize::prove::{Count, Interleaving, Options, Soft, counts, prove};
+use palisade_program::Source;
 use palisade_program::heap::Program;
 use palisade_report::usage;
+use palisade_shape::analysis::{self, Input};
+use palisade_shape::verdict::Verdict;
 use serde_json::{Value, json};
 
 use crate::suite::{Files, text, wrong};
@@ -23,7 +27,8 @@ use crate::{Case, Error, Plan, Request, Row};
 const PERIOD: Duration = Duration::from_millis(5);
 
 const LEGEND: &str = "\
-states: canonically abstract; seconds: of processor time; avg, max MB: resident memory during the row,
+states: canonically abstract; running: those of them in which threads run, without those in which the
+structure is made (the paper's models begin with it made); seconds: of processor time; avg, max MB: resident memory during the row,
 with what earlier rows have left
 locs: locations of threads; SIs: soft invariants, before and after the first pass
 soft: none; hand: those of the text; auto: found by the prover; over: one for each location and thread
@@ -32,12 +37,13 @@ predicate without those that random runs refute; all: with these
 
 const COLUMNS: &str = "\
 program   < | {program}                                                  | {program}
-          < | ours, {interleaving}                                       | paper
+          < | {whose}                                                    | paper
 threads   < | {threads}                                                  | {threads}
 collapsed < | {collapsed}                                                | {collapsed}
 soft      < | {method}                                                   | {method}
 verdict   < | {verdict}                                                  | holds
 states    > | {stats.states}                                             | {states}
+running   > | {stats.running}                                            | {states}
 stored    > | {stats.stored}                                             | {stored}
 seconds   > | {stats.cpu_seconds:.2}                                     | {seconds}
 avg MB    > | {stats.average_memory_bytes:M}                             | {average_mb}
@@ -61,6 +67,30 @@ SIs                    > | {paper.full.1}         |
 ours: locs             > | {full.locations}       |
 hand                   > | {full.hand}            |
 auto                   > | {full.auto}            |";
+
+/// What is proved.
+enum Subject {
+    /// The model that is generated from code.
+    Code(Program),
+    /// A model that was written by hand.
+    Model(Model),
+}
+
+/// A model as text.
+struct Model {
+    program: Source,
+    structures: Source,
+    /// Macros that choose a variant.
+    defines: Vec<(String, String)>,
+}
+
+/// What came of a row.
+struct Measured {
+    holds: bool,
+    /// Why it does not hold.
+    why: Option<String>,
+    stats: Value,
+}
 
 /// How a row is to be proved.
 #[derive(Clone, Copy, Debug)]
@@ -99,14 +129,18 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, Error> {
             }
             let program = program(&files, text(group, "file")?)?;
             for ours in list(group, "ours")? {
-                let (setting, program) = (setting(ours)?, program.clone());
+                let setting = setting(ours)?;
+                let subject = match ours["model"].as_str() {
+                    Some(model) => Subject::Model(model_of(&files, model, ours)?),
+                    None => Subject::Code(program.clone()),
+                };
                 let (name, published) = (name.to_owned(), group["paper"].clone());
                 cases.push(Case {
                     table: position(number),
                     group: format!("{number} {k}"),
                     paper: vec![paper_line(&name, &published)],
                     run: Box::new(move |request| {
-                        let mut row = measure(request, &program, setting);
+                        let mut row = measure(request, &subject, setting);
                         row.value["table"] = json!(number);
                         row.value["program"] = json!(name);
                         row.value["paper"] = published;
@@ -154,6 +188,15 @@ pub(crate) fn plan(request: &Request) -> Result<Plan, Error> {
 fn program(files: &Files<'_>, name: &str) -> Result<Program, Error> {
     let parsed = heap::parse(files.read(name)?).map_err(wrong)?;
     Ok(parsed.program)
+}
+
+fn model_of(files: &Files<'_>, name: &str, row: &Value) -> Result<Model, Error> {
+    let defines = list(row, "defines")?.iter().filter_map(Value::as_str);
+    Ok(Model {
+        program: files.read(name)?,
+        structures: files.read(text(row, "structures")?)?,
+        defines: defines.map(|d| (d.to_owned(), "1".to_owned())).collect(),
+    })
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> Result<&'v Vec<Value>, Error> {
@@ -231,15 +274,14 @@ fn seen_by(program: &Program, soft: Soft) -> Program {
 
 // ---- rows
 
-fn measure(request: &Request, program: &Program, setting: Setting) -> Row {
-    let program = seen_by(program, setting.soft);
+fn measure(request: &Request, subject: &Subject, setting: Setting) -> Row {
     let deadline = request.row_deadline();
     let (stop, over, late) = (
         AtomicBool::new(false),
         AtomicBool::new(false),
         AtomicBool::new(false),
     );
-    let (proof, average) = thread::scope(|scope| {
+    let (measured, average) = thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let (mut sum, mut count) = (0_u64, 0_u64);
             while !over.load(Ordering::Relaxed) {
@@ -254,17 +296,12 @@ fn measure(request: &Request, program: &Program, setting: Setting) -> Row {
             }
             sum / count.max(1)
         });
-        let options = Options {
-            interleaving: setting.interleaving,
-            soft: setting.soft,
-            collapse: setting.collapse,
-            threads: setting.threads,
-            cancel: Some(&stop),
-            ..Options::default()
+        let measured = match subject {
+            Subject::Code(program) => proved(program, setting, &stop),
+            Subject::Model(model) => analysed(model, &stop),
         };
-        let proof = prove(&program, &options);
         over.store(true, Ordering::Relaxed);
-        (proof, watch.join().unwrap_or(0))
+        (measured, watch.join().unwrap_or(0))
     });
     let mut value = json!({
         "model": "sc",
@@ -272,36 +309,104 @@ fn measure(request: &Request, program: &Program, setting: Setting) -> Row {
         "interleaving": interleaving_word(setting.interleaving),
         "collapsed": setting.collapse,
         "threads": setting.threads,
-        "verdict": if proof.as_ref().is_ok_and(Proof::holds) { "holds" } else { "unknown" },
-        "stats": { "average_memory_bytes": average },
+        "by_hand": matches!(subject, Subject::Model(_)),
+        "verdict": if measured.holds { "holds" } else { "unknown" },
+        "stats": measured.stats,
     });
+    value["stats"]["average_memory_bytes"] = json!(average);
     // Why there is no proof.
-    let why = match &proof {
-        Err(no) => format!("{} is not supported", no.what),
-        Ok(proof) if proof.holds() => String::new(),
-        Ok(_) if late.into_inner() => "T/O".to_owned(),
-        Ok(proof) => match proof.messages.first() {
-            Some(message) => format!("may show: {message}"),
-            None => proof.reason.clone().unwrap_or_default(),
-        },
+    let why = match measured.why {
+        _ if measured.holds => None,
+        Some(_) if late.into_inner() => Some("T/O".to_owned()),
+        why => why,
     };
-    if let Ok(proof) = &proof {
-        let stats = &mut value["stats"];
-        stats["states"] = json!(proof.kept);
-        stats["stored"] = json!(proof.stored);
-        stats["structures"] = json!(proof.built);
-        stats["locations"] = json!(proof.text.locations);
-        stats["soft_invariants"] = json!(proof.text.soft);
-        stats["soft_invariants_defined"] = json!(proof.text.defined);
-    }
-    if !why.is_empty() {
+    if let Some(why) = why {
         value["reason"] = json!(why);
     }
+    let whose = match subject {
+        Subject::Code(_) => format!("ours, {}", interleaving_word(setting.interleaving)),
+        Subject::Model(_) => "ours, by hand".to_owned(),
+    };
     let shown = json!({
+        "whose": whose,
         "collapsed": yes(setting.collapse),
         "threads": setting.threads.map_or("any".to_owned(), |n| n.to_string()),
     });
     Row { value, shown }
+}
+
+/// The proof of the model that is generated from code.
+fn proved(program: &Program, setting: Setting, stop: &AtomicBool) -> Measured {
+    let program = seen_by(program, setting.soft);
+    let options = Options {
+        interleaving: setting.interleaving,
+        soft: setting.soft,
+        collapse: setting.collapse,
+        threads: setting.threads,
+        cancel: Some(stop),
+        ..Options::default()
+    };
+    match prove(&program, &options) {
+        Err(no) => Measured {
+            holds: false,
+            why: Some(format!("{} is not supported", no.what)),
+            stats: json!({}),
+        },
+        Ok(proof) => Measured {
+            holds: proof.holds(),
+            why: Some(match proof.messages.first() {
+                Some(message) => format!("may show: {message}"),
+                None => proof.reason.clone().unwrap_or_default(),
+            }),
+            stats: json!({
+                "states": proof.kept,
+                "running": proof.running,
+                "stored": proof.stored,
+                "structures": proof.built,
+                "locations": proof.text.locations,
+                "soft_invariants": proof.text.soft,
+                "soft_invariants_defined": proof.text.defined,
+            }),
+        },
+    }
+}
+
+fn input(source: &Source) -> Input<'_> {
+    Input {
+        name: source.name(),
+        text: source.text(),
+    }
+}
+
+/// The analysis of a model that was written by hand.
+fn analysed(model: &Model, stop: &AtomicBool) -> Measured {
+    let options = analysis::Options {
+        defines: model.defines.clone(),
+        cancel: Some(stop),
+        ..analysis::Options::default()
+    };
+    let (program, structures) = (input(&model.program), input(&model.structures));
+    match analysis::analyse(program, structures, &options) {
+        Err(errors) => Measured {
+            holds: false,
+            why: Some(format!("{errors:?}")),
+            stats: json!({}),
+        },
+        Ok(analysis) => {
+            let fixpoint = &analysis.fixpoint;
+            let message = fixpoint.messages.first();
+            Measured {
+                holds: matches!(analysis.verdict, Verdict::Holds { .. }),
+                why: message.map(|m| format!("may show: {}", m.text)),
+                stats: json!({
+                    "states": fixpoint.kept(),
+                    "running": fixpoint.kept(),
+                    "stored": fixpoint.total,
+                    "structures": fixpoint.intermediate,
+                }),
+            }
+        }
+    }
 }
 
 // ---- table 5

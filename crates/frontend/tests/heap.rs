@@ -189,10 +189,6 @@ fn constants_and_swaps_are_checked() {
             "cannot be changed",
         ),
         (
-            "spec none; shared int i; method m() { int x; fetch_add(i, x); }",
-            "a constant is asked for",
-        ),
-        (
             "spec none; method m() { int x; x = xchg(x, 1); }",
             "a local is not shared",
         ),
@@ -200,6 +196,101 @@ fn constants_and_swaps_are_checked() {
     ];
     for (text, expected) in cases {
         let found = wrong(text);
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+const ARRAYS: &str = "\
+spec none;
+const N = 2;
+const M = N + 1;
+struct node { int field[N]; node next; }
+shared int a[N] = {0, 1}, b[M] = 4;
+shared node nodes[N];
+shared lock locks[N];
+local counted node mine;
+local int kept[N] = 1;
+never a[1] == 7;
+fn pick(node n, int i) returns node {
+    if (i < 0) return n.next;
+    n = nodes[i];
+    return n;
+}
+method m(int i) by first {
+    int x[N], y = i;
+    lock(locks[i]);
+    x[i] = a[i + 1] - b[i % M];
+    nodes[i].field[y] = fetch_add(a[0], x[i] + x[1]);
+    assert(cas(nodes[i].next, null, pick(nodes[0], i)));
+    unlock(locks[i]);
+    kept[i] = kept[0];
+    mine = pack(nodes[1], mine.count + 1);
+}
+method k() as m by second { mine.count = 3; }
+";
+
+#[test]
+fn arrays_functions_roles_and_kept_locals() {
+    insta::assert_snapshot!(shown(ARRAYS));
+    let words: Vec<&str> = ARRAYS
+        .split_inclusive([' ', '\n', '(', ')', ';', '['])
+        .collect();
+    for skipped in 0..words.len() {
+        let rest = words
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != skipped);
+        let rest: String = rest.map(|(_, word)| *word).collect();
+        let _ = parse(Source::new("t.pal", rest.as_str()));
+    }
+}
+
+#[test]
+fn arrays_functions_roles_and_kept_locals_are_checked() {
+    let cases = [
+        ("shared int a[0];", "", "fixed length"),
+        ("shared int a[65];", "", "fixed length"),
+        ("shared int a[2] = {1};", "", "1 values for 2 elements"),
+        ("shared int a, a[2];", "", "declared twice"),
+        ("shared int a[2];", "a[2] = 1;", "out of range"),
+        ("shared int a[2];", "a[0 - 1] = 1;", "out of range"),
+        ("shared int a[2];", "a = 1;", "as a whole"),
+        ("shared int a[2];", "int a;", "hides a shared variable"),
+        ("shared int a;", "a[0] = 1;", "no array"),
+        ("shared int a[2];", "a[true] = 1;", "expected int"),
+        ("shared int a;", "a = a % a;", "positive constant"),
+        ("shared int a;", "a = a % 0;", "positive constant"),
+        ("fn f() { f(); }", "f();", "calls itself"),
+        ("fn f() { g(); } fn g() { f(); }", "f();", "calls itself"),
+        ("fn f(int x) { }", "f();", "1 parameters, 0 are given"),
+        ("fn f(int x) { }", "f(null);", "expected int"),
+        ("fn f() { }", "int x = f();", "no result"),
+        ("fn f() returns int { }", "f();", "without a result"),
+        ("fn f() { return 1; }", "f();", "a result is returned"),
+        (
+            "fn f() returns int { return; }",
+            "f();",
+            "the result is missing",
+        ),
+        ("fn f() { } fn f() { }", "f();", "declared twice"),
+        ("fn xchg() { }", "", "built in"),
+        ("fn f() by r { }", "f();", "no operation"),
+        ("fn f() { break; }", "while (true) f();", "outside a loop"),
+        ("fn f() { y = 1; }", "int y; f();", "unknown variable"),
+        ("", "g();", "unknown function"),
+        ("local lock l;", "", "cannot be local"),
+        ("local int k; shared int k;", "", "declared twice"),
+        ("local int k; init { k = 1; }", "", "unknown variable"),
+        (
+            "shared counted node c;",
+            "c.ptr = null;",
+            "tag cannot be used alone",
+        ),
+    ];
+    for (items, body, expected) in cases {
+        let text =
+            format!("spec none; struct node {{ node next; }} {items} method m() {{ {body} }}");
+        let found = refused(&text).join("\n");
         assert!(found.contains(expected), "{text}: {found}");
     }
 }

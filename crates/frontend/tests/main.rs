@@ -22,5 +22,6 @@ mod rmm_errors;
 mod robust;
 mod roundtrip;
 mod rust_random;
+mod rust_shared_random;
 mod rust_threads_random;
 mod stop;

@@ -313,3 +313,35 @@ fn long_lines() {
     let program = read(&text).expect("a long comment");
     check_format(&text, &program);
 }
+
+/// LLVM's text that was cut off: a block without an end, a function without code. Found by `make fuzz-targets`.
+#[test]
+fn llvm_that_was_cut_off() {
+    let main = "define hidden void @_ZN1l4main17hfc665b17335c9548E() {\n";
+    let store = "start:\n  store atomic i32 1, ptr @x seq_cst, align 4\n";
+    let variable = "@x = internal global i32 0, align 4\n";
+    for (text, reads) in [
+        (format!("{variable}{main}{store}  ret void\n}}\n"), true),
+        (format!("{variable}{main}{store}"), false),
+        (
+            format!("{variable}{main}{store}next:\n  ret void\n}}\n"),
+            false,
+        ),
+        (format!("{variable}{main}}}\n"), false),
+        (
+            format!("{variable}{main}{store}  ret void\n  ret void\n}}\n"),
+            false,
+        ),
+        (
+            format!("{variable}{main}; a remark\n{store}  ret void\n}}\n"),
+            true,
+        ),
+        (
+            format!("{variable}{main}{store}  switch i32 0, label %a [\na:\n  ret void\n}}\n"),
+            false,
+        ),
+    ] {
+        let read = palisade_frontend::rust::read_llvm(&text, palisade_program::Orders::Mapped);
+        assert_eq!(read.is_ok(), reads, "{text}\n{read:?}");
+    }
+}

@@ -16,14 +16,14 @@ use palisade_program::{Model, Verdict};
 const BATCH: usize = 8;
 
 /// Random numbers (xorshift).
-struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    const fn new(seed: usize) -> Self {
+    pub(crate) const fn new(seed: usize) -> Self {
         Self((seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    const fn below(&mut self, n: usize) -> usize {
+    pub(crate) const fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -278,8 +278,8 @@ impl Shape {
 ";
 
 /// What the compiled programs compute.
-fn compiled(folder: &Path, programs: &[(usize, String)]) -> Vec<u64> {
-    let mut text = String::from(DECLARATIONS);
+fn compiled(folder: &Path, declarations: &str, programs: &[(usize, String)]) -> Vec<u64> {
+    let mut text = String::from(declarations);
     text.push_str("#[inline(never)] fn opaque(x: u64) -> u64 { x }\n");
     for (_, program) in programs {
         text.push_str(program);
@@ -311,8 +311,13 @@ fn compiled(folder: &Path, programs: &[(usize, String)]) -> Vec<u64> {
         .collect()
 }
 
-fn verdict(folder: &Path, programs: &[(usize, String)], sums: &[u64]) -> String {
-    let mut text = String::from(DECLARATIONS);
+fn verdict(
+    folder: &Path,
+    declarations: &str,
+    programs: &[(usize, String)],
+    sums: &[u64],
+) -> String {
+    let mut text = String::from(declarations);
     text.push_str("use std::hint::opaque;\n");
     for (_, program) in programs {
         text.push_str(program);
@@ -357,21 +362,32 @@ pub(crate) fn number(name: &str, otherwise: usize) -> usize {
 
 #[test]
 fn programs_compute_what_the_compiled_ones_do() {
+    compare("random", DECLARATIONS, 12, Random::program);
+}
+
+/// Programs by their number, compiled and run, and decided.
+pub(crate) fn compare(
+    name: &str,
+    declarations: &str,
+    usual: usize,
+    program: impl Fn(usize) -> String,
+) {
     let first = number("PALISADE_FIRST", 0);
-    let count = number("PALISADE_SOAK", 12);
-    let folder = std::env::temp_dir().join(format!("palisade-rust-random-{}", std::process::id()));
+    let count = number("PALISADE_SOAK", usual);
+    let folder = format!("palisade-rust-{name}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     let all: Vec<usize> = (first..first + count).collect();
     let (mut decided, mut wrong) = (0, 0);
     for numbers in all.chunks(BATCH) {
-        let programs: Vec<_> = numbers.iter().map(|n| (*n, Random::program(*n))).collect();
-        let sums = compiled(&folder, &programs);
-        let found = verdict(&folder, &programs, &sums);
+        let programs: Vec<_> = numbers.iter().map(|n| (*n, program(*n))).collect();
+        let sums = compiled(&folder, declarations, &programs);
+        let found = verdict(&folder, declarations, &programs, &sums);
         if found != "holds" {
             // Which of them?
             for (program, sum) in programs.iter().zip(&sums) {
                 let program = std::slice::from_ref(program);
-                let found = verdict(&folder, program, &[*sum]);
+                let found = verdict(&folder, declarations, program, &[*sum]);
                 decided += usize::from(found == "holds");
                 if found.starts_with("violated") {
                     wrong += 1;
@@ -386,7 +402,7 @@ fn programs_compute_what_the_compiled_ones_do() {
         let mut other = sums.clone();
         let at = numbers[0] % numbers.len();
         other[at] = other[at].wrapping_add(1);
-        let found = verdict(&folder, &programs, &other);
+        let found = verdict(&folder, declarations, &programs, &other);
         let wanted = format!("violated: program {}", numbers[at]);
         if found != wanted {
             wrong += 1;

@@ -3,12 +3,15 @@
 //! nodes are numbered as they are reached from shared variables and locals. Garbage
 //! is dropped. The form is also the key under which a state is stored.
 //!
-//! Threads are alike: all call any method. They are sorted by what they execute;
+//! Threads are alike: all call any method, and roles and what threads keep between calls are
+//! renamed with them. They are sorted by what they execute and by their roles;
 //! where that leaves ties every order is tried and the least form taken. Renaming by
 //! any bijection would be right; taking the least one is what makes equal states meet.
 
 use palisade_program::LocId;
+use palisade_program::heap::Operation;
 
+use crate::buffer::{Cell, Returned, Store};
 use crate::spec::Abstract;
 use crate::state::{Frame, State};
 use crate::track::{Belief, Effect};
@@ -21,6 +24,8 @@ pub(crate) struct Renaming {
     pub(crate) data: bool,
     /// Threads.
     pub(crate) threads: bool,
+    /// The order of stores of one thread to different words: PSO.
+    pub(crate) stores: bool,
 }
 
 /// Calls `f` on every value of memory.
@@ -74,6 +79,14 @@ impl Numbers {
         }
     }
 
+    fn rename_cell(&self, cell: &mut Cell) {
+        if let Cell::Field { node, .. } = cell
+            && let Some(number) = self.by_node[*node as usize]
+        {
+            *node = number;
+        }
+    }
+
     /// The memory with only the nodes that have numbers.
     fn apply(&self, memory: &Memory) -> Memory {
         let mut renamed = Memory {
@@ -100,6 +113,20 @@ pub(crate) fn tidied(memory: Memory) -> Memory {
     numbers.apply(&memory)
 }
 
+/// Reaches the nodes that a thread's locals, what it keeps, and its stores lead to.
+fn of_thread(state: &State, thread: usize, numbers: &mut Numbers) {
+    if let Some(frame) = &state.threads[thread] {
+        frame.locals.iter().for_each(|v| numbers.reach(*v));
+    }
+    state.kept[thread].iter().for_each(|v| numbers.reach(*v));
+    for store in state.buffers.get(thread).into_iter().flatten() {
+        if let Some(node) = store.at.node() {
+            numbers.reach(Value::Node(node));
+        }
+        numbers.reach(store.word.value);
+    }
+}
+
 /// For each node whether shared variables lead to it, and whether anything does.
 pub(crate) fn reached(state: &State) -> (Vec<bool>, Vec<bool>) {
     let memory = &state.memory;
@@ -107,9 +134,7 @@ pub(crate) fn reached(state: &State) -> (Vec<bool>, Vec<bool>) {
     memory.shared.iter().for_each(|w| numbers.reach(w.value));
     numbers.close(memory);
     let shared = numbers.by_node.iter().map(Option::is_some).collect();
-    for frame in state.threads.iter().flatten() {
-        frame.locals.iter().for_each(|v| numbers.reach(*v));
-    }
+    (0..state.threads.len()).for_each(|thread| of_thread(state, thread, &mut numbers));
     numbers.close(memory);
     let any = numbers.by_node.iter().map(Option::is_some).collect();
     (shared, any)
@@ -121,9 +146,7 @@ pub(crate) fn empty_garbage(state: &mut State) {
     let memory = &state.memory;
     let mut numbers = Numbers::new(memory.nodes.len());
     memory.shared.iter().for_each(|w| numbers.reach(w.value));
-    for frame in state.threads.iter().flatten() {
-        frame.locals.iter().for_each(|v| numbers.reach(*v));
-    }
+    (0..state.threads.len()).for_each(|thread| of_thread(state, thread, &mut numbers));
     for (index, node) in memory.nodes.iter().enumerate() {
         if node.life != Life::Live {
             numbers.reach(Value::Node(index as u32));
@@ -158,7 +181,20 @@ fn orders(state: &State, renaming: Renaming) -> Vec<Vec<usize>> {
     if !renaming.threads {
         return vec![order];
     }
-    let rank = |thread: usize| state.threads[thread].as_ref().map(|f| (f.method, f.at));
+    let rank = |thread: usize| {
+        let executes = state.threads[thread].as_ref().map(|f| (f.method, f.at));
+        let roles = state.roles.iter().enumerate();
+        // When no call is left nobody asks for them, and they are dropped.
+        let asked = state.calls_left > 0;
+        let own = roles.filter(|(_, of)| asked && **of == Some(thread as u32));
+        // Roles by the numbers of their bits: which, if there are many, is all the same.
+        (
+            executes,
+            own.fold(0_u64, |bits, (role, _)| bits | 1 << (role % 64)),
+        )
+    };
+    let keeps = state.kept.iter().any(|kept| !kept.is_empty())
+        || state.buffers.iter().any(|buffer| !buffer.is_empty());
     order.sort_by_key(|&thread| rank(thread));
     let mut all = vec![Vec::new()];
     let mut start = 0;
@@ -168,8 +204,8 @@ fn orders(state: &State, renaming: Renaming) -> Vec<Vec<usize>> {
             .take_while(|&&t| rank(t) == rank(order[start]));
         let end = start + same.count();
         let group = &order[start..end];
-        // Threads between calls are all alike.
-        let ways = if rank(group[0]).is_none() {
+        // Threads between calls that keep nothing are all alike.
+        let ways = if rank(group[0]).0.is_none() && !keeps {
             vec![group.to_vec()]
         } else {
             permutations(group)
@@ -203,9 +239,7 @@ fn renamed(state: &State, order: &[usize], renaming: Renaming) -> State {
     let mut numbers = Numbers::new(memory.nodes.len());
     memory.shared.iter().for_each(|w| numbers.reach(w.value));
     for &thread in order {
-        if let Some(frame) = &state.threads[thread] {
-            frame.locals.iter().for_each(|v| numbers.reach(*v));
-        }
+        of_thread(state, thread, &mut numbers);
     }
     numbers.close(memory);
     // Freed nodes wait for `new`, though nothing leads to them.
@@ -230,14 +264,46 @@ fn renamed(state: &State, order: &[usize], renaming: Renaming) -> State {
     for frame in threads.iter_mut().flatten() {
         frame.locals.iter_mut().for_each(|v| numbers.rename(v));
     }
+    let mut kept: Vec<Vec<Value>> = order.iter().map(|&t| state.kept[t].clone()).collect();
+    let words = kept.iter_mut().flatten();
+    words.for_each(|v| numbers.rename(v));
+    let in_order = |thread: &usize| state.buffers.get(*thread).cloned();
+    let mut buffers: Vec<Vec<Store>> = order.iter().filter_map(in_order).collect();
+    for store in buffers.iter_mut().flatten() {
+        numbers.rename_cell(&mut store.at);
+        numbers.rename(&mut store.word.value);
+    }
+    let in_order = |thread: &usize| state.returned.get(*thread).cloned();
+    let returned: Vec<Vec<Returned>> = order.iter().filter_map(in_order).collect();
+    if renaming.stores {
+        for (buffer, returned) in buffers.iter_mut().zip(&returned) {
+            sort_stores(buffer, returned);
+        }
+    }
+    let mut roles = state.roles.clone();
+    for thread in roles.iter_mut().flatten() {
+        *thread = place(*thread, order);
+    }
+    if state.calls_left == 0 {
+        // Nobody asks any more.
+        roles.fill(None);
+    }
     rename_threads(&mut memory, order);
     let beliefs = state.beliefs.iter().map(|belief| Belief {
         spec: belief.spec.clone(),
         calls: order.iter().map(|&t| belief.calls[t].clone()).collect(),
+        taken: order
+            .iter()
+            .filter_map(|&t| belief.taken.get(t).copied())
+            .collect(),
     });
     let mut form = State {
         memory,
         threads,
+        kept,
+        buffers,
+        returned,
+        roles,
         calls_left: state.calls_left,
         fresh: state.fresh,
         beliefs: beliefs.collect(),
@@ -249,19 +315,35 @@ fn renamed(state: &State, order: &[usize], renaming: Renaming) -> State {
     form
 }
 
+/// Sorts stores by their words where their order does not matter: those to different words under PSO, between two
+/// returns.
+fn sort_stores(buffer: &mut [Store], returned: &[Returned]) {
+    let mut ends: Vec<usize> = returned.iter().map(|call| call.waits).collect();
+    ends.push(buffer.len());
+    let mut start = 0;
+    for end in ends {
+        if end > start {
+            buffer[start..end].sort_by_key(|store| store.at);
+            start = end;
+        }
+    }
+}
+
+/// The new number of a thread.
+fn place(thread: u32, order: &[usize]) -> u32 {
+    let found = order.iter().position(|&t| t == thread as usize);
+    found.map_or(thread, |index| index as u32)
+}
+
 fn rename_threads(memory: &mut Memory, order: &[usize]) {
-    let place = |thread: u32| {
-        let found = order.iter().position(|&t| t == thread as usize);
-        found.map_or(thread, |index| index as u32)
-    };
     for_each_value(memory, &mut |value| {
         if let Value::Holder(thread) = value {
-            *thread = place(*thread);
+            *thread = place(*thread, order);
         }
     });
     for node in &mut memory.nodes {
         if let Life::FreedBy(thread) = &mut node.life {
-            *thread = place(*thread);
+            *thread = place(*thread, order);
         }
     }
 }
@@ -285,6 +367,14 @@ fn rename_data(form: &mut State) {
     for frame in form.threads.iter_mut().flatten() {
         frame.arguments.iter_mut().for_each(&mut name);
         frame.locals.iter_mut().for_each(&mut name);
+    }
+    form.kept.iter_mut().flatten().for_each(&mut name);
+    for store in form.buffers.iter_mut().flatten() {
+        name(&mut store.word.value);
+    }
+    for call in form.returned.iter_mut().flatten() {
+        call.arguments.iter_mut().for_each(&mut name);
+        name(&mut call.value);
     }
     let mut used = vec![false; form.fresh as usize];
     let mut mark = |value: &mut Value| {
@@ -413,6 +503,51 @@ impl Writer {
         self.values(locals);
     }
 
+    fn buffer(&mut self, buffer: &[Store]) {
+        self.length(buffer.len());
+        for store in buffer {
+            match store.at {
+                Cell::Shared(id) => self.tagged(0, id.index() as u64),
+                Cell::Field { node, field } => {
+                    self.tagged(1, u64::from(node));
+                    self.length(field.index());
+                }
+            }
+            self.word(store.word);
+        }
+    }
+
+    fn returned(&mut self, calls: &[Returned]) {
+        self.length(calls.len());
+        for call in calls {
+            let Returned {
+                operation,
+                arguments,
+                value,
+                waits,
+            } = call;
+            self.operation(*operation);
+            self.length(arguments.len());
+            self.values(arguments);
+            self.value(*value);
+            self.length(*waits);
+        }
+    }
+
+    fn operation(&mut self, operation: Operation) {
+        match operation {
+            Operation::Push => self.0.push(0),
+            Operation::Pop => self.0.push(1),
+            Operation::Enqueue => self.0.push(2),
+            Operation::Dequeue => self.0.push(3),
+            Operation::Add => self.0.push(4),
+            Operation::Remove => self.0.push(5),
+            Operation::Contains => self.0.push(6),
+            Operation::Unspecified => self.0.push(7),
+            Operation::Own(index) => self.tagged(8, index as u64),
+        }
+    }
+
     fn belief(&mut self, belief: &Belief) {
         match &belief.spec {
             Abstract::Nothing => {}
@@ -427,6 +562,7 @@ impl Writer {
             self.option(*noted);
             self.number(edge.map_or(0, |e| u64::from(e) + 1));
         }
+        belief.taken.iter().for_each(|t| self.number(u64::from(*t)));
     }
 }
 
@@ -436,6 +572,13 @@ fn encode(state: &State) -> Vec<u8> {
     out.memory(&state.memory);
     for frame in &state.threads {
         out.frame(frame.as_ref());
+    }
+    // How many there are is the same in all states of a program.
+    state.kept.iter().for_each(|kept| out.values(kept));
+    state.buffers.iter().for_each(|buffer| out.buffer(buffer));
+    state.returned.iter().for_each(|calls| out.returned(calls));
+    for role in &state.roles {
+        out.number(role.map_or(0, |thread| u64::from(thread) + 1));
     }
     out.length(state.beliefs.len());
     for belief in &state.beliefs {

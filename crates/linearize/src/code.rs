@@ -1,9 +1,14 @@
 //! *Code*: bodies prepared for running. For each location the edges that leave it, and
 //! which locals matter there; the others are put to their defaults, so that
 //! states that differ in dead locals are one.
+//!
+//! An access of an array with an index is a branch for each element, and there an access of it:
+//! edges that are one *access* of the text.
 
-use palisade_program::heap::{Body, Cond, Place, Step, Term};
-use palisade_program::{LocId, LocalId};
+use palisade_program::heap::{Body, Cond, Edge, Place, Role, Step, Term};
+use std::collections::BTreeMap;
+
+use palisade_program::{LocId, LocalId, Span};
 
 use crate::value::{Value, default_of};
 
@@ -17,6 +22,8 @@ pub(crate) struct Code<'a> {
     live: Vec<Vec<bool>>,
     /// What locals start with.
     pub(crate) defaults: Vec<Value>,
+    /// Locals that the thread keeps between calls, and which of its words each is.
+    pub(crate) kept: Vec<(usize, usize)>,
 }
 
 impl<'a> Code<'a> {
@@ -30,6 +37,7 @@ impl<'a> Code<'a> {
             leaving,
             live: live(body),
             defaults: body.locals.iter().map(|l| default_of(l.ty)).collect(),
+            kept: kept(body).collect(),
         }
     }
 
@@ -52,6 +60,52 @@ impl<'a> Code<'a> {
     }
 }
 
+fn kept(body: &Body) -> impl Iterator<Item = (usize, usize)> {
+    let locals = body.locals.iter().enumerate();
+    locals.filter_map(|(index, local)| match local.role {
+        Role::Kept(word) => Some((index, word)),
+        Role::Parameter | Role::Variable | Role::TagOf(_) | Role::Temporary => None,
+    })
+}
+
+/// Whether the edge chooses an element of an array: it and the access behind it stand at the same place.
+pub(crate) fn selects(body: &Body, edge: &Edge) -> bool {
+    let mut next = body.leaving(edge.to).map(|(_, next)| next).peekable();
+    matches!(edge.step, Step::Assume(Cond::Eq(_, Term::Int(_))))
+        && next.peek().is_some()
+        && next.all(|next| {
+            let accesses = next.step.place().is_some() || next.step.assigned().next().is_some();
+            accesses && next.span == edge.span
+        })
+}
+
+/// For each edge the first one that is the same access of the text: of another element of an array.
+pub(crate) fn accesses(body: &Body) -> Vec<usize> {
+    type Key = (LocId, Span, usize, bool);
+    let mut first: BTreeMap<Key, usize> = BTreeMap::new();
+    let edges = body.edges.iter().enumerate();
+    edges
+        .map(|(index, edge)| {
+            let (mut at, mut steps) = (edge.from, 0);
+            loop {
+                let mut into = body.edges.iter().filter(|e| e.to == at);
+                let (Some(before), None) = (into.next(), into.next()) else {
+                    return index;
+                };
+                if before.span != edge.span || steps > body.edges.len() {
+                    return index;
+                }
+                if selects(body, before) {
+                    let succeeds = matches!(edge.step, Step::Cas { success: true, .. });
+                    let key = (before.from, edge.span, steps, succeeds);
+                    return *first.entry(key).or_insert(index);
+                }
+                (at, steps) = (before.from, steps + 1);
+            }
+        })
+        .collect()
+}
+
 /// Backward analysis: a local is live where a path leads to a use of it that does
 /// not pass an assignment.
 fn live(body: &Body) -> Vec<Vec<bool>> {
@@ -67,6 +121,9 @@ fn live(body: &Body) -> Vec<Vec<bool>> {
                 before[id.index()] = false;
             }
             uses(&edge.step, &mut |id| before[id.index()] = true);
+            if matches!(edge.step, Step::Return(_)) {
+                kept(body).for_each(|(local, _)| before[local] = true);
+            }
             let known = &mut live[edge.from.index()];
             for (known, before) in known.iter_mut().zip(before) {
                 changed |= before && !*known;
@@ -106,7 +163,12 @@ fn uses_of_place(place: Place, f: &mut dyn FnMut(LocalId)) {
 /// Calls `f` on every local whose value a step uses.
 pub(crate) fn uses(step: &Step, f: &mut dyn FnMut(LocalId)) {
     match step {
-        Step::Skip | Step::Havoc { .. } | Step::New { .. } | Step::Return(None) => {}
+        Step::Skip | Step::Fence | Step::Havoc { .. } | Step::New { .. } | Step::Return(None) => {}
+        Step::Fail(_) => {}
+        Step::Compute { left, right, .. } => {
+            uses_of_term(*left, f);
+            uses_of_term(*right, f);
+        }
         Step::Assume(cond) => uses_of_cond(cond, f),
         Step::Assign { value, .. } => uses_of_term(*value, f),
         Step::Read { from: place, .. } | Step::Lock(place) | Step::Unlock(place) => {

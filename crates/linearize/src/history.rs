@@ -13,16 +13,19 @@ use crate::value::Value;
 /// A call of a history. Times are positions in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Call {
+    pub(crate) thread: usize,
     pub(crate) operation: Operation,
     pub(crate) arguments: Vec<Value>,
     pub(crate) begin: usize,
-    /// When it returned and what; `None` if it is pending.
-    pub(crate) end: Option<(usize, Value)>,
+    /// When it was complete: when it returned, or with store buffers later; `None` if it is not.
+    pub(crate) end: Option<usize>,
+    /// What it returned, if it has returned.
+    pub(crate) result: Option<Value>,
 }
 
-/// Whether some order of all calls that have returned, and of some that have not, is
+/// Whether some order of all calls that are complete, and of some that are not, is
 /// one that the specification allows, with the results returned, and in which no call
-/// comes before one that had returned when it began.
+/// comes before one that was complete when it began, or that its thread had called before.
 pub(crate) fn linearizable(oracle: &Oracle<'_>, calls: &[Call]) -> Result<bool, BrokenSpec> {
     let left: BTreeSet<usize> = (0..calls.len()).collect();
     for start in oracle.initial()? {
@@ -42,18 +45,19 @@ fn explained(
     if left.iter().all(|&index| calls[index].end.is_none()) {
         return Ok(true);
     }
-    let returned = left.iter().filter_map(|&index| calls[index].end);
-    let first_return = returned.map(|(time, _)| time).min();
+    let first_end = left.iter().filter_map(|&index| calls[index].end).min();
     for &index in left {
         let call = &calls[index];
-        // Something that has returned before it began must come first.
-        if first_return.is_some_and(|time| time < call.begin) {
+        // Something that was complete before it began must come first, and so must what its thread has called.
+        let called =
+            |&other: &usize| calls[other].thread == call.thread && calls[other].begin < call.begin;
+        if first_end.is_some_and(|time| time < call.begin) || left.iter().any(called) {
             continue;
         }
         let mut rest = left.clone();
         rest.remove(&index);
         for (after, result) in oracle.apply(state, call.operation, &call.arguments)? {
-            let agrees = call.end.is_none_or(|(_, value)| value == result);
+            let agrees = call.result.is_none_or(|value| value == result);
             if agrees && explained(oracle, calls, &rest, &after)? {
                 return Ok(true);
             }
@@ -68,9 +72,10 @@ mod tests {
     use palisade_program::heap::{Program, Specification};
 
     use super::*;
+    use crate::buffer::Returned;
     use crate::options::Reclaim;
     use crate::step::Rules;
-    use crate::track::{Belief, Effect, Pending, returned};
+    use crate::track::{Belief, Effect, Open, Pending, completed, left, returned};
 
     const THREADS: usize = 3;
 
@@ -79,6 +84,8 @@ mod tests {
             source: Source::default(),
             structs: Vec::new(),
             shared: Vec::new(),
+            kept: Vec::new(),
+            roles: Vec::new(),
             init: None,
             methods: Vec::new(),
             specification,
@@ -137,52 +144,143 @@ mod tests {
         }
     }
 
+    /// A history that goes on, and what tracking says of it.
+    struct Run<'a> {
+        oracle: &'a Oracle<'a>,
+        beliefs: Vec<Belief>,
+        calls: Vec<Call>,
+        running: [Option<usize>; THREADS],
+        /// By thread, calls that have returned and are not complete.
+        waiting: Vec<Vec<usize>>,
+    }
+
+    impl<'a> Run<'a> {
+        fn new(oracle: &'a Oracle<'a>) -> Self {
+            let start = oracle.initial().expect("built in").into_iter();
+            let beliefs = start.map(|spec| Belief {
+                spec,
+                calls: vec![Effect::default(); THREADS],
+                taken: vec![0; THREADS],
+            });
+            Self {
+                oracle,
+                beliefs: beliefs.collect(),
+                calls: Vec::new(),
+                running: [None; THREADS],
+                waiting: vec![Vec::new(); THREADS],
+            }
+        }
+
+        fn begin(
+            &mut self,
+            thread: usize,
+            time: usize,
+            (operation, arguments): (Operation, Vec<Value>),
+        ) {
+            self.running[thread] = Some(self.calls.len());
+            self.calls.push(Call {
+                thread,
+                operation,
+                arguments,
+                begin: time,
+                end: None,
+                result: None,
+            });
+        }
+
+        fn returned_calls(&self) -> Vec<Vec<Returned>> {
+            let of = |index: &usize| Returned {
+                operation: self.calls[*index].operation,
+                arguments: self.calls[*index].arguments.clone(),
+                value: self.calls[*index].result.expect("it has returned"),
+                waits: 1,
+            };
+            let all = self.waiting.iter();
+            all.map(|calls| calls.iter().map(of).collect()).collect()
+        }
+
+        fn pending(&self) -> Vec<Pending<'_>> {
+            let running = self.running.iter().enumerate();
+            running
+                .filter_map(|(thread, index)| {
+                    let call = &self.calls[(*index)?];
+                    Some(Pending {
+                        thread,
+                        operation: call.operation,
+                        arguments: &call.arguments,
+                    })
+                })
+                .collect()
+        }
+
+        /// A call returns; it is complete unless it, or one before it, waits.
+        fn ends(&mut self, thread: usize, index: usize, time: usize, value: Value, waits: bool) {
+            let (pending, others) = (self.pending(), self.returned_calls());
+            let open = Open {
+                pending: &pending,
+                returned: &others,
+            };
+            let waits = waits || !self.waiting[thread].is_empty();
+            self.beliefs = if waits {
+                left(&self.beliefs, thread, value, self.waiting[thread].len())
+            } else {
+                returned(self.oracle, &self.beliefs, open, thread, value).expect("built in")
+            };
+            self.calls[index].result = Some(value);
+            if waits {
+                self.waiting[thread].push(index);
+            } else {
+                self.calls[index].end = Some(time);
+            }
+            self.running[thread] = None;
+        }
+
+        /// The first calls that wait are complete.
+        fn completes(&mut self, thread: usize, time: usize, count: usize) {
+            let (pending, others) = (self.pending(), self.returned_calls());
+            let open = Open {
+                pending: &pending,
+                returned: &others,
+            };
+            let count32 = count as u32;
+            self.beliefs =
+                completed(self.oracle, &self.beliefs, open, thread, count32).expect("built in");
+            for index in self.waiting[thread].drain(..count) {
+                self.calls[index].end = Some(time);
+            }
+        }
+    }
+
     /// Law: tracking finds no belief exactly when no order explains the history, after
-    /// every return of random histories.
-    fn agree(specification: Specification, rounds: usize) {
+    /// every return of random histories, and whenever calls are complete that were not when they returned.
+    fn agree(specification: Specification, rounds: usize, late: bool) {
         let program = program(specification);
         let oracle = oracle(&program);
         let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
-        let (mut right, mut wrong) = (0, 0);
+        let (mut right, mut wrong, mut after) = (0, 0, 0);
         for _ in 0..rounds {
-            let start = oracle.initial().expect("built in").into_iter();
-            let mut beliefs: Vec<Belief> = start
-                .map(|spec| Belief {
-                    spec,
-                    calls: vec![Effect::default(); THREADS],
-                })
-                .collect();
-            let mut calls: Vec<Call> = Vec::new();
-            let mut running: [Option<usize>; THREADS] = [None; THREADS];
+            let mut run = Run::new(&oracle);
             for time in 0..12 {
                 let thread = dice.roll(THREADS);
-                let Some(index) = running[thread] else {
-                    let (operation, arguments) = operation(&mut dice, &program.specification);
-                    running[thread] = Some(calls.len());
-                    calls.push(Call {
-                        operation,
-                        arguments,
-                        begin: time,
-                        end: None,
-                    });
-                    continue;
-                };
-                let value = result(&mut dice, calls[index].operation);
-                let pending: Vec<Pending<'_>> = (0..THREADS)
-                    .filter_map(|thread| {
-                        let call = &calls[running[thread]?];
-                        Some(Pending {
-                            thread,
-                            operation: call.operation,
-                            arguments: &call.arguments,
-                        })
-                    })
-                    .collect();
-                beliefs = returned(&oracle, &beliefs, &pending, thread, value).expect("built in");
-                calls[index].end = Some((time, value));
-                running[thread] = None;
-                let explained = linearizable(&oracle, &calls).expect("built in");
-                assert_eq!(explained, !beliefs.is_empty(), "{calls:?}");
+                let waiting = run.waiting[thread].len();
+                match run.running[thread] {
+                    _ if waiting > 0 && dice.roll(3) == 0 => {
+                        let count = 1 + dice.roll(waiting);
+                        run.completes(thread, time, count);
+                        after += 1;
+                    }
+                    None => {
+                        let called = operation(&mut dice, &program.specification);
+                        run.begin(thread, time, called);
+                    }
+                    Some(index) => {
+                        let value = result(&mut dice, run.calls[index].operation);
+                        let waits = late && dice.roll(2) == 0;
+                        run.ends(thread, index, time, value, waits);
+                    }
+                }
+                let explained = linearizable(&oracle, &run.calls).expect("built in");
+                assert_eq!(explained, !run.beliefs.is_empty(), "{:?}", run.calls);
                 *(if explained { &mut right } else { &mut wrong }) += 1;
                 if !explained {
                     break;
@@ -193,12 +291,15 @@ mod tests {
             right > rounds / 10 && wrong > rounds / 10,
             "{right} {wrong}"
         );
+        assert_eq!(late, after > rounds / 10, "{after}");
     }
 
     #[test]
     fn tracking_agrees_with_orders() {
-        agree(Specification::Stack, 400);
-        agree(Specification::Queue, 400);
-        agree(Specification::Set, 400);
+        for late in [false, true] {
+            agree(Specification::Stack, 400, late);
+            agree(Specification::Queue, 400, late);
+            agree(Specification::Set, 400, late);
+        }
     }
 }

@@ -15,6 +15,7 @@
 //! | `spec` | states of the specification |
 //! | `track` | all ways in which calls can have taken effect so far |
 //! | [`machine`] | moves of threads |
+//! | `buffer`, `flush` | store buffers; how steps and memory use them |
 //! | `canonical` | states up to renaming |
 //! | [`explore`](mod@explore) | the search |
 //! | [`stages`] | searches with more and more calls |
@@ -22,12 +23,17 @@
 //! | [`timeline`] | a witness as text |
 //! | [`points`] | where calls can be said to take effect |
 //! | [`prove`], [`sets`], [`lockstep`] | proofs for any number of threads: lists, sets, objects without lists |
+//! | [`robust`] | programs for which buffers make no difference |
+//! | [`fences`] | where fences may stand |
 //! | [`mod@check`] | search, commit points and proof: the verdict |
 
+mod buffer;
 mod canonical;
 pub mod check;
 mod code;
 pub mod explore;
+pub mod fences;
+mod flush;
 mod history;
 pub mod lockstep;
 pub mod machine;
@@ -35,6 +41,7 @@ pub mod options;
 pub mod points;
 pub mod prove;
 mod returns;
+pub mod robust;
 pub mod sets;
 mod spec;
 pub mod stages;
@@ -47,5 +54,5 @@ pub mod witness;
 
 pub use explore::{Failure, Found, Search, Stop, check_commits, explore};
 pub use machine::{Bound, Wrong};
-pub use options::{Options, Reclaim};
+pub use options::{Buffers, Options, Reclaim};
 pub use witness::Witness;

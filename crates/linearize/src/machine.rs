@@ -8,6 +8,9 @@
 //! return that comes earlier, or a call that begins later, only adds to the order that
 //! a linearization must respect, so that a history with an early return and a late call
 //! is linearizable only if the others that it stands for are.
+//!
+//! With store buffers (`buffer`) a store goes to the thread's buffer, which nobody notices: it belongs to the access
+//! before it. But the next access is a move of its own, since the store may reach memory in between.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,14 +18,16 @@ use std::collections::BTreeSet;
 use palisade_program::heap::{Edge, Method, Place, Program, Specification, Step, Term, Type};
 use palisade_program::{LocId, Span};
 
+use crate::buffer::{Returned, Store};
 use crate::canonical::{Renaming, reached};
-use crate::code::Code;
-use crate::options::{Options, Reclaim};
+use crate::code::{Code, accesses};
+use crate::flush::Effected;
+use crate::options::{Buffers, Options, Reclaim};
 use crate::spec::{BrokenSpec, Oracle};
 use crate::state::{Frame, State};
 use crate::step::{Fault, Outcome, Rules, holds, run, term};
-use crate::track::{self, Belief, Effect, Mode, Pending, WrongCommit};
-use crate::value::{Life, Memory, Value};
+use crate::track::{self, Belief, Effect, Mode, Open, Pending, WrongCommit};
+use crate::value::{Life, Memory, Value, constant};
 
 /// Steps over locals in a row; more are taken for an endless loop.
 const MAX_LOCAL_STEPS: usize = 2_000;
@@ -60,6 +65,8 @@ pub enum Bound {
     LocalSteps,
     /// The range of numbers.
     Numbers,
+    /// Stores that wait for memory.
+    Stores,
     /// States.
     States,
 }
@@ -76,6 +83,13 @@ pub(crate) enum Event {
         edge: usize,
         /// Locals after the step.
         locals: Vec<Value>,
+        /// Whether it is a store that waits in the buffer.
+        waits: bool,
+    },
+    /// A store reaches memory: the one at this place in the buffer.
+    Flush {
+        index: usize,
+        store: Store,
     },
     Return {
         value: Value,
@@ -103,7 +117,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) mode: Mode,
     pub(crate) oracle: Oracle<'a>,
     codes: Vec<Code<'a>>,
-    rules: Rules<'a>,
+    /// By method, for each edge the first one that is the same access; for chosen points only.
+    accesses: Vec<Vec<usize>>,
+    pub(crate) rules: Rules<'a>,
     pub(crate) renaming: Renaming,
     pub(crate) touched: RefCell<BTreeSet<Bound>>,
 }
@@ -126,16 +142,22 @@ impl<'a> Machine<'a> {
             nodes: options.nodes,
         };
         let codes = program.methods.iter().map(|m| Code::new(&m.body));
+        let accesses = match &mode {
+            Mode::Any | Mode::Commits => Vec::new(),
+            Mode::Points(_) => program.methods.iter().map(|m| accesses(&m.body)).collect(),
+        };
         Self {
             program,
             options,
             mode,
             oracle: Oracle::new(program, rules),
             codes: codes.collect(),
+            accesses,
             rules,
             renaming: Renaming {
                 data: !compares_data(program),
                 threads: options.reduce,
+                stores: options.reduce && options.buffers == Buffers::Pso,
             },
             touched: RefCell::default(),
         }
@@ -147,7 +169,7 @@ impl<'a> Machine<'a> {
         self
     }
 
-    fn touch(&self, bound: Bound) {
+    pub(crate) fn touch(&self, bound: Bound) {
         self.touched.borrow_mut().insert(bound);
     }
 
@@ -157,15 +179,25 @@ impl<'a> Machine<'a> {
     pub(crate) fn initial(&self) -> Result<Vec<End>, BrokenSpec> {
         let threads = self.options.threads as usize;
         let calls = vec![Effect::default(); threads];
+        let buffered = match self.options.buffers {
+            Buffers::Sc => 0,
+            Buffers::Tso | Buffers::Pso => threads,
+        };
         let beliefs = self.oracle.initial()?.into_iter().map(|spec| Belief {
             spec,
             calls: calls.clone(),
+            taken: vec![0; buffered],
         });
         let mut beliefs: Vec<Belief> = beliefs.collect();
         beliefs.sort();
+        let kept: Vec<Value> = self.program.kept.iter().map(|k| constant(k.init)).collect();
         let start = |memory: Memory| State {
             memory,
             threads: vec![None; threads],
+            kept: vec![kept.clone(); threads],
+            roles: vec![None; self.program.roles.len()],
+            buffers: vec![Vec::new(); buffered],
+            returned: vec![Vec::new(); buffered],
             calls_left: self.options.calls,
             fresh: 0,
             beliefs: beliefs.clone(),
@@ -220,14 +252,18 @@ impl<'a> Machine<'a> {
     /// All moves from a state, by thread.
     pub(crate) fn moves(&self, state: &State) -> Result<Vec<Move>, BrokenSpec> {
         let mut moves = Vec::new();
-        let mut idle_done = false;
+        let mut idle: Vec<usize> = Vec::new();
         for thread in 0..state.threads.len() {
+            self.flushes(state, thread, &mut moves)?;
             if state.threads[thread].is_some() {
                 self.segment(state.clone(), thread, Vec::new(), &mut moves)?;
-            } else if state.calls_left > 0 && !(idle_done && self.renaming.threads) {
-                // Threads between calls are alike: one of them is enough.
-                idle_done = true;
-                self.calls(state, thread, &mut moves)?;
+            } else if state.calls_left > 0 {
+                // Of threads between calls that are alike one is enough.
+                let alike = |other: &usize| alike(state, *other, thread);
+                if !(self.renaming.threads && idle.iter().any(alike)) {
+                    self.calls(state, thread, &mut moves)?;
+                }
+                idle.push(thread);
             }
         }
         Ok(moves)
@@ -235,6 +271,11 @@ impl<'a> Machine<'a> {
 
     fn calls(&self, state: &State, thread: usize, moves: &mut Vec<Move>) -> Result<(), BrokenSpec> {
         for (method, declared) in self.program.methods.iter().enumerate() {
+            let me = Some(thread as u32);
+            let of = declared.role.and_then(|role| state.roles[role]);
+            if of.is_some() && of != me {
+                continue;
+            }
             for (arguments, fresh) in self.arguments(declared, state.fresh) {
                 let code = &self.codes[method];
                 let mut locals = code.defaults.clone();
@@ -242,6 +283,13 @@ impl<'a> Machine<'a> {
                 let mut next = state.clone();
                 next.calls_left -= 1;
                 next.fresh = fresh;
+                if let Some(role) = declared.role {
+                    next.roles[role] = me;
+                }
+                for &(local, word) in &code.kept {
+                    let kept = &mut next.kept[thread][word];
+                    locals[local] = std::mem::replace(kept, Value::Nothing);
+                }
                 next.threads[thread] = Some(Frame {
                     method,
                     at: code.body.entry,
@@ -363,14 +411,25 @@ impl<'a> Machine<'a> {
         let memory = &running.state.memory;
         self.note_nodes(edge, memory);
         let me = thread as u32;
-        let ways = match run(
-            &edge.step,
-            code.body,
-            memory,
-            &frame.locals,
-            me,
-            &self.rules,
-        ) {
+        let mut stored = None;
+        let outcome = match self.effect(&running.state, thread, index, edge) {
+            Effected::Memory => run(
+                &edge.step,
+                code.body,
+                memory,
+                &frame.locals,
+                me,
+                &self.rules,
+            ),
+            Effected::Waits => Outcome::Blocked,
+            Effected::Wrong(fault) => Outcome::Wrong(fault),
+            Effected::Stored(store) => {
+                stored = Some(store);
+                Outcome::Done(vec![(memory.clone(), frame.locals.clone())])
+            }
+            Effected::Forwarded(locals) => Outcome::Done(vec![(memory.clone(), locals)]),
+        };
+        let ways = match outcome {
             Outcome::Blocked => return Ok(()),
             Outcome::Wrong(Fault::Overflow) => {
                 self.touch(Bound::Numbers);
@@ -382,6 +441,7 @@ impl<'a> Machine<'a> {
                     method: frame.method,
                     edge: index,
                     locals: frame.locals.clone(),
+                    waits: false,
                 });
                 moves.push(Move {
                     thread,
@@ -406,7 +466,11 @@ impl<'a> Machine<'a> {
                     method: frame.method,
                     edge: index,
                     locals: locals.clone(),
+                    waits: stored.is_some(),
                 });
+            }
+            if let Some(store) = stored {
+                state.buffers[thread].push(store);
             }
             if let Some(frame) = &mut state.threads[thread] {
                 frame.locals = locals;
@@ -444,7 +508,7 @@ impl<'a> Machine<'a> {
             let next = Running {
                 state,
                 events,
-                passed: running.passed || visible,
+                passed: running.passed || visible || stored.is_some(),
                 steps: running.steps + 1,
             };
             if matches!(edge.step, Step::Return(_)) {
@@ -483,6 +547,7 @@ impl<'a> Machine<'a> {
                 }
             }
             Mode::Points(points) => {
+                let index = self.accesses[frame.method][index];
                 let chosen = points
                     .iter()
                     .any(|((method, _), edges)| *method == frame.method && edges.contains(&index));
@@ -500,6 +565,14 @@ impl<'a> Machine<'a> {
             operation: self.program.methods[frame.method].operation,
             arguments: &frame.arguments,
         }
+    }
+
+    /// All calls that run.
+    pub(crate) fn all_pending<'f>(&self, state: &'f State) -> Vec<Pending<'f>> {
+        let running = state.threads.iter().enumerate();
+        running
+            .filter_map(|(thread, frame)| Some(self.pending(thread, frame.as_ref()?)))
+            .collect()
     }
 
     /// Ends a call.
@@ -529,12 +602,17 @@ impl<'a> Machine<'a> {
         if self.program.specification != Specification::Nothing {
             let after = match &self.mode {
                 Mode::Any => {
-                    let running = state.threads.iter().enumerate();
-                    let pending: Vec<Pending<'_>> = running
-                        .filter_map(|(thread, frame)| Some(self.pending(thread, frame.as_ref()?)))
-                        .collect();
-                    let beliefs = &state.beliefs;
-                    let after = track::returned(&self.oracle, beliefs, &pending, thread, value)?;
+                    let after = if self.is_complete(state, thread) {
+                        let pending = self.all_pending(state);
+                        let open = Open {
+                            pending: &pending,
+                            returned: &state.returned,
+                        };
+                        track::returned(&self.oracle, &state.beliefs, open, thread, value)?
+                    } else {
+                        let before = state.returned[thread].len();
+                        track::left(&state.beliefs, thread, value, before)
+                    };
                     if after.is_empty() {
                         Err(Wrong::NotLinearizable)
                     } else {
@@ -557,6 +635,18 @@ impl<'a> Machine<'a> {
                 Err(wrong) => return Ok(Err((event, wrong))),
             }
         }
+        for &(local, word) in &self.codes[frame.method].kept {
+            state.kept[thread][word] = frame.locals[local];
+        }
+        if !self.is_complete(state, thread) {
+            let returned = Returned {
+                operation: self.program.methods[frame.method].operation,
+                arguments: frame.arguments.clone(),
+                value,
+                waits: state.buffers[thread].len(),
+            };
+            state.returned[thread].push(returned);
+        }
         state.threads[thread] = None;
         for node in &mut state.memory.nodes {
             if node.life == Life::FreedBy(thread as u32) {
@@ -578,6 +668,19 @@ impl<'a> Machine<'a> {
         if commits || !self.options.reduce {
             return true;
         }
+        let buffer = state.buffers.get(thread);
+        if let Some(buffer) = buffer {
+            let code = state.threads[thread]
+                .as_ref()
+                .map(|f| &self.codes[f.method]);
+            let atomic = code.is_some_and(|c| c.body.locations[edge.from.index()].atomic);
+            if !atomic && matches!(edge.step, Step::Write { .. }) {
+                return false;
+            }
+            if !atomic && !buffer.is_empty() && self.drains(edge) {
+                return true;
+            }
+        }
         match edge.step.place() {
             Some(Place::Shared(_)) => true,
             Some(Place::Field { of, .. }) => {
@@ -591,6 +694,7 @@ impl<'a> Machine<'a> {
             None => match edge.step {
                 Step::New { .. } | Step::Free(_) => self.options.reclaim != Reclaim::Never,
                 Step::Skip
+                | Step::Fence
                 | Step::Assume(_)
                 | Step::Assign { .. }
                 | Step::Havoc { .. }
@@ -599,6 +703,8 @@ impl<'a> Machine<'a> {
                 | Step::Cas { .. }
                 | Step::Lock(_)
                 | Step::Unlock(_)
+                | Step::Compute { .. }
+                | Step::Fail(_)
                 | Step::Return(_) => false,
             },
         }
@@ -606,7 +712,7 @@ impl<'a> Machine<'a> {
 
     // ---- what must hold in every state
 
-    fn checked(&self, state: State, span: Span) -> End {
+    pub(crate) fn checked(&self, state: State, span: Span) -> End {
         match self.wrong(&state) {
             Some((what, place)) => End::Wrong {
                 what,
@@ -636,7 +742,9 @@ impl<'a> Machine<'a> {
         {
             return Some((Wrong::Leak, None));
         }
-        if self.options.check_cycles && self.cyclic(&state.memory, &shared) {
+        // What is on its way to memory may be half of a change.
+        let settled = state.buffers.iter().all(Vec::is_empty);
+        if self.options.check_cycles && settled && self.cyclic(&state.memory, &shared) {
             return Some((Wrong::Cycle, None));
         }
         None
@@ -671,8 +779,19 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Whether nothing but locals of `thread` leads to a node.
-fn private(state: &State, thread: usize, node: u32) -> bool {
+/// Whether two threads between calls differ in their names only: they have no roles, and keep the same.
+fn alike(state: &State, a: usize, b: usize) -> bool {
+    let has_role = |thread: usize| state.roles.contains(&Some(thread as u32));
+    let waits = |thread: usize| state.buffers.get(thread).is_some_and(|b| !b.is_empty());
+    state.kept[a] == state.kept[b]
+        && ![a, b]
+            .iter()
+            .any(|thread| has_role(*thread) || waits(*thread))
+}
+
+/// Whether nothing but locals of `thread`, and what it keeps, leads to a node. What waits in buffers leads there, too, and
+/// so does a store into the node.
+pub(crate) fn private(state: &State, thread: usize, node: u32) -> bool {
     let is_it = |value: Value| value == Value::Node(node);
     let memory = &state.memory;
     let nodes = memory.nodes.iter().flat_map(|n| &n.words);
@@ -681,10 +800,16 @@ fn private(state: &State, thread: usize, node: u32) -> bool {
         .iter()
         .enumerate()
         .filter(|(t, _)| *t != thread);
-    let mut locals = others
+    let locals = others
         .filter_map(|(_, f)| f.as_ref())
         .flat_map(|f| &f.locals);
-    !memory.shared.iter().chain(nodes).any(|w| is_it(w.value)) && !locals.any(|v| is_it(*v))
+    let kept = state.kept.iter().enumerate().filter(|(t, _)| *t != thread);
+    let mut locals = locals.chain(kept.flat_map(|(_, kept)| kept));
+    let mut stores = state.buffers.iter().flatten();
+    let waits = stores.any(|s| is_it(s.word.value) || s.at.node() == Some(node));
+    !waits
+        && !memory.shared.iter().chain(nodes).any(|w| is_it(w.value))
+        && !locals.any(|v| is_it(*v))
 }
 
 /// Whether methods or the specification compare data.

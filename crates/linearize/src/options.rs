@@ -16,8 +16,21 @@ pub enum Reclaim {
     Strict,
 }
 
+/// Which stores threads may not see at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Buffers {
+    /// None: sequential consistency.
+    #[default]
+    Sc,
+    /// One buffer for each thread, first in, first out.
+    Tso,
+    /// One buffer for each thread and word of memory.
+    Pso,
+}
+
 /// Bounds and assumptions.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches are independent")]
 pub struct Options {
     /// Threads that call.
     pub threads: u32,
@@ -30,6 +43,13 @@ pub struct Options {
     pub values: u32,
     /// What `free` does.
     pub reclaim: Reclaim,
+    /// The memory model.
+    pub buffers: Buffers,
+    /// Stores of one thread that wait for memory, at most.
+    pub stores: usize,
+    /// With store buffers: whether a call is complete when it returns, and not only when the
+    /// stores that its thread has made until then have reached memory.
+    pub real_time: bool,
     /// Whether a cycle of nodes that are reached from shared variables is a violation.
     pub check_cycles: bool,
     /// Whether a node that nothing leads to, and that is not freed, is a violation; only
@@ -56,6 +76,9 @@ impl Default for Options {
             nodes: 8,
             values: 2,
             reclaim: Reclaim::Never,
+            buffers: Buffers::Sc,
+            stores: 8,
+            real_time: false,
             check_cycles: true,
             check_leaks: true,
             reduce: true,

@@ -11,6 +11,7 @@ use palisade_program::heap::print::Names;
 use palisade_program::heap::{Body, Commit, CommitKind, Cond, Edge, Program, Step};
 use palisade_program::{LocId, MethodId, Span};
 
+use crate::code::accesses;
 use crate::explore::{Failure, Found, check_points};
 use crate::machine::Bound;
 use crate::options::Options;
@@ -143,19 +144,20 @@ fn candidates(program: &Program) -> Allowed {
     let mut points = BTreeMap::new();
     for (method, declared) in program.methods.iter().enumerate() {
         let body = &declared.body;
+        let first = accesses(body);
         for (index, edge) in body.edges.iter().enumerate() {
             if !matches!(edge.step, Step::Return(_)) {
                 continue;
             }
             let before = leading_to(body, edge.from);
-            let accesses = body.edges.iter().enumerate().filter(|(_, e)| {
+            let found = body.edges.iter().enumerate().filter(|(index, e)| {
                 let access = matches!(
                     e.step,
                     Step::Read { .. } | Step::Write { .. } | Step::Cas { .. }
                 );
-                access && before[e.to.index()]
+                access && first[*index] == *index && before[e.to.index()]
             });
-            points.insert((method, index), accesses.map(|(i, _)| i).collect());
+            points.insert((method, index), found.map(|(i, _)| i).collect());
         }
     }
     points
@@ -200,10 +202,15 @@ pub fn applied(program: &Program, points: &[Suggestion]) -> Option<Program> {
                 .filter(|p| (p.edges.0, p.edges.1) == (method, *at));
             same.any(|p| p.edges.2 != step)
         };
+        let first = accesses(body);
+        let same = |edge: &usize| first[*edge] == step;
+        let same: Vec<usize> = (0..body.edges.len()).filter(same).collect();
         if !again && !returns.iter().any(other) {
-            let commits = &mut body.edges[step].commits;
-            if commits.is_empty() {
-                commits.push(claim(CommitKind::Now));
+            for edge in same {
+                let commits = &mut body.edges[edge].commits;
+                if commits.is_empty() {
+                    commits.push(claim(CommitKind::Now));
+                }
             }
             continue;
         }
@@ -212,7 +219,9 @@ pub fn applied(program: &Program, points: &[Suggestion]) -> Option<Program> {
         if !only || before == body.entry {
             return None;
         }
-        body.edges[step].commits.push(claim(CommitKind::Later));
+        for edge in same {
+            body.edges[edge].commits.push(claim(CommitKind::Later));
+        }
         for edge in body.edges.iter_mut().filter(|e| e.to == before) {
             edge.commits.push(claim(CommitKind::Confirm));
         }
@@ -250,10 +259,22 @@ fn shown(program: &Program, points: &Allowed) -> Vec<Suggestion> {
         };
         for &edge in edges {
             let step = &declared.body.edges[edge];
+            let mut text = names.step(&step.step);
+            let first = accesses(&declared.body);
+            if first.iter().filter(|same| **same == edge).count() > 1
+                && let Some(place) = step.step.place()
+            {
+                // Any element of the array.
+                let place = names.place(place);
+                let array = place
+                    .rsplit_once('[')
+                    .map_or(place.as_str(), |(array, _)| array);
+                text = text.replace(&place, &format!("{array}[...]"));
+            }
             all.push(Suggestion {
                 method: declared.name.clone(),
                 at_return: declared.body.edges[*at_return].span,
-                step: names.step(&step.step),
+                step: text,
                 span: step.span,
                 edges: (MethodId::from(*method), *at_return, edge),
             });

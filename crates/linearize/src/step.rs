@@ -2,7 +2,7 @@
 //! search, the replay and own specifications all come here.
 
 use palisade_program::LocalId;
-use palisade_program::heap::{Body, Cond, Place, Step, Struct, Term};
+use palisade_program::heap::{Body, Cond, Failure, Operator, Place, Step, Struct, Term};
 
 use crate::options::Reclaim;
 use crate::value::{Life, Memory, Value, Word};
@@ -20,6 +20,10 @@ pub enum Fault {
     NotHeld,
     /// A number left the range of 64 bits.
     Overflow,
+    /// The condition of an `assert` does not hold.
+    Assertion,
+    /// The index of an array is out of range.
+    Index,
 }
 
 /// What a step came to.
@@ -63,6 +67,19 @@ pub(crate) fn term(term: Term, memory: &Memory, locals: &[Value]) -> Result<Valu
     })
 }
 
+fn computed(operator: Operator, left: Value, right: Value) -> Result<Value, Fault> {
+    let (Value::Int(left), Value::Int(right)) = (left, right) else {
+        // The front end has checked types.
+        return Ok(left);
+    };
+    let result = match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Remainder => left.checked_rem_euclid(right),
+    };
+    result.map(Value::Int).ok_or(Fault::Overflow)
+}
+
 /// Evaluates a condition.
 pub(crate) fn holds(cond: &Cond, memory: &Memory, locals: &[Value]) -> Result<bool, Fault> {
     let value = |t: Term| term(t, memory, locals);
@@ -83,7 +100,7 @@ pub(crate) fn holds(cond: &Cond, memory: &Memory, locals: &[Value]) -> Result<bo
 
 /// How a place is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+pub(crate) enum Use {
     Read,
     Write,
 }
@@ -93,6 +110,31 @@ fn node_index(local: LocalId, locals: &[Value]) -> Result<usize, Fault> {
         Value::Node(index) => Ok(index as usize),
         _ => Err(Fault::NullDereference),
     }
+}
+
+/// What goes wrong when a place is used like this, if anything.
+pub(crate) fn fault(
+    memory: &Memory,
+    place: Place,
+    locals: &[Value],
+    how: Use,
+    me: u32,
+    rules: &Rules<'_>,
+) -> Option<Fault> {
+    let Place::Field { of, .. } = place else {
+        return None;
+    };
+    let node = match node_index(of, locals) {
+        Ok(index) => &memory.nodes[index],
+        Err(fault) => return Some(fault),
+    };
+    let wrong = match node.life {
+        Life::Live => false,
+        Life::FreedBy(who) => who == me || how == Use::Write,
+        Life::Freed => how == Use::Write,
+    };
+    let strict = rules.reclaim == Reclaim::Strict && node.life != Life::Live;
+    (wrong || strict).then_some(Fault::UseAfterFree)
 }
 
 /// The word of a place. With recycled memory a freed node may be read by others than
@@ -106,19 +148,13 @@ fn word<'m>(
     me: u32,
     rules: &Rules<'_>,
 ) -> Result<&'m mut Word, Fault> {
+    if let Some(fault) = fault(memory, place, locals, how, me, rules) {
+        return Err(fault);
+    }
     match place {
         Place::Shared(id) => Ok(&mut memory.shared[id.index()]),
         Place::Field { of, field } => {
             let node = &mut memory.nodes[node_index(of, locals)?];
-            let wrong = match node.life {
-                Life::Live => false,
-                Life::FreedBy(who) => who == me || how == Use::Write,
-                Life::Freed => how == Use::Write,
-            };
-            let strict = rules.reclaim == Reclaim::Strict && node.life != Life::Live;
-            if wrong || strict {
-                return Err(Fault::UseAfterFree);
-            }
             Ok(&mut node.words[field.index()])
         }
     }
@@ -147,21 +183,34 @@ fn try_run(
     me: u32,
     rules: &Rules<'_>,
 ) -> Result<Outcome, Fault> {
+    // Most of the edges that are tried are branches that are not taken.
+    if let Step::Assume(cond) = step
+        && !holds(cond, memory, locals)?
+    {
+        return Ok(Outcome::Blocked);
+    }
     let mut memory = memory.clone();
     let mut locals = locals.to_vec();
     match step {
-        Step::Skip | Step::Return(None) => {}
+        Step::Skip | Step::Fence | Step::Assume(_) | Step::Return(None) => {}
         Step::Return(Some(value)) => {
             term(*value, &memory, &locals)?;
-        }
-        Step::Assume(cond) => {
-            if !holds(cond, &memory, &locals)? {
-                return Ok(Outcome::Blocked);
-            }
         }
         Step::Assign { to, value } => {
             locals[to.index()] = term(*value, &memory, &locals)?;
         }
+        Step::Compute {
+            to,
+            operator,
+            left,
+            right,
+        } => {
+            let left = term(*left, &memory, &locals)?;
+            let right = term(*right, &memory, &locals)?;
+            locals[to.index()] = computed(*operator, left, right)?;
+        }
+        Step::Fail(Failure::Assertion) => return Err(Fault::Assertion),
+        Step::Fail(Failure::Index) => return Err(Fault::Index),
         Step::Havoc { to } => return Ok(havoc(*to, &memory, &locals, rules)),
         Step::New { to } => return Ok(allocate(*to, body, &memory, &locals, rules)),
         Step::Read { to, tag, from } => {
@@ -221,7 +270,7 @@ fn try_run(
     Ok(Outcome::Done(vec![(memory, locals)]))
 }
 
-fn packed(
+pub(crate) fn packed(
     value: Term,
     tag: Option<Term>,
     memory: &Memory,

@@ -47,6 +47,8 @@ impl std::fmt::Display for Fault {
             Self::DoubleFree => "a node is freed twice",
             Self::NotHeld => "a lock is given back that the thread does not hold",
             Self::Overflow => "a number leaves the range of 64 bits",
+            Self::Assertion => "an assertion fails",
+            Self::Index => "an index is out of range",
         })
     }
 }
@@ -68,7 +70,7 @@ fn bars(happenings: &[Happening]) -> (Vec<Bar>, usize) {
         let later = happenings[from..].iter().filter(|h| h.thread == thread);
         let mut returns = later.filter_map(|h| match &h.kind {
             Kind::Return(value) => Some(value.clone()),
-            Kind::Call(_) | Kind::Step(_) => None,
+            Kind::Call(_) | Kind::Step(_) | Kind::Flush(_) => None,
         });
         returns.next().flatten()
     };
@@ -95,7 +97,7 @@ fn bars(happenings: &[Happening]) -> (Vec<Bar>, usize) {
                     column = end + 2;
                 }
             }
-            Kind::Step(_) => {}
+            Kind::Step(_) | Kind::Flush(_) => {}
         }
     }
     let open = bars.iter().filter(|bar| bar.end.is_none());
@@ -155,6 +157,12 @@ pub fn text(witness: &Witness, source: &Source) -> String {
                 writeln!(out, "  thread {thread}  line {line:>3}  {text} is called")
             }
             Kind::Step(text) => writeln!(out, "  thread {thread}  line {line:>3}    {text}"),
+            Kind::Flush(text) => {
+                writeln!(
+                    out,
+                    "  thread {thread}  line {line:>3}    ~ {text} reaches memory"
+                )
+            }
             Kind::Return(None) => writeln!(out, "  thread {thread}  line {line:>3}  returns"),
             Kind::Return(Some(value)) => {
                 writeln!(out, "  thread {thread}  line {line:>3}  returns {value}")

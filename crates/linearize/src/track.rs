@@ -10,7 +10,9 @@
 //!   let it happen when some call returns: then the returning call must have taken
 //!   effect, and others may have before it (just-in-time linearization). A belief that
 //!   waits can still do later whatever it could have done earlier, so nothing is lost.
-//!   This knows nothing of commit points.
+//!   This knows nothing of commit points. With store buffers a call may take effect until it is
+//!   complete, perhaps after its return (`buffer`); its result is known then, and the calls of
+//!   one thread take effect one after another.
 //! - `Commits`: calls take effect at the commit points of the program, and nowhere else.
 //! - `Points`: calls take effect when they execute one of the chosen edges, for the last
 //!   time in the call; which edges, may depend on the return that ends the call.
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_program::heap::{Commit, CommitKind, Operation};
 
+use crate::buffer::Returned;
 use crate::spec::{Abstract, BrokenSpec, Oracle};
 use crate::value::Value;
 
@@ -39,6 +42,9 @@ pub(crate) struct Belief {
     pub(crate) spec: Abstract,
     /// By thread.
     pub(crate) calls: Vec<Effect>,
+    /// By thread, how many of its calls that have returned and are not complete have taken effect:
+    /// the first ones. No threads are here under SC.
+    pub(crate) taken: Vec<u32>,
 }
 
 /// Edges at which the calls of a method may take effect, by method and by the edge
@@ -173,41 +179,125 @@ pub(crate) fn pass(
     Ok(sorted(after))
 }
 
-/// The beliefs that agree with a return of `thread` with `value`, in mode `Any`.
-/// `pending` are all pending calls, that one among them.
+/// All calls that may take effect.
+#[derive(Clone, Copy)]
+pub(crate) struct Open<'a> {
+    /// The calls that run.
+    pub(crate) pending: &'a [Pending<'a>],
+    /// By thread, those that have returned and are not complete; no threads under SC.
+    pub(crate) returned: &'a [Vec<Returned>],
+}
+
+/// The beliefs that agree with a return of `thread` with `value`, in mode `Any`: the call is
+/// complete. `open` are all calls that may take effect, that one among them.
 pub(crate) fn returned(
     oracle: &Oracle<'_>,
     beliefs: &[Belief],
-    pending: &[Pending<'_>],
+    open: Open<'_>,
     thread: usize,
     value: Value,
+) -> Result<Beliefs, BrokenSpec> {
+    let ends = |belief: &Belief| belief.calls[thread].done.is_some();
+    let mut after = until(oracle, beliefs, open, &ends)?;
+    after.retain(|belief| belief.calls[thread].done == Some(value));
+    for belief in &mut after {
+        belief.calls[thread] = Effect::default();
+    }
+    Ok(sorted(after))
+}
+
+/// The beliefs that agree with a return of `thread` with `value`, in mode `Any`, where the call is
+/// not complete: it becomes the last of those that have returned, of which there were `before`.
+pub(crate) fn left(beliefs: &[Belief], thread: usize, value: Value, before: usize) -> Beliefs {
+    let agrees = |belief: &&Belief| belief.calls[thread].done.is_none_or(|done| done == value);
+    let agreeing = beliefs.iter().filter(agrees).cloned();
+    let after = agreeing.map(|mut belief| {
+        if belief.calls[thread].done.is_some() {
+            belief.taken[thread] = before as u32 + 1;
+        }
+        belief.calls[thread] = Effect::default();
+        belief
+    });
+    sorted(after.collect())
+}
+
+/// The beliefs in which the first `count` calls of `thread` that have returned have taken effect:
+/// they are complete, and not counted any more.
+pub(crate) fn completed(
+    oracle: &Oracle<'_>,
+    beliefs: &[Belief],
+    open: Open<'_>,
+    thread: usize,
+    count: u32,
+) -> Result<Beliefs, BrokenSpec> {
+    let ends = |belief: &Belief| belief.taken[thread] >= count;
+    let mut after = until(oracle, beliefs, open, &ends)?;
+    for belief in &mut after {
+        belief.taken[thread] -= count;
+    }
+    Ok(sorted(after))
+}
+
+/// Lets calls take effect, in all orders, until `ends`.
+fn until(
+    oracle: &Oracle<'_>,
+    beliefs: &[Belief],
+    calls: Open<'_>,
+    ends: &dyn Fn(&Belief) -> bool,
 ) -> Result<Beliefs, BrokenSpec> {
     let mut seen: BTreeSet<Belief> = beliefs.iter().cloned().collect();
     let mut open: Vec<Belief> = beliefs.to_vec();
     let mut after = Vec::new();
-    while let Some(mut belief) = open.pop() {
-        if let Some(result) = belief.calls[thread].done {
-            if result == value {
-                belief.calls[thread] = Effect::default();
-                after.push(belief);
-            }
+    while let Some(belief) = open.pop() {
+        if ends(&belief) {
+            after.push(belief);
             continue;
         }
-        for call in pending {
-            if belief.calls[call.thread].done.is_some() {
-                continue;
-            }
-            for (spec, result) in oracle.apply(&belief.spec, call.operation, call.arguments)? {
-                let mut next = belief.clone();
-                next.spec = spec;
-                next.calls[call.thread].done = Some(result);
-                if seen.insert(next.clone()) {
-                    open.push(next);
-                }
+        for next in taking_effect(oracle, &belief, calls)? {
+            if seen.insert(next.clone()) {
+                open.push(next);
             }
         }
     }
-    Ok(sorted(after))
+    Ok(after)
+}
+
+/// The beliefs after one more call has taken effect. The calls of one thread do so one after another.
+fn taking_effect(
+    oracle: &Oracle<'_>,
+    belief: &Belief,
+    calls: Open<'_>,
+) -> Result<Beliefs, BrokenSpec> {
+    let mut after = Vec::new();
+    let first = |thread: usize| {
+        calls
+            .returned
+            .get(thread)?
+            .get(belief.taken[thread] as usize)
+    };
+    for (thread, _) in calls.returned.iter().enumerate() {
+        let Some(call) = first(thread) else { continue };
+        for (spec, result) in oracle.apply(&belief.spec, call.operation, &call.arguments)? {
+            if result == call.value {
+                let mut next = belief.clone();
+                next.spec = spec;
+                next.taken[thread] += 1;
+                after.push(next);
+            }
+        }
+    }
+    for call in calls.pending {
+        if belief.calls[call.thread].done.is_some() || first(call.thread).is_some() {
+            continue;
+        }
+        for (spec, result) in oracle.apply(&belief.spec, call.operation, call.arguments)? {
+            let mut next = belief.clone();
+            next.spec = spec;
+            next.calls[call.thread].done = Some(result);
+            after.push(next);
+        }
+    }
+    Ok(after)
 }
 
 /// The beliefs that agree with a return, in the other modes; `allowed` are the edges

@@ -82,7 +82,7 @@ const fn default_tag(tag: Option<Tag>) -> Value {
 }
 
 /// A constant, for initial values; terms over variables are not constants.
-const fn constant(term: Term) -> Value {
+pub(crate) const fn constant(term: Term) -> Value {
     match term {
         Term::Null => Value::Null,
         Term::Empty => Value::Empty,

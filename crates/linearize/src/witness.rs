@@ -5,10 +5,13 @@
 
 use palisade_program::Span;
 use palisade_program::heap::print::Names;
-use palisade_program::heap::{Body, Role, Step, Term};
+use palisade_program::heap::{Body, Edge, Place, Role, Step, Term};
 
+use crate::buffer::Cell;
 use crate::canonical::{canonical, empty_garbage};
+use crate::code::selects;
 use crate::explore::Failure;
+use crate::fences::is_candidate;
 use crate::history::{self, Call};
 use crate::machine::{End, Event, Machine, Wrong};
 use crate::state::State;
@@ -21,6 +24,8 @@ pub enum Kind {
     Call(String),
     /// A step: `t = top (n2)`.
     Step(String),
+    /// A store reaches memory: `top = n2`.
+    Flush(String),
     /// The call returns, with this result.
     Return(Option<String>),
 }
@@ -47,6 +52,8 @@ pub struct Witness {
     pub start: Vec<(String, String)>,
     /// The run.
     pub happenings: Vec<Happening>,
+    /// Stores behind which a fence would have kept the run from happening: their thread goes on while stores wait.
+    pub passed: Vec<Span>,
 }
 
 /// A witness of something that is wrong before the first call.
@@ -56,6 +63,7 @@ pub(crate) fn at_start(_: &Machine<'_>, what: &Wrong, span: Span) -> Witness {
         span,
         start: Vec::new(),
         happenings: Vec::new(),
+        passed: Vec::new(),
     }
 }
 
@@ -110,38 +118,100 @@ pub(crate) fn replay(
             return Err(lost("the history is linearizable after all"));
         }
     }
-    let happenings = events
-        .iter()
-        .map(|(thread, event)| shown(&machine, *thread, event));
+    let told = events.iter().filter(|(_, event)| is_told(&machine, event));
+    let happenings = told.map(|(thread, event)| shown(&machine, *thread, event));
     Ok(Witness {
         what: what.clone(),
         span,
         start,
         happenings: happenings.collect(),
+        passed: passed(&machine, &events),
     })
 }
 
-/// The history of a run.
+/// Stores behind which the thread goes on while stores wait that it has made until then.
+fn passed(machine: &Machine<'_>, events: &[(usize, Event)]) -> Vec<Span> {
+    let threads = machine.options.threads as usize;
+    // By thread, when the stores in its buffer were made; the last store that it executed, if it has not gone on since.
+    let mut stores: Vec<Vec<usize>> = vec![Vec::new(); threads];
+    let mut last: Vec<Option<(Span, usize)>> = vec![None; threads];
+    let mut passed = Vec::new();
+    for (time, (thread, event)) in events.iter().enumerate() {
+        if let Event::Flush { index, .. } = event {
+            stores[*thread].remove(*index);
+            continue;
+        }
+        if let Some((span, made)) = last[*thread].take()
+            && stores[*thread].iter().any(|store| *store <= made)
+        {
+            passed.push(span);
+        }
+        if let Event::Step {
+            method,
+            edge,
+            waits,
+            ..
+        } = event
+        {
+            let body = &machine.program.methods[*method].body;
+            if *waits {
+                stores[*thread].push(time);
+            }
+            if is_candidate(body, *edge) {
+                last[*thread] = Some((body.edges[*edge].span, time));
+            }
+        }
+    }
+    passed.sort_by_key(|span| (span.start, span.end));
+    passed.dedup();
+    passed
+}
+
+/// The history of a run. A call is complete when the stores that its thread had made before it returned have
+/// reached memory.
 fn calls(machine: &Machine<'_>, events: &[(usize, Event)]) -> Vec<Call> {
+    let threads = machine.options.threads as usize;
     let mut calls: Vec<Call> = Vec::new();
-    let mut running: Vec<Option<usize>> = vec![None; machine.options.threads as usize];
+    let mut running: Vec<Option<usize>> = vec![None; threads];
+    // By thread, when the stores in its buffer were made; and by call, those that it waits for.
+    let mut stores: Vec<Vec<usize>> = vec![Vec::new(); threads];
+    let mut waits: Vec<Vec<usize>> = Vec::new();
     for (time, (thread, event)) in events.iter().enumerate() {
         match event {
             Event::Call { method, arguments } => {
                 running[*thread] = Some(calls.len());
                 calls.push(Call {
+                    thread: *thread,
                     operation: machine.program.methods[*method].operation,
                     arguments: arguments.clone(),
                     begin: time,
                     end: None,
+                    result: None,
                 });
+                waits.push(Vec::new());
             }
             Event::Return { value, .. } => {
                 if let Some(index) = running[*thread].take() {
-                    calls[index].end = Some((time, *value));
+                    calls[index].result = Some(*value);
+                    if stores[*thread].is_empty() || machine.options.real_time {
+                        calls[index].end = Some(time);
+                    } else {
+                        waits[index].clone_from(&stores[*thread]);
+                    }
                 }
             }
-            Event::Step { .. } => {}
+            Event::Step { waits: true, .. } => stores[*thread].push(time),
+            Event::Step { waits: false, .. } => {}
+            Event::Flush { index, .. } => {
+                let made = stores[*thread].remove(*index);
+                for (call, waits) in calls.iter_mut().zip(&mut waits) {
+                    let before = waits.len();
+                    waits.retain(|store| *store != made);
+                    if waits.is_empty() && before > 0 {
+                        call.end = Some(time);
+                    }
+                }
+            }
         }
     }
     calls
@@ -174,6 +244,17 @@ fn shown_memory(machine: &Machine<'_>, memory: &Memory) -> Vec<(String, String)>
         .collect()
 }
 
+/// The choice of an element of an array is told by the access of it.
+fn is_told(machine: &Machine<'_>, event: &Event) -> bool {
+    match event {
+        Event::Call { .. } | Event::Return { .. } | Event::Flush { .. } => true,
+        Event::Step { method, edge, .. } => {
+            let body = &machine.program.methods[*method].body;
+            !selects(body, &body.edges[*edge])
+        }
+    }
+}
+
 fn shown(machine: &Machine<'_>, thread: usize, event: &Event) -> Happening {
     let program = machine.program;
     let (kind, span) = match event {
@@ -187,10 +268,36 @@ fn shown(machine: &Machine<'_>, thread: usize, event: &Event) -> Happening {
             let value = (*value != Value::Nothing).then(|| shown_value(*value));
             (Kind::Return(value), *span)
         }
+        Event::Flush { store, .. } => {
+            let (method, edge) = store.made;
+            let body = &program.methods[method].body;
+            let edge = &body.edges[edge];
+            let names = Names {
+                structs: &program.structs,
+                shared: &program.shared,
+                body: Some(body),
+            };
+            let written = edge.step.written().map(|(place, _)| place);
+            let place = match (store.at, written) {
+                (Cell::Shared(_), Some(place)) => names.place(place),
+                (Cell::Field { node, .. }, Some(place)) => {
+                    let place = names.place(place);
+                    let field = place.split_once('.').map_or("", |(_, field)| field);
+                    format!("{}.{field}", shown_value(Value::Node(node)))
+                }
+                (Cell::Shared(_) | Cell::Field { .. }, None) => String::new(),
+            };
+            let mut value = shown_value(store.word.value);
+            if store.word.tag != Value::Nothing {
+                value = format!("{value}, {}", shown_value(store.word.tag));
+            }
+            (Kind::Flush(format!("{place} = {value}")), edge.span)
+        }
         Event::Step {
             method,
             edge,
             locals,
+            waits: _,
         } => {
             let body = &program.methods[*method].body;
             let edge = &body.edges[*edge];
@@ -213,21 +320,47 @@ fn spelled_out(mut text: String, names: &Names<'_>, body: &Body) -> String {
         if local.role != Role::Temporary || !text.contains(&local.name) {
             continue;
         }
-        let reads = body.edges.iter().find_map(|edge| {
-            if let Step::Read { to, from, .. } = edge.step
-                && to.index() == index
-            {
-                return Some(names.place(from));
+        let mut edges = body.edges.iter();
+        let made = edges.find(|edge| edge.step.assigned().any(|to| to.index() == index));
+        let Some(made) = made else { continue };
+        let (verb, meaning) = match &made.step {
+            Step::Read { from, .. } => ("reads ", element_of(names, &made.step, *from, body)),
+            Step::Compute { .. } => {
+                let whole = names.step(&made.step);
+                let value = whole.split_once(" = ").map(|(_, value)| value.to_owned());
+                ("", value.unwrap_or(whole))
             }
-            None
-        });
-        let Some(place) = reads else { continue };
+            Step::Skip
+            | Step::Fence
+            | Step::Assume(_)
+            | Step::Assign { .. }
+            | Step::Havoc { .. }
+            | Step::New { .. }
+            | Step::Write { .. }
+            | Step::Cas { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Free(_)
+            | Step::Fail(_)
+            | Step::Return(_) => continue,
+        };
         text = match text.strip_prefix(&format!("{} = ", local.name)) {
-            Some(read) => format!("reads {read}"),
-            None => text.replace(&local.name, &place),
+            Some(rest) => format!("{verb}{rest}"),
+            None => text.replace(&local.name, &meaning),
         };
     }
     text
+}
+
+/// The place that a temporary is read from: which element of an array it is may differ.
+fn element_of(names: &Names<'_>, read: &Step, from: Place, body: &Body) -> String {
+    let place = names.place(from);
+    let reads = |edge: &&Edge| edge.step.read().map(|(to, _)| to) == read.read().map(|(to, _)| to);
+    let several = body.edges.iter().filter(reads).count() > 1;
+    match place.rsplit_once('[') {
+        Some((array, _)) if several => format!("{array}[...]"),
+        Some(_) | None => place,
+    }
 }
 
 /// A step with the value that it is about.
@@ -245,7 +378,7 @@ fn noted(text: String, step: &Step, body: &Body, locals: &[Value]) -> String {
             Some(tag) => Some(format!("{}, {}", local(*to), local(*tag))),
             None => Some(local(*to)),
         },
-        Step::New { to } | Step::Havoc { to } => Some(local(*to)),
+        Step::New { to } | Step::Havoc { to } | Step::Compute { to, .. } => Some(local(*to)),
         // The locals are those after the step.
         Step::Assign { to, value } => of_term(value).map(|_| local(*to)),
         Step::Write { value, .. } => of_term(value),
@@ -262,7 +395,13 @@ fn noted(text: String, step: &Step, body: &Body, locals: &[Value]) -> String {
             }
         }
         Step::Free(id) => Some(local(*id)),
-        Step::Skip | Step::Assume(_) | Step::Lock(_) | Step::Unlock(_) | Step::Return(_) => None,
+        Step::Skip
+        | Step::Fence
+        | Step::Assume(_)
+        | Step::Lock(_)
+        | Step::Unlock(_)
+        | Step::Return(_) => None,
+        Step::Fail(_) => None,
     };
     let dereferenced = step.dereferences().map(|id| {
         let name = &body.locals[id.index()].name;

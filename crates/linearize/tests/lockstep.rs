@@ -308,3 +308,38 @@ fn counted_nodes_are_those_of_the_object() {
     let once = SNAPSHOT.replacen("p == r && q == s", "p == r", 1);
     assert_eq!(bugs(&once, Nodes::Counted), (false, true));
 }
+
+/// A ring with one thread at each end, an assertion, and a number that a thread keeps: all by the proof for any number of threads.
+#[test]
+fn arrays_roles_assertions_and_what_threads_keep() {
+    let ring = example("spsc_ring");
+    assert_eq!(message(&verdict(&ring, &[])), "holds");
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/linear/spsc_ring.pal"
+    );
+    let text = std::fs::read_to_string(folder).expect("the file can be read");
+    for (old, new) in [
+        (" by producer", ""),
+        (" by consumer", ""),
+        ("items[t % N] = v", "items[t] = v"),
+        ("h == t - N", "h == t - 3"),
+    ] {
+        let changed = read(&text.replace(old, new));
+        assert_ne!(message(&verdict(&changed, &[])), "holds", "{new}");
+    }
+    let kept = |claim: &str| {
+        let text = format!(
+            "spec none; shared int c = 0; local int seen = 0;
+            method up() {{ int x; do {{ x = c; }} while (!cas(c, x, x + 1)); }}
+            method look() {{ int x = c; assert({claim}); seen = x; }}"
+        );
+        message(&verdict(&read(&text), &[])).to_owned()
+    };
+    assert_eq!(kept("seen <= x"), "holds");
+    assert!(
+        kept("seen < x").contains("an assertion fails"),
+        "{}",
+        kept("seen < x")
+    );
+}

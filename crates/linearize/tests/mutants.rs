@@ -54,6 +54,71 @@ method pop() returns data {
 }
 ";
 
+/// Treiber's stack with functions, an assertion, and its top in an array.
+const FUNCTION_STACK: &str = "\
+spec stack;
+struct node {
+    data value;
+    node next;
+}
+shared node top[1];
+method push(data v) {
+    node n = new node;
+    n.value = v;
+    while (true) {
+        node t = top[0];
+        n.next = t;
+        if (swapped(t, n)) {
+            commit;
+            return;
+        }
+    }
+}
+method pop() returns data {
+    node n;
+    while (true) {
+        node t = top[0];
+        commit when t == null;
+        if (t == null) return empty;
+        n = t.next;
+        if (swapped(t, n)) {
+            commit;
+            assert(t != null);
+            return t.value;
+        }
+    }
+}
+fn swapped(node old, node new_top) returns bool {
+    return cas(top[0], old, new_top);
+}
+";
+
+/// A counter, and the last value that a thread has seen.
+const KEEPING_COUNTER: &str = "\
+spec {
+    shared int n = 0;
+    operation up() { n++; }
+    operation read() returns int { return n; }
+}
+shared int c = 0;
+local int last = 0;
+method up() {
+    int x;
+    do {
+        x = c;
+    } while (!cas(c, x, x + 1));
+    commit;
+}
+method read() returns int {
+    int x;
+    x = c;
+    commit;
+    assert(last <= x);
+    last = x;
+    return x;
+}
+";
+
 const LOCKED_STACK: &str = "\
 spec stack;
 struct node {
@@ -175,7 +240,7 @@ fn spinning_stack() -> String {
 }
 
 /// xorshift64*: any spread of numbers will do, and the same in each run.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
@@ -186,12 +251,12 @@ impl Random {
     }
 }
 
-fn example(name: &str) -> String {
+pub(super) fn example(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/linear");
     fs::read_to_string(folder.join(format!("{name}.pal"))).expect("the example can be read")
 }
 
-fn read(text: &str) -> Option<Program> {
+pub(super) fn read(text: &str) -> Option<Program> {
     let parsed = palisade_frontend::heap::parse(Source::new("mutant.pal", text));
     parsed.ok().map(|parsed| parsed.program)
 }
@@ -443,6 +508,21 @@ fn mutant(text: &str, kinds: usize, random: &mut Random) -> Option<String> {
     (changed != text.trim_end()).then_some(changed)
 }
 
+/// A mutant that can be read.
+pub(super) fn mutated(text: &str, random: &mut Random) -> Option<(String, Program)> {
+    let text = mutant(text, KINDS, random)?;
+    let program = read(&text)?;
+    Some((text, program))
+}
+
+/// The objects of this file.
+pub(super) fn small() -> Vec<String> {
+    let all = [FLAG_STACK, FUNCTION_STACK, KEEPING_COUNTER, LOCKED_STACK];
+    let blocks = [ATOMIC_STACK, ATOMIC_QUEUE];
+    let written = all.into_iter().chain(blocks).map(str::to_owned);
+    written.chain([spinning_stack()]).collect()
+}
+
 // ---- verdicts
 
 fn found(search: &Search) -> Option<String> {
@@ -588,6 +668,7 @@ fn wrong_mutants_of_structures_are_not_proved() {
         ("stack with a lock", LOCKED_STACK.to_owned(), 2_000),
         ("stack with a spin lock", spinning_stack(), 3_000),
         ("stack with flags", FLAG_STACK.to_owned(), TREIBER),
+        ("stack with functions", FUNCTION_STACK.to_owned(), TREIBER),
         ("stack with counters", example("treiber_counted"), TREIBER),
     ] {
         let most = if soak().is_some() { 10 * most } else { most };
@@ -624,8 +705,34 @@ fn wrong_mutants_of_objects_are_not_proved() {
         bad += wrong;
         taken += tried;
     }
+    for (name, text, count) in [
+        ("spsc_ring", example("spsc_ring"), 16),
+        ("counter that is kept", KEEPING_COUNTER.to_owned(), 60),
+    ] {
+        let program = read(&text).expect("it can be read");
+        assert_eq!(in_lockstep(&program), Some(true), "{name}");
+        let (wrong, tried) = try_with(name, &text, soak().unwrap_or(count), &in_lockstep);
+        assert!(
+            wrong >= 5 && tried >= 5,
+            "{name}: {wrong} wrong, {tried} tried"
+        );
+    }
     assert!(bad >= 40 && taken >= 30, "{bad} wrong, {taken} tried");
 }
+
+/// Rings, deques, queue locks, and structures in which calls are completed by others.
+pub(super) const OTHERS: [&str; 10] = [
+    "spsc_ring",
+    "vyukov_queue",
+    "chase_lev_deque",
+    "herlihy_wing_queue",
+    "elimination_array_stack",
+    "rdcss",
+    "snapshot",
+    "clh_counter",
+    "mcs_counter",
+    "flat_combining",
+];
 
 /// Proofs of the queues take long.
 #[test]

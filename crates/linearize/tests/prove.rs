@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use palisade_linearize::prove::{Interleaving, Level, Options, Proof, emit, prove, prove_at};
+use palisade_linearize::prove::{Interleaving, Level, Options, Proof, Soft, emit, prove, prove_at};
 use palisade_program::Source;
 use palisade_program::heap::Program;
 
@@ -27,6 +27,32 @@ fn attempt(name: &str, text: &str, options: &Options<'_>) -> Proof {
 fn inc_is_proved() {
     let proof = attempt("inc", &text("inc"), &Options::default());
     assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+}
+
+/// What is left suffices, and none of it can be left out: without any it is not proved.
+#[test]
+fn a_smallest_set_of_soft_invariants() {
+    let options = Options {
+        minimise: true,
+        ..Options::default()
+    };
+    let proof = attempt("inc", &text("inc"), &options);
+    assert!(proof.holds());
+    let minimal = proof.minimal.expect("it was asked for");
+    assert!(minimal.complete && minimal.of == proof.text.soft);
+    assert!(!minimal.invariants.is_empty() && minimal.invariants.len() < minimal.of);
+    assert!(
+        minimal
+            .invariants
+            .iter()
+            .all(|i| i.starts_with("inc, line"))
+    );
+    let without = Options {
+        soft: Soft::None,
+        ..options
+    };
+    let without = attempt("inc", &text("inc"), &without);
+    assert!(!without.holds() && without.minimal.is_none());
 }
 
 #[test]

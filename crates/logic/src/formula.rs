@@ -5,16 +5,20 @@
 //!
 //! Comparisons of terms that contain a choice are split by its condition
 //! (`(c ? 1 : 0) = 1` becomes `c`): predicates should speak of program
-//! variables. Above [`MAX_SPLIT`] choices the choice stays inside the atom.
+//! variables. Above [`MAX_SPLIT`] choices, or [`MAX_SPLIT_LITERALS`] literals in their conditions, the
+//! choice stays inside the atom: each split writes its condition twice, and conditions that
+//! compare choices would double at every level.
 
 use crate::atom::{Atom, Literal, Normal, Relation};
 use crate::names::Var;
-use crate::term::{Choice, Key, Overflow, Term};
+use crate::term::{Choice, Int, Key, Overflow, Term};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many choices in one comparison are split into cases.
 pub(crate) const MAX_SPLIT: usize = 5;
+/// How many literals the conditions of choices may have that are split into cases.
+const MAX_SPLIT_LITERALS: usize = 100;
 
 /// A quantifier-free formula over linear integer atoms.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,6 +53,41 @@ impl From<Atom> for Formula {
     fn from(atom: Atom) -> Self {
         Self::Literal(atom.literal())
     }
+}
+
+/// The literals in the conditions of a sum, repeated ones counted again; at most `most` are counted.
+pub(crate) fn literals_within(sum: &[(Key, Int)], most: usize) -> usize {
+    up_to(most, sum.iter(), |(key, _), most| match key {
+        Key::Var(_) => 0,
+        Key::Div(inner, _) | Key::Mod(inner, _) => literals_within(inner.sum(), most),
+        Key::Ite(choice) => {
+            let count = literals_of(&choice.condition, most);
+            let count = count + literals_within(choice.then.sum(), most - count);
+            count + literals_within(choice.otherwise.sum(), most - count)
+        }
+    })
+}
+
+/// The same of a formula, its own literals included.
+pub(crate) fn literals_of(formula: &Formula, most: usize) -> usize {
+    match formula {
+        Formula::Literal(literal) if most > 0 => 1 + literals_within(literal.atom.sum(), most - 1),
+        Formula::True | Formula::False | Formula::Literal(_) => 0,
+        Formula::And(parts) | Formula::Or(parts) => up_to(most, parts.iter(), literals_of),
+        Formula::Iff(sides) => up_to(most, [&sides.0, &sides.1].into_iter(), literals_of),
+    }
+}
+
+/// The sum of what each counts, until there are enough.
+fn up_to<T>(most: usize, all: impl Iterator<Item = T>, count: impl Fn(T, usize) -> usize) -> usize {
+    let mut sum = 0;
+    for one in all {
+        if sum >= most {
+            return most;
+        }
+        sum += count(one, most - sum);
+    }
+    sum
 }
 
 impl Formula {
@@ -88,7 +127,9 @@ impl Formula {
             .sum()
             .iter()
             .filter(|(key, _)| matches!(key, Key::Ite(_)));
-        if choices.count() <= MAX_SPLIT {
+        if choices.count() <= MAX_SPLIT
+            && literals_within(term.sum(), MAX_SPLIT_LITERALS) < MAX_SPLIT_LITERALS
+        {
             Self::compare_split(term, relation, MAX_SPLIT)
         } else {
             Self::compare_whole(term, relation)
@@ -123,16 +164,17 @@ impl Formula {
         })
     }
 
-    /// The opposite formula.
+    /// The opposite formula. What is in normal form stays so when all of it is negated: nothing is
+    /// looked for again, and the work is that of one walk over the formula.
     #[must_use]
     pub fn negated(&self) -> Self {
         match self {
             Self::True => Self::False,
             Self::False => Self::True,
             Self::Literal(literal) => Self::Literal(literal.negated()),
-            Self::And(parts) => Self::any(parts.iter().map(Self::negated)),
-            Self::Or(parts) => Self::all(parts.iter().map(Self::negated)),
-            Self::Iff(sides) => Self::iff(&sides.0.negated(), &sides.1),
+            Self::And(parts) => Self::Or(opposites(parts)),
+            Self::Or(parts) => Self::And(opposites(parts)),
+            Self::Iff(sides) => Self::Iff(Arc::new((sides.0.clone(), sides.1.negated()))),
         }
     }
 
@@ -342,6 +384,13 @@ fn literals_in_key(key: &Key, f: &mut dyn FnMut(&Literal)) {
             choice.condition.for_each_literal(f);
         }
     }
+}
+
+/// The opposites of distinct formulas, sorted.
+fn opposites(parts: &[Formula]) -> Arc<[Formula]> {
+    let mut opposites: Vec<Formula> = parts.iter().map(Formula::negated).collect();
+    opposites.sort_unstable();
+    opposites.into()
 }
 
 fn has_opposites(set: &BTreeSet<Formula>) -> bool {

@@ -8,9 +8,12 @@
 //! wrapping to a width. The rest (product or quotient of two variables, bit
 //! operations between variables) is a located error.
 
-use crate::formula::Formula;
+use crate::formula::{Formula, literals_of, literals_within};
 use crate::term::{Int, Key, Overflow, Term};
 use palisade_program::{BinOp, Expr, Span, UnOp};
+
+/// How many literals the form of an expression may have.
+const MAX_LITERALS: usize = 5_000;
 
 /// Why an expression has no linear form.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -22,6 +25,12 @@ pub enum LowerError {
         span: Span,
         /// The construct, as a noun phrase.
         what: &'static str,
+    },
+    /// The form has too many literals, as when each of many steps chooses by the result of the last.
+    #[error("this expression is too large when it is written out")]
+    TooLarge {
+        /// Where it stands in the source.
+        span: Span,
     },
     /// A number left the range of terms.
     #[error("a constant in this expression exceeds 96 bits")]
@@ -35,7 +44,9 @@ impl LowerError {
     /// Where the construct stands in the source.
     pub fn span(&self) -> Span {
         match self {
-            Self::Unsupported { span, .. } | Self::Overflow { span } => *span,
+            Self::Unsupported { span, .. } | Self::TooLarge { span } | Self::Overflow { span } => {
+                *span
+            }
         }
     }
 }
@@ -47,7 +58,11 @@ pub fn term_of<A>(
     span: Span,
     env: &mut dyn FnMut(&A) -> Result<Term, LowerError>,
 ) -> Result<Term, LowerError> {
-    Lowering { span, env }.term(expr)
+    let term = Lowering { span, env }.term(expr)?;
+    match literals_within(term.sum(), MAX_LITERALS) {
+        MAX_LITERALS.. => Err(LowerError::TooLarge { span }),
+        0..MAX_LITERALS => Ok(term),
+    }
 }
 
 /// Whether `expr` is not 0.
@@ -56,7 +71,11 @@ pub fn formula_of<A>(
     span: Span,
     env: &mut dyn FnMut(&A) -> Result<Term, LowerError>,
 ) -> Result<Formula, LowerError> {
-    Lowering { span, env }.formula(expr)
+    let formula = Lowering { span, env }.formula(expr)?;
+    match literals_of(&formula, MAX_LITERALS) {
+        MAX_LITERALS.. => Err(LowerError::TooLarge { span }),
+        0..MAX_LITERALS => Ok(formula),
+    }
 }
 
 struct Lowering<'a, A> {

@@ -135,3 +135,18 @@ fn linear_corner_cases_are_exact() {
         "wrapping what fits changes nothing"
     );
 }
+
+#[test]
+fn choices_by_choices_are_not_written_out() {
+    // Each value is chosen by a comparison of the last: written out, it doubles at each step.
+    let step = |value: E, i: i64| {
+        let below = E::Binary(BinOp::Lt, value.clone().into(), E::Const(i).into());
+        let next = E::Binary(BinOp::Add, value.clone().into(), E::Const(i * 7).into());
+        E::Cond(below.into(), next.into(), value.into())
+    };
+    let few = (0..3).fold(x(), step);
+    assert!(term_of(&few, SPAN, &mut env).is_ok());
+    let many = (0..14).fold(x(), step);
+    let error = term_of(&many, SPAN, &mut env).unwrap_err();
+    assert_eq!(error, LowerError::TooLarge { span: SPAN });
+}

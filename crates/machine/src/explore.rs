@@ -3,7 +3,7 @@
 //! replayed.
 
 use palisade_program::{
-    Cell, Chosen, LocalId, Model, Program, Span, Unknown, Vacuous, Verdict, Violation,
+    Broken, Cell, Chosen, LocalId, Model, Program, Span, Unknown, Vacuous, Verdict, Violation,
 };
 
 use crate::canonical::Canonical;
@@ -59,7 +59,7 @@ fn explore_in(
     // A run that is beside the point: is there one that is not?
     if let Some(narrowed) = program.narrowed() {
         let second = search(&narrowed, options, storage)?;
-        if matches!(second.verdict, Verdict::Violated(_)) {
+        if is_confirmed(program, &second) {
             return Ok(second);
         }
     }
@@ -68,6 +68,23 @@ fn explore_in(
     first.beside_the_point = Some(violation);
     first.witness = None;
     Ok(first)
+}
+
+/// Whether what was found where other assertions are assumptions is a violation of the program itself. A thread that waits at such an
+/// assumption waits for nothing: in the program it fails there. So a deadlock, or threads without progress, have to be those of a run of the
+/// program, too.
+fn is_confirmed(program: &Program, found: &Exploration) -> bool {
+    let Verdict::Violated(violation) = &found.verdict else {
+        return false;
+    };
+    if !matches!(violation.broken, Broken::Deadlock | Broken::Progress) {
+        return true;
+    }
+    let replayed = found.witness.as_ref().and_then(|run| {
+        let replayed = crate::replay::replay(program, &run.start, &run.actions);
+        replayed.ok()?.violation
+    });
+    replayed.is_some_and(|again| again.broken == violation.broken)
 }
 
 /// Looks for a run to each `reach`, where nothing is violated. One that no run reaches is

@@ -58,7 +58,7 @@ mod trace;
 mod visit;
 
 pub use explore::{explore, explore_choosing, explore_choosing_in};
-pub use network::{Lost, Network};
+pub use network::{Alone, Lost, Network};
 pub use options::{Bound, Bounds, Exploration, Final, Options, Stats, Unsupported};
 pub use palisade_program::{Action, ActionKind, BlockStep};
 pub use random_schedule::{Random, random_schedules};

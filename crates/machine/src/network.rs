@@ -33,7 +33,7 @@ pub trait Network {
 
 /// A process alone.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Alone;
+pub struct Alone;
 
 impl Network for Alone {
     fn me(&self) -> usize {

@@ -42,10 +42,16 @@ use crate::summary::{Abstract, Keep, Summary};
 
 /// The program under PSO with a buffer of `size(x)` cells for memory cell `x`.
 pub fn reduce(program: &Program, size: &dyn Fn(Cell) -> u32, full: Full) -> Reduced {
-    let templates = program.templates.iter();
+    reduce_each(program, &|_, cell| size(cell), full)
+}
+
+/// The program under PSO with a buffer of `size(t, x)` cells for memory cell `x` in the threads of
+/// template `t` [Dan et al., SAS 2013, section 3].
+pub fn reduce_each(program: &Program, size: &dyn Fn(usize, Cell) -> u32, full: Full) -> Reduced {
+    let templates = program.templates.iter().enumerate();
     Reduced::new(
         program,
-        templates.map(|t| reduce_template(program, t, size, full, None)),
+        templates.map(|(i, t)| reduce_template(program, t, &|cell| size(i, cell), full, None)),
     )
 }
 

@@ -49,10 +49,16 @@ use crate::summary::{Abstract, Keep, Summary};
 
 /// The program under TSO with buffers of `k` cells.
 pub fn reduce(program: &Program, k: u32, full: Full) -> Reduced {
-    let templates = program.templates.iter();
+    reduce_each(program, &|_| k, full)
+}
+
+/// The program under TSO with a buffer of `k(t)` cells for the threads of template `t`
+/// [Dan et al., SAS 2013, section 3].
+pub fn reduce_each(program: &Program, k: &dyn Fn(usize) -> u32, full: Full) -> Reduced {
+    let templates = program.templates.iter().enumerate();
     Reduced::new(
         program,
-        templates.map(|t| reduce_template(program, t, k, full, None)),
+        templates.map(|(i, t)| reduce_template(program, t, k(i), full, None)),
     )
 }
 

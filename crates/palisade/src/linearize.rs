@@ -25,11 +25,13 @@
 //! # Ok::<(), palisade::Diagnostics>(())
 //! ```
 
+pub mod fences;
+
 use std::path::Path;
 
 use palisade_frontend::{Diagnostics, heap};
 pub use palisade_linearize::check::{Checked, Question, Verdict, check};
-pub use palisade_linearize::{Options, prove, timeline};
+pub use palisade_linearize::{Buffers, Options, Witness, prove, timeline};
 use palisade_program::Source;
 pub use palisade_program::heap::Program;
 

@@ -104,8 +104,8 @@ impl fmt::Display for Assumption {
                 "assumes that freed addresses are not allocated again (ABA problems are not seen)"
             }
             Self::MainEnds => {
-                "`main` does not join all threads: when it returns the program is over, also for \
-                 threads that wait or spin"
+                "`main` does not join all threads: when it returns the program is over, also for threads \
+                 that wait or spin (--outlive-main: they go on)"
             }
             Self::UndefinedFunctions => {
                 "assumes that functions without a body return any value and do nothing else"

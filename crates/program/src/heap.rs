@@ -2,7 +2,12 @@
 //! variables, methods that any number of threads call at any time, and a
 //! specification that says what the calls should do one at a time. It is what
 //! `palisade linearize` reads; it has its own IR beside [`crate::Program`], because
-//! nodes, not integers, are what it is about. Memory is sequentially consistent.
+//! nodes, not integers, are what it is about.
+//!
+//! Memory is sequentially consistent, or has store buffers (TSO, PSO): a [`Step::Write`] goes to the
+//! thread's buffer and reaches memory later, [`Step::Read`] finds the thread's own stores first,
+//! and [`Step::Fence`], [`Step::Cas`], [`Step::Lock`], [`Step::Unlock`] and atomic blocks wait until the
+//! buffer is empty and act on memory.
 //!
 //! How it runs. First [`Program::init`] runs alone. Then each thread calls methods,
 //! one after another. A call sets the parameters, puts every other local to its
@@ -123,6 +128,23 @@ pub enum Role {
     /// Made by the front end for a part of an expression; its value is used by the
     /// steps that follow directly.
     Temporary,
+    /// A word that the thread keeps between its calls ([`Program::kept`], by index): a call
+    /// starts with what the last call of the thread has left in it.
+    Kept(usize),
+}
+
+/// A word that each thread keeps between its calls: one of a variable that is declared
+/// `local` outside methods. A packed one is two.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its name; `x.mark`, `x.count` for a tag.
+    pub name: String,
+    /// Its type; never [`Type::Lock`].
+    pub ty: Type,
+    /// The value that it has before the first call of a thread: a constant of its type.
+    pub init: Term,
+    /// Where it is declared.
+    pub span: Span,
 }
 
 /// A local variable of a body. A packed local is two: the pointer and its tag.
@@ -243,11 +265,33 @@ pub enum Place {
     },
 }
 
+/// Operators of [`Step::Compute`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Operator {
+    /// The sum.
+    Add,
+    /// The difference.
+    Subtract,
+    /// The remainder: never negative. The right side is a positive constant.
+    Remainder,
+}
+
+/// What a step complains of that is never right.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Failure {
+    /// The condition of an `assert` does not hold.
+    Assertion,
+    /// The index of an array is out of range.
+    Index,
+}
+
 /// One atomic step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Nothing.
     Skip,
+    /// Waits until the thread's stores have reached memory; under SC nothing.
+    Fence,
     /// Goes on only if the condition holds; over locals only.
     Assume(Cond),
     /// `to = value`.
@@ -310,6 +354,19 @@ pub enum Step {
     Unlock(Place),
     /// Gives the node back to the allocator. Without reclamation it has no effect.
     Free(LocalId),
+    /// `to = left operator right`, for numbers.
+    Compute {
+        /// The local.
+        to: LocalId,
+        /// The operator.
+        operator: Operator,
+        /// Over locals.
+        left: Term,
+        /// Over locals.
+        right: Term,
+    },
+    /// A violation: it does not happen in runs of a correct program. The steps before it say when.
+    Fail(Failure),
     /// Ends the call. The value is given exactly if the method returns something.
     Return(Option<Term>),
 }
@@ -324,11 +381,14 @@ impl Step {
             | Self::Lock(place)
             | Self::Unlock(place) => Some(*place),
             Self::Skip
+            | Self::Fence
             | Self::Assume(_)
             | Self::Assign { .. }
             | Self::Havoc { .. }
             | Self::New { .. }
             | Self::Free(_)
+            | Self::Compute { .. }
+            | Self::Fail(_)
             | Self::Return(_) => None,
         }
     }
@@ -388,7 +448,7 @@ pub struct Commit {
 pub struct Edge {
     /// From.
     pub from: LocId,
-    /// To; the exit exactly for [`Step::Return`].
+    /// To; the exit exactly for [`Step::Return`] and [`Step::Fail`].
     pub to: LocId,
     /// The step.
     pub step: Step,
@@ -474,6 +534,8 @@ pub struct Method {
     pub parameters: usize,
     /// What it returns; data includes [`Term::Empty`].
     pub returns: Option<Type>,
+    /// The role that it belongs to ([`Program::roles`], by index), if any.
+    pub role: Option<usize>,
     /// Its code.
     pub body: Body,
     /// Where its head stands.
@@ -530,6 +592,11 @@ pub struct Program {
     pub structs: Vec<Struct>,
     /// Shared variables.
     pub shared: Vec<Shared>,
+    /// What each thread keeps between its calls.
+    pub kept: Vec<Kept>,
+    /// Roles: all calls of all methods of one role are calls of one thread, which may have
+    /// several roles.
+    pub roles: Vec<String>,
     /// Runs once before all calls; without parameters, result and commits.
     pub init: Option<Body>,
     /// The methods.
@@ -548,6 +615,12 @@ impl Program {
         steps.any(|step| matches!(step, Step::Free(_)))
     }
 
+    /// Whether a method has assertions or indices that may be wrong.
+    pub fn may_fail(&self) -> bool {
+        let mut edges = self.methods.iter().flat_map(|m| &m.body.edges);
+        edges.any(|edge| matches!(edge.step, Step::Fail(_)))
+    }
+
     /// Whether a step uses an infinite value.
     pub fn has_infinity(&self) -> bool {
         let infinite = |term: &Term| matches!(term, Term::Infinity(_));
@@ -563,9 +636,14 @@ impl Program {
                 infinite(value)
             }
             Step::Cas { expect, new, .. } => infinite(expect) || infinite(new),
-            Step::Skip | Step::Havoc { .. } | Step::New { .. } | Step::Read { .. } => false,
+            Step::Skip
+            | Step::Fence
+            | Step::Havoc { .. }
+            | Step::New { .. }
+            | Step::Read { .. } => false,
             Step::Lock(_) | Step::Unlock(_) | Step::Free(_) | Step::Return(None) => false,
-        })
+            Step::Compute { .. } | Step::Fail(_) => false,
+        }) || self.kept.iter().any(|kept| infinite(&kept.init))
     }
 
     /// Whether any method has a commit point.

@@ -88,7 +88,7 @@ pub use program::{
 pub use property::{Hint, Pick, PropAtom, PropExpr, Property, PropertyKind, ThreadVar};
 pub use remote::{Change, Operand, RemoteAtomic, RemoteOp};
 pub use source::{LineColumn, Source, Span};
-pub use uninitialised::{Chosen, OPAQUE, UNINITIALISED};
+pub use uninitialised::{Chosen, FREED, OPAQUE, UNINITIALISED};
 pub use vacuity::Vacuous;
 pub use verdict::{
     Bound, Broken, BufferName, Event, Model, SearchBound, Standing, Trace, TraceStep, Unknown,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Span;
-use crate::{OPAQUE, UNINITIALISED};
+use crate::{FREED, OPAQUE, UNINITIALISED};
 
 /// What the source language has names for and the [`Program`](crate::Program) only
 /// numbers.
@@ -36,10 +36,12 @@ impl Names {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// The value of a cell: `?` if nobody has written it; the name of what it points to, if it holds an address.
+    /// The value of a cell: `?` if nobody has written it; `freed` if it is memory that was freed; the name of what it points to, if it holds an address.
     pub fn value(&self, cell: &str, value: i64) -> String {
-        if matches!(value, UNINITIALISED | OPAQUE) {
-            return "?".to_owned();
+        match value {
+            UNINITIALISED | OPAQUE => return "?".to_owned(),
+            FREED => return "freed".to_owned(),
+            _ => {}
         }
         let target = self.addresses.get(&value);
         match target.filter(|_| self.pointers.contains(variable(cell))) {

@@ -18,6 +18,8 @@ use crate::source::Span;
 pub const UNINITIALISED: i64 = i64::MIN + 77_777;
 /// What a variable holds whose value is not followed: floating point, bytes of another type.
 pub const OPAQUE: i64 = UNINITIALISED - 1;
+/// What memory holds that was freed, where a front end marks it so.
+pub const FREED: i64 = i64::MIN + 88_888;
 
 /// Variables that are read before anything is written to them, and where.
 pub type Chosen = BTreeMap<String, Span>;

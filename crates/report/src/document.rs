@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use palisade_program::{Broken, Event, Source, Trace, TraceStep, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::html::Page;
@@ -94,11 +94,23 @@ pub struct Document {
     pub page: Option<Box<Page>>,
 }
 
+/// How much is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The input cannot be used.
+    Error,
+    /// It can be used, and is probably not what was meant.
+    Warning,
+    /// Nothing is wrong; something is worth knowing.
+    Note,
+}
+
 /// One error or warning about an input.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Complaint {
-    /// `error`, `warning` or `note`.
-    pub severity: &'static str,
+    /// Which of them it is.
+    pub severity: Severity,
     /// What is wrong.
     pub message: String,
     /// The file.

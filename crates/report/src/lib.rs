@@ -42,6 +42,6 @@ pub mod verdict;
 pub mod witness;
 mod wrap;
 
-pub use document::{Complaint, Document, Stats, trace_value};
+pub use document::{Complaint, Document, Severity, Stats, trace_value};
 pub use style::{Ink, Style};
 pub use verdict::Outcome;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_sarif::sarif::{
     ArtifactLocation, Location, Message, PhysicalLocation, Region, ReportingDescriptor,
@@ -13,7 +14,7 @@ use crate::style::{Ink, Style};
 use crate::wrap::width;
 
 /// How a test ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Status {
     /// The verdict is the expected one.
     Passed,
@@ -67,7 +68,7 @@ impl Status {
 }
 
 /// One file under one model.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tested {
     /// The file as given.
     pub file: String,

@@ -119,6 +119,11 @@ pub enum Weak {
     Progress,
     /// The solver gave up.
     Solver(String),
+    /// The violation needs remote atomic operations of one process on one variable in another order than that of
+    /// their issue.
+    RemoteOrder,
+    /// Values of pending operations are listed, and nothing says which list goes with which value.
+    Lists,
     /// An integer of the proof left its range.
     Overflow,
     /// Views of several sizes do not fit together.
@@ -157,6 +162,14 @@ impl fmt::Display for Weak {
             ),
             Self::Deadlocks => f.write_str(
                 "that any number of threads never deadlocks is not shown; fix their number",
+            ),
+            Self::RemoteOrder => f.write_str(
+                "remote atomic operations of one process on one variable are taken in any order, and the violation found \
+                 needs another one than that of the program",
+            ),
+            Self::Lists => f.write_str(
+                "the certificate cannot say which values are pending with which value of their source; leave out \
+                 --no-explicit",
             ),
             Self::Solver(why) => f.write_str(why),
             Self::Overflow => Overflow.fmt(f),

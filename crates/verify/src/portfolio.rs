@@ -30,7 +30,7 @@ use palisade_program::{Cell, Model, Program, Span};
 
 use crate::answer::{Gap, Weak};
 use crate::knowledge::Knowledge;
-use crate::question::{Buffers, ExactCells, Extrapolate, Goal, Options, Promote, Strategy};
+use crate::question::{Buffers, ExactCells, Extrapolate, Goal, Options, Promote, Sizes, Strategy};
 use crate::reduction::model::Encoding;
 use crate::reduction::{Layer, Stack};
 
@@ -88,17 +88,17 @@ pub(crate) const LATER: [Later; 4] = [
         proof: 60_000,
     },
     Later {
-        rounds: usize::MAX,
+        rounds: 10,
         steps: 400_000,
-        calls: 3_000,
+        calls: 1_500,
         states: 800_000,
         schedules: 0,
         proof: 0,
     },
     Later {
-        rounds: usize::MAX,
+        rounds: 11,
         steps: 400_000,
-        calls: u64::MAX,
+        calls: 2_500,
         states: 2_000_000,
         schedules: 5_000,
         proof: 500_000,
@@ -135,6 +135,9 @@ const STATE_BY_STATE: usize = 1_200_000;
 const BRIEF_STATES: usize = 1_000_000;
 /// Of a search without some variables, and its rounds.
 const PROJECTED: (usize, usize) = (300_000, 40);
+/// Cells of an array from which on a proof for any number of threads first does without what
+/// they hold.
+pub(crate) const PROJECTED_CELLS: usize = 4;
 /// Rounds of refinement after which a search that is one of many gives up.
 const ROUNDS: usize = 60;
 /// The same for a first search with blocking buffers.
@@ -658,14 +661,12 @@ pub(crate) fn fixed(program: &Program, options: &Options) -> Result<Vec<Row>, Ga
         Model::Tso | Model::Pso if program.is_rma() => {
             return Err(unsupported("an RMA program under TSO or PSO"));
         }
-        Model::Tso | Model::Pso => Encoding::Bounded(
-            cells(program)
-                .map(|cell| match &options.buffers {
-                    Buffers::Bounded(sizes) => sizes.of(program, cell),
-                    Buffers::Auto | Buffers::Abstract(_) => 1,
-                })
-                .collect(),
-        ),
+        Model::Tso | Model::Pso => match &options.buffers {
+            Buffers::Bounded(sizes) => bounded(program, sizes),
+            Buffers::Auto | Buffers::Abstract(_) => {
+                Encoding::Bounded(vec![1; program.cell_count()])
+            }
+        },
     };
     let stages = STAGES.into_iter();
     let stages = stages.filter(|s| options.model != Model::Sc || s.is_plain());
@@ -853,6 +854,8 @@ fn parameterised(program: &Program, base: &[Layer], options: &Options) -> Result
         rows.extend(copies.map(|n| falsification(base, BUFFER, QUICK, Some(n))));
     }
     let layers = [base, &[Layer::Number]].concat();
+    // Stores that nobody can see being delayed are those of the program without the arrays.
+    let projected = [&[Layer::Project], base, &[Layer::Number]].concat();
     let encodings = encodings(program, options)?.into_iter();
     for planned in encodings.filter(|planned| !planned.missing) {
         let search = |explicit| {
@@ -865,6 +868,7 @@ fn parameterised(program: &Program, base: &[Layer], options: &Options) -> Result
         };
         match options.promote {
             Promote::Auto => {
+                rows.push(Row::new(&projected, search(Explicit::Finite)));
                 rows.push(Row::new(&layers, search(Explicit::Finite)));
                 let less = Row::new(&layers, search(Explicit::Control));
                 rows.push(less.when(When::LessExplicitViews));
@@ -903,12 +907,20 @@ pub(crate) fn encodings(program: &Program, options: &Options) -> Result<Vec<Plan
         Buffers::Bounded(sizes) if model == Model::Rma => one(Encoding::Slots(sizes.default)),
         Buffers::Abstract(slots) if model == Model::Rma => one(Encoding::Sets(*slots)),
         Buffers::Auto if model == Model::Rma => Ok(remote(program, options)),
-        Buffers::Bounded(sizes) => one(Encoding::Bounded(
-            cells(program).map(|cell| sizes.of(program, cell)).collect(),
-        )),
+        Buffers::Bounded(sizes) => one(bounded(program, sizes)),
         Buffers::Abstract(cells) => one(Encoding::Abstract(ExactCells::uniform(*cells))),
         Buffers::Auto => Ok(buffers(program, model)),
     }
+}
+
+/// Bounded buffers of given sizes.
+fn bounded(program: &Program, sizes: &Sizes) -> Encoding {
+    if !sizes.is_by_thread(program) {
+        return Encoding::Bounded(cells(program).map(|c| sizes.of(program, c)).collect());
+    }
+    let of = |t| cells(program).map(move |cell| sizes.of_thread(program, t, cell));
+    let templates = 0..program.templates.len();
+    Encoding::BoundedEach(templates.map(|t| of(t).collect()).collect())
 }
 
 /// The first encoding that may prove something.
@@ -916,7 +928,8 @@ pub(crate) fn first_encoding(program: &Program, options: &Options) -> Result<Enc
     let all = encodings(program, options)?.into_iter().map(|p| p.encoding);
     let proves = |encoding: &Encoding| match encoding {
         Encoding::Blocking(_) | Encoding::BlockingSlots(_) | Encoding::Listed => false,
-        Encoding::Itself | Encoding::Bounded(_) | Encoding::Slots(_) => true,
+        Encoding::Itself | Encoding::Slots(_) => true,
+        Encoding::Bounded(_) | Encoding::BoundedEach(_) => true,
         Encoding::Abstract(_) | Encoding::AbstractOther(_) => true,
         Encoding::Sets(_) | Encoding::Mixed(_) => true,
     };

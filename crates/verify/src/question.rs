@@ -78,18 +78,36 @@ pub enum Buffers {
 pub struct Sizes {
     /// Cells of each buffer
     pub default: u32,
-    /// except for these variables (PSO).
+    /// except for these variables (PSO), threads, and variables in the buffers of a thread
+    /// (`thread.x`, PSO).
     pub named: BTreeMap<String, u32>,
 }
 
 impl Sizes {
-    /// The size for a memory cell.
+    /// The size for a memory cell, whoever writes it.
     pub fn of(&self, program: &Program, cell: Cell) -> u32 {
         let (var, _) = program.variable_of(cell);
         self.named
             .get(&program.global(var).name)
             .copied()
             .unwrap_or(self.default)
+    }
+
+    /// The size for a memory cell in the buffers of a template's threads: what is said of both
+    /// comes before what is said of the variable, and that before what is said of the thread.
+    pub fn of_thread(&self, program: &Program, template: usize, cell: Cell) -> u32 {
+        let variable = &program.global(program.variable_of(cell).0).name;
+        let thread = &program.templates[template].name;
+        let both = self.named.get(&format!("{thread}.{variable}"));
+        let either = both.or_else(|| self.named.get(variable));
+        let own = either.or_else(|| self.named.get(thread));
+        own.copied().unwrap_or(self.default)
+    }
+
+    /// Whether some thread has a size of its own.
+    pub fn is_by_thread(&self, program: &Program) -> bool {
+        let is_variable = |name: &String| program.globals.iter().any(|g| g.name == *name);
+        self.named.keys().any(|name| !is_variable(name))
     }
 }
 
@@ -147,6 +165,8 @@ pub struct Options {
     pub compress: bool,
     /// Join states at one control.
     pub merge: bool,
+    /// Drop states that several others cover together [Abdulla et al., SAS 2012, Algorithm 1].
+    pub cover_by_several: bool,
     /// Find new predicates; otherwise exactly those given are used.
     pub refine: bool,
     /// Sharpen abstract steps that are impossible by themselves before predicates are
@@ -194,6 +214,7 @@ impl Default for Options {
             promote: Promote::default(),
             compress: true,
             merge: false,
+            cover_by_several: false,
             refine: true,
             transitions: false,
             parameterised: false,

@@ -361,7 +361,7 @@ impl Schedule<'_> {
         progress.record.stats.unbuffered_stores = session.stack.unbuffered_stores();
         let confirmed = self.confirmed(answer, session, progress);
         let confirmed = confirmed.map_err(|gap| match method.encoding() {
-            Some(encoding) => encoding.blamed(gap),
+            Some(encoding) => encoding.blamed(session.stack.top(), self.options, gap),
             None => gap,
         });
         if matches!(confirmed, Ok(Confirmed::Proof(_))) {

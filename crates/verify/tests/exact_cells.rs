@@ -152,3 +152,48 @@ fn an_overflow_names_the_buffer() {
     assert!(matches!(report.verdict, Verdict::Violated(_)));
     assert!(last_attempt(&report).contains("bounded:1,2"));
 }
+
+/// Each thread has its own K [Dan et al., SAS 2013, section 3]: one that stores three times before it
+/// reads needs three cells, one that stores once needs one.
+#[test]
+fn sizes_for_each_thread() {
+    let text = "shared x = 0, y = 0, z = 0;
+        thread many { local r; x = 1; x = 2; z = 3; r = y; assert(r >= 0); }
+        thread one { local r; y = 1; r = x; assert(r <= 2); }";
+    let bounded = |named: &[(&str, u32)]| {
+        let named = named.iter().map(|(n, k)| ((*n).to_owned(), *k)).collect();
+        move |options: &mut Options| {
+            options.buffers = Buffers::Bounded(Sizes {
+                default: 1,
+                named: std::collections::BTreeMap::clone(&named),
+            });
+            options.falsify = false;
+        }
+    };
+    let enough: [(Model, &[(&str, u32)]); 4] = [
+        (Model::Tso, &[("many", 3)]),
+        (Model::Pso, &[("many", 2)]),
+        (Model::Pso, &[("many.x", 2)]),
+        (Model::Pso, &[("x", 2)]),
+    ];
+    for (model, named) in enough {
+        let report = ask(text, model, bounded(named));
+        assert_eq!(report.verdict, Verdict::Holds, "{model} {named:?}");
+        assert!(report.certified, "{model} {named:?}");
+    }
+    let too_few: [(Model, &[(&str, u32)]); 3] = [
+        (Model::Tso, &[("many", 2), ("one", 4)]),
+        (Model::Pso, &[("one", 4)]),
+        (Model::Pso, &[("many.z", 4), ("one.x", 4)]),
+    ];
+    for (model, named) in too_few {
+        let report = ask(text, model, bounded(named));
+        let Verdict::Unknown(Unknown::Bound(bounds)) = &report.verdict else {
+            panic!("{model} {named:?}: {:?}", report.verdict);
+        };
+        assert!(
+            matches!(bounds[..], [Bound::BufferOverflow(Some(_))]),
+            "{bounds:?}"
+        );
+    }
+}

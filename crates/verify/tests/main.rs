@@ -13,6 +13,7 @@ mod progress;
 mod projection;
 mod rc11;
 mod reductions;
+mod remote_order;
 mod sapa;
 mod shifted;
 mod transitions;

@@ -67,3 +67,57 @@ fn what_is_needed_is_kept() {
     let report = verified(&program("turns == 0"));
     assert!(matches!(report.verdict, Verdict::Violated(_)));
 }
+
+/// Threads that take two cells of an array each. That the second is in range rests on the first
+/// being odd.
+fn cells(first: u32, property: &str) -> Program {
+    let text = format!(
+        "shared next = {first};
+         shared cells[9] = 0;
+         thread t[*] {{
+             local i, v;
+             while (1) {{
+                 atomic {{ assume(next < 9); i = next; next = next + 2; }}
+                 cells[i + 1] = 1;
+                 v = cells[i + 1];
+                 assert({property});
+             }}
+         }}"
+    );
+    let parsed = pal::parse(Source::new("test.pal", text));
+    parsed.expect("the text is a program").program
+}
+
+/// What an array holds is left out where it does not matter, for any number of threads; where it
+/// does, neither a proof nor a violation comes of leaving it out.
+#[test]
+fn arrays_of_any_contents() {
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        let options = Options {
+            model,
+            ..Options::default()
+        };
+        let any = cells(1, "i >= 1");
+        let report = verify(&any, &options);
+        assert_eq!(report.verdict, Verdict::Holds, "{model}");
+        assert!(report.certified, "{model}: {:?}", report.notes);
+        let certificate = report.certificate.expect("a proof has one");
+        assert_eq!(certificate.forgotten, [GlobalId(1)]);
+        let remembered = Certificate {
+            forgotten: Vec::new(),
+            ..certificate
+        };
+        assert!(!is_proof(&any, &remembered));
+        // The second cell of the last pair is out of range.
+        let outside = verify(&cells(0, "i >= 0"), &options).verdict;
+        assert!(
+            matches!(outside, Verdict::Violated(_)),
+            "{model}: {outside:?}"
+        );
+        // Any content may be 2; the program stores 1 only.
+        let matters = verify(&cells(1, "v <= 1"), &options);
+        assert!(!matches!(matters.verdict, Verdict::Violated(_)), "{model}");
+        let forgotten = matters.certificate.map(|c| c.forgotten);
+        assert!(forgotten.is_none_or(|f| f.is_empty()), "{model}");
+    }
+}

@@ -160,7 +160,24 @@ fn projections() {
         ..Options::default()
     };
     law(parse(text), &[Layer::Project], &options, &mut seen);
+    // Arrays at computed indices, whose contents matter or do not.
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        for property in ["v >= 0 || v < 0", "v == 0", "i < 4", "i < 3"] {
+            let text = format!(
+                "shared x = 0; shared a[4] = 0;\nthread t[*] {{ local i, v; i = choose(0..3); \
+                 a[i] = i; v = a[3 - i]; x = 1; assert({property}); }}\n"
+            );
+            let options = Options {
+                model,
+                threads: None,
+                ..Options::default()
+            };
+            let layers = [Layer::Project, Layer::Unbuffer, Layer::Number];
+            law(parse(&text), &layers, &options, &mut seen);
+        }
+    }
     seen.assert_some("whatever", "proof");
+    seen.assert_some("whatever", "run");
 }
 
 /// Programs with copies, right and wrong.

@@ -77,3 +77,36 @@ fn twins_hold_with_fewer() {
         assert!(report.certified, "{name}");
     }
 }
+
+/// `FindMax` over an array of any contents: what it holds does not matter to the proof.
+#[test]
+fn the_largest_element_of_an_array() {
+    let report = with("array_findmax_lock", Threads::Any);
+    assert_eq!(report.verdict, Verdict::Holds);
+    let certificate = report.certificate.expect("a proof has a certificate");
+    assert_eq!(
+        (certificate.kind, certificate.forgotten.len()),
+        (Kind::Views, 1)
+    );
+    let twin = with("array_findmax_lock_unsafe", Threads::Any);
+    assert!(
+        matches!(twin.verdict, Verdict::Violated(_)),
+        "{:?}",
+        twin.verdict
+    );
+    assert!(twin.witness.is_some());
+}
+
+/// Stacks over an index heap; the proofs take long (`palisade verify suites/sapa/index_stack_lock.c`).
+#[test]
+fn twins_of_stacks_over_an_index_heap() {
+    for name in ["index_stack_lock_unsafe", "index_stack_cas_unsafe"] {
+        let report = with(name, Threads::Any);
+        let violated = matches!(report.verdict, Verdict::Violated(_));
+        assert!(
+            violated && report.witness.is_some(),
+            "{name}: {:?}",
+            report.verdict
+        );
+    }
+}

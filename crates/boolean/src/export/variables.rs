@@ -1,12 +1,13 @@
 //! The *variables* of a Boolean program: one for each predicate, and one for each value of an
 //! explicit variable, with what is known of them at first.
 
-use palisade_logic::{Formula, Lit};
+use palisade_logic::{Formula, Lit, Prover};
 
 use super::{ExportError, Exporter, STATES, plain, property};
 use crate::ast::{At, BooleanProgram, Expr, Value, Variable};
 use palisade_abstraction::cubes::contradict;
 use palisade_abstraction::space::SlotKind;
+use palisade_abstraction::tables::evaluated;
 use palisade_abstraction::valuation::{PredId, PredSet};
 
 impl<'e> Exporter<'e, '_> {
@@ -78,17 +79,17 @@ impl<'e> Exporter<'e, '_> {
         let mut open: Vec<PredId> = Vec::new();
         for p in 0..self.predicates.len() {
             let lit = self.slots[p].1;
-            let mut known = |lit: Lit| {
+            let known = |prover: &mut Prover, lit: Lit| {
                 let mut lits = facts.clone();
                 lits.push(lit);
-                contradict(self.prover, STATES, &lits)
+                contradict(prover, STATES, &lits)
             };
-            let init = if known(!lit)? {
-                Value::True
-            } else if known(lit)? {
-                Value::False
-            } else {
-                Value::Any
+            let init = match evaluated(self.prover, self.predicates, &facts, p) {
+                Some(true) => Value::True,
+                Some(false) => Value::False,
+                None if known(&mut *self.prover, !lit)? => Value::True,
+                None if known(&mut *self.prover, lit)? => Value::False,
+                None => Value::Any,
             };
             let predicate = self.predicates.formula(p, true);
             if self.predicates.is_of_set(p) {

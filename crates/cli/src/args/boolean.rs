@@ -51,9 +51,10 @@ pub(crate) struct AbstractArgs {
     /// How cubes are found
     #[arg(long, value_enum, default_value_t = TableStrategy::Cores)]
     pub(crate) strategy: TableStrategy,
-    /// Literals of the largest cubes; 0: no limit
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    pub(crate) cube_size: usize,
+    /// Literals of the largest cubes; 0: no limit [default: 4; for `program`, whose cubes are those
+    /// of the Boolean program under SC: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) cube_size: Option<usize>,
     /// Leave out what relates new values to each other: smaller, less precise
     #[arg(long)]
     pub(crate) cartesian: bool,
@@ -95,6 +96,8 @@ pub(crate) enum TableStrategy {
     Enumerate,
     /// Minimal cubes as the dual of models
     Cores,
+    /// The Boolean program of the proof under SC, lifted without solver calls
+    Program,
 }
 
 /// `palisade check`.

@@ -58,6 +58,10 @@ pub(crate) struct FenceArgs {
     /// Copies of each thread declared with [*] [default: any number]
     #[arg(long, value_name = "N", alias = "threads", help_heading = "Limits")]
     pub(crate) copies: Option<u32>,
+    /// Calls in one run that is searched, over all threads; data structures only
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) ops: u32,
     /// Ranks of an MPI program; such a program needs it
     #[arg(
         short = 'n',

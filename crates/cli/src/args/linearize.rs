@@ -8,9 +8,16 @@ use super::{CommonArgs, DrawingFormat};
 
 /// `palisade linearize`.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches are independent")]
 pub(crate) struct LinearizeArgs {
     /// The data structure as code (.pal); `-` reads standard input
     pub(crate) file: PathBuf,
+    /// The memory model: tso and pso are proved where every run is like one under sc, else searched
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t = LinearModelArg::Sc, ignore_case = true)]
+    pub(crate) model: LinearModelArg,
+    /// Take calls for complete when they return, though their stores may not have reached memory
+    #[arg(long)]
+    pub(crate) real_time: bool,
     /// Let `free` give nodes back to the allocator, which hands them out again: with
     /// `recycle` freed nodes may be read meanwhile, with `strict` that is a violation
     #[arg(
@@ -35,6 +42,9 @@ pub(crate) struct LinearizeArgs {
     /// Soft invariants: what the proof knows of threads that it has collapsed
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = SoftArg::Auto, help_heading = "Proof")]
     pub(crate) soft: SoftArg,
+    /// Print a smallest set of soft invariants that suffices for the proof: none of them can be left out
+    #[arg(long, help_heading = "Proof", conflicts_with = "no_proof")]
+    pub(crate) minimise: bool,
     /// Draw the abstract structures of every location of the proof, and those that it failed at
     #[arg(
         long,
@@ -71,6 +81,9 @@ pub(crate) struct LinearizeArgs {
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) values: u32,
+    /// Stores of one thread that wait for memory, in the runs that are searched
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Limits")]
+    pub(crate) stores: usize,
     /// States to store at most
     #[arg(
         long,
@@ -81,6 +94,28 @@ pub(crate) struct LinearizeArgs {
     pub(crate) max_states: usize,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Memory models of data structures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LinearModelArg {
+    /// Sequential consistency
+    Sc,
+    /// x86-TSO: one store buffer for each thread
+    Tso,
+    /// Partial store order: one buffer for each thread and word of memory
+    Pso,
+}
+
+impl LinearModelArg {
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sc => "sc",
+            Self::Tso => "tso",
+            Self::Pso => "pso",
+        }
+    }
 }
 
 /// What happens to freed nodes.

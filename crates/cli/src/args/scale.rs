@@ -21,11 +21,18 @@ pub(crate) struct ScaleArgs {
     /// Go on from the last checkpoint; begin, if there is none
     #[arg(long, requires = "checkpoint", help_heading = "Scale")]
     pub(crate) resume: bool,
-    /// Search with N processes on this machine
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// The processes that work together.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ClusterArgs {
+    /// Work with N processes on this machine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     #[arg(help_heading = "Scale")]
     pub(crate) processes: Option<u32>,
-    /// Search with a process on each of these machines: a file with one HOST:PORT a line
+    /// Work with a process on each of these machines: a file with one HOST:PORT a line
     #[arg(
         long,
         value_name = "FILE",
@@ -42,6 +49,18 @@ impl ScaleArgs {
     /// Whether states are only in memory, and only here.
     pub(crate) fn is_plain(&self) -> bool {
         let kept = self.spill.is_some() || self.checkpoint.is_some();
-        !kept && self.processes.is_none() && self.cluster.is_none()
+        !kept && self.cluster.is_alone()
+    }
+}
+
+impl ClusterArgs {
+    /// Whether there is no other process.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.processes.is_none() && self.cluster.is_none()
+    }
+
+    /// Whether this process was started by another one, or is not the first of several machines: the first one writes files.
+    pub(crate) fn is_first(&self) -> bool {
+        self.process.unwrap_or(0) == 0
     }
 }

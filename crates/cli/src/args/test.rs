@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{CommonArgs, FlagArgs, Models};
+use super::{ClusterArgs, CommonArgs, FlagArgs, Models};
 
 /// `palisade test`.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +33,8 @@ pub(crate) struct TestArgs {
     /// Write what did not pass as SARIF here
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) sarif: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) flags: FlagArgs,
     #[command(flatten)]

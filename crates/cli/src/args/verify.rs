@@ -379,9 +379,12 @@ pub(crate) struct MethodArgs {
     /// Join states of the same control
     #[arg(long, help_heading = "Method")]
     pub(crate) merge: bool,
+    /// Drop states that several others cover together, not only those that one covers
+    #[arg(long, help_heading = "Method", conflicts_with = "merge")]
+    pub(crate) cover_by_several: bool,
     /// Store buffers under TSO and PSO: `auto`, `bounded:K` with K cells each,
-    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), or `abstract:K`:
-    /// of every size, K stores known exactly and the others as a set; `bounded:K+` and
+    /// `bounded:K,x=2,y=1` with other sizes for some variables (PSO), `bounded:K,t=3` for the
+    /// thread t, or `abstract:K`: of every size, K stores known exactly and the others as a set; `bounded:K+` and
     /// `abstract:K+` get more cells where K are too few; under RMA slots of remote operations
     #[arg(long, value_name = "HOW", default_value_t, help_heading = "Method")]
     pub(crate) buffers: BuffersArg,
@@ -424,6 +427,7 @@ impl MethodArgs {
                 (false, false) => defaults.promote,
             },
             merge: self.merge,
+            cover_by_several: self.cover_by_several,
             transitions: self.refine_transitions,
             parameterised: self.parameterised,
             hints: !self.no_hints,
@@ -446,6 +450,7 @@ impl MethodArgs {
             "sets": name(self.sets.to_possible_value()),
             "explicit": !self.no_explicit,
             "merge": self.merge,
+            "cover_by_several": self.cover_by_several,
             "hints": !self.no_hints,
             "parameterised": self.parameterised,
             "refine_transitions": self.refine_transitions,

@@ -12,7 +12,7 @@ use palisade_frontend::{Diagnostic, Diagnostics, rust};
 use palisade_logic::{Limits, Prover};
 use palisade_program::{Instance, Model, Program, Unknown};
 use palisade_report::{Document, Outcome, Stats};
-use palisade_verify::{Extrapolate, Gap, Options, Prepared, Promote, prepare};
+use palisade_verify::{Extrapolate, Gap, Options, Prepared, Promote, Strategy, prepare};
 
 use crate::CommandResult;
 use crate::args::{AbstractArgs, EmitArg, ExtrapolateArg, SetsArg, TableStrategy};
@@ -24,13 +24,8 @@ pub(super) fn run(args: &AbstractArgs, context: &Context) -> CommandResult {
     let model: Model = args.model.into();
     let given = args.predicates.as_deref();
     let how = (model, &rust::Options::default());
-    let program = match predicates::load_for(context, &args.file, given, how)? {
-        Ok(program) => program,
-        Err(outcome) => return Ok(outcome),
-    };
-    if let Some(outcome) = input::refuse_processes(context, &program, model) {
-        return Ok(outcome);
-    }
+    let program = predicates::load_for(context, &args.file, given, how)?;
+    input::refuse_processes(context, &program, model)?;
     args.buffers.check(&program, model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -107,11 +102,13 @@ fn options(args: &AbstractArgs, model: Model, context: &Context) -> Options {
             ExtrapolateArg::Cubes => Extrapolate::Cubes,
             ExtrapolateArg::None => Extrapolate::None,
         },
-        drop_buffered: args.drop_buffered,
-        cube_size: match args.cube_size {
-            0 => usize::MAX,
-            size => size,
+        strategy: match args.strategy {
+            TableStrategy::Enumerate => Strategy::Enumerate,
+            TableStrategy::Cores => Strategy::Cores,
+            TableStrategy::Program => Strategy::Program,
         },
+        drop_buffered: args.drop_buffered,
+        cube_size: largest_cube(args).unwrap_or(usize::MAX),
         promote: if args.explicit {
             Promote::Always
         } else {
@@ -122,6 +119,15 @@ fn options(args: &AbstractArgs, model: Model, context: &Context) -> Options {
         cancel: context.limits.cancel.clone(),
         ..Options::default()
     }
+}
+
+/// Literals of the largest cubes; `None`: no limit.
+fn largest_cube(args: &AbstractArgs) -> Option<usize> {
+    let usual = match args.strategy {
+        TableStrategy::Enumerate | TableStrategy::Cores => 4,
+        TableStrategy::Program => 3,
+    };
+    Some(args.cube_size.unwrap_or(usual)).filter(|size| *size > 0)
 }
 
 /// Takes the predicates and cubes of files; the text of one that is asked for.
@@ -158,15 +164,16 @@ fn made(
     prepared: &Prepared,
     prover: &mut Prover,
 ) -> Result<(String, usize), ExportError> {
+    let model: Model = args.model.into();
     let by_cubes = args.cubes.is_some() || args.extrapolate == ExtrapolateArg::Cubes;
     let search = match args.strategy {
         _ if by_cubes => Cubes::Listed(&prepared.cubes),
         TableStrategy::Enumerate => Cubes::By(&BySize),
-        TableStrategy::Cores => Cubes::By(&ByCores),
+        TableStrategy::Program if model != Model::Sc => Cubes::By(&prepared.facts),
+        TableStrategy::Cores | TableStrategy::Program => Cubes::By(&ByCores),
     };
-    let model: Model = args.model.into();
     let options = export::Options {
-        max_size: (args.cube_size > 0).then_some(args.cube_size),
+        max_size: largest_cube(args),
         cartesian: args.cartesian,
         relate: args.relate || (model == Model::Sc && !args.cartesian),
         compress: !args.no_compress,
@@ -181,8 +188,12 @@ fn made(
     };
     let mut text = export::heading(program.source.name(), search.name(), options);
     if model != Model::Sc {
+        let what = match model {
+            Model::Rma => "pending remote operations",
+            Model::Sc | Model::Tso | Model::Pso | Model::Rc11 => "store buffers",
+        };
         // Writing to a string does not fail.
-        let _ = writeln!(text, "// Under {model}: store buffers are variables.");
+        let _ = writeln!(text, "// Under {model}: {what} are variables.");
     }
     for note in &prepared.notes {
         let _ = writeln!(text, "// {note}");

@@ -1,5 +1,7 @@
 //! `palisade bench`: runs a suite of experiments and prints the published figures beside ours.
 
+use std::io::{self, IsTerminal};
+
 use anyhow::Context as _;
 use palisade_experiments::{Request, Suite, plot, run as run_suite};
 use palisade_report::{Document, Outcome, Stats};
@@ -39,6 +41,10 @@ pub(super) fn run(args: &BenchArgs, context: &Context) -> CommandResult {
         row_timeout: args.row_timeout,
         deadline: context.limits.deadline,
         cancel: context.limits.cancel.clone(),
+        // The table has its widths when all rows are there; a person sees them as they come.
+        announce: io::stderr()
+            .is_terminal()
+            .then_some(|line| eprintln!("{line}")),
     };
     let heading = Document {
         model: (suite == Suite::Cupex).then(|| args.model.to_string()),

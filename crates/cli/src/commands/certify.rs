@@ -22,15 +22,8 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
         return of_set(args, context, text.text());
     }
     let model = model(text.text());
-    let program = match input::load_for(
-        context,
-        &args.program,
-        model,
-        &palisade_frontend::rust::Options::default(),
-    )? {
-        Ok(program) => program,
-        Err(outcome) => return Ok(outcome),
-    };
+    let rust = palisade_frontend::rust::Options::default();
+    let program = input::load_for(context, &args.program, model, &rust)?;
     let chosen = uninitialised::commented(text.text());
     let program = program.choosing(&chosen);
     // What is proved for any number of threads is the program that waits for none.
@@ -132,7 +125,7 @@ fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
             ));
             let document = Document {
                 diagnostics: vec![Complaint {
-                    severity: "error",
+                    severity: palisade_report::Severity::Error,
                     message: error.to_string(),
                     file: Some(args.certificate.display().to_string()),
                     line: u32::try_from(error.line).ok(),
@@ -245,7 +238,7 @@ fn refuse(context: &Context, file: &str, error: &palisade_certify::ParseError) -
     complain(&format!("error: {file}:{error}\n  help: {help}\n"));
     let document = Document {
         diagnostics: vec![Complaint {
-            severity: "error",
+            severity: palisade_report::Severity::Error,
             message: error.message.clone(),
             file: Some(file.to_owned()),
             line: Some(error.position.line),

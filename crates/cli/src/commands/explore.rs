@@ -49,35 +49,25 @@ pub(super) fn run_all(args: &ExploreArgs, context: &Context) -> CommandResult {
     ))
 }
 
-/// Reads what is asked about. What is wrong with it has been printed when this returns an
-/// outcome.
+/// Reads what is asked about.
 pub(super) fn subject(
     args: &ExploreArgs,
     context: &Context,
-) -> anyhow::Result<Result<(Option<Task>, Program), Outcome>> {
+) -> anyhow::Result<(Option<Task>, Program)> {
     let task = task(args)?;
-    let loaded = if let Some(task) = &task {
+    let mut program = if let Some(task) = &task {
         task.load(context)?
     } else {
         let (file, rust) = args.rust.program(&args.file)?;
         input::load_for(context, &file, args.model.only(), &rust)?
     };
-    let mut program = match loaded {
-        Ok(program) => program,
-        Err(outcome) => return Ok(Err(outcome)),
-    };
     ask(&mut program, &args.check, args.model.only())?;
-    if let Some(outcome) = input::refuse_processes(context, &program, args.model.only()) {
-        return Ok(Err(outcome));
-    }
-    Ok(Ok((task, program)))
+    input::refuse_processes(context, &program, args.model.only())?;
+    Ok((task, program))
 }
 
 fn run(args: &ExploreArgs, context: &Context) -> CommandResult {
-    let (task, program) = match subject(args, context)? {
-        Ok(subject) => subject,
-        Err(outcome) => return Ok(outcome),
-    };
+    let (task, program) = subject(args, context)?;
     let options = options(args, context);
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -183,7 +173,7 @@ fn options(args: &ExploreArgs, context: &Context) -> Options {
     let defaults = Options::new(args.model.only());
     let plain = args.scale.is_plain();
     // Processes on one machine share it.
-    let processes = args.scale.processes.unwrap_or(1).max(1);
+    let processes = args.scale.cluster.processes.unwrap_or(1).max(1);
     let workers = match std::thread::available_parallelism() {
         Ok(cores) if processes > 1 => (cores.get() / processes as usize).max(1),
         Ok(_) | Err(_) => defaults.workers,

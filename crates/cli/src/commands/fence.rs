@@ -23,6 +23,7 @@ use super::several;
 use crate::CommandResult;
 use crate::args::{FenceArgs, Models, SearchArg, StartArg};
 use crate::context::{self, Context};
+use crate::kind::Kind;
 use crate::next::Next;
 use crate::progress::{self, Progress};
 use crate::shown::{counted, shown_trace, trace_of};
@@ -58,12 +59,8 @@ pub(super) fn run_all(args: &FenceArgs, context: &Context) -> CommandResult {
     ))
 }
 
-/// Reads the program with its places for fences. What is wrong with it has been printed
-/// when this returns an outcome.
-pub(super) fn candidates(
-    args: &FenceArgs,
-    context: &Context,
-) -> Result<Result<Candidates, Outcome>> {
+/// Reads the program with its places for fences.
+pub(super) fn candidates(args: &FenceArgs, context: &Context) -> Result<Candidates> {
     let model = model(args)?;
     let source = input::read(&args.file)?;
     let path = if args.file == Path::new("-") {
@@ -97,24 +94,22 @@ pub(super) fn candidates(
         &c_options,
         predicates.as_ref(),
     );
-    let candidates = match candidates {
-        Ok(candidates) => candidates,
-        Err(diagnostics) => return Ok(Err(input::refuse(context, &diagnostics))),
-    };
+    let candidates = candidates.map_err(|diagnostics| input::refused(context, &diagnostics))?;
     let program = &candidates.program;
-    if let Some(outcome) = input::refuse_processes(context, program, model) {
-        return Ok(Err(outcome));
-    }
+    input::refuse_processes(context, program, model)?;
     if model == Model::Rma && !program.is_rma() {
         bail!("--model rma: the program has no processes and nothing to flush; use tso or pso");
     }
-    Ok(Ok(candidates))
+    Ok(candidates)
 }
 
 fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = model(args)?;
     if args.write && args.file == Path::new("-") {
         bail!("--write needs a file: standard input cannot be written to; use --diff");
+    }
+    if matches!(Kind::of(&args.file), Some(Kind::DataStructure)) {
+        return super::fence_structure::run(args, context, model);
     }
     if model == Model::Rc11 {
         return super::orders::run(args, context);
@@ -125,10 +120,7 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
         return Ok(outcome);
     }
     let rule = rule(args)?;
-    let candidates = match candidates(args, context)? {
-        Ok(candidates) => candidates,
-        Err(outcome) => return Ok(outcome),
-    };
+    let candidates = candidates(args, context)?;
     let program = &candidates.program;
     args.method.buffers.check(program, model)?;
     let plan = candidates.plan(&rule);

@@ -10,7 +10,7 @@ use palisade_frontend::heap;
 use palisade_linearize::check::{Checked, Question, Verdict, check, lockstep, proof};
 use palisade_linearize::prove::{self, Interleaving, Proof, Soft};
 use palisade_linearize::witness::{Happening, Kind};
-use palisade_linearize::{Options, Reclaim, Witness, timeline};
+use palisade_linearize::{Buffers, Options, Reclaim, Witness, timeline};
 use palisade_program::Source;
 use palisade_program::heap::{Program, print};
 use palisade_report::html::{Page, Timeline, TimelineEvent};
@@ -19,7 +19,9 @@ use palisade_shape::draw;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
-use crate::args::{FreeArg, InterleavingArg, LinearEmitArg, LinearizeArgs, SoftArg};
+use crate::args::{
+    FreeArg, InterleavingArg, LinearEmitArg, LinearModelArg, LinearizeArgs, SoftArg,
+};
 use crate::context::{self, Context};
 use crate::progress::{self, Progress};
 use crate::{drawings, input};
@@ -35,7 +37,7 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     };
     let heading = Document {
         input: Some(program.source.name().to_owned()),
-        model: Some("sc".to_owned()),
+        model: Some(args.model.name().to_owned()),
         ..context.document()
     };
     if let Some(what) = args.emit {
@@ -84,6 +86,10 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     if let (Some(path), Some(certificate)) = (&args.certificate, &result.certificate) {
         fs::write(path, certificate.to_string())
             .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.minimise && outcome(&result) == Outcome::Holds && minimal(&result).is_none() {
+        let note = "--minimise: this proof has no soft invariants";
+        result.notes.push(note.to_owned());
     }
     let next = next(context, &options, &result);
     let text = text(args, context, &program, &options, &result, next.as_deref());
@@ -138,6 +144,13 @@ fn options(args: &LinearizeArgs, context: &Context) -> Options {
         nodes: args.nodes,
         values: args.values,
         reclaim,
+        buffers: match args.model {
+            LinearModelArg::Sc => Buffers::Sc,
+            LinearModelArg::Tso => Buffers::Tso,
+            LinearModelArg::Pso => Buffers::Pso,
+        },
+        stores: args.stores,
+        real_time: args.real_time,
         max_states: args.max_states,
         deadline: context.limits.deadline,
         cancel: Some(context.limits.cancel.clone()),
@@ -160,6 +173,8 @@ fn options_value(options: &Options) -> Value {
         "nodes": options.nodes,
         "values": options.values,
         "free": reclaim_word(options.reclaim),
+        "stores": options.stores,
+        "real_time": options.real_time,
         "max_states": options.max_states,
     })
 }
@@ -182,6 +197,7 @@ fn proof_options<'c>(args: &LinearizeArgs, context: &'c Context) -> prove::Optio
             .threads
             .filter(|_| args.no_collapse)
             .map(|n| n as usize),
+        minimise: args.minimise,
         cancel: Some(&context.limits.cancel),
         ..prove::Options::default()
     }
@@ -289,12 +305,16 @@ fn text(
     for note in &result.notes {
         let _ = writeln!(text, "note: {note}");
     }
+    for invariant in minimal(result).unwrap_or_default() {
+        let _ = writeln!(text, "  {invariant}");
+    }
     let free = match options.reclaim {
         Reclaim::Never => "garbage collection",
         Reclaim::Recycle => "nodes are recycled",
         Reclaim::Strict => "freed nodes must not be touched",
     };
-    let summary = format!("model sc, {free}, {} states", result.states);
+    let model = args.model.name();
+    let summary = format!("model {model}, {free}, {} states", result.states);
     let _ = writeln!(text, "{}", context.style.paint(Ink::Faint, &summary));
     if args.stats {
         let cost = context::stats();
@@ -304,6 +324,12 @@ fn text(
         let _ = writeln!(text, "peak memory bytes {}", cost.peak_memory_bytes);
     }
     text
+}
+
+/// The soft invariants of a smallest sufficient set.
+fn minimal(result: &Checked) -> Option<&[String]> {
+    let minimal = result.proof.as_ref()?.minimal.as_ref()?;
+    Some(&minimal.invariants)
 }
 
 /// The result for scripts.
@@ -321,6 +347,7 @@ fn document(heading: Document, program: &Program, result: &Checked) -> Document 
         trace: witness.map(|witness| trace_value(witness, &program.source)),
         page: Some(Box::new(page(program, result, witness.map(|w| &**w)))),
         notes: result.notes.clone(),
+        predicates: minimal(result).map(<[String]>::to_vec),
         stats: Some(Stats {
             states: Some(result.states),
             transitions: Some(result.transitions),
@@ -387,6 +414,7 @@ fn event_words(happening: &Happening) -> (&'static str, String) {
     match &happening.kind {
         Kind::Call(text) => ("call", text.clone()),
         Kind::Step(text) => ("step", text.clone()),
+        Kind::Flush(text) => ("flush", format!("{text} reaches memory")),
         Kind::Return(value) => ("return", value.clone().unwrap_or_default()),
     }
 }

@@ -3,25 +3,28 @@
 //! make the exit code 2. Several run at the same time (`-j`); what is printed is in the order of the files.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
-use palisade::litmus::{self, Limits, LitmusReport, LitmusResult, parse_ordered};
+use palisade::litmus::{self, Limits, LitmusResult, parse_ordered};
 use palisade_program::Model;
-use palisade_report::{Complaint, Document, Outcome};
+use palisade_report::{Complaint, Document, Outcome, Severity};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::CommandResult;
 use crate::args::LitmusArgs;
+use crate::cluster;
 use crate::context::{Context, complain};
 use crate::input;
 use crate::limits;
 
-use super::test::{available, lock};
-
 /// What ran, and what could not be read.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Results {
-    reports: Vec<LitmusReport>,
+    /// For the document.
+    tests: Vec<Value>,
+    /// Whether one has no answer.
+    unknown: bool,
     complaints: Vec<Complaint>,
     text: String,
     /// For standard error.
@@ -31,7 +34,8 @@ struct Results {
 
 impl Results {
     fn add(&mut self, other: Self) {
-        self.reports.extend(other.reports);
+        self.tests.extend(other.tests);
+        self.unknown |= other.unknown;
         self.complaints.extend(other.complaints);
         self.text.push_str(&other.text);
         self.errors.push_str(&other.errors);
@@ -50,28 +54,26 @@ pub(super) fn run(args: &LitmusArgs, context: &Context) -> CommandResult {
     };
     context.prepare_last_words(heading.clone());
     let files = files(&args.files)?;
-    let (limits, coloured) = (&context.limits, context.coloured_errors);
-    let one = |path: &PathBuf| run_file(path, model, limits, coloured);
+    let (limits, coloured) = (context.limits.clone(), context.coloured_errors);
+    let one = move |path: &PathBuf| run_file(path, model, &limits, coloured);
     let mut results = Results::default();
-    for found in in_order(&files, args.jobs.unwrap_or_else(available), one) {
+    for found in cluster::done(&args.cluster, &files, files.clone(), args.jobs, one)? {
         results.add(found);
     }
     if !results.errors.is_empty() {
         complain(&results.errors);
     }
-    let unknown = results.reports.iter();
-    let unknown = unknown.filter(|r| matches!(r.result, LitmusResult::Unknown(_)));
-    let outcome = match (results.complaints.is_empty(), unknown.count()) {
+    let outcome = match (results.complaints.is_empty(), results.unknown) {
         (false, _) => Outcome::BadInput,
-        (true, 0) => Outcome::Holds,
-        (true, _) => Outcome::Unknown,
+        (true, false) => Outcome::Holds,
+        (true, true) => Outcome::Unknown,
     };
     let document = Document {
         input: match args.files.as_slice() {
             [one] => Some(one.display().to_string()),
             _ => None,
         },
-        tests: Some(results.reports.iter().map(LitmusReport::value).collect()),
+        tests: Some(results.tests),
         diagnostics: results.complaints,
         stats: Some(palisade_report::Stats {
             states: Some(results.explored),
@@ -113,31 +115,6 @@ fn tests_below(folder: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// What `one` gives for each file, in the order of the files, some at a time.
-fn in_order<T: Send>(files: &[PathBuf], jobs: usize, one: impl Fn(&PathBuf) -> T + Sync) -> Vec<T> {
-    let queue = Mutex::new(files.iter().enumerate());
-    let done = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let next = lock(&queue).next();
-            let Some((number, file)) = next else {
-                return;
-            };
-            let found = one(file);
-            lock(&done).push((number, found));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs.min(files.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, found)| found).collect()
-}
-
 fn run_file(path: &Path, model: Model, limits: &limits::Limits, coloured: bool) -> Results {
     let mut results = Results::default();
     let source = match input::read(path) {
@@ -145,7 +122,7 @@ fn run_file(path: &Path, model: Model, limits: &limits::Limits, coloured: bool) 
         Err(error) => {
             results.errors = format!("error: {error:#}\n");
             results.complaints.push(Complaint {
-                severity: "error",
+                severity: Severity::Error,
                 message: format!("{error:#}"),
                 file: Some(path.display().to_string()),
                 line: None,
@@ -170,7 +147,8 @@ fn run_file(path: &Path, model: Model, limits: &limits::Limits, coloured: bool) 
             }
             results.explored = report.explored;
             results.text = report.render();
-            results.reports.push(report);
+            results.tests.push(report.value());
+            results.unknown = matches!(report.result, LitmusResult::Unknown(_));
         }
         Err(diagnostics) => {
             results.errors = diagnostics.render(coloured);

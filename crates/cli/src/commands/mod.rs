@@ -8,6 +8,7 @@ mod completion;
 mod completions;
 mod explore;
 mod fence;
+mod fence_structure;
 mod fmt;
 mod linearize;
 mod litmus;

@@ -28,10 +28,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     let model = Model::Rc11;
     let start = start(args)?;
     let rule = rule(args)?;
-    let candidates = match candidates(args, context)? {
-        Ok(candidates) => candidates,
-        Err(outcome) => return Ok(outcome),
-    };
+    let candidates = candidates(args, context)?;
     let program = &candidates.program;
     let plan = candidates.orders(start, &rule);
     let heading = Document {

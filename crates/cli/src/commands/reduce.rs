@@ -22,14 +22,9 @@ use crate::context::Context;
 use crate::input;
 
 pub(super) fn run(args: &ReduceArgs, context: &Context) -> CommandResult {
-    let program = match input::load(context, &args.file)? {
-        Ok(program) => program,
-        Err(outcome) => return Ok(outcome),
-    };
+    let program = input::load(context, &args.file)?;
     let model = args.model.into();
-    if let Some(outcome) = input::refuse_processes(context, &program, model) {
-        return Ok(outcome);
-    }
+    input::refuse_processes(context, &program, model)?;
     args.buffers.check(&program, model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),
@@ -65,10 +60,13 @@ fn reduce(program: &Program, model: Model, buffers: &Buffers, keep: Keep) -> Res
         Buffers::Auto => {
             bail!("`reduce` needs a number of cells: --buffers bounded:K or abstract:K")
         }
-        Buffers::Bounded(sizes) if is_tso => Ok(tso::reduce(program, sizes.default, Full::Fails)),
         Buffers::Bounded(sizes) => {
-            let size = |cell| sizes.of(program, cell);
-            Ok(pso::reduce(program, &size, Full::Fails))
+            let size = |template, cell| sizes.of_thread(program, template, cell);
+            Ok(if is_tso {
+                tso::reduce_each(program, &|t| size(t, Cell(0)), Full::Fails)
+            } else {
+                pso::reduce_each(program, &size, Full::Fails)
+            })
         }
         Buffers::Abstract(cells) => {
             let known = stored_values(program);

@@ -11,7 +11,7 @@ use palisade_report::{Document, Outcome};
 use crate::CommandResult;
 use crate::args::Models;
 use crate::c_task::is_c;
-use crate::context::{Context, complain};
+use crate::context::{Context, Told, complain};
 use crate::kind::has_processes;
 
 /// One run.
@@ -64,6 +64,9 @@ pub(super) fn run(
         }
         let before = all.len();
         let outcome = one(file, *model, &inner).unwrap_or_else(|error| {
+            if let Some(Told(outcome)) = error.downcast_ref() {
+                return *outcome;
+            }
             let name = file.display();
             complain(&format!("error: {name} under {model}: {error:#}\n"));
             let document = Document {

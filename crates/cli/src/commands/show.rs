@@ -10,13 +10,12 @@ use crate::context::Context;
 use crate::input;
 
 pub(super) fn run(args: &ShowArgs, context: &Context) -> CommandResult {
-    let loaded = match &args.trace {
-        Some(trace) => replay::checked(&args.file, trace, context)?.map(|(p, s)| (p, Some(s))),
-        None => input::load(context, &args.file)?.map(|program| (program, None)),
-    };
-    let (program, saved) = match loaded {
-        Ok(loaded) => loaded,
-        Err(outcome) => return Ok(outcome),
+    let (program, saved) = match &args.trace {
+        Some(trace) => {
+            let (program, saved) = replay::checked(&args.file, trace, context)?;
+            (program, Some(saved))
+        }
+        None => (input::load(context, &args.file)?, None),
     };
     let graphs = || match &saved {
         Some(saved) => graph::with_actions(&program, &saved.threads, saved.actions.iter()),

@@ -2,14 +2,13 @@
 //! verdicts with those that the files expect. Every run is a process of its own, so that a
 //! limit or a defect ends one test and not all.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Error, Result, bail};
 use palisade_program::Model;
 use palisade_report::suite::{self, Status, Tested};
 use palisade_report::{Document, Outcome};
@@ -17,6 +16,7 @@ use serde_json::Value;
 
 use crate::CommandResult;
 use crate::args::{ModelsArg, TestArgs};
+use crate::cluster;
 use crate::context::Context;
 use crate::expect::{Expectations, Expected};
 use crate::kind::{Kind, has_processes};
@@ -33,16 +33,19 @@ struct Job {
 }
 
 pub(super) fn run(args: &TestArgs, context: &Context) -> CommandResult {
+    let files = inputs(&args.paths)?;
     let mut jobs = Vec::new();
-    for file in inputs(&args.paths)? {
-        jobs.extend(jobs_of(&file, &args.model)?);
+    for file in &files {
+        jobs.extend(jobs_of(file, &args.model)?);
     }
     if jobs.is_empty() {
         bail!("no test\n  help: name files, or folders with .pal, .c, .rmm, .litmus or .tvp files");
     }
-    let tests = run_all(jobs, args)?;
-    write(args.junit.as_deref(), suite::junit(&tests))?;
-    write(args.sarif.as_deref(), suite::sarif(&tests))?;
+    let tests = run_all(&files, jobs, args)?;
+    if args.cluster.is_first() {
+        write(args.junit.as_deref(), suite::junit(&tests))?;
+        write(args.sarif.as_deref(), suite::sarif(&tests))?;
+    }
     let document = Document {
         tests: Some(suite::values(&tests)),
         ..context.document()
@@ -160,43 +163,21 @@ fn jobs_of(file: &Path, models: &ModelsArg) -> Result<Vec<Job>> {
 }
 
 /// Runs all jobs, some at a time; results in the order of the jobs.
-fn run_all(jobs: Vec<Job>, args: &TestArgs) -> Result<Vec<Tested>> {
+fn run_all(files: &[PathBuf], jobs: Vec<Job>, args: &TestArgs) -> Result<Vec<Tested>> {
     let total = jobs.len();
-    let workers = args.jobs.unwrap_or_else(available).clamp(1, total);
-    let queue: Mutex<VecDeque<(usize, Job)>> = Mutex::new(jobs.into_iter().enumerate().collect());
-    let done: Mutex<Vec<(usize, Result<Tested>)>> = Mutex::new(Vec::new());
-    let progress = Progress::start("testing");
-    let work = || {
-        loop {
-            let next = lock(&queue).pop_front();
-            let Some((number, job)) = next else {
-                return;
-            };
-            let tested = run_one(&job, args);
-            let mut done = lock(&done);
-            done.push((number, tested));
-            progress::detail(format!("{} of {total}", done.len()));
-        }
+    let done = AtomicUsize::new(0);
+    let _progress = Progress::start("testing");
+    let own = args.clone();
+    let one = move |job: &Job| {
+        let tested = run_one(job, &own).map_err(|error| format!("{error:#}"));
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress::detail(format!("{done} of {total}"));
+        tested
     };
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(work);
-        }
-    });
-    drop(progress);
-    let mut done = done
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, tested)| tested).collect()
-}
-
-pub(super) fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-pub(super) fn available() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    let tests: Vec<Result<Tested, String>> =
+        cluster::done(&args.cluster, files, jobs, args.jobs, one)?;
+    let tests = tests.into_iter().map(|tested| tested.map_err(Error::msg));
+    tests.collect()
 }
 
 fn run_one(job: &Job, args: &TestArgs) -> Result<Tested> {

@@ -67,27 +67,19 @@ pub(super) struct Subject {
     pub(super) program: Program,
 }
 
-/// Reads what is asked about. What is wrong with it has been printed when this returns an
-/// outcome.
+/// Reads what is asked about.
 pub(super) fn subject(
     args: &VerifyArgs,
     options: &Options,
     context: &Context,
-) -> anyhow::Result<Result<Subject, Outcome>> {
+) -> anyhow::Result<Subject> {
     let task = task(args)?;
     let predicates = args.method.predicates.as_deref();
-    let loaded = if let Some(task) = &task {
-        match task.load(context)? {
-            Ok(program) => predicates::added(context, program, &args.file, predicates)?,
-            Err(outcome) => Err(outcome),
-        }
+    let mut declared = if let Some(task) = &task {
+        predicates::added(context, task.load(context)?, &args.file, predicates)?
     } else {
         let (file, rust) = args.rust.program(&args.file)?;
         predicates::load_for(context, &file, predicates, (args.model.only(), &rust))?
-    };
-    let mut declared = match loaded {
-        Ok(program) => program,
-        Err(outcome) => return Ok(Err(outcome)),
     };
     ask(&mut declared, &args.check, args.model.only())?;
     let program = match asked_for(args, options, &declared) {
@@ -95,18 +87,16 @@ pub(super) fn subject(
         Err((problem, help)) => {
             let source = declared.source.clone();
             let item = Diagnostic::error(problem.span, problem.reason).help(help);
-            let refused = input::refuse(context, &Diagnostics::new(source, vec![item]));
-            return Ok(Err(refused));
+            let diagnostics = Diagnostics::new(source, vec![item]);
+            return Err(input::refused(context, &diagnostics));
         }
     };
-    if let Some(outcome) = input::refuse_processes(context, &program, options.model) {
-        return Ok(Err(outcome));
-    }
-    Ok(Ok(Subject {
+    input::refuse_processes(context, &program, options.model)?;
+    Ok(Subject {
         task,
         declared,
         program,
-    }))
+    })
 }
 
 fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
@@ -115,10 +105,7 @@ fn run(args: &VerifyArgs, context: &Context) -> CommandResult {
         task,
         declared,
         program,
-    } = match subject(args, &options, context)? {
-        Ok(subject) => subject,
-        Err(outcome) => return Ok(outcome),
-    };
+    } = subject(args, &options, context)?;
     args.method.buffers.check(&program, options.model)?;
     let heading = Document {
         input: Some(program.source.name().to_owned()),

@@ -1,6 +1,8 @@
 //! The generator of `c_random.rs`: programs of one thread without undefined behaviour, if signed
 //! overflow wraps.
 
+pub(crate) mod floats;
+
 use std::fmt::Write;
 
 use crate::c_support::Rng;

@@ -3,6 +3,7 @@
 
 use palisade_program::Span;
 
+use super::real::Literal;
 use super::types::{Structs, Type};
 
 /// A whole file.
@@ -165,8 +166,8 @@ pub(super) enum Binary {
 #[derive(Clone, Debug)]
 pub(super) enum ExprKind {
     Int(i128, Type),
-    /// A floating-point number: parsed, not supported.
-    Float,
+    /// A floating-point number.
+    Float(Literal),
     Str(String),
     Ident(String),
     Unary(Unary, Box<Expr>),

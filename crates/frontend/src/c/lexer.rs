@@ -12,6 +12,7 @@ use std::ops::Range;
 use palisade_program::{Source, Span};
 
 use super::align::{self, Piece};
+use super::real::Literal;
 use crate::diagnostic::Diagnostic;
 
 /// Kinds of token.
@@ -26,7 +27,7 @@ pub(super) enum Kind {
         longs: u8,
         decimal: bool,
     },
-    Float,
+    Float(Literal),
     Char(i64),
     Str(String),
     Punct(&'static str),
@@ -430,7 +431,8 @@ impl Lexer<'_> {
             previous = c;
         }
         let word = rest[..length].to_owned();
-        let kind = integer(&word).or_else(|| is_float(&word).then_some(Kind::Float));
+        let kind =
+            integer(&word).or_else(|| is_float(&word).then(|| Kind::Float(Literal::of(&word))));
         let Some(kind) = kind else {
             let span = self.mapper.span(self.at, self.at + length, &word);
             return Err(Diagnostic::error(span, format!("`{word}` is no number")));

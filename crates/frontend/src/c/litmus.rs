@@ -87,7 +87,7 @@ pub(crate) fn parse(
     let number = |token: &Token| match &token.kind {
         Kind::Int { value, .. } => i128::try_from(*value).ok(),
         Kind::Char(value) => Some(i128::from(*value)),
-        Kind::Ident(_) | Kind::Float | Kind::Str(_) | Kind::Punct(_) | Kind::End => None,
+        Kind::Ident(_) | Kind::Float(_) | Kind::Str(_) | Kind::Punct(_) | Kind::End => None,
     };
     let numbers = tokens.iter().filter_map(number).collect();
     let mut all = lex(PRELUDE, &none, Origin::Itself(0)).map_err(one)?;
@@ -166,7 +166,7 @@ fn heads(
                         *span = span.to(token.span);
                     }
                 }
-                Kind::Ident(_) | Kind::Int { .. } | Kind::Float | Kind::Char(_) => {}
+                Kind::Ident(_) | Kind::Int { .. } | Kind::Float(_) | Kind::Char(_) => {}
                 Kind::Str(_) | Kind::Punct(_) | Kind::End => {}
             }
         }

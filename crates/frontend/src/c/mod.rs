@@ -31,6 +31,7 @@ mod parser;
 mod points_to;
 mod predicates;
 mod preprocess;
+mod real;
 mod types;
 
 pub use predicates::{noted, with_predicates};

@@ -177,7 +177,7 @@ impl Scope<'_> {
             }
             ExprKind::Cast(_, inner) => self.value(inner),
             ExprKind::Cond(..) | ExprKind::Call(..) | ExprKind::Assign(..) => Err(changes()),
-            ExprKind::Float | ExprKind::Str(_) | ExprKind::Comma(..) => Err(changes()),
+            ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Comma(..) => Err(changes()),
             ExprKind::Statements(_) | ExprKind::Compound(..) => Err(changes()),
             ExprKind::UnknownSize => Err("`sizeof` in a predicate".to_owned()),
         }

@@ -232,6 +232,15 @@ impl Type {
         matches!(self.plain(), Self::Int { .. } | Self::Bool | Self::Bits(_))
     }
 
+    /// Whether values of it are one number: integers, pointers, floating point.
+    pub(super) fn is_value(&self) -> bool {
+        let is_float = matches!(
+            self.plain(),
+            Self::Other("float" | "double" | "long double")
+        );
+        self.is_scalar() || is_float
+    }
+
     /// Whether a value of the type is one number.
     pub(super) fn is_scalar(&self) -> bool {
         self.is_integer() || self.is_pointer()
@@ -305,6 +314,15 @@ impl Type {
                     bits,
                     signed: !unsigned,
                 }
+            }
+            (Self::Int { .. }, Self::Other(_)) => b,
+            (Self::Other(m), Self::Other(n)) => {
+                let rank = |name: &str| match name {
+                    "float" => 0,
+                    "double" => 1,
+                    _ => 2,
+                };
+                if rank(m) < rank(n) { b } else { a }
             }
             _ => a,
         }

@@ -10,8 +10,11 @@ pub(super) use crate::pal::ast::Name;
 pub(super) struct File {
     pub(super) structs: Vec<Struct>,
     pub(super) shared: Vec<Decl>,
+    /// `local` outside methods.
+    pub(super) kept: Vec<Decl>,
     pub(super) inits: Vec<Init>,
     pub(super) methods: Vec<Method>,
+    pub(super) functions: Vec<Method>,
     pub(super) specs: Vec<Spec>,
     pub(super) nevers: Vec<(Expr, Span)>,
 }
@@ -29,7 +32,8 @@ pub(super) struct TypeName {
 pub(super) struct Struct {
     pub(super) circular: bool,
     pub(super) name: Name,
-    pub(super) fields: Vec<(TypeName, Name)>,
+    /// With the lengths of arrays.
+    pub(super) fields: Vec<(TypeName, Name, Option<Expr>)>,
 }
 
 /// One name of a declaration, with its value.
@@ -37,7 +41,11 @@ pub(super) struct Struct {
 pub(super) struct Decl {
     pub(super) ty: TypeName,
     pub(super) name: Name,
+    /// How many elements, for an array.
+    pub(super) length: Option<Expr>,
     pub(super) value: Option<Expr>,
+    /// `{ ... }`: the values of the elements, in the place of one for all.
+    pub(super) values: Vec<Expr>,
 }
 
 /// `init { ... }`
@@ -47,13 +55,14 @@ pub(super) struct Init {
     pub(super) span: Span,
 }
 
-/// `method name(parameters) returns type as operation { ... }`
+/// `method name(parameters) returns type as operation by role { ... }`, or a function.
 #[derive(Debug)]
 pub(super) struct Method {
     pub(super) name: Name,
     pub(super) parameters: Vec<(TypeName, Name)>,
     pub(super) returns: Option<TypeName>,
     pub(super) operation: Option<Name>,
+    pub(super) role: Option<Name>,
     pub(super) body: Vec<Stmt>,
     /// The closing brace.
     pub(super) end: Span,
@@ -79,12 +88,34 @@ pub(super) struct OwnSpec {
     pub(super) span: Span,
 }
 
-/// `a.b.c`: a variable, and fields or parts behind it.
+/// `a.b[i].c`: a variable, and fields, parts and indices behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) base: Name,
-    pub(super) fields: Vec<Name>,
+    pub(super) parts: Vec<Part>,
     pub(super) span: Span,
+}
+
+/// What stands behind a variable.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// `.next`
+    Field(Name),
+    /// `[i]`
+    Index(Expr),
+}
+
+impl Path {
+    /// The names behind the variable, if there are only names.
+    pub(super) fn fields(&self) -> Option<Vec<&Name>> {
+        let name = |part: &'_ Part| matches!(part, Part::Field(_));
+        let all = self.parts.iter().all(name);
+        let names = self.parts.iter().filter_map(|part| match part {
+            Part::Field(name) => Some(name),
+            Part::Index(_) => None,
+        });
+        all.then(|| names.collect())
+    }
 }
 
 /// Comparisons.
@@ -103,6 +134,36 @@ pub(super) enum Compare {
 pub(super) struct Expr {
     pub(super) kind: ExprKind,
     pub(super) span: Span,
+}
+
+impl Expr {
+    /// The number that it is, if that can be told from the text.
+    pub(super) fn number(&self) -> Option<i64> {
+        match &self.kind {
+            ExprKind::Int(value) => Some(*value),
+            ExprKind::Add(a, b, false) => a.number()?.checked_add(b.number()?),
+            ExprKind::Add(a, b, true) => a.number()?.checked_sub(b.number()?),
+            ExprKind::Remainder(a, b) => {
+                let by = b.number().filter(|by| *by > 0)?;
+                a.number()?.checked_rem_euclid(by)
+            }
+            ExprKind::Null
+            | ExprKind::Empty
+            | ExprKind::Infinity(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Any
+            | ExprKind::Path(_)
+            | ExprKind::New(_)
+            | ExprKind::Pack(..)
+            | ExprKind::Cas(..)
+            | ExprKind::Swap(..)
+            | ExprKind::Not(_)
+            | ExprKind::And(..)
+            | ExprKind::Or(..)
+            | ExprKind::Compare(..)
+            | ExprKind::Call(..) => None,
+        }
+    }
 }
 
 /// Kinds of expression.
@@ -131,6 +192,10 @@ pub(super) enum ExprKind {
     Compare(Compare, Box<Expr>, Box<Expr>),
     /// Sum, or difference if the flag is set.
     Add(Box<Expr>, Box<Expr>, bool),
+    /// `a % b`
+    Remainder(Box<Expr>, Box<Expr>),
+    /// `f(a, b)`
+    Call(Name, Vec<Expr>),
 }
 
 /// A statement.
@@ -150,6 +215,8 @@ pub(super) enum StmtKind {
     Cas(Expr),
     /// An `xchg` or `fetch_add` whose value does not matter.
     Swap(Expr),
+    /// A call of a function whose value does not matter.
+    Call(Expr),
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
     While(Expr, Box<Stmt>),
     DoWhile(Box<Stmt>, Expr),
@@ -169,7 +236,9 @@ pub(super) enum StmtKind {
     Unlock(Path),
     Free(Expr),
     Assume(Expr),
+    Assert(Expr),
     Skip,
+    Fence,
     Commit(CommitKind, Option<Expr>),
     /// `soft fact when fact;`
     Soft(Fact, Option<Fact>),

@@ -41,6 +41,8 @@ pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
     }
     let program = lower::lower(&source, &file, &mut items);
     items.sort_by_key(|d| (d.severity, d.span));
+    // What is wrong in a function is wrong wherever it is called.
+    items.dedup();
     items.truncate(MAX_ERRORS);
     let wrong = items.iter().any(|d| d.severity == Severity::Error);
     match program {

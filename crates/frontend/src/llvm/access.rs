@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, BinOp, Expr, GlobalId, LocalAtom, LocalExpr, MemoryError, Order, Orders, Place,
-    Span, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr, FREED, GlobalId, LocalAtom, LocalExpr, LocalId, MemoryError, Order,
+    Orders, Place, Span, Step, UNINITIALISED,
 };
 
+use super::arith::{bytes_of, joined};
 use super::engine::{Engine, Run, SMALLER, Trouble, unsupported};
 use super::ir::Type;
 use super::memory::{Bytes, Content, Found};
 use super::state::{State, Value};
 use super::values::{Values, locals_of, values_of};
-use super::world::{Cell, FREED, Key, ObjectId};
+use super::world::{Cell, Key, ObjectId};
 use crate::mapping;
 
 pub(super) const MIXED: &str = "memory that is accessed in parts of different sizes";
@@ -34,10 +35,10 @@ impl Engine<'_, '_> {
         let Some((object, offset)) = self.world.at(address) else {
             return Err(self.fault(address));
         };
-        if offset + size > self.world.objects[object].size {
-            return Err(self.fault(address));
+        match offset.checked_add(size) {
+            Some(end) if end <= self.world.objects[object].size => Ok((object, offset)),
+            Some(_) | None => Err(self.fault(address)),
         }
-        Ok((object, offset))
     }
 
     pub(super) fn target(&mut self, state: &mut State, object: ObjectId) -> Run<Target> {
@@ -119,15 +120,17 @@ impl Engine<'_, '_> {
         let found = match self.target(state, object)? {
             Target::Private => state.memory[&object].word(offset, size),
             Target::Constant(content) => content.word(offset, size),
-            Target::Shared => {
-                Found::Word(self.load_cell(state, (object, offset), size, (order, defined))?)
-            }
+            Target::Shared => self.load_shared(state, (object, offset), size, (order, defined))?,
+        };
+        let found = match found {
+            Found::Word(e) => Found::Word(self.with_mark(state, e)?),
+            Found::Nothing | Found::CopyOf(..) => found,
         };
         match found {
             Found::Nothing if defined => Err(uninitialised()),
             Found::Nothing => Ok(Value::Undefined),
             Found::CopyOf(object, offset) => {
-                self.demand(object, offset, size)?;
+                self.parts(object, offset, size)?;
                 Err(Trouble::Again)
             }
             Found::Word(Expr::Const(UNINITIALISED)) if defined => Err(uninitialised()),
@@ -161,12 +164,129 @@ impl Engine<'_, '_> {
         self.emit(Step::Assert { cond, kind }, span);
     }
 
-    /// A cell that somebody asks for.
-    pub(super) fn demand(&mut self, object: ObjectId, offset: u64, size: u64) -> Run<GlobalId> {
-        match self.world.cell(object, offset, size) {
-            Some(cell) => Ok(cell.id),
-            None => unsupported(MIXED, MIXED_HELP),
+    /// A word that is computed from one that may be the mark of uninitialised memory. A part of the
+    /// mark is the mark; a word of which only a part may be the mark is not followed.
+    pub(super) fn with_mark(&mut self, state: &mut State, e: LocalExpr) -> Run<LocalExpr> {
+        if matches!(e, Expr::Const(_) | Expr::Atom(_)) {
+            return Ok(e);
         }
+        let locals = locals_of(&e);
+        let may_be = |id: &&LocalId| {
+            let list = state.known.get(id).and_then(Values::list);
+            list.is_some_and(|list| list.contains(&UNINITIALISED))
+        };
+        let Some(whole) = locals.iter().find(may_be).copied() else {
+            return Ok(e);
+        };
+        let is_part = matches!(e, Expr::Binary(BinOp::BitAnd | BinOp::Shr, ..));
+        if !is_part || locals.len() > 1 {
+            return unsupported(MIXED, MIXED_HELP);
+        }
+        let mark = || Box::new(Expr::Const(UNINITIALISED));
+        let whole = self.use_local(whole);
+        let is_mark = Expr::Binary(BinOp::Eq, Box::new(whole), mark());
+        let e = Expr::Cond(Box::new(is_mark), mark(), Box::new(e));
+        Ok(self.in_local(state, e))
+    }
+
+    /// A cell that somebody asks for.
+    pub(super) fn demand(
+        &mut self,
+        (object, offset): (ObjectId, u64),
+        size: u64,
+        order: Order,
+    ) -> Run<GlobalId> {
+        let Some(id) = self.world.cell(object, offset, size).map(|cell| cell.id) else {
+            return unsupported(MIXED, MIXED_HELP);
+        };
+        if order != Order::Plain {
+            self.world.atomic.insert((object, offset));
+        }
+        Ok(id)
+    }
+
+    /// The cells of some bytes of a shared object.
+    pub(super) fn parts(
+        &mut self,
+        object: ObjectId,
+        offset: u64,
+        size: u64,
+    ) -> Run<Vec<(u64, u64)>> {
+        let parts = self.world.parts(object, offset, size);
+        parts.map_or_else(|| unsupported(MIXED, MIXED_HELP), Ok)
+    }
+
+    /// The cells of an access: one if it is atomic. So it is where it is not aligned: what is known of
+    /// an index may leave room for places between the elements, which no run accesses.
+    fn accessed(
+        &mut self,
+        object: ObjectId,
+        offset: u64,
+        size: u64,
+        order: Order,
+    ) -> Run<Vec<(u64, u64)>> {
+        if order == Order::Plain && offset.is_multiple_of(size) {
+            self.parts(object, offset, size)
+        } else {
+            Ok(vec![(offset, size)])
+        }
+    }
+
+    /// Reads some bytes of a shared object: a cell, or with a plain access several.
+    fn load_shared(
+        &mut self,
+        state: &mut State,
+        (object, offset): (ObjectId, u64),
+        size: u64,
+        (order, defined): (Order, bool),
+    ) -> Run<Found> {
+        let parts = self.accessed(object, offset, size, order)?;
+        if let [(at, size)] = parts[..] {
+            let word = self.load_cell(state, (object, at), size, (order, defined))?;
+            return Ok(Found::Word(word));
+        }
+        let mut words = Vec::new();
+        for (at, size) in parts {
+            match self.load_cell(state, (object, at), size, (order, defined))? {
+                Expr::Const(UNINITIALISED) if defined => return Err(uninitialised()),
+                Expr::Const(UNINITIALISED) => {}
+                e => {
+                    self.hold(state, &e);
+                    words.push((at - offset, size, e));
+                }
+            }
+        }
+        self.unhold(state);
+        Ok(if words.is_empty() {
+            Found::Nothing
+        } else {
+            Found::Word(joined(&words, size))
+        })
+    }
+
+    /// Writes some bytes of a shared object: a cell, or with a plain access several.
+    fn store_shared(
+        &mut self,
+        state: &mut State,
+        (object, offset): (ObjectId, u64),
+        size: u64,
+        value: LocalExpr,
+        order: Order,
+    ) -> Run<()> {
+        let parts = self.accessed(object, offset, size, order)?;
+        if let [(at, size)] = parts[..] {
+            return self.store_cell(state, (object, at), size, value, order);
+        }
+        self.hold(state, &value);
+        for (at, of) in parts {
+            let part = match &value {
+                Expr::Const(UNINITIALISED) => value.clone(),
+                value => self.with_mark(state, bytes_of(value, size, at - offset, of))?,
+            };
+            self.store_cell(state, (object, at), of, part, order)?;
+        }
+        self.unhold(state);
+        Ok(())
     }
 
     /// Reads a cell.
@@ -177,7 +297,7 @@ impl Engine<'_, '_> {
         size: u64,
         (order, defined): (Order, bool),
     ) -> Run<LocalExpr> {
-        let id = self.demand(object, offset, size)?;
+        let id = self.demand((object, offset), size, order)?;
         let cell = self.world.cells[&(object, offset)].clone();
         if !cell.written
             && let Some(list) = cell.known(false).and_then(|values| values.list())
@@ -288,7 +408,7 @@ impl Engine<'_, '_> {
                     Value::Undefined => Expr::Const(UNINITIALISED),
                     Value::Parts(_) => return unsupported("a struct as a number", SMALLER),
                 };
-                self.store_cell(state, (object, offset), size, e, order)
+                self.store_shared(state, (object, offset), size, e, order)
             }
         }
     }
@@ -336,7 +456,7 @@ impl Engine<'_, '_> {
         value: LocalExpr,
         order: Order,
     ) -> Run<()> {
-        let id = self.demand(object, offset, size)?;
+        let id = self.demand((object, offset), size, order)?;
         self.note_store(state, (object, offset), &value);
         let span = self.span(state);
         if self.world.freed.contains(&object) && value != Expr::Const(FREED) {

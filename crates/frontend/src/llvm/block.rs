@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, BinOp, Expr, LocalExpr, MemoryError, Order, Place, Step, UNINITIALISED,
+    AssertKind, BinOp, Expr, FREED, LocalExpr, MemoryError, Order, Place, Step, UNINITIALISED,
 };
 
 use super::access::{MIXED, MIXED_HELP, Target};
@@ -12,9 +12,17 @@ use super::arith;
 use super::engine::{Engine, Run, SMALLER, Trouble, unsupported};
 use super::memory::{Bytes, Content, Found};
 use super::state::State;
-use super::world::{FREED, Key, ObjectId, World};
+use super::world::{Key, ObjectId, World};
 
 impl Engine<'_, '_> {
+    /// The cells of a range, cut where it begins and ends. Bytes in no cell stay so.
+    fn cells_of(&mut self, object: ObjectId, offset: u64, count: u64) -> Run<Vec<(u64, u64)>> {
+        if !self.world.cut(object, offset) || !self.world.cut(object, offset + count) {
+            return unsupported(MIXED, MIXED_HELP);
+        }
+        Ok(self.world.cells_within(object, offset, count))
+    }
+
     /// The bytes of a range, by parts.
     fn gather(
         &mut self,
@@ -29,10 +37,7 @@ impl Engine<'_, '_> {
             Target::Shared => {
                 let mut parts = Vec::new();
                 let mut done = offset;
-                for (at, size) in self.world.cells_within(object, offset, count) {
-                    if at < offset || at + size > offset + count {
-                        return unsupported(MIXED, MIXED_HELP);
-                    }
+                for (at, size) in self.cells_of(object, offset, count)? {
                     if done < at {
                         parts.push((done - offset, at - done, Bytes::CopyOf(object, done)));
                     }
@@ -112,15 +117,12 @@ impl Engine<'_, '_> {
                 }
             }
         }
-        for (at, size) in self.world.cells_within(object, offset, count) {
-            if at < offset || at + size > offset + count {
-                return unsupported(MIXED, MIXED_HELP);
-            }
+        for (at, size) in self.cells_of(object, offset, count)? {
             let e = match image.word(at - offset, size) {
-                Found::Word(e) => e,
+                Found::Word(e) => self.with_mark(state, e)?,
                 Found::Nothing => Expr::Const(UNINITIALISED),
                 Found::CopyOf(source, place) => {
-                    self.demand(source, place, size)?;
+                    self.parts(source, place, size)?;
                     return Err(Trouble::Again);
                 }
             };
@@ -130,29 +132,38 @@ impl Engine<'_, '_> {
         Ok(())
     }
 
-    /// Fills bytes with one.
-    pub(super) fn fill(&mut self, state: &mut State, to: i64, byte: i64, count: u64) -> Run<()> {
+    /// Fills bytes with one; without one they are uninitialised from now on.
+    pub(super) fn fill(
+        &mut self,
+        state: &mut State,
+        to: i64,
+        byte: Option<i64>,
+        count: u64,
+    ) -> Run<()> {
         if count == 0 {
             return Ok(());
         }
         let (object, offset) = self.place(to, count)?;
         let mut image = Content::default();
-        let word = byte & 0xff;
-        let wide = arith::canonical(0x0101_0101_0101_0101 * word as u128, 64);
-        let mut at = 0;
-        while at < count {
-            if count - at >= 8 && (offset + at) % 8 == 0 {
-                image.write(at, 8, wide);
-                at += 8;
-            } else {
-                image.write(at, 1, word);
-                at += 1;
+        if let Some(byte) = byte {
+            let word = byte & 0xff;
+            let wide = arith::canonical(0x0101_0101_0101_0101 * word as u128, 64);
+            let mut at = 0;
+            while at < count {
+                if count - at >= 8 && (offset + at) % 8 == 0 {
+                    image.write(at, 8, wide);
+                    at += 8;
+                } else {
+                    image.write(at, 1, word);
+                    at += 1;
+                }
             }
         }
         match self.target(state, object)? {
             Target::Private => {
                 let content = state.memory.get_mut(&object).expect("it is private");
                 let content = Rc::make_mut(content);
+                content.clear(offset, count);
                 for (at, (size, bytes)) in image.parts {
                     content.put(offset + at, size, bytes);
                 }
@@ -185,7 +196,7 @@ impl Engine<'_, '_> {
         }
         let address = World::address(object);
         if zeroed {
-            self.fill(state, address, 0, size)?;
+            self.fill(state, address, Some(0), size)?;
         }
         Ok(address)
     }
@@ -252,7 +263,7 @@ impl Engine<'_, '_> {
         (object, at): (ObjectId, u64),
         size: u64,
     ) -> Run<()> {
-        let id = self.demand(object, at, size)?;
+        let id = self.demand((object, at), size, Order::Plain)?;
         let span = self.span(state);
         self.drop_dead(state);
         let dst = state.fresh(&[]);

@@ -409,16 +409,21 @@ impl<'m> Engine<'_, 'm> {
 
     fn move_bytes(&mut self, state: &mut State, base: &str, arguments: &[Argument]) -> Run<Done> {
         let mut numbers = Vec::new();
-        for argument in &arguments[..3] {
+        let byte = &arguments[1];
+        let undefined =
+            base == "memset" && self.value(state, &byte.value, &byte.ty)? == Value::Undefined;
+        let places = if undefined { &[0, 2][..] } else { &[0, 1, 2] };
+        for argument in places.iter().map(|at| &arguments[*at]) {
             match self.pinned(state, &argument.value, "a pointer or a size")? {
                 Ok(number) => numbers.push(number),
                 Err(flow) => return Ok(Done::Flow(flow)),
             }
         }
-        let count = numbers[2] as u64;
-        match base {
-            "memset" => self.fill(state, numbers[0], numbers[1], count)?,
-            _ => self.copy(state, numbers[0], numbers[1], count)?,
+        match (base, &numbers[..]) {
+            ("memset", &[to, byte, count]) => self.fill(state, to, Some(byte), count as u64)?,
+            (_, &[to, from, count]) => self.copy(state, to, from, count as u64)?,
+            (_, &[to, count]) => self.fill(state, to, None, count as u64)?,
+            _ => {}
         }
         Ok(Done::Value(Value::Undefined))
     }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use palisade_program::{
-    AssertKind, Expr, FenceKind, LocId, LocalExpr, LocalId, MemoryError, Order, Orders, Span, Step,
+    AssertKind, Expr, FREED, FenceKind, LocId, LocalExpr, LocalId, MemoryError, Order, Orders,
+    Span, Step,
 };
 
 use crate::Stop;
@@ -21,7 +22,7 @@ use super::ir::{End, Function, Inst, Operand};
 use super::merge::Variant;
 use super::state::{Frame, State, Value};
 use super::values::{decided, refine};
-use super::world::{FREED, Key, World};
+use super::world::{Key, World};
 
 /// Nesting of calls at most.
 const MOST_CALLS: usize = 128;

@@ -129,7 +129,7 @@ fn function(head: &str, body: &[&str], named: &Named) -> Result<Function, String
         if let Some(label) = label_of(line) {
             reader.labels.insert(label, count);
             count += 1;
-        } else if count == 0 && !line.trim().is_empty() {
+        } else if count == 0 && !is_empty(line) {
             reader.labels.insert(String::new(), 0);
             count = 1;
         }
@@ -140,12 +140,15 @@ fn function(head: &str, body: &[&str], named: &Named) -> Result<Function, String
     while let Some(line) = lines.next() {
         let mut text = (*line).to_owned();
         if let Some(name) = label_of(line) {
-            open = Some(new_block(name));
+            blocks.extend(open.replace(new_block(name)));
+            continue;
+        }
+        if is_empty(line) {
             continue;
         }
         let trimmed = line.trim();
-        if trimmed.is_empty() || trimmed.starts_with(';') {
-            continue;
+        if open.is_none() && !blocks.is_empty() {
+            return Err("code behind the end of a block".to_owned());
         }
         if trimmed.starts_with("switch") {
             while !text.contains(']') {
@@ -191,6 +194,15 @@ fn function(head: &str, body: &[&str], named: &Named) -> Result<Function, String
             }
         }
     }
+    blocks.extend(open);
+    if blocks.is_empty() {
+        return Err(format!("the function `{name}` has no code"));
+    }
+    if blocks.len() != count {
+        return Err(format!(
+            "the blocks of the function `{name}` cannot be told apart"
+        ));
+    }
     Ok(Function {
         name,
         parameters,
@@ -204,8 +216,14 @@ fn new_block(name: String) -> Block {
     Block {
         name,
         insts: Vec::new(),
-        end: (End::Unreachable, 0),
+        end: (End::Unknown("a block without an end".to_owned()), 0),
     }
+}
+
+/// Whether a line says nothing.
+fn is_empty(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with(';')
 }
 
 fn label_of(line: &str) -> Option<String> {

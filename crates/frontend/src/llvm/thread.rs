@@ -77,6 +77,14 @@ impl<'m> Engine<'_, 'm> {
                 }
                 self.answered(state, dst, None)
             }
+            ("many_values", []) => unsupported(
+                "a channel that carries more than eight values",
+                "send fewer values, or give each phase a channel of its own",
+            ),
+            ("rendezvous", []) => unsupported(
+                "a channel without room for a value",
+                "give the channel room for one value",
+            ),
             ("self", []) => self.answered(state, dst, Some(self.thread as i64)),
             ("take", [at, from, to]) => {
                 self.take(state, *at, *from, *to)?;

@@ -101,7 +101,7 @@ impl Engine<'_, '_> {
             self.store(state, address, &ty, Value::Word(new), Order::Plain)?;
             return Ok((old, same));
         }
-        let id = self.demand(object, offset, size)?;
+        let id = self.demand((object, offset), size, Order::Relaxed)?;
         let cell = self.world.cells[&(object, offset)].clone();
         let Some(values) = cell.known(true) else {
             return Err(Trouble::Again);
@@ -195,7 +195,7 @@ impl Engine<'_, '_> {
                 Order::Plain,
             );
         }
-        let id = self.demand(object, offset, 4)?;
+        let id = self.demand((object, offset), 4, Order::Relaxed)?;
         self.note_store(state, (object, offset), &Expr::Const(to));
         self.drop_dead(state);
         let span = self.span(state);

@@ -232,8 +232,7 @@ pub(super) fn possible(e: &LocalExpr, known: &Known) -> Option<BTreeSet<i64>> {
     let mut cases: Vec<Vec<(LocalId, i64)>> = vec![Vec::new()];
     for id in locals_of(e) {
         let Some(list) = known.get(&id).and_then(Values::list) else {
-            let (lo, hi) = range_of(e, known);
-            return Values::range(lo, hi).list();
+            return of_operand(e, known);
         };
         if cases.len() * list.len() > MOST_CASES {
             return None;
@@ -255,6 +254,29 @@ pub(super) fn possible(e: &LocalExpr, known: &Known) -> Option<BTreeSet<i64>> {
         values.insert(value_in(e, &case)?);
     }
     Some(values)
+}
+
+/// The values of an expression of which a local has too many: with a constant, those of the other
+/// operand, changed by it (`base + (i & 3) * 8` has four); else those of its range.
+fn of_operand(e: &LocalExpr, known: &Known) -> Option<BTreeSet<i64>> {
+    if let Expr::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl), a, b) = e {
+        let with = |a: LocalExpr, b: LocalExpr| value_in(&LocalExpr::binary(*op, a, b), &[]);
+        match (&**a, &**b) {
+            (a, Expr::Const(c)) => {
+                let values = possible(a, known)?;
+                let with = |v| with(Expr::Const(v), Expr::Const(*c));
+                return values.into_iter().map(with).collect();
+            }
+            (Expr::Const(c), b) => {
+                let values = possible(b, known)?;
+                let with = |v| with(Expr::Const(*c), Expr::Const(v));
+                return values.into_iter().map(with).collect();
+            }
+            _ => {}
+        }
+    }
+    let (lo, hi) = range_of(e, known);
+    Values::range(lo, hi).list()
 }
 
 fn value_in(e: &LocalExpr, case: &[(LocalId, i64)]) -> Option<i64> {

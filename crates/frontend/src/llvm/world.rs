@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use palisade_program::{GlobalId, Span, UNINITIALISED};
+use palisade_program::{FREED, GlobalId, Span, UNINITIALISED};
 
 use super::arith::canonical;
 use super::ir::{Const, Function, Module, Type, Variable};
@@ -20,8 +20,6 @@ use super::values::Values;
 
 /// Each object has this much room.
 pub(super) const ROOM: i64 = 1 << 20;
-/// What a freed cell holds: no value of the program.
-pub(super) const FREED: i64 = i64::MIN + 88_888;
 /// How often a set of values may grow before it becomes a range; after as many times again all
 /// words are taken for possible.
 const PATIENCE: u8 = 10;
@@ -101,6 +99,8 @@ pub(super) struct World<'m> {
     paths: BTreeMap<(PathId, usize, usize), PathId>,
     pub(super) shared: BTreeSet<ObjectId>,
     pub(super) cells: BTreeMap<(ObjectId, u64), Cell>,
+    /// Cells that an atomic access takes as a whole.
+    pub(super) atomic: BTreeSet<(ObjectId, u64)>,
     /// Bytes that are copied between shared objects: from, to, how many.
     copies: BTreeSet<Copy>,
     /// Shared objects that some thread frees.
@@ -145,6 +145,7 @@ impl<'m> World<'m> {
             paths: BTreeMap::new(),
             shared: BTreeSet::new(),
             cells: BTreeMap::new(),
+            atomic: BTreeSet::new(),
             copies: BTreeSet::new(),
             freed: BTreeSet::new(),
             raw_counts: modules.iter().any(super::debug::has_raw_counts),
@@ -331,15 +332,7 @@ impl<'m> World<'m> {
         }
         if !self.cells.contains_key(&(object, offset)) {
             self.grown = true;
-            let cell = Cell {
-                size,
-                values: None,
-                freed: false,
-                uninitialised: false,
-                written: false,
-                id: GlobalId::from(self.cells.len()),
-                grown: 0,
-            };
+            let cell = Cell::new(size, GlobalId::from(self.cells.len()));
             self.cells.insert((object, offset), cell);
             self.spread(object, offset, size);
         }
@@ -352,10 +345,63 @@ impl<'m> World<'m> {
         for (from, to, count) in self.copies.clone() {
             for ((a, at), (b, to)) in [(from, to), (to, from)] {
                 if a == object && at <= offset && end <= at + count {
-                    self.cell(b, to + (offset - at), size);
+                    self.parts(b, to + (offset - at), size);
                 }
             }
         }
+    }
+
+    /// The cells that some bytes of a shared object are, for an access that need not be atomic:
+    /// cells that reach beyond them are cut, bytes in no cell get one. `None` if an atomic access
+    /// takes as a whole what would be cut.
+    pub(super) fn parts(
+        &mut self,
+        object: ObjectId,
+        offset: u64,
+        size: u64,
+    ) -> Option<Vec<(u64, u64)>> {
+        let end = offset + size;
+        if !self.cut(object, offset) || !self.cut(object, end) {
+            return None;
+        }
+        let mut at = offset;
+        for (from, of) in self.cells_within(object, offset, size) {
+            if at < from {
+                self.cell(object, at, from - at);
+            }
+            at = from + of;
+        }
+        if at < end {
+            self.cell(object, at, end - at);
+        }
+        Some(self.cells_within(object, offset, size))
+    }
+
+    /// Cuts the cell, if there is one, that has bytes on both sides of a place. What the halves hold
+    /// is found out by executing the threads again.
+    pub(super) fn cut(&mut self, object: ObjectId, at: u64) -> bool {
+        let below = self.cells.range((object, 0)..(object, at)).next_back();
+        let Some((&(_, from), cell)) = below.filter(|((_, from), cell)| from + cell.size > at)
+        else {
+            return true;
+        };
+        if self.atomic.contains(&(object, from)) {
+            return false;
+        }
+        let (size, id) = (cell.size, cell.id);
+        let next = GlobalId::from(self.cells.len());
+        self.cells.insert((object, from), Cell::new(at - from, id));
+        self.cells
+            .insert((object, at), Cell::new(from + size - at, next));
+        self.grown = true;
+        for (source, to, count) in self.copies.clone() {
+            for ((a, start), (b, to)) in [(source, to), (to, source)] {
+                if a == object && start < at && at < start + count {
+                    self.cut(b, to + (at - start));
+                }
+            }
+        }
+        true
     }
 
     /// Notes that bytes are copied from one shared object to another.
@@ -365,7 +411,7 @@ impl<'m> World<'m> {
             for (a, b) in [(from, to), (to, from)] {
                 for (at, size) in self.cells_within(a.0, a.1, count) {
                     if at >= a.1 && at + size <= a.1 + count {
-                        self.cell(b.0, b.1 + (at - a.1), size);
+                        self.parts(b.0, b.1 + (at - a.1), size);
                     }
                 }
             }
@@ -425,6 +471,19 @@ impl<'m> World<'m> {
 }
 
 impl Cell {
+    /// A cell of which nothing is known.
+    const fn new(size: u64, id: GlobalId) -> Self {
+        Self {
+            size,
+            values: None,
+            freed: false,
+            uninitialised: false,
+            written: false,
+            id,
+            grown: 0,
+        }
+    }
+
     /// What a load may bring; with `defined`, behind a check that something was written.
     pub(super) fn known(&self, defined: bool) -> Option<Values> {
         let mark = Values::one(UNINITIALISED);

@@ -12,6 +12,7 @@ use super::{Crate, Linked, Options};
 /// The crates that are ours, whatever the program brings.
 pub(super) const OURS: [&str; 3] = ["std", "loom", "shuttle"];
 const STD: &str = include_str!("library/std.rs");
+const MPSC: &str = include_str!("library/mpsc.rs");
 const LOOM: &str = include_str!("library/loom.rs");
 const SHUTTLE: &str = include_str!("library/shuttle.rs");
 
@@ -124,6 +125,11 @@ fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Troub
         }
         let file = folder.join(format!("{name}.rs"));
         std::fs::write(&file, text).map_err(written)?;
+        if name == "std" {
+            let sync = folder.join("sync");
+            std::fs::create_dir_all(&sync).map_err(written)?;
+            std::fs::write(sync.join("mpsc.rs"), MPSC).map_err(written)?;
+        }
         let mut command = compiler(options);
         command.args([
             "--edition",

@@ -15,6 +15,10 @@ use crate::prove::{Options, Unsupported};
 const ROUNDS: usize = 60;
 /// Rounds where nodes are counted: what is proved with a counter is simple, and bugs show early.
 const COUNTED_ROUNDS: usize = 10;
+/// Rounds and states where threads keep variables between calls: what several threads keep together, such as a sum, is not
+/// found by more of them.
+const KEPT_ROUNDS: usize = 10;
+const KEPT_STATES: usize = 2_000;
 const STATES: usize = 400_000;
 
 /// Ways of resolving the specification's choices that are tried.
@@ -78,12 +82,14 @@ fn with_nodes(
     nodes: Nodes,
 ) -> Result<(Report, Lockstep), Unsupported> {
     let made = translate(program, &[], nodes)?;
-    let mut report = prove(question, how, &made, nodes);
+    let is_keeping = !program.kept.is_empty();
+    let prove = |made: &Lockstep| prove(question, how, made, nodes, is_keeping);
+    let mut report = prove(&made);
     for picks in ways(&made.choices) {
         if matches!(report.verdict, Verdict::Holds) || (question.stopped)().is_some() {
             break;
         }
-        let picked = prove(question, how, &translate(program, &picks, nodes)?, nodes);
+        let picked = prove(&translate(program, &picks, nodes)?);
         if matches!(picked.verdict, Verdict::Holds) {
             report = picked;
         }
@@ -115,21 +121,31 @@ fn ways(choices: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-fn prove(question: &Question<'_>, how: &Options<'_>, made: &Lockstep, nodes: Nodes) -> Report {
+fn prove(
+    question: &Question<'_>,
+    how: &Options<'_>,
+    made: &Lockstep,
+    nodes: Nodes,
+    is_keeping: bool,
+) -> Report {
     let mut program = made.program.clone();
     if let Some(threads) = how.threads.filter(|_| !how.collapse) {
+        // A role has one thread.
         for template in &mut program.templates {
-            template.count = Count::Fixed(threads as u32);
+            if template.count == Count::Any {
+                template.count = Count::Fixed(threads as u32);
+            }
         }
     }
     let options = palisade_verify::Options {
         model: Model::Sc,
         falsify: true,
         max_rounds: match nodes {
+            Nodes::Any if is_keeping => KEPT_ROUNDS,
             Nodes::Any => ROUNDS,
             Nodes::Counted => COUNTED_ROUNDS,
         },
-        max_states: STATES,
+        max_states: if is_keeping { KEPT_STATES } else { STATES },
         deadline: question.bounds.deadline,
         cancel: question.bounds.cancel.clone().unwrap_or_default(),
         progress: question.progress,
@@ -146,6 +162,11 @@ fn proved(program: &Program, report: &Report) -> Proved {
         stats.states, stats.predicates
     )];
     let mut also = vec!["no null dereference, no lock given back that is not held"];
+    also.extend(
+        program
+            .may_fail()
+            .then_some("no assertion that fails, no index out of range"),
+    );
     if !program.nevers.is_empty() {
         also.push("no `never`");
     }

@@ -7,9 +7,11 @@
 //! | `proof` | by shape analysis |
 //! | `sets` | sorted lists as sets, by views of calls |
 //! | `lockstep` | objects without lists, by predicate abstraction |
+//! | `relaxed` | TSO and PSO: from proofs under SC, where the program is robust |
 
 pub mod lockstep;
 pub mod proof;
+mod relaxed;
 mod sets;
 
 use std::fmt::Write;
@@ -21,9 +23,11 @@ use self::proof::Attempt;
 use crate::points::{Points, Suggestion, applied, suggest};
 use crate::prove::{self, Proof};
 use crate::returns;
+use crate::robust::NotRobust;
 use crate::sets::Certificate;
 use crate::{
-    Bound, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages, timeline,
+    Bound, Buffers, Failure, Found, Options, Reclaim, Search, Witness, check_commits, stages,
+    timeline,
 };
 
 /// Bounds of the searches about commit points: they are many, and a wrong point
@@ -62,6 +66,9 @@ pub struct Checked {
     pub certified: Option<bool>,
     /// The certificate of a set.
     pub certificate: Option<Box<Certificate>>,
+    /// Under TSO and PSO, if no violation was found: whether runs are like runs under SC, or why
+    /// that is not seen.
+    pub robust: Option<Result<(), NotRobust>>,
     /// States of the search.
     pub states: u64,
     /// Steps of the search.
@@ -94,6 +101,7 @@ fn unknown(reason: String) -> Checked {
         may_hold: None,
         certified: None,
         certificate: None,
+        robust: None,
         states: 0,
         transitions: 0,
         proof: None,
@@ -107,6 +115,9 @@ pub fn check(program: &Program, question: &Question<'_>) -> Checked {
 
 fn judge(program: &Program, question: &Question<'_>) -> Result<Checked, Failure> {
     let options = &question.bounds;
+    if options.buffers != Buffers::Sc {
+        return relaxed::judge(program, question);
+    }
     let search = stages::search(program, options)?;
     let cost = (search.states, search.transitions);
     let mut judgement = judged(program, options, question, search);
@@ -159,7 +170,8 @@ fn search_further(
     Ok(Some(judgement))
 }
 
-fn judged(
+/// What a search says by itself.
+fn searched(
     program: &Program,
     options: &Options,
     question: &Question<'_>,
@@ -189,43 +201,56 @@ fn judged(
         Found::Nothing => {
             let bound = bounds_text(options, &bounds);
             let reason = format!("no violation in runs of {bound}");
-            let mut judgement = Checked {
+            Checked {
                 bound: Some(bound),
                 ..unknown(reason)
-            };
-            let set = program.specification == Specification::Set;
-            if set
-                && options.reclaim == Reclaim::Never
-                && let Some(how) = &question.proof
-            {
-                match sets::attempt(program, how) {
-                    Attempt::Proved(proved) => {
-                        judgement.verdict = Verdict::Holds;
-                        judgement.bound = None;
-                        judgement.notes.extend(proved.notes);
-                        judgement.certified = proved.certified.then_some(true);
-                        judgement.certificate = proved.certificate;
-                        return Checked {
-                            reason: "linearizable, for any number of threads, nodes and values"
-                                .to_owned(),
-                            ..judgement
-                        };
-                    }
-                    Attempt::Failed(notes) | Attempt::Beyond(notes) => {
-                        let stopped = (question.stopped)().map(|why| format!("no proof: {why}"));
-                        let notes = stopped.map_or(notes, |why| vec![why]);
-                        judgement.notes.extend(notes);
-                    }
-                }
             }
-            // What was searched stands, whatever comes of the commit points.
-            if let Err(failure) = about_commits(program, options, &mut judgement) {
-                judgement.may_hold = None;
-                judgement.notes.push(format!("commit points: {failure}"));
-            }
-            judgement
         }
     }
+}
+
+/// What a search says, and the commit points, or the proof of a set.
+fn judged(
+    program: &Program,
+    options: &Options,
+    question: &Question<'_>,
+    search: Search,
+) -> Checked {
+    let is_open = matches!(search.found, Found::Nothing);
+    let mut judgement = searched(program, options, question, search);
+    if !is_open {
+        return judgement;
+    }
+    let set = program.specification == Specification::Set;
+    if set
+        && options.reclaim == Reclaim::Never
+        && let Some(how) = &question.proof
+    {
+        match sets::attempt(program, how) {
+            Attempt::Proved(proved) => {
+                judgement.verdict = Verdict::Holds;
+                judgement.bound = None;
+                judgement.notes.extend(proved.notes);
+                judgement.certified = proved.certified.then_some(true);
+                judgement.certificate = proved.certificate;
+                return Checked {
+                    reason: "linearizable, for any number of threads, nodes and values".to_owned(),
+                    ..judgement
+                };
+            }
+            Attempt::Failed(notes) | Attempt::Beyond(notes) => {
+                let stopped = (question.stopped)().map(|why| format!("no proof: {why}"));
+                let notes = stopped.map_or(notes, |why| vec![why]);
+                judgement.notes.extend(notes);
+            }
+        }
+    }
+    // What was searched stands, whatever comes of the commit points.
+    if let Err(failure) = about_commits(program, options, &mut judgement) {
+        judgement.may_hold = None;
+        judgement.notes.push(format!("commit points: {failure}"));
+    }
+    judgement
 }
 
 /// Beyond the bounds: a proof for any number of threads, nodes and values. Says whether there is
@@ -282,6 +307,7 @@ fn bounds_text(options: &Options, touched: &[Bound]) -> String {
             Bound::Nodes => format!("{} nodes", options.nodes),
             Bound::LocalSteps => "short loops over locals".to_owned(),
             Bound::Numbers => "numbers of 64 bits".to_owned(),
+            Bound::Stores => format!("{} buffered stores", options.stores),
             Bound::States => format!("{} states", options.max_states),
         };
         // Writing to a string does not fail.

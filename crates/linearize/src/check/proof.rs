@@ -9,6 +9,7 @@ use palisade_shape::analysis::Analysis;
 use palisade_shape::verdict::Verdict;
 
 use super::{Question, lockstep};
+use crate::prove::minimise::Minimal;
 use crate::prove::{Options, Proof, Unsupported, prove};
 use crate::sets::Certificate;
 
@@ -61,8 +62,10 @@ pub(super) fn attempt(
     match prove(program, options) {
         Ok(proof) => {
             if proof.holds() {
+                let mut notes = vec![summary(&proof), obligations(&proof, program)];
+                notes.extend(proof.minimal.as_ref().map(minimal));
                 let proved = Proved {
-                    notes: vec![summary(&proof), obligations(&proof, program)],
+                    notes,
                     certified: false,
                     certificate: None,
                 };
@@ -95,6 +98,25 @@ pub(super) fn attempt(
             });
             (attempt, None)
         }
+    }
+}
+
+/// What is said of a smallest set of soft invariants.
+fn minimal(minimal: &Minimal) -> String {
+    let Minimal {
+        invariants,
+        of,
+        proofs,
+        complete,
+    } = minimal;
+    let tried = format!(
+        "{} of {of} soft invariants, {proofs} proofs tried",
+        invariants.len()
+    );
+    match (*complete, invariants.is_empty()) {
+        (true, true) => format!("no soft invariant is needed ({tried})"),
+        (true, false) => format!("these suffice, and none can be left out ({tried})"),
+        (false, _) => format!("these suffice; time was up before all were tried ({tried})"),
     }
 }
 
@@ -139,6 +161,9 @@ fn obligations(proof: &Proof, program: &Program) -> String {
     let circular = program.structs.iter().any(|s| s.circular);
     let mut text =
         "also proved: no null dereference, no lock given back that is not held".to_owned();
+    if program.may_fail() {
+        text.push_str(", no assertion that fails, no index out of range");
+    }
     if !program.nevers.is_empty() {
         text.push_str(", no `never`");
     }

@@ -31,9 +31,12 @@ pub(super) fn attempt(program: &Program, options: &Options<'_>) -> Attempt {
                 "{} views of calls, {} kinds of interference; checked: {} steps of calls, {} views after steps of others",
                 proof.views, proof.actions, checked.steps, checked.noticed
             );
-            let also = "also proved: no null dereference, no lock given back that is not held, no cyclic list";
+            let mut also = "also proved: no null dereference, no lock given back that is not held, no cyclic list".to_owned();
+            if program.may_fail() {
+                also.push_str(", no assertion that fails, no index out of range");
+            }
             Attempt::Proved(Box::new(Proved {
-                notes: vec![found, also.to_owned()],
+                notes: vec![found, also],
                 certified: true,
                 certificate: Some(Box::new(proof.certificate)),
             }))

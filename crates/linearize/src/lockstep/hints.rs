@@ -100,22 +100,26 @@ impl Hints {
         }
     }
 
-    /// All of them.
-    pub(super) fn finish(mut self) -> Vec<Hint> {
+    /// All of them, those about a thread for each of the templates.
+    pub(super) fn finish(mut self, templates: usize) -> Vec<Hint> {
         self.all.truncate(MOST);
-        let hint = |expr: PropExpr| {
+        let hint = |expr: &PropExpr, template: TemplateId| {
             let about_thread = expr.any_atom(|atom| matches!(atom, PropAtom::Local(..)));
             let thread = ThreadVar {
-                template: TemplateId(0),
+                template,
                 pick: Pick::Any(1),
             };
-            Hint {
+            let hint = Hint {
                 threads: about_thread.then_some(thread).into_iter().collect(),
-                expr,
+                expr: expr.clone(),
                 span: Span::default(),
-            }
+            };
+            (about_thread || template == TemplateId(0)).then_some(hint)
         };
-        self.all.into_iter().map(hint).collect()
+        let templates = || (0..templates).map(TemplateId::from);
+        let all = self.all.iter();
+        all.flat_map(|expr| templates().filter_map(move |template| hint(expr, template)))
+            .collect()
     }
 }
 

@@ -33,7 +33,13 @@
 //! ([`Nodes::Counted`]) and all numbers differ.
 //!
 //! *Locks* are 0 or 1; that a thread holds one is a local of the thread, which it keeps between
-//! calls.
+//! calls. So are the variables that the text says are kept.
+//!
+//! *Roles.* For each role there is one client of its own, beside any number of clients that call the
+//! methods without a role. That one thread has several roles, or calls other methods too, adds no
+//! history: the calls of several clients may come one after another. Nor is a thread told apart by
+//! anything but what it keeps: with that, roles are refused. (A lock that one client takes and
+//! another gives back is an assertion that fails.)
 //!
 //! | file | term |
 //! |---|---|
@@ -55,7 +61,7 @@ use std::rc::Rc;
 
 use palisade_program::heap::{self, CommitKind, Edge, Method, Sequential, Specification};
 use palisade_program::{
-    Atomic, AtomicKind, CfgBuilder, Count, Global, GlobalId, Life, LocId, LocalId, Program,
+    Atomic, AtomicKind, Cfg, CfgBuilder, Count, Global, GlobalId, Life, LocId, LocalId, Program,
     Property, PropertyKind, Span, Step, Template,
 };
 
@@ -110,22 +116,38 @@ pub fn translate(
     if program.has_infinity() {
         return refuse("an infinite value", Span::default());
     }
+    if let ([_, ..], [kept, ..]) = (&program.roles[..], &program.kept[..]) {
+        let what = "a role beside a variable that threads keep between calls";
+        return refuse(what, kept.span);
+    }
     words::check_structs(program)?;
     let mut translation = Translation::new(program, own, picks, nodes)?;
-    let mut graph = CfgBuilder::new();
-    let idle = graph.loc();
-    // A client never ends.
-    let exit = graph.loc();
-    for index in 0..program.methods.len() {
-        translation.method(index, idle, &mut graph)?;
+    let mut graphs = Vec::new();
+    for role in clients(program) {
+        let mut graph = CfgBuilder::new();
+        let idle = graph.loc();
+        // A client never ends.
+        let exit = graph.loc();
+        for (index, method) in program.methods.iter().enumerate() {
+            if method.role == role {
+                translation.method(index, idle, &mut graph)?;
+            }
+        }
+        graphs.push((role, graph.finish(idle, exit).0));
     }
-    let (cfg, _) = graph.finish(idle, exit);
-    let hints = translation.hints.finish();
-    let template = Template {
-        name: CLIENT.to_owned(),
-        count: Count::Any,
+    let hints = translation.hints.finish(graphs.len());
+    let locals = translation.names.locals;
+    let template = |(role, cfg): (Option<usize>, Cfg)| Template {
+        name: match role {
+            None => CLIENT.to_owned(),
+            Some(role) => format!("{CLIENT}.{}", program.roles[role]),
+        },
+        count: match role {
+            None => Count::Any,
+            Some(_) => Count::Once,
+        },
         is_process: false,
-        locals: translation.names.locals,
+        locals: locals.clone(),
         cfg,
         labels: Vec::new(),
         life: Life::default(),
@@ -141,7 +163,7 @@ pub fn translate(
         source: program.source.clone(),
         hints,
         globals: translation.globals,
-        templates: vec![template],
+        templates: graphs.into_iter().map(template).collect(),
         properties: program.nevers.iter().map(never).collect(),
         ..Program::default()
     };
@@ -150,6 +172,14 @@ pub fn translate(
         choices: translation.choices,
         has_more_runs: translation.allocates && nodes == Nodes::Any,
     })
+}
+
+/// Which clients there are: one for each role, and any number that have none, if there are methods for them.
+fn clients(program: &heap::Program) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = program.methods.iter().map(|m| m.role).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// A translation under way.
@@ -212,6 +242,7 @@ impl<'a> Translation<'a> {
             words::count_nodes(&known, &mut globals)
         });
         let mut names = Names::default();
+        names.keep(program);
         let ghosts = Ghosts {
             done: names.flag("$done"),
             expected: names.number("$expected"),
@@ -337,7 +368,8 @@ impl<'a> Translation<'a> {
         }
         let live = Code::new(&call.method.body).live()[call.method.body.entry.index()].clone();
         for (index, declared) in call.method.body.locals.iter().enumerate() {
-            if live[index] && index >= call.method.parameters {
+            let kept = matches!(declared.role, heap::Role::Kept(_));
+            if live[index] && index >= call.method.parameters && !kept {
                 let id = LocalId::from(index);
                 let start = call.scope.defaults(declared.ty);
                 steps.extend(call.scope.assign(id, &start));
@@ -441,13 +473,7 @@ fn ends(body: &heap::Body, edge: &Edge) -> Vec<LocId> {
 }
 
 /// Appends a block as one step; as it is if nobody else notices its steps.
-fn append(
-    graph: &mut CfgBuilder,
-    from: LocId,
-    inner: palisade_program::Cfg,
-    to: LocId,
-    span: Span,
-) {
+fn append(graph: &mut CfgBuilder, from: LocId, inner: Cfg, to: LocId, span: Span) {
     if let [only] = &inner.edges[..] {
         graph.edge(from, only.step.clone(), to, span);
         return;

@@ -1,6 +1,6 @@
 //! *Steps* of a body as steps of the program, in a row; those of one edge happen together.
 
-use palisade_program::heap::{Edge, Place, Step as HeapStep, Term};
+use palisade_program::heap::{Edge, Operator, Place, Step as HeapStep, Term};
 use palisade_program::{
     AssertKind, BinOp, CfgBuilder, Expr, LocId, LocalExpr, LocalId, Place as ProgramPlace,
     SharedId, Span, Step,
@@ -10,6 +10,7 @@ use super::Translation;
 use super::words::{self, Scope, equal, is_set, local, not_null, set};
 use crate::prove::Unsupported;
 use crate::prove::quiet::private;
+use crate::prove::step::failed;
 use crate::prove::supported::refuse;
 
 /// Adds steps in a row.
@@ -40,7 +41,7 @@ impl Translation<'_> {
         edge: &Edge,
     ) -> Result<Vec<Step>, Unsupported> {
         Ok(match &edge.step {
-            HeapStep::Skip | HeapStep::Return(_) => Vec::new(),
+            HeapStep::Skip | HeapStep::Fence | HeapStep::Return(_) => Vec::new(),
             HeapStep::Assume(cond) => vec![Step::Assume(scope.cond(cond, &|_| Vec::new()))],
             HeapStep::Assign { to, value } => {
                 scope.assign(*to, &scope.stored(*value, scope.local_type(*to)))
@@ -128,6 +129,22 @@ impl Translation<'_> {
                 steps
             }
             HeapStep::Free(local) => vec![dereference(scope, *local)],
+            HeapStep::Compute {
+                to,
+                operator,
+                left,
+                right,
+            } => {
+                let operator = match operator {
+                    Operator::Add => BinOp::Add,
+                    Operator::Subtract => BinOp::Sub,
+                    Operator::Remainder => BinOp::Mod,
+                };
+                let word = |term: &Term| scope.term(*term).swap_remove(0);
+                let value = Expr::binary(operator, word(left), word(right));
+                scope.assign(*to, &[value])
+            }
+            HeapStep::Fail(failure) => vec![assert(words::FALSE, failed(*failure))],
         })
     }
 

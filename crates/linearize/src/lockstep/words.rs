@@ -77,6 +77,8 @@ fn parts(program: &heap::Program, ty: Type) -> Vec<(String, Option<Domain>)> {
 pub(super) struct Names {
     pub(super) locals: Vec<Local>,
     known: BTreeMap<(String, Type), LocalId>,
+    /// The first word of each variable that threads keep between calls.
+    kept: Vec<LocalId>,
 }
 
 impl Names {
@@ -113,6 +115,21 @@ impl Names {
         }
         self.known.insert((name, ty), first);
         first
+    }
+
+    /// What threads keep between calls: locals of the client that calls do not set anew.
+    pub(super) fn keep(&mut self, program: &heap::Program) {
+        for kept in &program.kept {
+            let first = LocalId::from(self.locals.len());
+            let mut start = defaults(program, kept.ty);
+            start[0] = number(kept.init);
+            let words = parts(program, kept.ty).into_iter().zip(start);
+            for ((part, domain), value) in words {
+                let id = self.add(&format!("kept.{}{part}", kept.name), domain, Origin::User);
+                self.locals[id.index()].init = Init::Value(value);
+            }
+            self.kept.push(first);
+        }
     }
 
     /// A new truth value.
@@ -236,6 +253,10 @@ impl<'a> Scope<'a> {
             let origin = match local.role {
                 heap::Role::Parameter | heap::Role::Variable | heap::Role::TagOf(_) => Origin::User,
                 heap::Role::Temporary => Origin::Temporary,
+                heap::Role::Kept(word) => {
+                    words.push(names.kept[word]);
+                    continue;
+                }
             };
             let name = format!("{prefix}{}", local.name);
             words.push(names.variable(program, name, local.ty, origin));

@@ -110,7 +110,7 @@ impl<'a> Fragment<'a> {
         let mut pointers = Vec::new();
         let mut locks = Vec::new();
         for (index, shared) in program.shared.iter().enumerate() {
-            let named = (SharedId::from(index), format!("g.{}", shared.name));
+            let named = (SharedId::from(index), format!("g.{}", word(&shared.name)));
             match shared.ty {
                 Type::Pointer(_) if !touched(program, named.0) => continue,
                 Type::Pointer(_) => pointers.push(named),
@@ -277,6 +277,10 @@ fn predicate(method: &str, local: &str) -> String {
         "s" | "g" | "f" => "method.",
         _ => "",
     };
-    // The second local of one name is `x#2`.
-    format!("{prefix}{method}.{}", local.replace('#', "."))
+    format!("{prefix}{method}.{}", word(local))
+}
+
+/// A name that the model can use: the second local of one name is `x#2`, an element of an array `a[3]`.
+pub(super) fn word(name: &str) -> String {
+    name.replace(['#', '['], ".").replace(']', "")
 }

@@ -54,6 +54,7 @@
 //! | `covered` | random runs, whose states the analysis must have found |
 //! | [`soft`] | soft invariants that are found |
 //! | [`given`] | soft invariants of the text, and the paper's plain over-definition |
+//! | [`minimise`] | a smallest set of soft invariants that suffices |
 
 pub mod action;
 mod commit;
@@ -61,6 +62,7 @@ mod covered;
 pub mod facts;
 pub mod fragment;
 pub mod given;
+pub mod minimise;
 pub mod model;
 pub mod places;
 pub mod plain;
@@ -69,7 +71,7 @@ pub(crate) mod rewrite;
 pub mod soft;
 mod spin;
 mod start;
-mod step;
+pub(crate) mod step;
 pub mod supported;
 mod term;
 pub mod walk;
@@ -118,6 +120,7 @@ pub enum Soft {
 }
 
 /// How to prove.
+#[derive(Clone)]
 pub struct Options<'a> {
     /// Where other threads may act.
     pub interleaving: Interleaving,
@@ -129,6 +132,8 @@ pub struct Options<'a> {
     pub threads: Option<usize>,
     /// Structures to build at most.
     pub max_structures: Option<usize>,
+    /// Whether a smallest sufficient set of soft invariants is looked for.
+    pub minimise: bool,
     /// Raised from outside to end the analysis.
     pub cancel: Option<&'a AtomicBool>,
 }
@@ -141,6 +146,7 @@ impl Default for Options<'_> {
             collapse: true,
             threads: None,
             max_structures: None,
+            minimise: false,
             cancel: None,
         }
     }
@@ -220,10 +226,14 @@ pub struct Proof {
     pub acyclic: bool,
     /// Canonically abstract states.
     pub kept: usize,
+    /// Those of them in which threads run: the structure has been made.
+    pub running: usize,
     /// Stored states.
     pub stored: usize,
     /// Structures built on the way.
     pub built: usize,
+    /// A smallest sufficient set of soft invariants, if one was asked for.
+    pub minimal: Option<minimise::Minimal>,
     /// The whole analysis, for drawing.
     pub analysis: Box<Analysis>,
 }
@@ -309,13 +319,17 @@ pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsuppor
 fn prove_plain(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
     let program = plain::plain(program)?;
     let fragment = Fragment::of(&program, options.interleaving)?;
-    let proof = by_levels(&fragment, options, Apart::first(options));
+    let mut apart = Apart::first(options);
+    let mut proof = by_levels(&fragment, options, apart);
     // Of threads that have names, states may be kept apart that were joined.
-    if Apart::first(options) == Apart::Names && more_may_help(&proof) {
+    if apart == Apart::Names && more_may_help(&proof) {
         let fine = by_levels(&fragment, options, Apart::Facts);
         if fine.holds() {
-            return Ok(fine);
+            (proof, apart) = (fine, Apart::Facts);
         }
+    }
+    if options.minimise {
+        proof.minimal = minimise::minimal(&fragment, options, apart, &proof);
     }
     Ok(proof)
 }
@@ -374,7 +388,20 @@ fn attempt(
     level: Level,
     acyclic: bool,
 ) -> Proof {
-    let text = model::text(fragment, options, apart, level, acyclic);
+    let (facts, chosen) = model::chosen(fragment, options.soft, level);
+    attempt_with(fragment, options, (apart, level, acyclic), &facts, &chosen)
+}
+
+/// The same with these facts and soft invariants.
+fn attempt_with(
+    fragment: &Fragment<'_>,
+    options: &Options<'_>,
+    shape: (Apart, Level, bool),
+    facts: &[facts::Fact],
+    chosen: &soft::Chosen,
+) -> Proof {
+    let text = model::text_with(fragment, options, shape, facts, chosen);
+    let (_, level, acyclic) = shape;
     let settings = analysis::Options {
         limits: Limits {
             structures: options.max_structures,
@@ -427,6 +454,9 @@ fn conclude(
         }
     };
     let fixpoint = &analysis.fixpoint;
+    let places = analysis.model.locations.iter().zip(&fixpoint.locations);
+    let running = places.filter(|(name, _)| *name == action::STEP);
+    let running = running.map(|(_, at)| at.set.structures().len()).sum();
     let given = fixpoint.messages.iter();
     let messages: BTreeSet<String> = given.map(|m| m.text.clone()).collect();
     Proof {
@@ -437,8 +467,10 @@ fn conclude(
         level,
         acyclic,
         kept: fixpoint.kept(),
+        running,
         stored: fixpoint.total,
         built: fixpoint.intermediate,
+        minimal: None,
         analysis: Box::new(analysis),
     }
 }

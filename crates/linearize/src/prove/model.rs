@@ -20,7 +20,18 @@ pub fn text(
     acyclic: bool,
 ) -> Text {
     let (facts, chosen) = chosen(fragment, options.soft, level);
-    let soft = chosen.invariants;
+    text_with(fragment, options, (apart, level, acyclic), &facts, &chosen)
+}
+
+/// The same with these facts and soft invariants.
+pub fn text_with(
+    fragment: &Fragment<'_>,
+    options: &Options<'_>,
+    (apart, level, acyclic): (Apart, Level, bool),
+    facts: &[Fact],
+    chosen: &Chosen,
+) -> Text {
+    let soft = &chosen.invariants;
     let mut writer = Writer {
         fragment,
         level,
@@ -36,9 +47,9 @@ pub fn text(
     };
     writer.core(options);
     writer.nodes();
-    writer.threads(&facts);
-    writer.soft(&soft);
-    writer.rules(&facts);
+    writer.threads(facts);
+    writer.soft(soft);
+    writer.rules(facts);
     writer.out.push_str("%%\n");
     let actions = actions(fragment, level, acyclic);
     writer.out.push_str(&actions.text);

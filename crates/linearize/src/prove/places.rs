@@ -111,6 +111,7 @@ fn told_before(step: &Step, cond: &Cond) -> bool {
                 ..
             }
             | Step::Skip
+            | Step::Fence
             | Step::Assume(_) => true,
             Step::Write { .. } | Step::Cas { .. } => {
                 let local = |t: &Term| matches!(t, Term::Null | Term::Local(_));
@@ -122,6 +123,8 @@ fn told_before(step: &Step, cond: &Cond) -> bool {
             | Step::Lock(_)
             | Step::Unlock(_)
             | Step::Free(_)
+            | Step::Compute { .. }
+            | Step::Fail(_)
             | Step::Return(_) => false,
         },
         Cond::Not(inner) => told_before(step, inner),

@@ -28,6 +28,9 @@ const FLAGS: usize = 8;
 /// The plain program.
 pub fn plain(program: &Program) -> Result<Program, Unsupported> {
     sequence(program)?;
+    if let Some(kept) = program.kept.first() {
+        return refuse("a variable that threads keep between calls", kept.span);
+    }
     let mut plain = program.clone();
     for body in plain
         .methods
@@ -190,7 +193,7 @@ impl<'a> Splitter<'a> {
                 Some(truth) => skips(vec![self.set(values, *to, truth)]),
                 None => skips(self.either(values, *to)),
             },
-            Step::Havoc { to } => skips(self.either(values, *to)),
+            Step::Havoc { to } | Step::Compute { to, .. } => skips(self.either(values, *to)),
             Step::Read { to, from, .. } if counted(*to) && self.plain_word(*from) => {
                 skips(self.either(values, *to))
             }
@@ -242,11 +245,13 @@ impl<'a> Splitter<'a> {
                 only(Step::Return(None))
             }
             Step::Skip
+            | Step::Fence
             | Step::Assign { .. }
             | Step::New { .. }
             | Step::Lock(_)
             | Step::Unlock(_)
             | Step::Free(_)
+            | Step::Fail(_)
             | Step::Return(_) => only(edge.step.clone()),
         })
     }
@@ -380,7 +385,7 @@ fn idle(body: &Body) -> Option<(usize, Edge)> {
         let alone = body.leaving(edge.from).count() == 1;
         let inside = atomic(edge.from) || edge.commits.is_empty() && !atomic(edge.to);
         let elsewhere = edge.from != body.entry && edge.from != edge.to;
-        edge.step == Step::Skip && alone && inside && elsewhere
+        matches!(edge.step, Step::Skip | Step::Fence) && alone && inside && elsewhere
     });
     found.map(|(index, edge)| (index, edge.clone()))
 }

@@ -58,10 +58,13 @@ pub(super) fn quiet(body: &Body) -> Vec<bool> {
 fn local_step(step: &Step, private: &[bool]) -> bool {
     match step {
         Step::Skip
+        | Step::Fence
         | Step::Assume(_)
         | Step::Assign { .. }
         | Step::Havoc { .. }
         | Step::New { .. }
+        | Step::Compute { .. }
+        | Step::Fail(_)
         | Step::Return(_) => true,
         Step::Read { from: place, .. } | Step::Write { to: place, .. } => match place {
             Place::Shared(_) => false,
@@ -86,7 +89,7 @@ pub(crate) fn private(body: &Body) -> Vec<Vec<bool>> {
                     after[to.index()] = false;
                     escape(*value, &mut after);
                 }
-                Step::Havoc { to } => after[to.index()] = false,
+                Step::Havoc { to } | Step::Compute { to, .. } => after[to.index()] = false,
                 Step::Read { to, tag, .. } => {
                     after[to.index()] = false;
                     if let Some(tag) = tag {
@@ -96,11 +99,13 @@ pub(crate) fn private(body: &Body) -> Vec<Vec<bool>> {
                 Step::Write { value, .. } => escape(*value, &mut after),
                 Step::Cas { new, success, .. } if *success => escape(*new, &mut after),
                 Step::Skip
+                | Step::Fence
                 | Step::Assume(_)
                 | Step::Cas { .. }
                 | Step::Lock(_)
                 | Step::Unlock(_)
                 | Step::Free(_)
+                | Step::Fail(_)
                 | Step::Return(_) => {}
             }
             for (here, after) in all[edge.to.index()].iter_mut().zip(after) {

@@ -102,7 +102,10 @@ fn replace(body: &mut Body, copy: LocalId, of: LocalId) {
                 term(new);
             }
             Step::Assume(cond) => in_cond(cond, &term),
+            // Data is not computed.
+            Step::Compute { .. } | Step::Fail(_) => {}
             Step::Skip
+            | Step::Fence
             | Step::Havoc { .. }
             | Step::New { .. }
             | Step::Read { .. }

@@ -89,6 +89,7 @@ fn locked(step: &Step, place: Place) -> Step {
         Step::Write { .. } => Step::Unlock(place),
         Step::Read { to, .. } => Step::Havoc { to: *to },
         Step::Skip
+        | Step::Fence
         | Step::Assume(_)
         | Step::Assign { .. }
         | Step::Havoc { .. }
@@ -96,6 +97,8 @@ fn locked(step: &Step, place: Place) -> Step {
         | Step::Lock(_)
         | Step::Unlock(_)
         | Step::Free(_)
+        | Step::Compute { .. }
+        | Step::Fail(_)
         | Step::Return(_) => step.clone(),
     }
 }

@@ -5,6 +5,7 @@ use palisade_program::{LocId, LocalId};
 
 use super::action::{Action, Maker, STEP};
 use super::fragment::Sequence;
+use super::step::failed;
 use super::supported::free_choice;
 use super::term::not;
 use super::{CYCLE, Level};
@@ -98,8 +99,14 @@ impl Maker<'_> {
             }
             Step::Free(local) => self.init_dereference(*local, action),
             // The fragment has no locks in `init`, and choices are taken before this.
-            Step::Skip | Step::Havoc { .. } | Step::Lock(_) | Step::Unlock(_) | Step::Return(_) => {
-            }
+            Step::Skip
+            | Step::Fence
+            | Step::Havoc { .. }
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Return(_) => {}
+            Step::Compute { .. } => {}
+            Step::Fail(failure) => action.complain("1".to_owned(), failed(*failure)),
         }
     }
 

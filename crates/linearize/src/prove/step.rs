@@ -2,13 +2,21 @@
 //! what they complain of, what they change.
 
 use palisade_program::LocalId;
-use palisade_program::heap::{Place, Step, Term};
+use palisade_program::heap::{Failure, Place, Step, Term};
 
 use super::action::{Action, Maker};
 use super::facts::{Colour, Fact};
 use super::fragment::{Effect, Sequence};
 use super::term::not;
 use super::{CYCLE, Level};
+
+/// What is said of a step that is never right.
+pub(crate) const fn failed(failure: Failure) -> &'static str {
+    match failure {
+        Failure::Assertion => "an assertion fails",
+        Failure::Index => "an index is out of range",
+    }
+}
 
 impl Maker<'_> {
     pub(super) fn dereference(&self, m: usize, of: LocalId, action: &mut Action) {
@@ -20,8 +28,9 @@ impl Maker<'_> {
 
     pub(super) fn step(&self, m: usize, step: &Step, action: &mut Action) {
         match step {
-            // The fragment has no `*`.
-            Step::Skip | Step::Havoc { .. } => {}
+            // The fragment has no `*` and no numbers.
+            Step::Skip | Step::Fence | Step::Havoc { .. } | Step::Compute { .. } => {}
+            Step::Fail(failure) => action.complain("1".to_owned(), failed(*failure)),
             // Memory is garbage-collected, but null cannot be freed.
             Step::Free(local) => self.dereference(m, *local, action),
             Step::Assume(cond) => {

@@ -4,7 +4,7 @@
 use palisade_program::heap::{Body, Commit, Cond, Place, Program, Specification, Step, Term, Type};
 use palisade_program::{FieldId, LocalId, Span, StructId};
 
-use super::fragment::{Fragment, Sequence};
+use super::fragment::{Fragment, Sequence, word};
 use super::places::assigns;
 
 /// What the proof side cannot express.
@@ -84,7 +84,9 @@ impl Fragment<'_> {
         let data = |id: LocalId| body.locals[id.index()].ty == Type::Data;
         match step {
             Step::Skip
+            | Step::Fence
             | Step::New { .. }
+            | Step::Fail(_)
             | Step::Free(_)
             | Step::Lock(Place::Shared(_))
             | Step::Unlock(Place::Shared(_)) => Ok(()),
@@ -113,6 +115,7 @@ impl Fragment<'_> {
                 | Term::Shared(_) => refuse("such an assignment", span),
             },
             Step::Havoc { .. } => refuse("`*`", span),
+            Step::Compute { .. } => refuse("such a computation", span),
             Step::Read { tag, .. } => match tag {
                 None => Ok(()),
                 Some(_) => refuse("a mark or counter", span),
@@ -189,7 +192,7 @@ pub(super) fn link(program: &Program) -> Result<(FieldId, String), Unsupported> 
     for (index, field) in only.fields.iter().enumerate() {
         match field.ty {
             Type::Pointer(to) if to == StructId::from(0) && link.is_none() => {
-                link = Some((FieldId::from(index), format!("f.{}", field.name)));
+                link = Some((FieldId::from(index), format!("f.{}", word(&field.name))));
             }
             Type::Data if values == 0 => values = 1,
             Type::Pointer(_) | Type::Data => {

@@ -61,6 +61,10 @@ pub enum Refusal {
     NotHeld,
     /// A call returns with a lock.
     StillHeld,
+    /// The condition of an `assert` does not hold.
+    Assertion,
+    /// The index of an array is out of range.
+    Index,
     /// A result that the set does not explain.
     Result,
     /// A call takes effect twice.
@@ -99,6 +103,8 @@ impl fmt::Display for Refusal {
             Self::NullDereference => "null may be dereferenced",
             Self::NotHeld => "a lock may be given back that is not held",
             Self::StillHeld => "a call may return with a lock",
+            Self::Assertion => "an assertion may fail",
+            Self::Index => "an index may be out of range",
             Self::Result => "the result may be wrong",
             Self::Twice => "a call may take effect twice",
             Self::OthersKey => "a call may change the set in a way that is not its own",

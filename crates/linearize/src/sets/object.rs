@@ -67,6 +67,9 @@ impl<'a> Object<'a> {
         if let Some(never) = program.nevers.first() {
             return refuse("`never` about a set", never.span);
         }
+        if let Some(kept) = program.kept.first() {
+            return refuse("a variable that threads keep between calls", kept.span);
+        }
         let [only] = program.structs.as_slice() else {
             return refuse("a set with more or less than one struct", Span::default());
         };
@@ -228,11 +231,14 @@ fn part<'a>(
 ) -> Part<'a> {
     let local = |step: &Step| match step {
         Step::Skip
+        | Step::Fence
         | Step::Assume(_)
         | Step::Assign { .. }
         | Step::Havoc { .. }
         | Step::New { .. }
         | Step::Free(_)
+        | Step::Compute { .. }
+        | Step::Fail(_)
         | Step::Return(_) => true,
         Step::Read { from, .. } => matches!(object.word(*from), Word::Key),
         Step::Write { .. } | Step::Cas { .. } | Step::Lock(_) | Step::Unlock(_) => false,

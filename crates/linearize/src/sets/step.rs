@@ -1,7 +1,7 @@
 //! A *step* of the call whose view it is.
 
 use palisade_program::LocalId;
-use palisade_program::heap::{Cond, Edge, Operation, Place, Step, Term};
+use palisade_program::heap::{Cond, Edge, Failure, Operation, Place, Step, Term};
 
 use super::Refusal;
 use super::heap::{Published, followed};
@@ -154,7 +154,7 @@ impl Stepper<'_> {
             only(after)
         };
         Ok(match step {
-            Step::Skip => only(view.clone()),
+            Step::Skip | Step::Fence => only(view.clone()),
             Step::Free(local) => {
                 node_of(view, *local)?;
                 only(view.clone())
@@ -163,6 +163,10 @@ impl Stepper<'_> {
             Step::Assume(_) => Vec::new(),
             Step::Assign { to, value } => with(*to, term(view, *value)),
             Step::Havoc { to } => self.any(view, *to),
+            // Nothing is known of numbers.
+            Step::Compute { to, .. } => with(*to, Slot::Any),
+            Step::Fail(Failure::Assertion) => return Err(Refusal::Assertion),
+            Step::Fail(Failure::Index) => return Err(Refusal::Index),
             Step::New { to } => {
                 let mut after = view.clone();
                 after.locals[to.index()] = Slot::At(after.nodes.len() as u8);

@@ -20,9 +20,14 @@ impl Step {
     pub const fn assumed(&self) -> Option<&Cond> {
         match self {
             Self::Assume(cond) => Some(cond),
-            Self::Skip | Self::Assign { .. } | Self::Havoc { .. } | Self::New { .. } => None,
+            Self::Skip
+            | Self::Fence
+            | Self::Assign { .. }
+            | Self::Havoc { .. }
+            | Self::New { .. } => None,
             Self::Read { .. } | Self::Write { .. } | Self::Cas { .. } => None,
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) | Self::Return(_) => None,
+            Self::Compute { .. } | Self::Fail(_) => None,
         }
     }
 
@@ -30,9 +35,14 @@ impl Step {
     pub const fn read(&self) -> Option<(LocalId, Place)> {
         match self {
             Self::Read { to, from, .. } => Some((*to, *from)),
-            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Skip
+            | Self::Fence
+            | Self::Assume(_)
+            | Self::Assign { .. }
+            | Self::Havoc { .. } => None,
             Self::New { .. } | Self::Write { .. } | Self::Cas { .. } => None,
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) | Self::Return(_) => None,
+            Self::Compute { .. } | Self::Fail(_) => None,
         }
     }
 
@@ -40,9 +50,14 @@ impl Step {
     pub const fn written(&self) -> Option<(Place, Term)> {
         match self {
             Self::Write { to, value, .. } => Some((*to, *value)),
-            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Skip
+            | Self::Fence
+            | Self::Assume(_)
+            | Self::Assign { .. }
+            | Self::Havoc { .. } => None,
             Self::New { .. } | Self::Read { .. } | Self::Cas { .. } => None,
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) | Self::Return(_) => None,
+            Self::Compute { .. } | Self::Fail(_) => None,
         }
     }
 
@@ -50,9 +65,14 @@ impl Step {
     pub const fn swapped(&self) -> Option<(Place, Term)> {
         match self {
             Self::Cas { at, new, .. } => Some((*at, *new)),
-            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Skip
+            | Self::Fence
+            | Self::Assume(_)
+            | Self::Assign { .. }
+            | Self::Havoc { .. } => None,
             Self::New { .. } | Self::Read { .. } | Self::Write { .. } => None,
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) | Self::Return(_) => None,
+            Self::Compute { .. } | Self::Fail(_) => None,
         }
     }
 
@@ -60,9 +80,14 @@ impl Step {
     pub const fn returned(&self) -> Option<Term> {
         match self {
             Self::Return(value) => *value,
-            Self::Skip | Self::Assume(_) | Self::Assign { .. } | Self::Havoc { .. } => None,
+            Self::Skip
+            | Self::Fence
+            | Self::Assume(_)
+            | Self::Assign { .. }
+            | Self::Havoc { .. } => None,
             Self::New { .. } | Self::Read { .. } | Self::Write { .. } | Self::Cas { .. } => None,
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) => None,
+            Self::Compute { .. } | Self::Fail(_) => None,
         }
     }
 
@@ -70,8 +95,12 @@ impl Step {
     pub fn assigned(&self) -> impl Iterator<Item = LocalId> + use<> {
         let (to, tag) = match self {
             Self::Assign { to, .. } | Self::Havoc { to } | Self::New { to } => (Some(*to), None),
+            Self::Compute { to, .. } => (Some(*to), None),
+            Self::Fail(_) => (None, None),
             Self::Read { to, tag, .. } => (Some(*to), *tag),
-            Self::Skip | Self::Assume(_) | Self::Write { .. } | Self::Cas { .. } => (None, None),
+            Self::Skip | Self::Fence | Self::Assume(_) | Self::Write { .. } | Self::Cas { .. } => {
+                (None, None)
+            }
             Self::Lock(_) | Self::Unlock(_) | Self::Free(_) | Self::Return(_) => (None, None),
         };
         to.into_iter().chain(tag)

@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use super::{
-    Body, Commit, CommitKind, Cond, Method, Operation, Place, Program, Shared, Specification, Step,
-    Struct, Tag, Term, Type,
+    Body, Commit, CommitKind, Cond, Failure, Method, Operation, Operator, Place, Program, Shared,
+    Specification, Step, Struct, Tag, Term, Type,
 };
 use crate::ids::LocalId;
 
@@ -100,6 +100,7 @@ impl Names<'_> {
     pub fn step(&self, step: &Step) -> String {
         match step {
             Step::Skip => "skip".to_owned(),
+            Step::Fence => "fence".to_owned(),
             Step::Assume(cond) => format!("assume {}", self.cond(cond)),
             Step::Assign { to, value } => format!("{} = {}", self.local(*to), self.term(*value)),
             Step::Havoc { to } => format!("{} = *", self.local(*to)),
@@ -137,6 +138,22 @@ impl Names<'_> {
             Step::Lock(place) => format!("lock({})", self.place(*place)),
             Step::Unlock(place) => format!("unlock({})", self.place(*place)),
             Step::Free(local) => format!("free({})", self.local(*local)),
+            Step::Compute {
+                to,
+                operator,
+                left,
+                right,
+            } => {
+                let operator = match operator {
+                    Operator::Add => '+',
+                    Operator::Subtract => '-',
+                    Operator::Remainder => '%',
+                };
+                let (left, right) = (self.term(*left), self.term(*right));
+                format!("{} = {left} {operator} {right}", self.local(*to))
+            }
+            Step::Fail(Failure::Assertion) => "an assertion fails".to_owned(),
+            Step::Fail(Failure::Index) => "an index is out of range".to_owned(),
             Step::Return(None) => "return".to_owned(),
             Step::Return(Some(term)) => format!("return {}", self.term(*term)),
         }
@@ -192,6 +209,10 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         }
     }
     write_shared(out, names)?;
+    for kept in &program.kept {
+        let init = names.term(kept.init);
+        writeln!(out, "local {} {} = {init}", names.ty(kept.ty), kept.name)?;
+    }
     for never in &program.nevers {
         writeln!(out, "never {}", names.cond(&never.cond))?;
     }
@@ -200,7 +221,8 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         write_body(out, names, init)?;
     }
     for method in &program.methods {
-        write_method(out, "method", names, method)?;
+        let role = method.role.and_then(|role| program.roles.get(role));
+        write_method(out, "method", names, method, role)?;
     }
     write_specification(out, program)
 }
@@ -246,7 +268,7 @@ fn write_specification(out: &mut String, program: &Program) -> std::fmt::Result 
         write_body(out, names, init)?;
     }
     for operation in &own.operations {
-        write_method(out, "operation", names, operation)?;
+        write_method(out, "operation", names, operation, None)?;
     }
     Ok(())
 }
@@ -256,6 +278,7 @@ fn write_method(
     word: &str,
     names: Names<'_>,
     method: &Method,
+    role: Option<&String>,
 ) -> std::fmt::Result {
     let parameters = &method.body.locals[..method.parameters];
     let parameters: Vec<String> = parameters
@@ -268,6 +291,9 @@ fn write_method(
     }
     if let Some(word) = operation_word(method.operation) {
         write!(out, " as {word}")?;
+    }
+    if let Some(role) = role {
+        write!(out, " by {role}")?;
     }
     writeln!(out)?;
     write_body(out, names, &method.body)

@@ -140,6 +140,14 @@ impl Session<'_> {
                 }
                 sizes.iter().all(|k| *k <= MOST_CELLS).then_some(larger)
             }
+            Encoding::BoundedEach(all) => {
+                for (cell, size) in all.iter_mut().flat_map(|s| s.iter_mut().enumerate()) {
+                    let of = self.program.variable_of(Cell::from(cell)).0;
+                    *size += u32::from(variable.is_none_or(|v| v == of));
+                }
+                let mut all = all.iter().flatten();
+                all.all(|k| *k <= MOST_CELLS).then_some(larger)
+            }
             Encoding::Slots(slots) => {
                 *slots += 1;
                 (*slots <= MOST_CELLS).then_some(larger)
@@ -277,7 +285,8 @@ const fn end_of(encoding: &Encoding) -> Option<usize> {
     match encoding {
         Encoding::Abstract(_) => Some(0),
         Encoding::AbstractOther(_) => Some(1),
-        Encoding::Itself | Encoding::Bounded(_) | Encoding::Blocking(_) => None,
+        Encoding::Itself | Encoding::Blocking(_) => None,
+        Encoding::Bounded(_) | Encoding::BoundedEach(_) => None,
         Encoding::Slots(_) | Encoding::BlockingSlots(_) => None,
         Encoding::Sets(_) | Encoding::Mixed(_) | Encoding::Listed => None,
     }

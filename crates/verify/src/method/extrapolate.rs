@@ -203,6 +203,7 @@ impl<'a> ScProof<'a> {
         let bad = BadStates::new(&space);
         let options = search::Options {
             merge: self.options.merge,
+            cover_by_several: self.options.cover_by_several,
             max_states: Some(SC_PROOF.1),
             limits: limits(self.options),
         };
@@ -348,13 +349,7 @@ impl ScProof<'_> {
                     // Cases are split with the facts for that.
                     setup.options.max_rounds = setup.options.max_rounds.min(1);
                 }
-                let sc = self.space(searched.promote);
-                let mut copies = copies(&sc, reduced, searched.space);
-                copies.mixed = stage > 0;
-                copies.incoming = incoming(&sc, reduced, searched.space);
-                take_elements(&mut copies, searched.space);
-                let facts = self.facts(searched.promote, &atoms, split);
-                setup.facts = Extrapolated::new(&facts, &copies);
+                setup.facts = self.extrapolated(reduced, searched, &atoms, (stage > 0, split));
             }
             0 | 1 if proved => {
                 setup.options.strategy = Strategy::Cubes;
@@ -372,6 +367,25 @@ impl ScProof<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// The Boolean program under SC with these predicates, renamed for a reduced program:
+    /// over copies of several threads if they are `mixed`, with the facts for cases that are
+    /// `split`.
+    pub(super) fn extrapolated(
+        &self,
+        reduced: &Reduced,
+        searched: Searched<'_>,
+        atoms: &BTreeSet<Atom>,
+        (mixed, split): (bool, bool),
+    ) -> Extrapolated {
+        let sc = self.space(searched.promote);
+        let mut copies = copies(&sc, reduced, searched.space);
+        copies.mixed = mixed;
+        copies.incoming = incoming(&sc, reduced, searched.space);
+        take_elements(&mut copies, searched.space);
+        let facts = self.facts(searched.promote, atoms, split);
+        Extrapolated::new(&facts, &copies)
     }
 
     /// Whether what is said of targets is said of all that may be written to them. Where predicates

@@ -4,8 +4,8 @@
 //! abstracted as well unless [`crate::Promote::Always`] is set.
 //!
 //! Under TSO and PSO the predicates are extrapolated first ([`super::extrapolate`]), and for
-//! [`Strategy::Cubes`] the cubes of the Boolean program under SC; buffers are
-//! bounded, by one cell unless the options say how many.
+//! [`Strategy::Cubes`] the cubes of the Boolean program under SC, for [`Strategy::Program`] its
+//! facts; buffers are bounded, by one cell unless the options say how many.
 //!
 //! The portfolio has several stages, tried while they are too weak: without case
 //! splitting, with all predicates split, and under a weak model with a strengthened proof
@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use palisade_abstraction::bad::BadStates;
 use palisade_abstraction::command::Commands;
-use palisade_abstraction::extrapolate::{Listed, Literals};
+use palisade_abstraction::extrapolate::{Extrapolated, Listed, Literals};
 use palisade_abstraction::hints;
 use palisade_abstraction::lazy::Lazy;
 use palisade_abstraction::predicates::Predicates;
@@ -35,7 +35,7 @@ use palisade_program::Model;
 use super::cegar::limits;
 use super::cegar::simulate::{Run, Simulated, simulate};
 use super::cegar::timed::Timed;
-use super::extrapolate::{ScProof, copies, incoming};
+use super::extrapolate::{ScProof, Searched, copies, incoming};
 use super::{Record, Session, promotes_fixed};
 use crate::answer::{Answer, Gap, Proof, Stats, Weak};
 use crate::portfolio::Stage;
@@ -60,8 +60,32 @@ pub(super) struct Memory {
 pub(super) struct Vocabulary {
     pub(super) atoms: BTreeSet<Atom>,
     pub(super) cubes: BTreeSet<Literals>,
+    /// The renamed Boolean program under SC.
+    pub(super) facts: Extrapolated,
     /// Values of control variables that the paper has predicates for.
     control: usize,
+}
+
+/// What is taken over from the Boolean program under SC, beside its predicates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Nothing.
+    Nothing,
+    /// Its cubes.
+    Cubes,
+    /// Its facts.
+    Facts,
+}
+
+impl Taken {
+    /// What a strategy uses.
+    pub(super) const fn by(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Cubes => Self::Cubes,
+            Strategy::Program => Self::Facts,
+            Strategy::Enumerate | Strategy::Cores | Strategy::Lazy => Self::Nothing,
+        }
+    }
 }
 
 impl Stage {
@@ -144,7 +168,7 @@ impl Session<'_> {
         };
         // Which vocabulary suffices is found out with the cheapest strategy, apart.
         if weak && !self.fixed.started && self.options.strategy != Strategy::Lazy {
-            let trial = fixed.vocabulary(&atoms, false);
+            let trial = fixed.vocabulary(&atoms, Taken::Nothing);
             let prover = fixed.prover(&preparation, true);
             let mut given = fixed.search(Strategy::Lazy, trial, prover);
             if let Err(gap @ Gap::Weak(_)) = given.search_as(stage.split) {
@@ -153,8 +177,7 @@ impl Session<'_> {
         }
         self.fixed.started = true;
         record.notes = stage.notes(&sc, &own, &atoms);
-        let cubes = self.options.strategy == Strategy::Cubes;
-        let vocabulary = fixed.vocabulary(&atoms, cubes);
+        let vocabulary = fixed.vocabulary(&atoms, Taken::by(self.options.strategy));
         let solver = Arc::new(SolverStats::default());
         let control_predicates = vocabulary.control;
         let prover = fixed.prover(&solver, self.options.shortcuts);
@@ -223,7 +246,7 @@ impl<'a> FixedQuestion<'a> {
         copies.lift_atoms(atoms)
     }
 
-    pub(super) fn vocabulary(&self, atoms: &BTreeSet<Atom>, cubes: bool) -> Vocabulary {
+    pub(super) fn vocabulary(&self, atoms: &BTreeSet<Atom>, taken: Taken) -> Vocabulary {
         let Some(reduced) = self.encoded.reduced() else {
             return Vocabulary {
                 atoms: atoms.clone(),
@@ -238,16 +261,28 @@ impl<'a> FixedQuestion<'a> {
         }
         let mut vocabulary = Vocabulary {
             atoms: copies.lift_atoms(atoms),
-            cubes: BTreeSet::new(),
             control: copies.generic_count,
+            ..Vocabulary::default()
         };
         if self.stage.neighbours {
             vocabulary.atoms.extend(copies.neighbours(atoms));
         }
-        if cubes {
-            vocabulary.cubes = copies.lift_cubes(&self.sc_proof.cubes(self.promote, atoms));
-            if self.options.drop_buffered {
-                vocabulary.cubes = copies.drop_buffered(vocabulary.cubes);
+        match taken {
+            Taken::Nothing => {}
+            Taken::Cubes => {
+                vocabulary.cubes = copies.lift_cubes(&self.sc_proof.cubes(self.promote, atoms));
+                if self.options.drop_buffered {
+                    vocabulary.cubes = copies.drop_buffered(vocabulary.cubes);
+                }
+            }
+            Taken::Facts => {
+                let searched = Searched {
+                    reduced: Some(reduced),
+                    space: self.space,
+                    promote: self.promote,
+                };
+                let how = (self.stage.mixed, self.stage.split);
+                vocabulary.facts = self.sc_proof.extrapolated(reduced, searched, atoms, how);
             }
         }
         vocabulary
@@ -282,6 +317,7 @@ impl<'a> FixedQuestion<'a> {
             strategy,
             predicates,
             cubes,
+            facts: vocabulary.facts,
             prover,
             stats: Stats::default(),
         }
@@ -300,6 +336,7 @@ pub(super) struct FixedSearch<'a> {
     strategy: Strategy,
     predicates: Predicates,
     cubes: Listed,
+    facts: Extrapolated,
     prover: Prover,
     stats: Stats,
 }
@@ -329,6 +366,7 @@ impl<'a> FixedSearch<'a> {
         let started = Instant::now();
         let options = search::Options {
             merge: self.options.merge,
+            cover_by_several: self.options.cover_by_several,
             max_states: Some(self.options.max_states),
             limits: limits(self.options),
         };
@@ -340,6 +378,9 @@ impl<'a> FixedSearch<'a> {
             Strategy::Enumerate => Box::new(Tables::enumerate(prover, max_size)),
             Strategy::Cubes if self.options.model != Model::Sc => {
                 Box::new(Tables::listed(prover, self.cubes.clone()))
+            }
+            Strategy::Program if self.options.model != Model::Sc => {
+                Box::new(Tables::extrapolated(prover, self.facts.clone()))
             }
             Strategy::Cores | Strategy::Cubes | Strategy::Program => {
                 Box::new(Tables::cores(prover, max_size))

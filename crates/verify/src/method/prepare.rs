@@ -1,7 +1,8 @@
 //! The first half of *two phases* [Dan et al., SAS 2013, section 6.1]: what a Boolean program is
 //! made from, so that it can be written to a file and checked by another command. That is the
 //! program whose buffers are variables, its predicates, lifted from those that were given for
-//! SC, and the cubes of the Boolean program under SC, lifted in the same way.
+//! SC, and the cubes of the Boolean program under SC, lifted in the same way; or its facts, for
+//! Boolean program extrapolation ([Baumann et al., VMCAI 2018, section 4.3]).
 //!
 //! Which predicates are lifted is found out as in [`super::fixed`]: the first of the stages with
 //! which a search proves the program; if none does, the plain one.
@@ -9,14 +10,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use palisade_abstraction::extrapolate::Literals;
+use palisade_abstraction::extrapolate::{Extrapolated, Literals};
 use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;
 use palisade_logic::{Atom, SolverStats};
 use palisade_program::{Instance, Program};
 
 use super::extrapolate::{ScAnswer, ScProof};
-use super::fixed::FixedQuestion;
+use super::fixed::{FixedQuestion, Taken};
 use super::promotes_fixed;
 use crate::answer::Gap;
 use crate::portfolio::{self, STAGES, Stage};
@@ -35,6 +36,8 @@ pub struct Prepared {
     pub atoms: BTreeSet<Atom>,
     /// The lifted cubes, if they were asked for.
     pub cubes: BTreeSet<Literals>,
+    /// The renamed Boolean program under SC, if [`Strategy::Program`] was asked for.
+    pub facts: Extrapolated,
     /// Remarks.
     pub notes: Vec<String>,
 }
@@ -74,6 +77,7 @@ pub fn prepare(
         program: encoded.program().clone(),
         atoms: given.clone(),
         cubes: BTreeSet::new(),
+        facts: Extrapolated::default(),
         notes,
     };
     if encoded.reduced().is_none() {
@@ -94,7 +98,12 @@ pub fn prepare(
         stage,
         promote,
     };
-    let cubes = options.extrapolate == Extrapolate::Cubes;
+    let taken = match options.extrapolate {
+        Extrapolate::Cubes => Taken::Cubes,
+        Extrapolate::Auto | Extrapolate::Predicates | Extrapolate::None => {
+            Taken::by(options.strategy)
+        }
+    };
     let mut strengthened = None;
     let mut atoms_at = |stage: Stage| -> BTreeSet<Atom> {
         let stronger = || sc_proof.strengthened(promote, &given);
@@ -110,7 +119,7 @@ pub fn prepare(
     }
     for stage in STAGES {
         let asked = question(stage);
-        let vocabulary = asked.vocabulary(&atoms_at(stage), false);
+        let vocabulary = asked.vocabulary(&atoms_at(stage), Taken::Nothing);
         let prover = asked.prover(&solver, true);
         let found = asked
             .search(Strategy::Lazy, vocabulary, prover)
@@ -126,9 +135,10 @@ pub fn prepare(
         }
     }
     let atoms = atoms_at(chosen);
-    let vocabulary = question(chosen).vocabulary(&atoms, cubes);
+    let vocabulary = question(chosen).vocabulary(&atoms, taken);
     made.notes.extend(chosen.notes(&sc, &given, &atoms));
     made.atoms = vocabulary.atoms;
     made.cubes = vocabulary.cubes;
+    made.facts = vocabulary.facts;
     Ok(made)
 }

@@ -86,6 +86,7 @@ fn precision(
     let bad = BadStates::new(space);
     let search_options = search::Options {
         merge: options.merge,
+        cover_by_several: options.cover_by_several,
         max_states: Some(MAX_STATES),
         limits: limits(options),
     };

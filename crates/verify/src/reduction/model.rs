@@ -35,11 +35,11 @@ use palisade_program::{
 };
 
 use super::{Kind, deadlock};
-use crate::answer::Gap;
+use crate::answer::{Gap, Weak};
 use crate::evidence::{certificate::Translator, replay};
 use crate::method::cegar::simulate::Run;
 use crate::portfolio::{EXACT_SLOTS, FEW_VALUES, MOST_LISTED, NEAR};
-use crate::question::Options;
+use crate::question::{Options, Promote};
 
 /// How the memory model is encoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +48,8 @@ pub enum Encoding {
     Itself,
     /// Bounded buffers, of these sizes by cell.
     Bounded(Vec<u32>),
+    /// The same, with sizes of its own for each template.
+    BoundedEach(Vec<Vec<u32>>),
     /// The same, but a store without room waits.
     Blocking(Vec<u32>),
     /// Abstract buffers with this many exact cells.
@@ -75,10 +77,21 @@ impl Encoding {
         matches!(self, Self::Sets(_) | Self::Mixed(_) | Self::Listed)
     }
 
-    /// What is missing if the machine does not have a run: where the encoding has more
-    /// runs than the program, it is too coarse.
-    pub fn blamed(&self, gap: Gap) -> Gap {
+    /// What is missing if the machine does not have a run, or the check does not accept a proof: where the encoding
+    /// has more runs than the program, it is too coarse; where no predicate need say which list of a set goes with
+    /// which value, a certificate cannot either.
+    pub fn blamed(&self, program: &Program, options: &Options, gap: Gap) -> Gap {
         match (gap, self) {
+            (Gap::Spurious(_), Self::Slots(slots) | Self::BlockingSlots(slots))
+                if reorders_atomics(program, *slots) =>
+            {
+                Gap::Weak(Weak::RemoteOrder)
+            }
+            (Gap::Refused(_), Self::Sets(_) | Self::Mixed(_) | Self::Listed)
+                if options.promote == Promote::Never && options.list_sets =>
+            {
+                Gap::Weak(Weak::Lists)
+            }
             // Case 3 of section 7 [Abdulla et al., SAS 2012]: a larger k comes next
             // (`method/exact_cells.rs`).
             (Gap::Spurious(_), Self::Abstract(k) | Self::AbstractOther(k)) => {
@@ -112,6 +125,14 @@ impl Encoding {
         match self {
             Self::Itself => "the program itself".to_owned(),
             Self::Bounded(k) => format!("buffers bounded:{}", sizes(k)),
+            Self::BoundedEach(all) => {
+                let each = all.iter().zip(&program.templates);
+                let each = each.map(|(k, t)| format!("{}={}", t.name, sizes(k)));
+                format!(
+                    "buffers bounded:{}",
+                    each.collect::<Vec<String>>().join(" ")
+                )
+            }
             Self::Blocking(k) => format!("blocking buffers of {}", sizes(k)),
             Self::Abstract(k) => format!("buffers abstract:{}", cells(k)),
             Self::AbstractOther(k) => format!("buffers abstract:{} at the other end", cells(k)),
@@ -169,7 +190,8 @@ impl Encoded<'_> {
     /// enough is part of the proof.
     pub const fn kind(&self) -> Kind {
         match self.encoding {
-            Encoding::Itself | Encoding::Bounded(_) | Encoding::Slots(_) => Kind::Exact,
+            Encoding::Itself | Encoding::Slots(_) => Kind::Exact,
+            Encoding::Bounded(_) | Encoding::BoundedEach(_) => Kind::Exact,
             Encoding::Blocking(_) | Encoding::BlockingSlots(_) => Kind::Under,
             Encoding::Abstract(_) | Encoding::AbstractOther(_) => Kind::Over,
             Encoding::Sets(_) | Encoding::Mixed(_) | Encoding::Listed => Kind::Over,
@@ -273,6 +295,7 @@ impl Encoded<'_> {
             Encoding::BlockingSlots(_) => return Err(Gap::Bound(Bound::FewOperations)),
             Encoding::Itself
             | Encoding::Bounded(_)
+            | Encoding::BoundedEach(_)
             | Encoding::Abstract(_)
             | Encoding::AbstractOther(_)
             | Encoding::Slots(_)
@@ -388,6 +411,18 @@ impl<'a> Encoder<'a> {
         Some(match encoding {
             Encoding::Itself => return None,
             Encoding::Bounded(sizes) => bounded(sizes, Full::Fails),
+            Encoding::BoundedEach(all) => {
+                let size = |t: usize, cell: Cell| {
+                    let own = all.get(t).and_then(|sizes| sizes.get(cell.index()));
+                    own.copied().unwrap_or(0)
+                };
+                match self.model {
+                    Model::Pso => pso::reduce_each(self.program, &size, Full::Fails),
+                    Model::Sc | Model::Tso | Model::Rma | Model::Rc11 => {
+                        tso::reduce_each(self.program, &|t| size(t, Cell(0)), Full::Fails)
+                    }
+                }
+            }
             Encoding::Blocking(sizes) => bounded(sizes, Full::Blocks),
             Encoding::Slots(slots) => rma::reduce(self.program, *slots, Full::Fails),
             Encoding::BlockingSlots(slots) => rma::reduce(self.program, *slots, Full::Blocks),
@@ -477,6 +512,16 @@ pub fn stored_values(program: &Program) -> impl Fn(usize, Cell) -> SummaryInvari
         Some(SummaryInvariant::Among(values)) => SummaryInvariant::Among(values.clone()),
         Some(SummaryInvariant::Any | SummaryInvariant::Rising) | None => SummaryInvariant::Any,
     }
+}
+
+/// Whether slots let a process change a cell in another order than it asked for (`memory/remote_atomics.rs`, *Departure*):
+/// two of its remote atomic operations may be pending there at the same time.
+fn reorders_atomics(program: &Program, slots: u32) -> bool {
+    program.templates.iter().any(|template| {
+        let all = rma::atomic_operations(program, template);
+        let on = |cell: Cell| all.iter().filter(|o| o.cell == cell).count();
+        all.iter().any(|o| slots > 1 || on(o.cell) > 1)
+    })
 }
 
 /// The values that each cell can have, where they are few.

@@ -1,35 +1,53 @@
-//! *Projection* (RMA): a proof that does without some variables
+//! *Projection*: a proof that does without some variables
 //! ([`palisade_program::projection`] says what the program is then, and why nothing is lost).
 //!
-//! Which: a variable that only its own process touches and that gets what others have, if
-//! none of its gets is awaited before the variable is read. Then a read may find what is left
-//! of long ago, and a proof can hardly rest on it; but which old values are there, and which
-//! are still on their way, multiplies the states. A violation without them says nothing;
-//! other rows of the portfolio decide then.
+//! Which:
+//!
+//! - RMA: a variable that only its own process touches and that gets what others have, if
+//!   none of its gets is awaited before the variable is read. Then a read may find what is left
+//!   of long ago, and a proof can hardly rest on it; but which old values are there, and which
+//!   are still on their way, multiplies the states.
+//! - Other models: an array of `PROJECTED_CELLS` and more that is accessed at a computed
+//!   index, such as a heap of cells that are addressed by numbers, or the input of a search for
+//!   the largest element [Donaldson et al., CAV 2011, section 5: `Stack`, `FindMax`]. Each access is one
+//!   case for each cell, and what the cells hold often does not matter. That indices are
+//!   in range is asserted before the access, and still asked.
+//!
+//! A run without these variables that is none of the program says nothing; other rows of the
+//! portfolio decide then.
 
 use std::rc::Rc;
 
 use palisade_certify::Certificate;
-use palisade_machine::Witness;
+use palisade_machine::{Witness, replay};
 use palisade_program::cfg::{Cfg, Place, Step};
 use palisade_program::projection::without;
-use palisade_program::{EdgeId, GlobalId, Program, Template};
+use palisade_program::{EdgeId, Expr, GlobalId, Program, Template};
 
 use super::{Kind, Reduction};
 use crate::answer::{Gap, Weak};
+use crate::portfolio::PROJECTED_CELLS;
 
 /// A program without what some of its variables hold.
 pub struct Project {
     variables: Vec<GlobalId>,
     names: String,
+    original: Rc<Program>,
     program: Rc<Program>,
 }
 
 impl Project {
     /// The program without the variables that say little; `None` if there are none.
-    pub fn of(original: &Program) -> Option<Self> {
+    pub fn of(original: &Rc<Program>) -> Option<Self> {
         let all = (0..original.globals.len()).map(GlobalId::from);
-        let variables: Vec<GlobalId> = all.filter(|v| says_little(original, *v)).collect();
+        let is_projected = |v: &GlobalId| {
+            if original.is_rma() {
+                says_little(original, *v)
+            } else {
+                is_wide(original, *v)
+            }
+        };
+        let variables: Vec<GlobalId> = all.filter(is_projected).collect();
         // A variable with any value may let a thread go on that waits for ever.
         if variables.is_empty() || original.deadlock {
             return None;
@@ -39,6 +57,7 @@ impl Project {
         Some(Self {
             names: names.join(", "),
             program: Rc::new(without(original, &variables)?),
+            original: Rc::clone(original),
             variables,
         })
     }
@@ -57,8 +76,12 @@ impl Reduction for Project {
         &self.program
     }
 
-    fn run_back(&self, _: Witness) -> Result<Witness, Gap> {
-        Err(Weak::Projected(self.names.clone()).into())
+    // Edges keep their numbers: where what was read does not matter, the run is one of the program.
+    fn run_back(&self, run: Witness) -> Result<Witness, Gap> {
+        match replay(&self.original, &run.start, &run.actions) {
+            Ok(replayed) if replayed.violation.is_some() => Ok(run),
+            Ok(_) | Err(_) => Err(Weak::Projected(self.names.clone()).into()),
+        }
     }
 
     fn note(&self) -> Option<String> {
@@ -72,6 +95,32 @@ impl Reduction for Project {
         certificate.forgotten.dedup();
         certificate
     }
+}
+
+/// Whether a variable is an array of many cells that is accessed at computed indices.
+fn is_wide(program: &Program, var: GlobalId) -> bool {
+    let computed = |t: &Template| has_computed_index(&t.cfg, var);
+    program.global(var).cell_count() >= PROJECTED_CELLS
+        && program.templates.iter().any(computed)
+        && without(program, &[var]).is_some()
+}
+
+fn has_computed_index(cfg: &Cfg, var: GlobalId) -> bool {
+    let is = |place: &Place| {
+        place.var == var
+            && place
+                .index
+                .as_ref()
+                .is_some_and(|i| !matches!(i, Expr::Const(_)))
+    };
+    cfg.edges.iter().any(|edge| match &edge.step {
+        Step::Load { src, .. } => is(src),
+        Step::Store { dst, .. } => is(dst),
+        Step::Atomic(atomic) => has_computed_index(&atomic.body, var),
+        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => false,
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
+        Step::Fence(_) | Step::Assert { .. } => false,
+    })
 }
 
 /// Whether a variable gets its values from others, at times that its process does not know.

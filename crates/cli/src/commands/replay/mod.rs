@@ -30,9 +30,8 @@ use crate::context::Context;
 use crate::shown::{counted, shown_trace, trace_of};
 use crate::{CommandResult, c_task, input};
 
-/// Reads a document and the program that its run is of. What is wrong with the program has
-/// been printed when this returns an outcome.
-fn read(file: &Path, saved: &Path, context: &Context) -> Result<Result<Run, Outcome>> {
+/// Reads a document and the program that its run is of.
+fn read(file: &Path, saved: &Path, context: &Context) -> Result<Run> {
     let text = input::read(saved)?;
     let name = saved.display();
     let document: Value =
@@ -48,33 +47,23 @@ fn read(file: &Path, saved: &Path, context: &Context) -> Result<Result<Run, Outc
         .with_context(|| format!("{name}: no memory model"))?
         .only();
     let subject = subject(&document, file, model, context)?;
-    Ok(subject.map(|subject| Run {
+    Ok(Run {
         document,
         saved,
         subject,
-    }))
+    })
 }
 
 /// The program of a saved run, the names of its threads and its actions, all checked by the
 /// machine.
-pub(super) fn checked(
-    file: &Path,
-    saved: &Path,
-    context: &Context,
-) -> Result<Result<(Program, Saved), Outcome>> {
-    let run = match read(file, saved, context)? {
-        Ok(run) => run,
-        Err(outcome) => return Ok(Err(outcome)),
-    };
+pub(super) fn checked(file: &Path, saved: &Path, context: &Context) -> Result<(Program, Saved)> {
+    let run = read(file, saved, context)?;
     run.replayed()?;
-    Ok(Ok((run.subject.program, run.saved)))
+    Ok((run.subject.program, run.saved))
 }
 
 pub(super) fn run(args: &ReplayArgs, context: &Context) -> CommandResult {
-    let run = match read(&args.file, &args.document, context)? {
-        Ok(run) => run,
-        Err(outcome) => return Ok(outcome),
-    };
+    let run = read(&args.file, &args.document, context)?;
     let heading = Document {
         input: Some(run.subject.program.source.name().to_owned()),
         model: Some(run.subject.model.to_string()),
@@ -192,12 +181,7 @@ struct Subject {
 }
 
 /// Reads the program as the command that has found the run did.
-fn subject(
-    document: &Value,
-    file: &Path,
-    model: Model,
-    context: &Context,
-) -> Result<Result<Subject, Outcome>> {
+fn subject(document: &Value, file: &Path, model: Model, context: &Context) -> Result<Subject> {
     let command = document["command"].as_str().unwrap_or_default();
     let words = document["arguments"].as_array().into_iter().flatten();
     let words = words.filter_map(Value::as_str).map(str::to_owned);
@@ -212,14 +196,14 @@ fn subject(
         }
     };
     let mut model = model;
-    let program = match arguments.command {
+    let (task, program) = match arguments.command {
         Command::Verify(mut args) => {
             file.clone_into(&mut args.file);
             args.model = Models::one(model);
             more(&mut args.c.preprocessor.more);
             let options = verify::options(&args, context);
             let subject = verify::subject(&args, &options, context)?;
-            subject.map(|subject| (subject.task, subject.program))
+            (subject.task, subject.program)
         }
         Command::Explore(mut args) => {
             file.clone_into(&mut args.file);
@@ -237,7 +221,7 @@ fn subject(
             // A violation of `fence` is one that no fence repairs: it is under SC.
             model = Model::Sc;
             let candidates = fence::candidates(&args, context)?;
-            candidates.map(|candidates| (None, candidates.plan(&Rule::Count).program.clone()))
+            (None, candidates.plan(&Rule::Count).program.clone())
         }
         _ => {
             bail!("runs of `{command}` cannot be replayed; those of verify, explore and fence can")
@@ -248,12 +232,12 @@ fn subject(
         .filter_map(Value::as_str)
         .map(|name| (name.to_owned(), Span::default()))
         .collect();
-    Ok(program.map(|(task, program)| Subject {
+    Ok(Subject {
         program: program.choosing(&chosen),
         model,
         is_c: c_task::is_c(file),
         task,
-    }))
+    })
 }
 
 /// A saved run of a program.

@@ -23,6 +23,8 @@ typedef pthread_t __VERIFIER_thread_t;
 #define __VERIFIER_spin_end(condition) __VERIFIER_assume(condition)
 #define __VERIFIER_local_write(statement) do { statement; } while (0)
 #define __VERIFIER_final_write(statement) do { statement; } while (0)
+#define __VERIFIER_CAS_helped_explicit atomic_compare_exchange_strong_explicit
+#define __VERIFIER_CAS_helping_explicit atomic_compare_exchange_strong_explicit
 #define __VERIFIER_helped_CAS(statement) do { statement; } while (0)
 #define __VERIFIER_helping_CAS(statement) do { statement; } while (0)
 #define __VERIFIER_speculative_read(expression) (expression)

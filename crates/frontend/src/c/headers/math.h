@@ -1,4 +1,4 @@
-/* Functions over floating point: their values are not followed. */
+/* Functions over floating point: the values of most are not followed. */
 #ifndef PALISADE_MATH_H
 #define PALISADE_MATH_H
 double sqrt(double);
@@ -58,6 +58,10 @@ float fmaxf(float, float);
 float atan2f(float, float);
 float hypotf(float, float);
 #define M_PI 3.14159265358979323846
-#define HUGE_VAL (1e308 * 10)
-#define INFINITY (1e38f * 10)
+#define HUGE_VAL __builtin_huge_val()
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define isnan(x) __builtin_isnan(x)
+#define isinf(x) __builtin_isinf_sign(x)
+#define isfinite(x) __builtin_isfinite(x)
 #endif

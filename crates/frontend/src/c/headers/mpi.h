@@ -22,6 +22,8 @@ enum {
 };
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
+void *palisade_in_place(void);
+#define MPI_IN_PLACE palisade_in_place()
 
 /* Datatypes: the width, 1000 if there is no sign, 2000 for floating point. */
 enum {
@@ -87,6 +89,7 @@ int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win);
 int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win);
 int MPI_Win_complete(MPI_Win win);
 int MPI_Win_wait(MPI_Win win);
+int MPI_Win_test(MPI_Win win, int *flag);
 int MPI_Win_flush(int rank, MPI_Win win);
 int MPI_Win_flush_all(MPI_Win win);
 int MPI_Win_flush_local(int rank, MPI_Win win);
@@ -121,6 +124,11 @@ int MPI_Rget_accumulate(const void *origin, int count, MPI_Datatype type, void *
 int MPI_Wait(MPI_Request *request, MPI_Status *status);
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses);
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status);
+int MPI_Waitsome(int count, MPI_Request *requests, int *out, int *indices, MPI_Status *statuses);
+int MPI_Testsome(int count, MPI_Request *requests, int *out, int *indices, MPI_Status *statuses);
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request);
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request);

@@ -13,4 +13,10 @@ int putchar(int);
 int fputs(const char *, FILE *);
 int fflush(FILE *);
 void perror(const char *);
+int scanf(const char *, ...);
+int fscanf(FILE *, const char *, ...);
+int sscanf(const char *, const char *, ...);
+int getchar(void);
+int fgetc(FILE *);
+int getc(FILE *);
 #endif

@@ -9,6 +9,7 @@ struct timespec {
 #define CLOCK_REALTIME 0
 #define CLOCK_MONOTONIC 1
 #define TIME_UTC 1
+time_t time(time_t *);
 int clock_gettime(int, struct timespec *);
 int timespec_get(struct timespec *, int);
 int nanosleep(const struct timespec *, struct timespec *);

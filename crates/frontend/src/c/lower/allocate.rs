@@ -47,6 +47,10 @@ impl Code<'_, '_> {
         let of = of.filter(|of| *of.plain() != Type::Void);
         let of = of.unwrap_or(Type::CHAR);
         let bytes = self.bytes(sizes, span)?;
+        if bytes.as_constant().is_some_and(|bytes| bytes < 0) {
+            // No object is larger than half of the address space: it fails.
+            return Ok(Val::constant(0, &Type::pointer(of)));
+        }
         let kinds = self.kinds(&of, bytes.as_constant(), span)?;
         self.cx.allocates = true;
         if let ([kind], 0) = (kinds.as_slice(), self.loop_depth) {

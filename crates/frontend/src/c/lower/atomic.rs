@@ -41,6 +41,8 @@ impl Code<'_, '_> {
                 let to = ty.pointee().cloned().unwrap_or(Type::Void);
                 let same = matches!((to.plain(), place.ty().plain()),
                     (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) if m == n)
+                    // A pointer is stored in one way, whatever it points to.
+                    || to.is_pointer() && (place.ty().is_pointer() || self.is_word(place.ty()))
                     || to.plain() == place.ty().plain()
                     || to == Type::Void;
                 if same {

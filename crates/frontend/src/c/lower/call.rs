@@ -86,7 +86,7 @@ impl<'a> Code<'_, 'a> {
             self.at(then);
             let before = self.known.clone();
             let v = self.inline(function, args, span)?;
-            if v.ty.is_scalar() {
+            if v.ty.is_value() {
                 ty = v.ty.clone();
                 self.assign(result, v.e, span);
             }
@@ -169,7 +169,7 @@ impl<'a> Code<'_, 'a> {
             Some(Type::Function(signature)) => signature.result.plain().clone(),
             Some(_) | None => Type::INT,
         };
-        let is_followed = result == Type::Void || result.is_scalar();
+        let is_followed = result == Type::Void || result.is_value();
         if !self.cx.is_program() || !is_followed {
             return unsupported(
                 span,
@@ -290,12 +290,17 @@ impl<'a> Code<'_, 'a> {
             }
             ("__VERIFIER_loop_bound" | "__VERIFIER_loop_begin", _) => Ok(Some(Val::void())),
             ("__VERIFIER_spin_start" | "__VERIFIER_spin_end", _) => Ok(Some(Val::void())),
+            _ if self.cx.functions.contains_key(name) => Ok(None),
             _ => match nondet_kind(name) {
-                Some(kind) if !self.cx.functions.contains_key(name) => {
+                Some("pointer" | "ptr") if self.cx.is_program() => {
+                    self.refuse_run("any pointer", span);
+                    Ok(Some(Val::constant(0, &Type::pointer(Type::Void))))
+                }
+                Some(kind) => {
                     let ty = self.nondet_type(kind, span)?;
                     Ok(Some(self.any_value(&ty, span)))
                 }
-                _ => Ok(None),
+                None => self.peer_call(name, args, span),
             },
         }
     }
@@ -304,7 +309,9 @@ impl<'a> Code<'_, 'a> {
     pub(super) fn any_value(&mut self, ty: &Type, span: Span) -> Val {
         let dst = self.temporary(span);
         self.havoc(dst, ty, span);
-        self.held(self.read(dst), ty)
+        let v = self.held(self.read(dst), ty);
+        self.any_number(&v, span);
+        v
     }
 
     pub(super) fn nondet_type(&self, kind: &str, span: Span) -> Lower<Type> {
@@ -322,6 +329,8 @@ impl<'a> Code<'_, 'a> {
             "ulong" | "size_t" | "sizet" => int(word, false),
             "longlong" | "loff_t" => int(64, true),
             "ulonglong" | "u64" => int(64, false),
+            "float" if self.cx.is_program() => Type::Other("float"),
+            "double" if self.cx.is_program() => Type::Other("double"),
             _ => {
                 return unsupported(
                     span,
@@ -468,7 +477,7 @@ impl<'a> Code<'_, 'a> {
     fn result(&mut self, result: Option<Rc<super::layout::Object>>, span: Span) -> Lower<Val> {
         self.cx.last_result.clone_from(&result);
         match result {
-            Some(object) if object.ty.is_scalar() => self.load(&Self::whole(&object), span),
+            Some(object) if object.ty.is_value() => self.load(&Self::whole(&object), span),
             Some(_) | None => Ok(Val::void()),
         }
     }
@@ -476,7 +485,7 @@ impl<'a> Code<'_, 'a> {
 
 /// The value of a call that does not come back: any.
 fn nothing(result: &Type) -> Val {
-    if result.is_scalar() {
+    if result.is_value() {
         Val::constant(0, result)
     } else {
         Val::void()

@@ -9,6 +9,7 @@ use palisade_program::{
 
 use super::code::Lower;
 use super::layout::{Cells, Leaf, Object};
+use crate::c::real::Format;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -251,11 +252,9 @@ pub(super) fn push_parts(
     cases: &mut Vec<Case>,
 ) {
     let leaf = &object.leaves[k];
-    let whole = match (leaf.ty.plain(), ty.plain()) {
-        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) => (counts && m == n).then_some(*m),
-        _ => None,
-    };
-    let Some(width) = part_width(&leaf.ty, ty).or(whole.map(u64::from)) else {
+    let (held, wanted) = (width(&leaf.ty), width(ty));
+    let whole = held.filter(|_| counts && held == wanted);
+    let Some(width) = part_width(&leaf.ty, ty).or(whole) else {
         return;
     };
     let parts = leaf.bytes * 8 / width;
@@ -279,10 +278,16 @@ pub(super) fn push_parts(
     }
 }
 
-/// The bits of an integer type that is narrower than what is held.
+/// The bits of a type of numbers that is narrower than what is held.
 pub(super) fn part_width(held: &Type, ty: &Type) -> Option<u64> {
-    match (held.plain(), ty.plain()) {
-        (Type::Int { bits: m, .. }, Type::Int { bits: n, .. }) if n < m => Some(u64::from(*n)),
-        _ => None,
+    let (held, narrow) = (width(held)?, width(ty)?);
+    (narrow < held).then_some(narrow)
+}
+
+/// The bits of an integer or floating-point type.
+pub(super) fn width(ty: &Type) -> Option<u64> {
+    match ty.plain() {
+        Type::Int { bits, .. } => Some(u64::from(*bits)),
+        ty => Format::of(ty).map(|f| u64::from(f.width())),
     }
 }

@@ -88,7 +88,9 @@ impl Code<'_, '_> {
                 }
             },
             ExprKind::Cast(ty, a) => ty.is_integer() && self.is_pure(a),
-            ExprKind::Float | ExprKind::Str(_) | ExprKind::Assign(..) | ExprKind::Cond(..) => false,
+            ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Assign(..) | ExprKind::Cond(..) => {
+                false
+            }
             ExprKind::Call(..) | ExprKind::Index(..) | ExprKind::Member(..) => false,
             ExprKind::Arrow(..) | ExprKind::Comma(..) | ExprKind::Statements(_) => false,
             ExprKind::Compound(..) | ExprKind::UnknownSize => false,

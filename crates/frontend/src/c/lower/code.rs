@@ -14,6 +14,7 @@ use palisade_program::{
 use super::Context;
 use super::graph::{Graph, Op};
 use super::layout::{Cells, Object, WILD};
+use crate::c::real::Format;
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
@@ -301,7 +302,10 @@ impl<'c, 'a> Code<'c, 'a> {
 
     /// The values of a type; `None`: all integers.
     fn values_of(&self, ty: &Type) -> Option<Domain> {
-        let (lo, hi) = ty.range();
+        let (lo, hi) = match self.format(ty) {
+            Some(Format::Single) => Type::INT.range(),
+            Some(Format::Double) | None => ty.range(),
+        };
         let wide = self.cx.options.math && !matches!(ty.plain(), Type::Bool);
         (!wide).then_some(Domain {
             lo: lo as i64,

@@ -125,7 +125,9 @@ impl Code<'_, '_> {
         };
         let bytes = self.value(size)?.as_constant();
         let bytes = bytes.and_then(|b| u64::try_from(b).ok());
-        let Some(bytes) = bytes.filter(|_| is_bytes(source) || is_bytes(target)) else {
+        let Some(bytes) = bytes
+            .filter(|_| is_bytes(source) || is_bytes(target) || source.plain() != target.plain())
+        else {
             return Ok((to, from));
         };
         let model = self.cx.options.data_model;
@@ -191,7 +193,7 @@ impl Code<'_, '_> {
             return Ok(to);
         };
         let scalars = self.scalars(&of, span)?;
-        if scalars.iter().any(|(_, ty)| !ty.is_scalar()) {
+        if scalars.iter().any(|(_, ty)| !ty.is_value()) {
             return unsupported(span, "a copy of a lock", "copy the other members");
         }
         let mut values = Vec::new();

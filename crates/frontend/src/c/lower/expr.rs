@@ -71,8 +71,8 @@ impl Code<'_, '_> {
         let want = self.want.take();
         match &e.kind {
             ExprKind::Int(v, ty) => Ok(Val::constant(*v, ty)),
-            ExprKind::Float if self.cx.layouts.floats => Ok(Val::opaque(&Type::Other("double"))),
-            ExprKind::Float => unsupported(span, "floating point", "use integers"),
+            ExprKind::Float(literal) if self.cx.layouts.floats => Ok(self.literal_number(literal)),
+            ExprKind::Float(_) => unsupported(span, "floating point", "use integers"),
             ExprKind::Str(text) => {
                 let object = self.cx.string(text, span)?;
                 self.read_place(&Self::whole(&object), span)
@@ -178,6 +178,9 @@ impl Code<'_, '_> {
             }
             Unary::Minus => {
                 let v = self.value(a)?;
+                if self.cx.layouts.is_followed_float(&v.ty) {
+                    return Ok(self.float_negated(&v, span));
+                }
                 self.negated(v, span)
             }
             Unary::BitNot => {
@@ -254,7 +257,7 @@ impl Code<'_, '_> {
             match &s.kind {
                 StmtKind::Expr(e) if is_last => {
                     let v = self.value(e)?;
-                    result = if v.ty.is_scalar() {
+                    result = if v.ty.is_value() {
                         self.saved(v, span)
                     } else {
                         v

@@ -10,7 +10,7 @@ use super::code::{Code, Lower};
 use super::init::char_value;
 use super::layout::{Cells, Object};
 use crate::c::ast::{Declaration, Item, Storage};
-use crate::c::types::Type;
+use crate::c::types::{Opaque, Type};
 
 impl<'a> Context<'a> {
     pub(super) fn declare_globals(&mut self) -> Lower<()> {
@@ -29,8 +29,28 @@ impl<'a> Context<'a> {
                 None => best.push(d),
             }
         }
+        // C11 6.9.2: an array without length that nothing completes has one element.
+        let tentative: Vec<Declaration> = best.iter().filter_map(|d| one_element(d)).collect();
+        let elsewhere = self.defined_elsewhere(&best);
+        let best = best.into_iter().filter(|d| one_element(d).is_none());
         // Names first: initialisers may take addresses of what is declared later.
         let mut made = Vec::new();
+        for d in &tentative {
+            let object = self.object(&d.name, &d.ty, true, false, d.span)?;
+            self.variables.insert(d.name.clone(), object);
+        }
+        for d in elsewhere {
+            let taken = self.names_used.addressed.contains(&d.name);
+            let object = self.object(&d.name, &d.ty, taken, false, d.span)?;
+            let values = Code::new(self, 0, false).uninitialised(&d.ty);
+            for var in object.shared() {
+                let global = &mut self.globals[var.index()];
+                global.domain = values;
+                global.init.fill(Init::Any);
+            }
+            self.calls_undefined = true;
+            self.variables.insert(d.name.clone(), object);
+        }
         for d in best {
             if d.thread_local {
                 self.thread_local.insert(d.name.clone(), d);
@@ -57,9 +77,43 @@ impl<'a> Context<'a> {
             if let Err(error) = self.set_initial(d, &object) {
                 self.errors.note(error)?;
             }
+            self.mark_raw(&object);
         }
         self.declared = self.globals.len();
         Ok(())
+    }
+
+    /// Semaphores and barriers have no initialiser but a call: they start as raw as those on the stack.
+    fn mark_raw(&mut self, object: &Object) {
+        for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
+            let is_call = matches!(
+                leaf.ty.plain(),
+                Type::Opaque(Opaque::Semaphore | Opaque::Barrier)
+            );
+            let checks = self.options.asked == palisade_program::Asked::All;
+            if let (Cells::Shared(var), true) = (cells, is_call && leaf.is_raw() && checks) {
+                let init = Init::Value(super::misuse::RAW);
+                self.globals[var.index()].init.fill(init);
+            }
+        }
+    }
+
+    /// Integers that the user declares `extern` and uses, and no file here defines: they start with any value.
+    fn defined_elsewhere(&self, defined: &[&'a Declaration]) -> Vec<&'a Declaration> {
+        let mut found: Vec<&Declaration> = Vec::new();
+        for item in &self.file.items {
+            let Item::Variable(d) = item else { continue };
+            let is_open = d.storage == Storage::Extern && d.init.is_none() && d.is_own;
+            let is_used = self.names_used.mentioned.contains(&d.name) && !d.thread_local;
+            let is_known = defined
+                .iter()
+                .chain(&found)
+                .any(|other| other.name == d.name);
+            if is_open && is_used && !is_known && d.ty.is_integer() && self.is_program() {
+                found.push(d);
+            }
+        }
+        found
     }
 
     fn is_supported(&self, ty: &Type) -> bool {
@@ -109,6 +163,18 @@ impl<'a> Context<'a> {
         self.note_symmetric(format!("static {function} {:?}", d.span));
         self.statics.insert(key, object.clone());
         self.set_initial(d, &object)?;
+        self.mark_raw(&object);
         Ok(object)
+    }
+}
+
+/// The definition of an array without length, with the one element that it has.
+fn one_element(d: &Declaration) -> Option<Declaration> {
+    match (d.ty.plain(), &d.init) {
+        (Type::Array(of, None), None) => Some(Declaration {
+            ty: Type::Array(of.clone(), Some(1)),
+            ..d.clone()
+        }),
+        _ => None,
     }
 }

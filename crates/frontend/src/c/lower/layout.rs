@@ -262,7 +262,8 @@ impl Layouts<'_> {
         };
         let all: Vec<_> = used.iter().map(|f| cells(f)).collect::<Option<_>>()?;
         let holds = |(at, bytes, held): &(u64, u64, Type), (by, size, ty): &(u64, u64, Type)| {
-            let is_part = matches!((held, ty), (Type::Int { .. }, Type::Int { .. }))
+            let is_part = super::cases::width(held).is_some()
+                && super::cases::width(ty).is_some()
                 && at <= by
                 && by + size <= at + bytes
                 && (by - at) % size == 0;
@@ -567,7 +568,8 @@ pub(super) fn convertible(held: &Type, ty: &Type, model: DataModel) -> bool {
     let is_word = |ty: &Type| {
         ty.is_pointer() || matches!(ty.plain(), Type::Int { bits, .. } if *bits == model.word())
     };
-    compatible(held, ty) || is_word(held) && is_word(ty)
+    let is_wide = super::cases::width(held).is_some_and(|w| super::cases::width(ty) == Some(w));
+    compatible(held, ty) || is_word(held) && is_word(ty) || is_wide
 }
 
 impl Layouts<'_> {
@@ -576,6 +578,20 @@ impl Layouts<'_> {
         let mut all = Vec::new();
         // What has no layout here is in no region.
         let _ = self.find_regions(ty, wanted, 0, span, &mut all);
+        all
+    }
+
+    /// The same within an object, with the elements of its flexible array member.
+    pub(super) fn regions_in(&self, object: &Object, wanted: &Type, span: Span) -> Vec<Region> {
+        let mut all = self.regions(&object.ty, wanted, span);
+        if let Ok(Some((at, of))) = self.tail(&object.ty, span)
+            && let Ok(stride) = self.size(&of, span)
+            && object.size > at
+        {
+            let count = (object.size - at) / stride.max(1);
+            let array = Type::Array(std::rc::Rc::new(of), Some(count));
+            let _ = self.find_regions(&array, wanted, at, span, &mut all);
+        }
         all
     }
 

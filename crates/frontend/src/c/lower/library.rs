@@ -1,6 +1,5 @@
 //! *The library of C* as far as it is built in: output, which has no effect on what is
-//! checked, and which functions allocate (`allocate` does). `copies` has copies of memory. Input (`scanf`) ends the run as
-//! unsupported: what it reads is not known.
+//! checked, and which functions allocate (`allocate` does). `copies` has copies of memory, `input` what is read from outside.
 
 use palisade_program::{AssertKind, Expr as Ir, LocalExpr, Span, Step};
 
@@ -12,7 +11,8 @@ use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
-const SILENT: [&str; 38] = [
+const SILENT: [&str; 39] = [
+    "__goblint_assume_join",
     "sched_setaffinity",
     "pthread_setaffinity_np",
     "vprintf",
@@ -63,7 +63,7 @@ impl Code<'_, '_> {
     ) -> Lower<Option<Val>> {
         if SILENT.contains(&name) {
             for a in args {
-                if !matches!(a.kind, ExprKind::Str(_) | ExprKind::Float) && !is_stream(a) {
+                if !matches!(a.kind, ExprKind::Str(_) | ExprKind::Float(_)) && !is_stream(a) {
                     self.discard(a)?;
                 }
             }
@@ -92,12 +92,6 @@ impl Code<'_, '_> {
                 self.emit(Step::Assume(nonneg), span);
                 Ok(Some(Val { lo: 0, ..v }))
             }
-            (name, args) if is_mathematical(name) => {
-                for a in args {
-                    self.discard(a)?;
-                }
-                Ok(Some(Val::opaque(&Type::Other("double"))))
-            }
             ("clock_gettime", [_, at]) | ("gettimeofday", [at, _]) => {
                 self.clock(at, 0, span).map(Some)
             }
@@ -109,10 +103,6 @@ impl Code<'_, '_> {
                 if self.value(kind)?.as_constant() != Some(0) {
                     return unsupported(span, "this kind of mutex", "use the default kind");
                 }
-                Ok(Some(Val::constant(0, &Type::INT)))
-            }
-            ("scanf" | "fscanf" | "sscanf" | "__isoc99_sscanf" | "__isoc99_scanf", _) => {
-                self.refuse_run(&format!("`{name}`"), span);
                 Ok(Some(Val::constant(0, &Type::INT)))
             }
             ("free", [pointer]) => {
@@ -146,10 +136,18 @@ impl Code<'_, '_> {
                 self.write(&place, v, span)?;
                 Ok(Some(Val::constant(0, &Type::INT)))
             }
-            _ => match self.bits_call(name, args, span)? {
-                Some(v) => Ok(Some(v)),
-                None => self.memory_call(name, args, span),
-            },
+            _ => {
+                if let Some(v) = self.math_call(name, args, span)? {
+                    return Ok(Some(v));
+                }
+                if let Some(v) = self.bits_call(name, args, span)? {
+                    return Ok(Some(v));
+                }
+                match self.input_call(name, args, span)? {
+                    Some(v) => Ok(Some(v)),
+                    None => self.memory_call(name, args, span),
+                }
+            }
         }
     }
 
@@ -200,20 +198,6 @@ pub(super) fn is_allocation(name: &str) -> bool {
 /// Whether a function has no effect on what is checked.
 pub(in crate::c) fn is_silent(name: &str) -> bool {
     SILENT.contains(&name)
-}
-
-/// Whether a function of `math.h` maps numbers to a number.
-fn is_mathematical(name: &str) -> bool {
-    const NAMES: [&str; 28] = [
-        "sqrt", "cbrt", "fabs", "floor", "ceil", "round", "trunc", "rint", "exp", "exp2", "log",
-        "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-        "pow", "fmod", "fmin", "fmax", "atan2", "hypot",
-    ];
-    let name = name
-        .strip_suffix('f')
-        .filter(|n| NAMES.contains(n))
-        .unwrap_or(name);
-    NAMES.contains(&name)
 }
 
 fn is_stream(e: &Expr) -> bool {

@@ -101,6 +101,7 @@ impl<'a> Context<'a> {
                 name: name.clone(),
                 constant: None,
                 argument: None,
+                captured: None,
                 started: GlobalId(0),
                 ended: GlobalId(0),
                 result: None,

@@ -4,7 +4,7 @@
 //!
 //! An object says in its number whether it was destroyed ([`DESTROYED`]) or never initialised
 //! ([`RAW`]: automatic and allocated objects without initialiser; one that lives as long as the
-//! program and is zero is initialised, as on Linux).
+//! program and is zero is initialised, as on Linux, unless it is a semaphore or a barrier, which only a call initialises).
 //!
 //! *Owners.* Which locks a thread holds is kept in registers of that thread, one for each lock that
 //! it may name, so that others see nothing of it. Where control flow alone says that the thread

@@ -26,8 +26,9 @@
 //! | `expr`, `choice`, `assign` | expressions |
 //! | `order`, `effects` | the order of evaluation that C leaves open; what evaluations touch |
 //! | `stmt`, `call`, `init` | statements, calls, initialisers |
-//! | `float` | floating point, whose values are not followed |
+//! | `float` | floating point |
 //! | `library`, `allocate` | functions of C's library; `malloc` |
+//! | `input`, `peers` | what is read from outside; names of other tools |
 //! | `copies`, `bits` | copies of memory; functions over bits |
 //! | `bit_fields` | bit-fields |
 //! | `lifetime` | use after free, double free, leaks |
@@ -64,6 +65,7 @@ mod globals;
 mod graph;
 pub(crate) use graph::without_skips;
 mod init;
+mod input;
 mod layout;
 mod library;
 mod lifetime;
@@ -75,6 +77,7 @@ mod names;
 mod onesided;
 mod openmp;
 mod order;
+mod peers;
 mod place;
 mod races;
 mod stmt;
@@ -109,7 +112,7 @@ use layout::{
     ALIGNMENT, ARGUMENTS, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, LARGE, Layouts, NARROW_GAP,
     Object,
 };
-use thread::Plan;
+use thread::{Captured, Plan};
 
 /// Threads that wait for signals, at most, where lost ones are looked for.
 const MAX_WAITING: usize = 32;
@@ -270,6 +273,11 @@ impl<'a> Context<'a> {
     /// Whether this is a C program of one process, not a litmus test.
     const fn is_program(&self) -> bool {
         self.litmus.is_none() && self.mpi.is_none() && self.onesided.is_none()
+    }
+
+    /// Whether a cell of this type holds a value that is followed.
+    fn has_value(&self, ty: &Type) -> bool {
+        ty.is_scalar() || self.is_program() && ty.is_value()
     }
 
     fn new(
@@ -524,7 +532,7 @@ impl<'a> Context<'a> {
                     .init
                     .fill(Init::Value(misuse::RAW));
             }
-            if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
+            if let (Cells::Shared(var), true) = (cells, self.has_value(&leaf.ty)) {
                 let init = Init::Value(palisade_program::UNINITIALISED);
                 self.globals[var.index()].init.fill(init);
             }
@@ -624,6 +632,7 @@ impl<'a> Context<'a> {
             function,
             constant,
             argument,
+            captured: None,
             started: self.global(format!("{name}.started"), None, span),
             ended: self.global(format!("{name}.ended"), None, span),
             claimed: several.then(|| self.global(format!("{name}.claimed"), None, span)),
@@ -638,6 +647,33 @@ impl<'a> Context<'a> {
             span: function.span,
         };
         self.plans.push(plan.clone());
+        plan
+    }
+
+    /// A thread that gets values of its creator's locals; those that are no constants in variables of its own.
+    fn plan_capturing(
+        &mut self,
+        function: &'a Function,
+        constants: &[Option<i64>],
+        is_any: bool,
+        span: Span,
+    ) -> Plan<'a> {
+        let plan = self.plan(function, Some(0), is_any, span);
+        let names = constants.iter().enumerate();
+        let captured = names.map(|(k, constant)| {
+            constant.map_or_else(
+                || {
+                    let name = format!("{}.captured{k}", plan.name);
+                    Captured::Passed(self.global(name, None, span))
+                },
+                Captured::Constant,
+            )
+        });
+        let captured = Some(captured.collect());
+        let plan = Plan { captured, ..plan };
+        if let Some(last) = self.plans.last_mut() {
+            last.clone_from(&plan);
+        }
         plan
     }
 
@@ -661,6 +697,7 @@ impl<'a> Context<'a> {
             name,
             constant: None,
             argument: None,
+            captured: None,
             started: GlobalId(0),
             ended: GlobalId(0),
             result: None,
@@ -845,7 +882,7 @@ impl<'a> Context<'a> {
         let mut all = std::collections::BTreeMap::new();
         for object in &self.objects {
             for (leaf, cells) in object.leaves.iter().zip(&object.cells) {
-                if let (Cells::Shared(var), true) = (cells, leaf.ty.is_scalar()) {
+                if let (Cells::Shared(var), true) = (cells, self.has_value(&leaf.ty)) {
                     all.insert(*var, leaf.ty.is_atomic());
                 }
             }

@@ -31,7 +31,7 @@ mod windows;
 use std::collections::BTreeMap;
 
 use palisade_program::{
-    AtomicKind, BinOp, Change, Expr as Ir, FlushTarget, GlobalId, LocalExpr, Operand,
+    AtomicKind, BinOp, Change, Expr as Ir, FlushTarget, GlobalId, Home, LocalExpr, Operand,
     Place as Memory, Span, Step, TemplateId,
 };
 
@@ -98,6 +98,8 @@ pub(super) struct Mpi {
     numbers: BTreeMap<GlobalId, Option<i64>>,
     /// The barrier: how many have arrived, and its sense.
     barrier: (GlobalId, GlobalId),
+    /// Barriers of other calls than `MPI_Barrier`, by name: those who wait in one do not meet those in another.
+    barriers: BTreeMap<String, (GlobalId, GlobalId)>,
 }
 
 /// Whether some function of the file calls MPI.
@@ -127,7 +129,8 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Allreduce" | "MPI_Reduce" => argument < 2,
         "MPI_Get_accumulate" | "MPI_Rget_accumulate" => matches!(argument, 0 | 3),
         "MPI_Group_incl" => argument == 2,
-        "MPI_Waitall" => argument == 1,
+        "MPI_Waitall" | "MPI_Waitany" | "MPI_Testall" | "MPI_Testany" => argument == 1,
+        "MPI_Waitsome" | "MPI_Testsome" => matches!(argument, 1 | 3),
         "MPI_Fetch_and_op" => argument < 2,
         "MPI_Compare_and_swap" => argument < 3,
         _ => false,
@@ -198,6 +201,7 @@ impl Mpi {
             handles: BTreeMap::new(),
             numbers: BTreeMap::new(),
             barrier,
+            barriers: BTreeMap::new(),
         }
     }
 
@@ -295,15 +299,16 @@ impl Code<'_, '_> {
             }
             ("MPI_Win_flush_local_all", [win]) => self.flush_window(win, Side::Own, span),
             ("MPI_Win_fence", [_, win]) => {
-                self.flush_window(win, Side::Both, span)?;
-                self.mpi_barrier(span)
+                let number = self.window_number(win, span)?;
+                self.flush_number(number, Side::Both, span);
+                self.barrier_in(&format!("window{number}.fence"), span)
             }
             ("MPI_Win_free", [win]) => {
                 let place = self.target_of(win)?;
                 let handle = self.load(&place, span)?;
                 let number = self.window_named(&handle, Some(&place), span)?;
                 self.flush_number(number, Side::Both, span);
-                self.mpi_barrier(span)
+                self.barrier_in(&format!("window{number}.free"), span)
             }
             ("MPI_Put" | "MPI_Get", [origin, count, ty, rank, at, far_count, far_ty, window]) => {
                 let types = [ty, far_ty];
@@ -390,6 +395,26 @@ impl Code<'_, '_> {
         self.collectively(span, |code| code.barrier_of(words, ranks, span))
     }
 
+    /// A barrier of all ranks in another call than `MPI_Barrier`, such as the fence of a window.
+    pub(super) fn barrier_in(&mut self, call: &str, span: Span) -> Lower<()> {
+        let known = self.mpi().barriers.get(call).copied();
+        let words = known.unwrap_or_else(|| {
+            let words = ["arrived", "sense"].map(|what| {
+                let var = self.cx.global(format!("{call}.{what}"), None, span);
+                self.cx.globals[var.index()].home = Some(Home {
+                    template: TemplateId(0),
+                    per_copy: false,
+                });
+                var
+            });
+            let mpi = self.cx.mpi.as_mut().expect("an MPI program");
+            mpi.barriers.insert(call.to_owned(), words.into());
+            words.into()
+        });
+        let ranks = self.mpi().ranks;
+        self.collectively(span, |code| code.barrier_of(words, ranks, span))
+    }
+
     /// A barrier of some ranks. The sense changes when the last one arrives, and can
     /// change again only after all have left.
     pub(super) fn barrier_of(
@@ -450,26 +475,29 @@ impl Code<'_, '_> {
             .is_some_and(super::onesided::Onesided::is_shmem);
         let nobody = (!is_shmem).then_some(NOBODY);
         let all: Vec<u32> = (0..self.mpi().ranks).collect();
-        self.each_rank_of(&value, &all, nobody, span, f)
+        self.each_rank_of(&value, &all, nobody, span, &mut |code, rank| match rank {
+            Some(rank) => f(code, rank),
+            None => Ok(()),
+        })
     }
 
-    /// Runs `f` once for each of some ranks whose number among them a value may be; where it is `nobody`, nothing
-    /// happens.
+    /// Runs `f` once for each of some ranks whose number among them a value may be, and without a rank where it may be
+    /// `nobody`.
     pub(super) fn each_rank_of(
         &mut self,
         value: &Val,
         members: &[u32],
         nobody: Option<i128>,
         span: Span,
-        f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
+        f: &mut dyn FnMut(&mut Self, Option<u32>) -> Lower<()>,
     ) -> Lower<()> {
         if let Some(constant) = value.as_constant() {
             if nobody == Some(constant) {
-                return Ok(());
+                return f(self, None);
             }
             let rank = usize::try_from(constant).ok();
             if let Some(rank) = rank.and_then(|r| members.get(r)) {
-                return f(self, *rank);
+                return f(self, Some(*rank));
             }
             let words = format!("rank {constant} of {} ranks", members.len());
             self.demand(Ir::FALSE, &words, span);
@@ -484,10 +512,7 @@ impl Code<'_, '_> {
             .iter()
             .fold(Ir::FALSE, |all: LocalExpr, (is, _)| all.or(is.clone()));
         self.demand(any, "a rank that there is not", span);
-        self.each_case(&cases, span, &mut |code, rank| match rank {
-            Some(rank) => f(code, *rank),
-            None => Ok(()),
-        })
+        self.each_case(&cases, span, &mut |code, rank| f(code, *rank))
     }
 
     /// Runs `f` for the case that holds.

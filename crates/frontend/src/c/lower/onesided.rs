@@ -35,10 +35,11 @@
 //! | `transfer` | operations, element by element |
 //! | `datatype` | what MPI's datatypes lay out |
 //! | `epoch` | epochs, locks of windows, post and start |
-//! | `request` | requests and their completion |
+//! | `request`, `completion` | requests and their completion; of one of several |
 //! | `float` | floating-point numbers, which are not followed |
 //! | `communicator` | which ranks a communicator has |
-//! | `message` | point-to-point messages |
+//! | `message`, `status` | point-to-point messages; what is said of them |
+//! | `rounds` | that ranks make the same collective calls |
 //! | `collective` | calls that collect and distribute elements |
 //! | `mpi_calls` | calls of MPI |
 //! | `shmem`, `shmem_calls` | OpenSHMEM: operations; calls |
@@ -47,15 +48,18 @@
 
 mod collective;
 mod communicator;
+mod completion;
 mod datatype;
 mod epoch;
 mod message;
 mod mpi_calls;
 mod network;
 mod request;
+mod rounds;
 mod shadow;
 mod shmem;
 mod shmem_calls;
+mod status;
 mod symmetric;
 mod team;
 mod transfer;
@@ -96,10 +100,18 @@ pub(super) struct Tracked {
     ways: BTreeSet<network::Way>,
     /// Calls that return a request.
     requests: Vec<(u32, usize, u32, Span)>,
-    /// How many elements messages have.
-    lengths: BTreeSet<usize>,
-    /// The receives among them.
+    /// The forms of messages.
+    forms: BTreeSet<message::Form>,
+    /// The receives among the requests.
     receives: BTreeMap<usize, message::Receive>,
+    /// The sends among the requests, where deadlocks are asked for.
+    sends: BTreeMap<usize, message::Sent>,
+    /// The receives from nobody.
+    from_nobody: BTreeSet<usize>,
+    /// What receives are, as far as it is known where they are called.
+    receive_kinds: Vec<String>,
+    /// The collective calls of each communicator.
+    collective: BTreeMap<i64, BTreeSet<rounds::Call>>,
     /// Colours and keys of ranks at each making of communicators.
     splits: BTreeMap<(communicator::Making, u32), (i64, i64)>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.

@@ -314,7 +314,7 @@ impl Code<'_, '_> {
             }
         };
         let v = match kept {
-            Some(Kept::Local(local)) if v.ty.is_scalar() && self.live => {
+            Some(Kept::Local(local)) if v.ty.is_value() && self.live => {
                 self.assign(*local, v.e, span);
                 // Another order may bring another constant to the same place.
                 Val {

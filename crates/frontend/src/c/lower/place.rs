@@ -17,7 +17,7 @@ use palisade_program::{
 };
 
 use super::cases::{
-    Case, cases_of_variable, is, part_width, push_cases, push_parts, times, within,
+    Case, cases_of_variable, is, part_width, push_cases, push_parts, times, width, within,
 };
 pub(super) use super::cases::{CellRef, plus};
 use super::code::{Code, Lower};
@@ -459,7 +459,9 @@ impl Code<'_, '_> {
         leaf: &Leaf,
         span: Span,
     ) -> Lower<bool> {
-        let Some(part) = part else { return Ok(true) };
+        let Some(part) = part.filter(|part| !part.of.is_value()) else {
+            return Ok(true);
+        };
         if let Some((tail, _)) = self.cx.layouts.tail(&part.of, span)?
             && tail <= part.at
         {
@@ -468,7 +470,7 @@ impl Code<'_, '_> {
         }
         let size = self.cx.layouts.size(&part.ty, span)?;
         let stride = self.cx.layouts.size(&part.of, span)?.max(1);
-        let regions = self.cx.layouts.regions(&object.ty, &part.of, span);
+        let regions = self.cx.layouts.regions_in(object, &part.of, span);
         let is_part = |at: u64| {
             regions.iter().any(|region| {
                 let (first, end) = region.bounds();
@@ -493,19 +495,60 @@ impl Code<'_, '_> {
         let Some(first) = case.part.filter(|first| *first > 0) else {
             return Ok(whole);
         };
-        let whole = self.convert(whole, &unsigned(&case.ty), span)?;
+        let all = unsigned(&whole.ty);
+        let whole = self.convert(whole, &all, span)?;
         let by = Val::constant(i128::from(first), &Type::INT);
         self.binary(Binary::Shr, whole, by, span)
     }
 
+    /// What a cell holds, or a part of it, seen as a value of this type. A number of floating point is seen as the
+    /// integer with its bits, and the other way round.
+    fn seen(&mut self, case: &Case, whole: Val, ty: &Type, span: Span) -> Lower<Val> {
+        let is_float = |ty: &Type| self.cx.layouts.is_followed_float(ty);
+        let (is_held, is_seen) = (is_float(&case.ty), is_float(ty));
+        let is_same = is_held && is_seen && case.ty.plain() == ty.plain();
+        let whole = if is_held && !is_same {
+            self.bits_of(&whole, span)
+        } else {
+            whole
+        };
+        let piece = self.piece(case, whole, span)?;
+        if is_seen && !is_same {
+            return self.with_bits(piece, ty, span);
+        }
+        self.convert(piece, ty, span)
+    }
+
+    /// A value as the integer with its bits, if it is floating point.
+    fn as_bits(&mut self, value: Val, span: Span) -> Val {
+        if self.cx.layouts.is_followed_float(&value.ty) {
+            return self.bits_of(&value, span);
+        }
+        value
+    }
+
     /// What a cell holds when `value` is written to the part of it that a case means.
     fn with_piece(&mut self, case: &Case, value: Val, ty: &Type, span: Span) -> Lower<Val> {
+        let is_float = |ty: &Type| self.cx.layouts.is_followed_float(ty);
+        let (is_held, is_written) = (is_float(&case.ty), is_float(ty));
         let (Some(first), Some(width)) = (case.part, part_width(&case.ty, ty)) else {
+            let is_same = case.ty.plain() == ty.plain();
+            if !is_same && (is_held || is_written) {
+                let value = self.convert(value, ty, span)?;
+                let value = self.as_bits(value, span);
+                if is_held {
+                    return self.with_bits(value, &case.ty, span);
+                }
+                return self.convert(value, &case.ty, span);
+            }
             return self.convert(value, &case.ty, span);
         };
         let all = unsigned(&case.ty);
         let old = self.load_cell(case, None, span);
+        let old = self.as_bits(old, span);
         let old = self.convert(old, &all, span)?;
+        let value = self.convert(value, ty, span)?;
+        let value = self.as_bits(value, span);
         let value = self.convert(value, &unsigned(ty), span)?;
         let value = self.convert(value, &all, span)?;
         let by = Val::constant(i128::from(first), &Type::INT);
@@ -521,6 +564,9 @@ impl Code<'_, '_> {
         let rest = Val::constant(mask, &all);
         let rest = self.binary(Binary::BitAnd, old, rest, span)?;
         let new = self.binary(Binary::BitOr, rest, value, span)?;
+        if is_held {
+            return self.with_bits(new, &case.ty, span);
+        }
         self.convert(new, &case.ty, span)
     }
 
@@ -540,7 +586,7 @@ impl Code<'_, '_> {
         let objects = self.cx.targets(pointer.object, among, self.thread);
         let layouts = &self.cx.layouts;
         let is_known = |o: &Rc<Object>| {
-            layouts.is_exact(&o.ty) || !is_recast && layouts.regions(&o.ty, &of, span).len() <= 1
+            layouts.is_exact(&o.ty) || !is_recast && layouts.regions_in(o, &of, span).len() <= 1
         };
         if objects.iter().all(is_known) {
             return;
@@ -557,7 +603,7 @@ impl Code<'_, '_> {
                 fits = fits.or(between(&pointer.e, base, base + object.size as i64));
                 continue;
             }
-            for region in self.cx.layouts.regions(&object.ty, &of, span) {
+            for region in self.cx.layouts.regions_in(&object, &of, span) {
                 let (first, end) = region.bounds();
                 if pointer.object.is_some() && (first, end) == (0, object.size) {
                     return;
@@ -581,18 +627,18 @@ impl Code<'_, '_> {
         if let Type::Bits(bits) = ty {
             return self.load_bits(place, bits, span);
         }
-        if self.cx.layouts.is_followed_float(&ty) {
+        let is_float = self.cx.layouts.is_followed_float(&ty);
+        if is_float && self.format(&ty).is_none() {
             return self.load_float(place, span);
         }
-        if let Type::Other(what) = ty {
+        if let (Type::Other(what), false) = (&ty, is_float) {
             return Err(super::layout::unsupported_type(what, span));
         }
         self.check_live(place, span);
         let cases = self.cases(place, Access::Load, span)?;
         if let [case] = cases.as_slice() {
             let value = self.load_cell(case, want, span);
-            let value = self.piece(case, value, span)?;
-            return self.convert(value, &ty, span);
+            return self.seen(case, value, &ty, span);
         }
         let result = self.temporary(span);
         let (start, join) = (self.here, self.graph.loc());
@@ -602,8 +648,7 @@ impl Code<'_, '_> {
             self.assume(case.when.clone(), then, span);
             self.here = then;
             let value = self.load_cell(case, Some(result), span);
-            let value = self.piece(case, value, span)?;
-            let value = self.convert(value, &ty, span)?;
+            let value = self.seen(case, value, &ty, span)?;
             if value.e != Ir::Atom(palisade_program::LocalAtom::Local(result)) {
                 self.emit(
                     Step::Assign {
@@ -689,7 +734,7 @@ impl Code<'_, '_> {
     /// Whether a variable is a number that never changes.
     fn reads_constant(&self, case: &Case, var: GlobalId) -> bool {
         let is_condition = matches!(case.ty.plain(), Type::Opaque(Opaque::Cond));
-        (case.ty.is_scalar() || is_condition) && self.cx.constant(var).is_some()
+        (case.ty.is_value() || is_condition) && self.cx.constant(var).is_some()
     }
 
     /// Writes a scalar, without fences.
@@ -774,10 +819,10 @@ impl Code<'_, '_> {
 
 /// Whether a scalar part of a variable is a cell of it.
 fn is_cell(object: &Object, offset: u64, dims: usize, ty: &Type) -> bool {
-    let Type::Int { bits, .. } = ty.plain() else {
+    let Some(bits) = width(ty) else {
         return true;
     };
-    let bytes = u64::from(*bits / 8);
+    let bytes = bits / 8;
     let mut leaves = object.leaves.iter();
     leaves.any(|l| l.offset == offset && l.dims.len() == dims && l.bytes == bytes)
 }
@@ -791,13 +836,13 @@ pub(super) enum Access {
     Name,
 }
 
-/// An integer type without its sign.
+/// The unsigned integer as wide as a type of numbers.
 fn unsigned(ty: &Type) -> Type {
-    match ty.plain() {
-        Type::Int { bits, .. } => Type::Int {
-            bits: *bits,
+    match width(ty) {
+        Some(bits) => Type::Int {
+            bits: bits as u8,
             signed: false,
         },
-        other => other.clone(),
+        None => ty.plain().clone(),
     }
 }

@@ -134,8 +134,8 @@ impl Code<'_, '_> {
                     StmtKind::Expr(Expr {
                         kind: ExprKind::Call(f, args),
                         ..
-                    }) if args.len() <= 1 => self.create_async(f, args.first(), s.span),
-                    _ => unsupported(s.span, "this as a thread", "a call with one argument"),
+                    }) => self.create_async(f, args, s.span),
+                    _ => unsupported(s.span, "this as a thread", "a call"),
                 }
             }
             StmtKind::Label(name, inner) => {

@@ -203,6 +203,23 @@ impl Code<'_, '_> {
         Ok(number_zero())
     }
 
+    /// `sem_post`. At `SEM_VALUE_MAX` it fails with EOVERFLOW, which is not followed.
+    fn post(&mut self, at: &Expr, span: Span) -> Lower<Val> {
+        let place = self.object(at, span)?;
+        self.atomically(AtomicKind::Unlock, span, |code| {
+            let old = code.load(&place, span)?;
+            code.permit_use(place.ty(), &old.e, span);
+            let fits = LocalExpr::binary(BinOp::Lt, old.e.clone(), Ir::Const(i64::from(i32::MAX)));
+            code.require(fits, "a semaphore of more than SEM_VALUE_MAX", span);
+            let value = Val {
+                e: LocalExpr::binary(BinOp::Add, old.e.clone(), Ir::Const(1)),
+                ..old
+            };
+            code.store(&place, value, span)
+        })?;
+        Ok(number_zero())
+    }
+
     fn hold_rwlock(&mut self, at: &Expr, more: i64, span: Span) -> Lower<Val> {
         let place = self.target_of(at)?;
         self.hold(&place, Hold::More(more), span)?;
@@ -542,9 +559,7 @@ impl Code<'_, '_> {
             ("sem_timedwait", [at, _]) => {
                 self.attempt(at, -1, |e| at_least(e, 1), |e| plus(e, -1), span)?
             }
-            ("sem_post", [at]) => {
-                self.operate(at, AtomicKind::Unlock, always, |e| plus(e, 1), span)?
-            }
+            ("sem_post", [at]) => self.post(at, span)?,
             _ => return Ok(None),
         }))
     }

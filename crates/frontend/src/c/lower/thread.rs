@@ -21,6 +21,7 @@ use super::layout::FIRST_FUNCTION;
 use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Expr, ExprKind, Function};
+use crate::c::parser::ASYNCHRONOUS;
 use crate::c::types::Type;
 
 /// A thread to be made.
@@ -32,6 +33,8 @@ pub(super) struct Plan<'a> {
     pub(super) constant: Option<i64>,
     /// Else the variable that it is passed in.
     pub(super) argument: Option<GlobalId>,
+    /// All arguments of a thread that CBMC's label starts: constants, or the variables that they are passed in.
+    pub(super) captured: Option<Vec<Captured>>,
     pub(super) started: GlobalId,
     pub(super) ended: GlobalId,
     pub(super) result: Option<GlobalId>,
@@ -45,6 +48,13 @@ pub(super) struct Plan<'a> {
     /// What it is of a team of OpenMP.
     pub(super) part: Option<super::openmp::Part>,
     pub(super) span: Span,
+}
+
+/// The value of a local variable of the creator that a thread gets.
+#[derive(Clone, Copy)]
+pub(super) enum Captured {
+    Constant(i64),
+    Passed(GlobalId),
 }
 
 pub(super) fn is(e: &LocalExpr, value: i64) -> LocalExpr {
@@ -89,12 +99,20 @@ impl<'a> Code<'_, 'a> {
     pub(super) fn run(&mut self, plan: &Plan<'a>) -> Lower<()> {
         let span = plan.span;
         let argument = self.hidden(span);
+        let captured = plan.captured.as_deref().unwrap_or_default();
+        let copies: Vec<_> = captured.iter().map(|_| self.hidden(span)).collect();
         self.at_once(span, |code| {
             let started = code.load_flag(plan.started, Order::Acquire, span);
             code.emit(Step::Assume(is(&started, 1)), span);
             if let Some(from) = plan.argument {
                 let src = Memory::scalar(from);
                 code.emit(Step::Load { dst: argument, src }, span);
+            }
+            for (dst, from) in copies.iter().zip(captured) {
+                if let Captured::Passed(from) = from {
+                    let (dst, src) = (*dst, Memory::scalar(*from));
+                    code.emit(Step::Load { dst, src }, span);
+                }
             }
             if plan.is_any {
                 code.store_flag(plan.started, Ir::Const(0), Order::Relaxed, span);
@@ -107,11 +125,35 @@ impl<'a> Code<'_, 'a> {
         if let Some(part) = &plan.part {
             self.join_team(part, span)?;
         }
+        for (local, from) in copies.iter().zip(captured) {
+            if let Captured::Constant(c) = from {
+                self.known.insert(*local, *c);
+            }
+        }
         let e = self.read(argument);
         let pointer = self.held(e, &Type::pointer(Type::Void));
         let arguments = match plan.function.params.as_slice() {
+            params if plan.captured.is_some() => {
+                let values = copies.iter().zip(params).map(|(local, (_, ty))| {
+                    let e = self.read(*local);
+                    Argument::Value(self.held(e, ty))
+                });
+                values.collect()
+            }
             [] => Vec::new(),
-            [(_, ty), ..] => vec![Argument::Value(self.convert(pointer, ty, span)?)],
+            [(_, ty), others @ ..] => {
+                let first = self.convert(pointer, ty, span)?;
+                let mut all = vec![Argument::Value(first)];
+                // Nobody passes the others.
+                for (_, ty) in others.iter().take_while(|(_, ty)| ty.is_scalar()) {
+                    let dst = self.hidden(span);
+                    let domain = self.uninitialised(ty);
+                    self.emit(Step::Havoc { dst, domain }, span);
+                    let e = self.read(dst);
+                    all.push(Argument::Value(self.held(e, ty)));
+                }
+                all
+            }
         };
         self.main_function(plan.function, arguments, span)?;
         let result = self.exit_value;
@@ -174,14 +216,28 @@ impl<'a> Code<'_, 'a> {
     }
 
     /// `__CPROVER_ASYNC_1: f(x);`
-    pub(super) fn create_async(
-        &mut self,
-        function: &Expr,
-        argument: Option<&Expr>,
-        span: Span,
-    ) -> Lower<()> {
+    pub(super) fn create_async(&mut self, function: &Expr, args: &[Expr], span: Span) -> Lower<()> {
+        let is_made = matches!(&function.kind,
+            ExprKind::Ident(name) if name.starts_with(ASYNCHRONOUS));
         let function = self.value(function)?;
-        let argument = match argument {
+        if is_made {
+            let function = self.started_function(&function, span)?;
+            let mut values = Vec::new();
+            for (arg, (_, ty)) in args.iter().zip(&function.params) {
+                if let ExprKind::Ident(name) = &arg.kind
+                    && self.lookup(name)?.is_some_and(|o| !o.in_registers())
+                {
+                    let what = format!("`{name}`, which is in memory, in such a thread");
+                    return unsupported(span, &what, "make it global");
+                }
+                let v = self.value(arg)?;
+                let v = self.convert(v, ty, span)?;
+                values.push(v);
+            }
+            self.start_at(None, function, &Arguments::Captured(values), span)?;
+            return Ok(());
+        }
+        let argument = match args.first() {
             Some(e) => self.value(e)?,
             None => number_zero(),
         };
@@ -189,7 +245,22 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// Starts a thread.
+    /// The function that a constant is the address of.
+    fn started_function(&self, function: &Val, span: Span) -> Lower<&'a Function> {
+        let number = function
+            .as_constant()
+            .and_then(|c| usize::try_from(c - i128::from(FIRST_FUNCTION)).ok());
+        match number.and_then(|n| self.cx.function_list.get(n).copied()) {
+            Some(function) => Ok(function),
+            None => unsupported(
+                span,
+                "a thread whose function is not known here",
+                "name the function in the call",
+            ),
+        }
+    }
+
+    /// Starts a thread of one of the functions that a pointer may point to.
     fn start(
         &mut self,
         handle: Option<&Place>,
@@ -197,18 +268,50 @@ impl<'a> Code<'_, 'a> {
         argument: Val,
         span: Span,
     ) -> Lower<Val> {
-        let number = function
-            .as_constant()
-            .and_then(|c| usize::try_from(c - i128::from(FIRST_FUNCTION)).ok());
-        let Some(function) = number.and_then(|n| self.cx.function_list.get(n).copied()) else {
-            return unsupported(
-                span,
-                "a thread whose function is not known here",
-                "name the function in the call",
-            );
-        };
         let argument = self.convert(argument, &Type::pointer(Type::Void), span)?;
-        self.note_published(&argument);
+        if function.as_constant().is_some() {
+            let function = self.started_function(function, span)?;
+            return self.start_at(handle, function, &Arguments::One(argument), span);
+        }
+        let function = self.saved(function.clone(), span);
+        let argument = self.saved(argument, span);
+        let names = &self.cx.taken_functions;
+        let may_be = |f: &&Function| names.contains(&f.name) && f.params.len() <= 1;
+        let all = self.cx.function_list.iter().copied().enumerate();
+        let candidates: Vec<_> = all.filter(|(_, f)| may_be(f)).collect();
+        let address = |n: usize| FIRST_FUNCTION + n as i64;
+        let any = candidates.iter().fold(Ir::FALSE, |any: LocalExpr, (n, _)| {
+            any.or(is(&function.e, address(*n)))
+        });
+        self.require(any, "a thread whose function is not known", span);
+        let arguments = Arguments::One(argument);
+        let (start, join) = (self.here, self.graph.loc());
+        let known = self.known.clone();
+        for (n, candidate) in candidates {
+            let then = self.graph.loc();
+            self.here = start;
+            self.known.clone_from(&known);
+            self.assume(is(&function.e, address(n)), then, span);
+            self.at(then);
+            self.start_at(handle, candidate, &arguments, span)?;
+            self.go(join, span);
+        }
+        self.at(join);
+        self.known.clear();
+        Ok(number_zero())
+    }
+
+    /// Starts a thread.
+    fn start_at(
+        &mut self,
+        handle: Option<&Place>,
+        function: &'a Function,
+        arguments: &Arguments,
+        span: Span,
+    ) -> Lower<Val> {
+        for argument in arguments.all() {
+            self.note_published(argument);
+        }
         let is_any = self.loop_depth > 0 || self.is_any;
         if is_any && self.cx.options.orders == Orders::Kept {
             return unsupported(
@@ -217,8 +320,12 @@ impl<'a> Code<'_, 'a> {
                 "start each thread by a call of its own, or in a loop with constant bounds",
             );
         }
-        let constant = argument.as_constant().map(|c| c as i64);
-        let plan = self.cx.plan(function, constant, is_any, span);
+        let constants = arguments.all().iter().map(Val::as_constant);
+        let constants: Vec<_> = constants.map(|c| c.map(|c| c as i64)).collect();
+        let plan = match arguments {
+            Arguments::One(_) => self.cx.plan(function, constants[0], is_any, span),
+            Arguments::Captured(_) => self.cx.plan_capturing(function, &constants, is_any, span),
+        };
         let id = self.cx.plans.len() as i64 - 1;
         self.at_once(span, |code| {
             if is_any {
@@ -228,8 +335,14 @@ impl<'a> Code<'_, 'a> {
             if let Some(handle) = handle {
                 code.store(handle, Val::constant(i128::from(id), &Type::INT), span)?;
             }
-            if let Some(to) = plan.argument {
+            if let (Some(to), Arguments::One(argument)) = (plan.argument, arguments) {
                 code.store_flag(to, argument.e.clone(), Order::Plain, span);
+            }
+            let captured = plan.captured.iter().flatten();
+            for (to, value) in captured.zip(arguments.all()) {
+                if let Captured::Passed(to) = to {
+                    code.store_flag(*to, value.e.clone(), Order::Plain, span);
+                }
             }
             code.store_flag(plan.started, Ir::Const(1), Order::Release, span);
             Ok(())
@@ -356,9 +469,12 @@ impl<'a> Code<'_, 'a> {
         if let (Some(to), Some(from)) = (to, plan.result) {
             let e = self.load_flag(from, Order::Plain, span);
             let v = self.held(e, &Type::pointer(Type::Void));
-            let v = Val {
-                ty: to.ty().plain().clone(),
-                ..v
+            let v = match to.ty().plain() {
+                Type::Int { .. } => self.convert(v, &to.ty().clone(), span)?,
+                ty => Val {
+                    ty: ty.clone(),
+                    ..v
+                },
             };
             self.store(to, v, span)?;
         }
@@ -428,6 +544,23 @@ impl<'a> Code<'_, 'a> {
             }
             _ => return Ok(None),
         }))
+    }
+}
+
+/// What a thread gets from its creator.
+enum Arguments {
+    /// That of `pthread_create`.
+    One(Val),
+    /// Local variables.
+    Captured(Vec<Val>),
+}
+
+impl Arguments {
+    const fn all(&self) -> &[Val] {
+        match self {
+            Self::One(v) => std::slice::from_ref(v),
+            Self::Captured(all) => all.as_slice(),
+        }
     }
 }
 

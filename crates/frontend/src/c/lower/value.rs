@@ -195,7 +195,7 @@ impl Code<'_, '_> {
         }
         let is_float = |ty| self.cx.layouts.is_followed_float(ty);
         if *to != Type::Void && (is_float(&v.ty) || is_float(to)) {
-            return Ok(self.convert_float(&v, to, span));
+            return self.convert_float(&v, to, span);
         }
         match (&v.ty, to) {
             (_, Type::Void) => Ok(Val::void()),
@@ -221,7 +221,16 @@ impl Code<'_, '_> {
                 // Narrowing conversions are implementation-defined, not overflow.
                 let checked = std::mem::replace(&mut self.cx.options.check_overflow, false);
                 let among = v.among.clone().filter(|_| self.is_word(&v.ty));
-                let result = self.fit(v.e, v.lo, v.hi, to, span);
+                let (least, most) = self.range(to);
+                let fits = least <= v.lo && v.hi <= most;
+                let result = match self.operands(&v).filter(|_| !fits) {
+                    Some((op, a, b)) => {
+                        // The bits that are left are those of the operands.
+                        let (a, b) = (self.convert(a, to, span)?, self.convert(b, to, span)?);
+                        self.bits(op, a, b, to)
+                    }
+                    None => self.fit(v.e, v.lo, v.hi, to, span),
+                };
                 self.cx.options.check_overflow = checked;
                 Ok(Val { among, ..result })
             }
@@ -295,9 +304,7 @@ impl Code<'_, '_> {
     pub(super) fn truth(&mut self, v: Val, span: Span) -> Lower<LocalExpr> {
         if !v.ty.is_scalar() {
             return match &v.ty {
-                ty if self.cx.layouts.is_followed_float(ty) => {
-                    Ok(self.refuse_float(&Type::INT, span).e)
-                }
+                ty if self.cx.layouts.is_followed_float(ty) => Ok(self.float_truth(&v, span)),
                 Type::Other(what) => Err(unsupported_type(what, span)),
                 _ => Err(Diagnostic::error(span, "this is no truth value")),
             };
@@ -305,7 +312,7 @@ impl Code<'_, '_> {
         Ok(match v.as_constant() {
             Some(c) => int(i128::from(c != 0)),
             None if is_boolean(&v) => v.e,
-            None => compare(BinOp::Ne, v.e, Ir::Const(0)),
+            None => equality(BinOp::Ne, v, Val::constant(0, &Type::INT)).e,
         })
     }
 
@@ -342,7 +349,7 @@ impl Code<'_, '_> {
     pub(super) fn binary(&mut self, op: Binary, a: Val, b: Val, span: Span) -> Lower<Val> {
         let is_float = |v: &Val| self.cx.layouts.is_followed_float(&v.ty);
         if is_float(&a) || is_float(&b) {
-            return Ok(self.float_operation(op, span));
+            return self.float_operation(op, a, b, span);
         }
         for v in [&a, &b] {
             if let Type::Other(what) = &v.ty {
@@ -508,8 +515,36 @@ impl Code<'_, '_> {
         self.fit(e, lo, hi, ty, span)
     }
 
+    /// The operands of a bit operation between two variables.
+    fn operands(&self, v: &Val) -> Option<(Binary, Val, Val)> {
+        let Ir::Binary(op, a, b) = &v.e else {
+            return None;
+        };
+        let op = match op {
+            BinOp::BitAnd => Binary::BitAnd,
+            BinOp::BitOr => Binary::BitOr,
+            BinOp::BitXor => Binary::BitXor,
+            _ => return None,
+        };
+        let is_constant = |e: &LocalExpr| matches!(e, Ir::Const(_));
+        let is_followed = !self.cx.options.math && !is_constant(a) && !is_constant(b);
+        let operand = |e: &LocalExpr| self.held(e.clone(), &v.ty);
+        is_followed.then(|| (op, operand(a), operand(b)))
+    }
+
     fn shift_right(&mut self, a: Val, b: Val, ty: &Type, span: Span) -> Val {
         let (least, most) = self.amount(&b, ty, span);
+        if ty.is_u64() && a.lo < 0 && least == most && !self.cx.options.math {
+            return shifted_word(&a, least, ty);
+        }
+        if least == most
+            && least > 0
+            && let Some((op, x, y)) = self.operands(&a)
+        {
+            let x = self.shift_right(x, b.clone(), ty, span);
+            let y = self.shift_right(y, b, ty, span);
+            return self.bits(op, x, y, ty);
+        }
         if ty.is_u64() && a.lo < 0 && !self.cx.options.math {
             let small = compare(BinOp::Ge, a.e.clone(), Ir::Const(0));
             self.require(small, "a shift of a number above 2^63", span);
@@ -531,6 +566,13 @@ impl Code<'_, '_> {
 
     /// Bit operations stay within their type: two's complement is closed under them.
     fn bits(&self, op: Binary, a: Val, b: Val, ty: &Type) -> Val {
+        let is_bit = |v: &Val| v.lo >= 0 && v.hi <= 1 && v.as_constant().is_none();
+        if is_bit(&b) && a.as_constant().is_none() {
+            return with_bit(op, &a, b.e, ty);
+        }
+        if is_bit(&a) && b.as_constant().is_none() {
+            return with_bit(op, &b, a.e, ty);
+        }
         let ir = match op {
             Binary::BitAnd => BinOp::BitAnd,
             Binary::BitOr => BinOp::BitOr,
@@ -667,10 +709,72 @@ impl Code<'_, '_> {
     }
 }
 
+/// A 64-bit unsigned number, some of which are kept as negative ones, shifted to the right.
+fn shifted_word(a: &Val, by: i128, ty: &Type) -> Val {
+    if let Some(c) = a.as_constant() {
+        return Val::constant(i128::from((c as u64) >> by as u32), ty);
+    }
+    if by == 0 {
+        return a.clone();
+    }
+    let low = LocalExpr::binary(BinOp::Shr, a.e.clone(), int(by));
+    // What comes in from above is not the sign. The greatest of these is no constant, so it is the least that goes.
+    let high = LocalExpr::binary(BinOp::Sub, low.clone(), int(-(1 << (64 - by))));
+    let is_high = compare(BinOp::Lt, a.e.clone(), Ir::Const(0));
+    Val {
+        e: Ir::Cond(Box::new(is_high), Box::new(high), Box::new(low)),
+        ty: ty.clone(),
+        lo: 0,
+        hi: i128::from(u64::MAX >> by as u32),
+        object: None,
+        among: None,
+    }
+}
+
+/// A bit operation whose second operand is 0 or 1: it is about the lowest bit.
+fn with_bit(op: Binary, a: &Val, bit: LocalExpr, ty: &Type) -> Val {
+    let lowest = || LocalExpr::binary(BinOp::Mod, a.e.clone(), int(2));
+    let sum = |e: LocalExpr| LocalExpr::binary(BinOp::Add, a.e.clone(), e);
+    let (zero, one) = match op {
+        Binary::BitAnd => (int(0), lowest()),
+        Binary::BitOr => {
+            let rest = LocalExpr::binary(BinOp::Sub, int(1), lowest());
+            (a.e.clone(), sum(rest))
+        }
+        _ => {
+            let twice = LocalExpr::binary(BinOp::Mul, lowest(), int(2));
+            let other = LocalExpr::binary(BinOp::Sub, int(1), twice);
+            (a.e.clone(), sum(other))
+        }
+    };
+    let is_zero = compare(BinOp::Eq, bit, int(0));
+    let (lo, hi) = match op {
+        Binary::BitAnd => (0, 1),
+        // An even number and the odd one behind it.
+        _ => (a.lo & !1, a.hi | 1),
+    };
+    Val {
+        e: Ir::Cond(Box::new(is_zero), Box::new(zero), Box::new(one)),
+        ty: ty.clone(),
+        lo,
+        hi,
+        object: None,
+        among: None,
+    }
+}
+
 fn equality(op: BinOp, a: Val, b: Val) -> Val {
     // Values that cannot meet are different.
     if a.hi < b.lo || b.hi < a.lo {
         return Val::truth(int(i128::from(op == BinOp::Ne)));
+    }
+    if b.as_constant() == Some(0)
+        && let Ir::Binary(BinOp::BitOr, x, y) = &a.e
+    {
+        // No bit of either is 1.
+        let is_zero = |e: &LocalExpr| compare(BinOp::Eq, e.clone(), Ir::Const(0));
+        let both = is_zero(x).and(is_zero(y));
+        return Val::truth(if op == BinOp::Eq { both } else { both.negate() });
     }
     Val::truth(compare(op, a.e, b.e))
 }

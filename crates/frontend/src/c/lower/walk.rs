@@ -11,7 +11,7 @@ use crate::c::ast::{
 pub(in crate::c) fn each_expr<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     f(e);
     match &e.kind {
-        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Ident(_) => {}
+        ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Ident(_) => {}
         ExprKind::UnknownSize => {}
         ExprKind::Unary(_, a) | ExprKind::Member(a, _) | ExprKind::Arrow(a, _) => each_expr(a, f),
         ExprKind::Cast(_, a) => each_expr(a, f),
@@ -313,7 +313,7 @@ fn note_addresses(e: &Expr, all: &mut Addresses) {
             }
         }
         ExprKind::Compound(_, init) => top_of_init(init, &mut |e| note_addresses(e, all)),
-        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::UnknownSize => {}
+        ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::UnknownSize => {}
     }
 }
 
@@ -402,7 +402,7 @@ pub(super) fn file_names(file: &File) -> Names {
                 }
             }
         }
-        ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::Unary(..) => {}
+        ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Unary(..) => {}
         ExprKind::Binary(..) | ExprKind::Assign(..) | ExprKind::Cond(..) => {}
         ExprKind::Index(..) | ExprKind::Cast(..) | ExprKind::Comma(..) => {}
         ExprKind::Statements(_) | ExprKind::Compound(..) | ExprKind::UnknownSize => {}

@@ -321,9 +321,9 @@ impl Parser<'_> {
                 self.advance();
                 ExprKind::Int(i128::from(c), Type::INT)
             }
-            Kind::Float => {
+            Kind::Float(literal) => {
                 self.advance();
-                ExprKind::Float
+                ExprKind::Float(literal)
             }
             Kind::Str(_) => return Ok(self.string()),
             Kind::Punct("(") => {

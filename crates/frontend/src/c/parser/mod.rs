@@ -29,6 +29,7 @@ mod stmt;
 mod typing;
 mod x86;
 
+pub(super) use stmt::ASYNCHRONOUS;
 pub(super) use typing::{Typing, constant};
 
 use std::collections::HashMap;
@@ -215,7 +216,7 @@ impl<'t> Parser<'t> {
         let found = match &token.kind {
             Kind::Ident(name) => format!("`{name}`"),
             Kind::Int { value, .. } => format!("`{value}`"),
-            Kind::Float => "a floating-point number".to_owned(),
+            Kind::Float(_) => "a floating-point number".to_owned(),
             Kind::Char(_) => "a character".to_owned(),
             Kind::Str(_) => "a string".to_owned(),
             Kind::Punct(p) => format!("`{p}`"),

@@ -451,7 +451,7 @@ impl Parser<'_> {
     }
 
     /// The local variables around a statement that it mentions.
-    fn captured(&self, body: &Stmt) -> BTreeSet<String> {
+    pub(super) fn captured(&self, body: &Stmt) -> BTreeSet<String> {
         let mut mentioned = BTreeSet::new();
         lower::each_in_stmt(body, &mut |e| {
             if let ExprKind::Ident(text) = &e.kind {
@@ -463,7 +463,7 @@ impl Parser<'_> {
     }
 
     /// How many scopes are around the one that a variable is in.
-    fn depth_of(&self, variable: &str) -> Option<usize> {
+    pub(super) fn depth_of(&self, variable: &str) -> Option<usize> {
         let scopes = self.scopes.iter().enumerate().rev();
         let mut found = scopes.filter_map(|(k, s)| Some((k, s.names.get(variable)?)));
         let (depth, meaning) = found.next()?;

@@ -192,13 +192,32 @@ impl Parser<'_> {
             Some(Kind::Int { value, .. }) if is(at + opened + 1, ")") => {
                 u64::try_from(*value).ok().filter(|n| n.is_power_of_two())
             }
-            _ => None,
+            _ => self.alignment_at(at + 1),
         };
         let packing = &mut self.attributes.packing;
         match number {
             Some(number) => packing.align(number),
             None => packing.is_odd = true,
         }
+    }
+
+    /// The alignment that stands at a position: a constant expression, or a type whose alignment it is.
+    fn alignment_at(&mut self, at: usize) -> Option<u64> {
+        let (before, around) = (self.cursor.position(), std::mem::take(&mut self.attributes));
+        self.cursor.seek(at);
+        let number = if self.starts_type() {
+            let ty = self.type_name().ok();
+            let extent = ty.and_then(|ty| ty.extent(&self.file.structs, self.model, None));
+            extent.map(|(_, align)| align)
+        } else {
+            let e = self.conditional().ok();
+            let value = e.as_ref().and_then(super::typing::constant);
+            value.and_then(|value| u64::try_from(value).ok())
+        };
+        let is_all = self.is(")");
+        self.cursor.seek(before);
+        self.attributes = around;
+        number.filter(|n| is_all && n.is_power_of_two())
     }
 
     /// The width that a word of `mode(...)` stands for; 0 for one that is not known.

@@ -3,11 +3,14 @@
 use super::decl::{is_asm, not_constant};
 use super::spec::Specifiers;
 use super::{Meaning, Parse, Parser, constant};
-use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage};
+use crate::c::ast::{Expr, ExprKind, Function, Item, Stmt, StmtKind, Storage, Unary};
 use crate::c::lexer::{DIRECTIVE, Kind};
 use crate::c::types::Type;
 use crate::c::{MAX_ERRORS, note_error};
 use palisade_syntax::Parser as _;
+
+/// How the names of functions begin that are made of statements with CBMC's label.
+pub(in crate::c) const ASYNCHRONOUS: &str = "__async_";
 
 impl Parser<'_> {
     /// A declaration or function at the top level.
@@ -92,28 +95,46 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// CBMC's `__CPROVER_ASYNC_1: { ... }`: a statement that is no call becomes a function without
-    /// parameters, which a thread calls. Locals around it are not known there.
+    /// CBMC's `__CPROVER_ASYNC_1: { ... }`: a statement becomes a function, which a thread calls. The thread has copies of
+    /// the scalar locals around it, with the values that they have where it is started: they are parameters. What is
+    /// evaluated by the thread stays in the function; only a call without arguments, or with one that is the same
+    /// before and after, is left as it is.
     fn asynchronous(&mut self, s: Stmt) -> Stmt {
         let is_call = match &s.kind {
             StmtKind::Expr(e) => match &e.kind {
-                ExprKind::Call(f, _) => {
-                    !matches!(&f.kind, ExprKind::Ident(name) if name == "assert" || name == "__CPROVER_assert")
+                ExprKind::Call(f, args) => {
+                    matches!(&f.kind, ExprKind::Ident(name)
+                        if name != "assert" && name != "__CPROVER_assert" && self.depth_of(name).is_none_or(|d| d == 0))
+                        && args.len() <= 1
+                        && args.iter().all(|a| self.is_fixed(a))
                 }
                 _ => false,
             },
             _ => false,
         };
+        let mut params = Vec::new();
+        let mut args = Vec::new();
+        for name in self.captured(&s) {
+            if let Some(Meaning::Variable(ty)) = self.lookup(&name)
+                && ty.plain().is_scalar()
+            {
+                params.push((Some(name.clone()), ty.plain().clone()));
+                args.push(Expr {
+                    kind: ExprKind::Ident(name),
+                    span: s.span,
+                });
+            }
+        }
         let body = match s.kind {
             StmtKind::Block(body) => body,
             _ if is_call => return s,
             _ => vec![s.clone()],
         };
-        let name = format!("__async_{}", self.file.items.len());
+        let name = format!("{ASYNCHRONOUS}{}", self.file.items.len());
         self.item(Item::Function(Function {
             name: name.clone(),
             result: Type::Void,
-            params: Vec::new(),
+            params,
             body,
             span: s.span,
             extent: s.span,
@@ -123,12 +144,28 @@ impl Parser<'_> {
             span: s.span,
         };
         let call = Expr {
-            kind: ExprKind::Call(Box::new(callee), Vec::new()),
+            kind: ExprKind::Call(Box::new(callee), args),
             span: s.span,
         };
         Stmt {
             kind: StmtKind::Expr(call),
             span: s.span,
+        }
+    }
+
+    /// Whether an argument has one value, whoever evaluates it: a constant, an address, a local.
+    fn is_fixed(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Int(..) | ExprKind::Str(_) => true,
+            ExprKind::Cast(_, inner) => self.is_fixed(inner),
+            ExprKind::Unary(Unary::Address, inner) => matches!(inner.kind, ExprKind::Ident(_)),
+            ExprKind::Ident(name) => match (self.depth_of(name), self.lookup(name)) {
+                (Some(0), Some(Meaning::Variable(ty))) => {
+                    matches!(ty.plain(), Type::Array(..) | Type::Function(_))
+                }
+                (depth, _) => depth.is_some(),
+            },
+            _ => false,
         }
     }
 

@@ -62,7 +62,7 @@ impl Typing<'_> {
     pub(in crate::c) fn type_of(&self, e: &Expr) -> Option<Type> {
         Some(match &e.kind {
             ExprKind::Int(_, ty) => ty.clone(),
-            ExprKind::Float => Type::Other("double"),
+            ExprKind::Float(literal) => Type::Other(literal.ty),
             ExprKind::Str(s) => Type::Array(Type::CHAR.into(), Some(s.chars().count() as u64 + 1)),
             ExprKind::Ident(name) => (self.names)(name)?,
             ExprKind::Unary(op, e) => self.type_of_unary(*op, e)?,

@@ -417,7 +417,7 @@ impl<'a> Collector<'a> {
                 self.address(id)
             }
             ExprKind::Unary(..) | ExprKind::Binary(..) => self.value(e),
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::UnknownSize => self.nothing,
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::UnknownSize => self.nothing,
         };
         self.places.insert(key, node);
         node
@@ -436,7 +436,7 @@ impl<'a> Collector<'a> {
 
     fn fresh_value(&mut self, e: &Expr) -> Node {
         match &e.kind {
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::UnknownSize => self.nothing,
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::UnknownSize => self.nothing,
             ExprKind::Str(_) => self.place(e),
             ExprKind::Ident(_) | ExprKind::Member(..) | ExprKind::Arrow(..) => self.read(e),
             ExprKind::Index(..) | ExprKind::Unary(Unary::Deref, _) => self.read(e),

@@ -6,11 +6,14 @@
 use std::collections::BTreeMap;
 
 use palisade_program::heap::{
-    Body, Commit, Cond, Edge, Local, Location, Role, Shared, Step, Term, Type,
+    Body, Commit, Cond, Edge, Failure, Local, Location, Role, Shared, Step, Term, Type,
 };
 use palisade_program::{LocId, LocalId, Span};
 
-use super::tables::{Tables, check_name, declared_twice, default_of};
+use super::functions::{Inlined, Wanted};
+use super::tables::{
+    Tables, check_name, declared_twice, default_of, element, local_lock, names, tag_word,
+};
 use super::{Ty, cond, soft};
 use crate::diagnostic::Diagnostic;
 use crate::heap::ast::{Decl, Expr, ExprKind, Name, Path, Stmt, StmtKind, TypeName};
@@ -32,31 +35,37 @@ pub(super) struct Variable {
     pub(super) ty: Ty,
 }
 
-struct Loop {
+pub(super) struct Loop {
     next: LocId,
     after: LocId,
 }
 
 /// Builds one body.
 pub(super) struct Builder<'a> {
-    pub(super) tables: &'a Tables,
+    pub(super) tables: &'a Tables<'a>,
     pub(super) shared: &'a [Shared],
     pub(super) items: &'a mut Vec<Diagnostic>,
     pub(super) body: Body,
     pub(super) at: LocId,
     returns: Option<Type>,
     pub(super) kind: Kind,
-    scopes: Vec<BTreeMap<String, Variable>>,
-    loops: Vec<Loop>,
+    pub(super) scopes: Vec<BTreeMap<String, Variable>>,
+    pub(super) loops: Vec<Loop>,
     pub(super) atomic: u32,
     /// Locations that edges may still be led to later: heads of loops, and the entry.
     sealed: Vec<LocId>,
     temporaries: u32,
+    /// What the thread keeps between calls, by name.
+    kept: BTreeMap<String, Variable>,
+    /// Whether a path is the left side of an assignment.
+    pub(super) assigns: bool,
+    /// The functions that are being inlined, the innermost last.
+    pub(super) calls: Vec<Inlined>,
 }
 
 impl<'a> Builder<'a> {
     pub(super) fn new(
-        tables: &'a Tables,
+        tables: &'a Tables<'a>,
         shared: &'a [Shared],
         kind: Kind,
         returns: Option<Type>,
@@ -75,6 +84,9 @@ impl<'a> Builder<'a> {
             atomic: 0,
             sealed: Vec::new(),
             temporaries: 0,
+            kept: BTreeMap::new(),
+            assigns: false,
+            calls: Vec::new(),
         };
         builder.at = builder.fresh();
         builder.body.entry = builder.at;
@@ -100,7 +112,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Which locations can be reached from the entry.
-    fn reachable(&self) -> Vec<bool> {
+    pub(super) fn reachable(&self) -> Vec<bool> {
         let mut seen = vec![false; self.body.locations.len()];
         let mut open = vec![self.body.entry];
         while let Some(at) = open.pop() {
@@ -168,15 +180,18 @@ impl<'a> Builder<'a> {
     }
 
     /// Goes on at `to`.
-    fn jump(&mut self, to: LocId, span: Span) {
+    pub(super) fn jump(&mut self, to: LocId, span: Span) {
         let from = self.at;
         if from == to {
             return;
         }
         let atomic = |at: LocId| self.body.locations[at.index()].atomic;
         let bare = self.body.leaving(from).next().is_none();
+        // A block of one step would be a plain step: with store buffers it is not.
+        let mut edges = self.body.edges.iter();
+        let only = atomic(from) && !atomic(to) && edges.any(|e| e.to == from && !atomic(e.from));
         // To lead edges into an atomic block would join it with the step before.
-        if bare && !self.sealed.contains(&from) && (atomic(from) || !atomic(to)) {
+        if bare && !only && !self.sealed.contains(&from) && (atomic(from) || !atomic(to)) {
             for edge in &mut self.body.edges {
                 if edge.to == from {
                     edge.to = to;
@@ -192,13 +207,13 @@ impl<'a> Builder<'a> {
     }
 
     /// After a statement that does not go on: what follows cannot be reached.
-    fn cut(&mut self) {
+    pub(super) fn cut(&mut self) {
         self.at = self.fresh();
     }
 
     // ---- locals
 
-    fn add_local(&mut self, name: &str, ty: Type, role: Role, span: Span) -> LocalId {
+    pub(super) fn add_local(&mut self, name: &str, ty: Type, role: Role, span: Span) -> LocalId {
         let taken = |name: &str| self.body.locals.iter().any(|l| l.name == name);
         let mut unique = name.to_owned();
         let mut number = 2;
@@ -217,36 +232,71 @@ impl<'a> Builder<'a> {
 
     /// A local that the text declares.
     pub(super) fn declare(&mut self, ty: &TypeName, name: &Name, role: Role) -> Option<Variable> {
+        self.declare_all(ty, name, None, role)?.pop()
+    }
+
+    /// A local, or the elements of an array, that the text declares.
+    fn declare_all(
+        &mut self,
+        ty: &TypeName,
+        name: &Name,
+        length: Option<&Expr>,
+        role: Role,
+    ) -> Option<Vec<Variable>> {
         check_name(name, self.items);
-        if self.lookup(&name.text).is_some() {
+        let first = element(&name.text, 0);
+        if self.lookup(&name.text).is_some() || self.lookup(&first).is_some() {
             declared_twice(name, "local", self.items);
-        } else if self.shared.iter().any(|s| s.name == name.text) {
+        } else if self
+            .shared
+            .iter()
+            .any(|s| s.name == name.text || s.name == first)
+        {
             let message = format!("`{}` hides a shared variable", name.text);
             let error = Diagnostic::error(name.span, message).label("the same name");
             self.items.push(error.help("choose another name"));
         }
         let found = self.tables.ty(ty, self.items)?;
         if found.base == Type::Lock {
-            let error = Diagnostic::error(ty.span, "a lock cannot be local")
-                .label("locks are shared variables or fields")
-                .help("declare it with `shared lock`, or as a field");
-            self.items.push(error);
+            self.items.push(local_lock(ty.span));
             return None;
         }
-        let id = self.add_local(&name.text, found.base, role, name.span);
-        let tag = found.tag.map(|tag| {
-            let part = match tag {
-                palisade_program::heap::Tag::Mark => "mark",
-                palisade_program::heap::Tag::Count => "count",
-            };
-            let name_of_tag = format!("{}.{part}", name.text);
-            self.add_local(&name_of_tag, tag.ty(), Role::TagOf(id), name.span)
-        });
-        let variable = Variable { id, tag, ty: found };
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.text.clone(), variable);
+        let mut all = Vec::new();
+        for text in names(name, length, self.items) {
+            let variable = self.new_variable(&text, found, role, name.span);
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.insert(text, variable);
+            }
+            all.push(variable);
         }
-        Some(variable)
+        Some(all)
+    }
+
+    /// A local, with its tag.
+    pub(super) fn new_variable(&mut self, name: &str, ty: Ty, role: Role, span: Span) -> Variable {
+        let id = self.add_local(name, ty.base, role, span);
+        let tag = ty.tag.map(|tag| {
+            let name_of_tag = format!("{name}.{}", tag_word(tag));
+            self.add_local(&name_of_tag, tag.ty(), Role::TagOf(id), span)
+        });
+        Variable { id, tag, ty }
+    }
+
+    /// Locals for what the thread keeps between calls.
+    pub(super) fn declare_kept(&mut self) {
+        let tables = self.tables;
+        for kept in &tables.kept_variables {
+            let span = tables.kept[kept.word].span;
+            let id = self.add_local(&kept.name, kept.ty.base, Role::Kept(kept.word), span);
+            let tag = kept.ty.tag.map(|tag| {
+                let word = kept.word + 1;
+                let name = &tables.kept[word].name;
+                self.add_local(name, tag.ty(), Role::Kept(word), span)
+            });
+            let ty = kept.ty;
+            self.kept
+                .insert(kept.name.clone(), Variable { id, tag, ty });
+        }
     }
 
     pub(super) fn temporary(&mut self, ty: Type, span: Span) -> LocalId {
@@ -256,15 +306,22 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<Variable> {
-        self.scopes.iter().rev().find_map(|s| s.get(name).copied())
+        let kept = std::iter::once(&self.kept);
+        let mut scopes = self.scopes.iter().rev().chain(kept);
+        scopes.find_map(|s| s.get(name).copied())
+    }
+
+    /// The elements of an array of locals.
+    pub(super) fn lookup_array(&self, name: &str) -> Option<Vec<Variable>> {
+        let all = (0..).map_while(|index| self.lookup(&element(name, index)));
+        let all: Vec<Variable> = all.collect();
+        (!all.is_empty()).then_some(all)
     }
 
     /// Names that can be meant, for suggestions.
     pub(super) fn known(&self) -> impl Iterator<Item = &str> {
-        let locals = self
-            .scopes
-            .iter()
-            .flat_map(|s| s.keys().map(String::as_str));
+        let scopes = self.scopes.iter().chain(std::iter::once(&self.kept));
+        let locals = scopes.flat_map(|s| s.keys().map(String::as_str));
         locals.chain(self.shared.iter().map(|s| s.name.as_str()))
     }
 
@@ -301,6 +358,18 @@ impl<'a> Builder<'a> {
             StmtKind::Swap(swap) => {
                 self.value(swap, None);
             }
+            StmtKind::Call(call) => {
+                if let ExprKind::Call(name, arguments) = &call.kind {
+                    self.call(name, arguments, Wanted::Nothing);
+                }
+            }
+            StmtKind::Assert(cond) => {
+                let (then, other) = (self.fresh(), self.fresh());
+                self.branch(cond, then, other);
+                self.at = other;
+                self.edge_to(self.body.exit, Step::Fail(Failure::Assertion), span);
+                self.at = then;
+            }
             StmtKind::If(cond, then, other) => {
                 self.if_statement(cond, then, other.as_deref(), span);
             }
@@ -316,13 +385,17 @@ impl<'a> Builder<'a> {
             StmtKind::Return(value) => self.return_statement(value.as_ref(), span),
             StmtKind::Atomic(body) => self.atomic_block(body, span),
             StmtKind::Lock(place) => {
-                if let Some(place) = self.lock_place(place) {
-                    self.emit(Step::Lock(place), span);
+                if let Some(spot) = self.lock_place(place) {
+                    self.at_each(&spot, span, |builder, place| {
+                        builder.emit(Step::Lock(place), span);
+                    });
                 }
             }
             StmtKind::Unlock(place) => {
-                if let Some(place) = self.lock_place(place) {
-                    self.emit(Step::Unlock(place), span);
+                if let Some(spot) = self.lock_place(place) {
+                    self.at_each(&spot, span, |builder, place| {
+                        builder.emit(Step::Unlock(place), span);
+                    });
                 }
             }
             StmtKind::Free(node) => self.free(node, span),
@@ -332,6 +405,7 @@ impl<'a> Builder<'a> {
                 self.at = then;
             }
             StmtKind::Skip => {}
+            StmtKind::Fence => self.emit(Step::Fence, span),
             StmtKind::Commit(kind, when) => {
                 let when = match when {
                     None => Some(Cond::True),
@@ -348,14 +422,24 @@ impl<'a> Builder<'a> {
 
     fn declaration(&mut self, decl: &Decl) {
         // The value is read before the name is known: `node n = n.next` is no use.
-        let Some(variable) = self.declare(&decl.ty, &decl.name, Role::Variable) else {
+        let length = decl.length.as_ref();
+        let Some(variables) = self.declare_all(&decl.ty, &decl.name, length, Role::Variable) else {
             return;
         };
-        match &decl.value {
-            Some(value) => self.assign_local(variable, value, decl.name.span.to(value.span)),
-            // Each time that the declaration is reached the local starts anew.
-            None if !self.loops.is_empty() => self.reset(variable, decl.name.span),
-            None => {}
+        if !decl.values.is_empty() && decl.values.len() != variables.len() {
+            let (given, count) = (decl.values.len(), variables.len());
+            let message = format!("{given} values for {count} elements");
+            let error = Diagnostic::error(decl.name.span, message).label("the array");
+            let help = "give one value for each element, or one for all: `= 0`";
+            self.items.push(error.help(help));
+        }
+        for (index, variable) in variables.into_iter().enumerate() {
+            match decl.values.get(index).or(decl.value.as_ref()) {
+                Some(value) => self.assign_local(variable, value, decl.name.span.to(value.span)),
+                // Each time that the declaration is reached the local starts anew.
+                None if self.is_repeated() => self.reset(variable, decl.name.span),
+                None => {}
+            }
         }
     }
 
@@ -493,6 +577,11 @@ impl<'a> Builder<'a> {
     }
 
     fn return_statement(&mut self, value: Option<&Expr>, span: Span) {
+        if !self.calls.is_empty() {
+            self.return_inlined(value, span);
+            self.cut();
+            return;
+        }
         let exit = self.body.exit;
         match (value, self.returns) {
             (None, None) => self.edge_to(exit, Step::Return(None), span),
@@ -543,7 +632,7 @@ impl<'a> Builder<'a> {
     }
 
     fn assign(&mut self, place: &Path, value: &Expr, span: Span) {
-        if place.fields.is_empty()
+        if place.parts.is_empty()
             && let Some(variable) = self.lookup(&place.base.text)
         {
             self.assign_local(variable, value, span);

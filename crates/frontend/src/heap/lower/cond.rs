@@ -1,14 +1,15 @@
 //! *Conditions*: branches of the control-flow graph, with short circuits; and the
 //! conditions of ghosts (`commit when`, `never`), which read without a step.
 
-use palisade_program::heap::{Cond, Step, Term, Type};
+use palisade_program::heap::{Cond, Step, Tag, Term, Type};
 use palisade_program::{LocId, SharedId, Span};
 
-use super::body::Builder;
-use super::tables::Tables;
+use super::body::{Builder, Variable};
+use super::functions::{Called, Wanted};
+use super::tables::{Tables, element};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
-use crate::heap::ast::{Compare, Expr, ExprKind, Path};
+use crate::heap::ast::{Compare, Expr, ExprKind, Name, Part, Path};
 
 /// Whether the truth of an expression comes from a branch rather than from a word.
 pub(super) const fn is_compound(expr: &Expr) -> bool {
@@ -28,7 +29,9 @@ pub(super) const fn is_compound(expr: &Expr) -> bool {
         | ExprKind::New(_)
         | ExprKind::Pack(..)
         | ExprKind::Swap(..)
-        | ExprKind::Add(..) => false,
+        | ExprKind::Add(..)
+        | ExprKind::Remainder(..)
+        | ExprKind::Call(..) => false,
     }
 }
 
@@ -77,6 +80,17 @@ impl Builder<'_> {
                 }
             }
             ExprKind::Cas(place, expect, new) => self.cas(place, expect, new, yes, no, span),
+            ExprKind::Call(name, arguments) => {
+                match self.call(name, arguments, Wanted::Branch(yes, no)) {
+                    Called::Value(value) => {
+                        if self.fits(value, super::Ty::plain(Type::Bool), span) {
+                            self.assume_either(Cond::Holds(value.term), yes, no, span);
+                        }
+                    }
+                    Called::Nothing => self.no_result(name, span),
+                    Called::Branched | Called::Wrong => {}
+                }
+            }
             ExprKind::Null
             | ExprKind::Empty
             | ExprKind::Infinity(_)
@@ -85,7 +99,8 @@ impl Builder<'_> {
             | ExprKind::New(_)
             | ExprKind::Pack(..)
             | ExprKind::Swap(..)
-            | ExprKind::Add(..) => {
+            | ExprKind::Add(..)
+            | ExprKind::Remainder(..) => {
                 if let Some(value) = self.value_of(cond, super::Ty::plain(Type::Bool)) {
                     self.assume_either(Cond::Holds(value.term), yes, no, span);
                 }
@@ -119,7 +134,7 @@ impl Builder<'_> {
     }
 
     fn cas(&mut self, place: &Path, expect: &Expr, new: &Expr, yes: LocId, no: LocId, span: Span) {
-        let Some((at, ty)) = self.place(place) else {
+        let Some((spot, ty)) = self.place(place) else {
             return;
         };
         if ty.base == Type::Lock {
@@ -132,17 +147,19 @@ impl Builder<'_> {
         let (Some(expect), Some(new)) = (self.fitting(expect, ty), self.fitting(new, ty)) else {
             return;
         };
-        for (to, success) in [(yes, true), (no, false)] {
-            let step = Step::Cas {
-                at,
-                expect: expect.term,
-                expect_tag: expect.tag,
-                new: new.term,
-                new_tag: new.tag,
-                success,
-            };
-            self.edge_to(to, step, span);
-        }
+        self.branch_each(&spot, span, |builder, at| {
+            for (to, success) in [(yes, true), (no, false)] {
+                let step = Step::Cas {
+                    at,
+                    expect: expect.term,
+                    expect_tag: expect.tag,
+                    new: new.term,
+                    new_tag: new.tag,
+                    success,
+                };
+                builder.edge_to(to, step, span);
+            }
+        });
     }
 
     fn comparison(&mut self, op: Compare, a: Value, b: Value, span: Span) -> Option<Cond> {
@@ -162,13 +179,21 @@ impl Builder<'_> {
             {
                 return Some(value);
             }
-            let parts = |name: &str| matches!(name, "ptr" | "mark" | "count");
-            if self.lookup(&path.base.text).is_some() && path.fields.iter().all(|f| parts(&f.text))
+            if let (Some(variable), Some(fields)) = (self.lookup(&path.base.text), path.fields())
+                && let Some(value) = ghost_part(variable, &fields)
             {
-                return self.value(expr, None);
+                return Some(value);
             }
         } else if is_constant(expr) {
             return self.value(expr, None);
+        } else if let ExprKind::Add(left, right, minus) = &expr.kind
+            && let Some(by) = right.number()
+            && let Some(by) = if *minus { by.checked_neg() } else { Some(by) }
+            && let Some(value) = self.ghost_value(left)
+            && let Term::Local(id) = value.term
+            && value.ty == Some(super::Ty::plain(Type::Int))
+        {
+            return Some(Value::plain(Term::Plus(id, by), Type::Int));
         }
         self.items
             .push(no_ghost(expr.span, "locals, shared variables"));
@@ -189,14 +214,45 @@ fn is_constant(expr: &Expr) -> bool {
 
 /// A shared variable as a ghost sees it: without its tag.
 fn shared_named(shared: &[palisade_program::heap::Shared], path: &Path) -> Option<Value> {
-    let index = shared.iter().position(|s| s.name == path.base.text)?;
-    let whole = path.fields.is_empty() || matches!(path.fields.as_slice(), [f] if f.text == "ptr");
+    let (name, rest) = match path.parts.as_slice() {
+        [Part::Index(index), rest @ ..] => {
+            let number = usize::try_from(index.number()?).ok()?;
+            (element(&path.base.text, number), rest)
+        }
+        rest => (path.base.text.clone(), rest),
+    };
+    let index = shared.iter().position(|s| s.name == name)?;
+    let whole = match rest {
+        [] => true,
+        [Part::Field(field)] => field.text == "ptr",
+        _ => false,
+    };
     let ty = shared[index].ty;
     (whole && ty != Type::Lock).then(|| Value {
         term: Term::Shared(SharedId::from(index)),
         tag: None,
         ty: Some(super::Ty::plain(ty)),
     })
+}
+
+/// A local, or a part of it, without a step.
+fn ghost_part(variable: Variable, fields: &[&Name]) -> Option<Value> {
+    let tag = |kind: Tag| {
+        let id = variable.tag.filter(|_| variable.ty.tag == Some(kind))?;
+        Some(Value::plain(Term::Local(id), kind.ty()))
+    };
+    match fields {
+        [] => Some(Value::local(variable)),
+        [name] => match name.text.as_str() {
+            "mark" => tag(Tag::Mark),
+            "count" => tag(Tag::Count),
+            "ptr" if variable.ty.tag.is_some() => {
+                Some(Value::plain(Term::Local(variable.id), variable.ty.base))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn no_ghost(span: Span, what: &str) -> Diagnostic {
@@ -263,7 +319,7 @@ pub(super) fn ghost(builder: &mut Builder<'_>, expr: &Expr) -> Option<Cond> {
 }
 
 /// The condition of a `never`.
-pub(super) fn never(tables: &Tables, expr: &Expr, items: &mut Vec<Diagnostic>) -> Option<Cond> {
+pub(super) fn never(tables: &Tables<'_>, expr: &Expr, items: &mut Vec<Diagnostic>) -> Option<Cond> {
     formula(expr, &mut |leaf| match leaf {
         Leaf::Value(expr) => {
             let value = match &expr.kind {
@@ -355,7 +411,9 @@ fn formula(expr: &Expr, leaf: &mut dyn FnMut(Leaf<'_>) -> Option<Value>) -> Opti
         | ExprKind::Pack(..)
         | ExprKind::Cas(..)
         | ExprKind::Swap(..)
-        | ExprKind::Add(..) => {
+        | ExprKind::Add(..)
+        | ExprKind::Remainder(..)
+        | ExprKind::Call(..) => {
             leaf(Leaf::Refused(expr.span));
             None
         }

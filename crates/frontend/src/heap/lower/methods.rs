@@ -12,12 +12,16 @@ use crate::heap::ast::{self, Init, Name, OwnSpec, Spec};
 use crate::pal::suggest;
 
 /// `init`, if there is one.
-pub(super) fn init(tables: &Tables, inits: &[Init], items: &mut Vec<Diagnostic>) -> Option<Body> {
+pub(super) fn init(
+    tables: &Tables<'_>,
+    inits: &[Init],
+    items: &mut Vec<Diagnostic>,
+) -> Option<Body> {
     sequential_init(tables, &tables.shared, inits, items)
 }
 
 fn sequential_init(
-    tables: &Tables,
+    tables: &Tables<'_>,
     shared: &[Shared],
     inits: &[Init],
     items: &mut Vec<Diagnostic>,
@@ -34,7 +38,7 @@ fn sequential_init(
 
 /// The specification; `None` if it is missing or wrong.
 pub(super) fn specification(
-    tables: &Tables,
+    tables: &Tables<'_>,
     specs: &[Spec],
     items: &mut Vec<Diagnostic>,
 ) -> Option<Specification> {
@@ -81,7 +85,7 @@ fn named(name: &Name, items: &mut Vec<Diagnostic>) -> Option<Specification> {
     }
 }
 
-fn own_spec(tables: &Tables, own: &OwnSpec, items: &mut Vec<Diagnostic>) -> Sequential {
+fn own_spec(tables: &Tables<'_>, own: &OwnSpec, items: &mut Vec<Diagnostic>) -> Sequential {
     let shared = tables.shared(&own.shared, items);
     let init = sequential_init(tables, &shared, &own.inits, items);
     let mut operations: Vec<Method> = Vec::new();
@@ -92,6 +96,11 @@ fn own_spec(tables: &Tables, own: &OwnSpec, items: &mut Vec<Diagnostic>) -> Sequ
         if let Some(name) = &operation.operation {
             let error = Diagnostic::error(name.span, "an operation is none of another")
                 .label("`as` belongs to methods");
+            items.push(error.help("remove it"));
+        }
+        if let Some(name) = &operation.role {
+            let error = Diagnostic::error(name.span, "an operation has no role")
+                .label("`by` belongs to methods");
             items.push(error.help("remove it"));
         }
         let lowered = method(tables, &shared, Kind::Sequential, operation, items);
@@ -109,17 +118,18 @@ fn own_spec(tables: &Tables, own: &OwnSpec, items: &mut Vec<Diagnostic>) -> Sequ
 
 /// The methods of the program.
 pub(super) fn methods(
-    tables: &Tables,
+    tables: &Tables<'_>,
     specification: &Specification,
     methods: &[ast::Method],
     items: &mut Vec<Diagnostic>,
-) -> Vec<Method> {
+) -> (Vec<Method>, Vec<String>) {
     if methods.is_empty() {
         let error = Diagnostic::error(Span::default(), "there is no method")
             .help("write `method push(data v) { ... }`");
         items.push(error);
     }
     let mut all: Vec<Method> = Vec::new();
+    let mut roles: Vec<String> = Vec::new();
     for one in methods {
         if all.iter().any(|m| m.name == one.name.text) {
             declared_twice(&one.name, "method", items);
@@ -127,16 +137,24 @@ pub(super) fn methods(
         let lowered = method(tables, &tables.shared, Kind::Method, one, items);
         let Some(lowered) = lowered else { continue };
         let operation = operation(specification, one, &lowered, items);
+        let role = one.role.as_ref().map(|name| {
+            let known = roles.iter().position(|role| *role == name.text);
+            known.unwrap_or_else(|| {
+                roles.push(name.text.clone());
+                roles.len() - 1
+            })
+        });
         all.extend(operation.map(|operation| Method {
             operation,
+            role,
             ..lowered
         }));
     }
-    all
+    (all, roles)
 }
 
 fn method(
-    tables: &Tables,
+    tables: &Tables<'_>,
     shared: &[Shared],
     kind: Kind,
     method: &ast::Method,
@@ -155,12 +173,16 @@ fn method(
         value_type(variable.ty, ty.span, builder.items)?;
     }
     let parameters = builder.body.locals.len();
+    if kind == Kind::Method {
+        builder.declare_kept();
+    }
     builder.statements(&method.body);
     Some(Method {
         name: method.name.text.clone(),
         operation: Operation::Unspecified,
         parameters,
         returns,
+        role: None,
         body: builder.finish(method.end),
         span: method.span,
     })

@@ -134,7 +134,7 @@ enum Side<'a> {
 fn side(expr: &Expr) -> Option<Side<'_>> {
     match &expr.kind {
         ExprKind::Null => Some(Side::Null),
-        ExprKind::Path(path) => match path.fields.len() {
+        ExprKind::Path(path) => match path.fields()?.len() {
             0 => Some(Side::Name(&path.base)),
             1 => Some(Side::Field(path)),
             _ => None,
@@ -195,7 +195,7 @@ fn field_is(builder: &mut Builder<'_>, path: &Path, y: &Name) -> Option<Fact> {
         return Some(Fact::Next(x.id, field, pointer(builder, y)?.id));
     }
     let x = pointer(builder, &path.base)?;
-    let name = path.fields.first()?;
+    let name = *path.fields()?.first()?;
     let (field, ty) = builder.field_of(x, name)?;
     if ty.base == Type::Data {
         Some(Fact::Value(x.id, field, other.id))
@@ -207,7 +207,7 @@ fn field_is(builder: &mut Builder<'_>, path: &Path, y: &Name) -> Option<Fact> {
 /// `x.next`, a pointer field.
 fn link(builder: &mut Builder<'_>, path: &Path) -> Option<(Variable, palisade_program::FieldId)> {
     let x = pointer(builder, &path.base)?;
-    let name = path.fields.first()?;
+    let name = *path.fields()?.first()?;
     let (field, ty) = builder.field_of(x, name)?;
     if matches!(ty.base, Type::Pointer(_)) {
         Some((x, field))

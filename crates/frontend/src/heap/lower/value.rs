@@ -1,10 +1,11 @@
-//! *Values* and *places*, from expressions. A value is a term over locals; what has
+//! *Values*, from expressions. A value is a term over locals; what has
 //! to be read on the way there is read by steps, from left to right.
 
-use palisade_program::heap::{Place, Step, Tag, Term, Type};
-use palisade_program::{FieldId, LocalId, SharedId, Span, StructId};
+use palisade_program::heap::{Operator, Step, Tag, Term, Type};
+use palisade_program::{Span, StructId};
 
 use super::body::{Builder, Variable};
+use super::functions::{Called, Wanted};
 use super::{Ty, cond};
 use crate::diagnostic::Diagnostic;
 use crate::heap::ast::{Expr, ExprKind, Name, Path};
@@ -20,7 +21,7 @@ pub(super) struct Value {
 }
 
 impl Value {
-    const fn plain(term: Term, base: Type) -> Self {
+    pub(super) const fn plain(term: Term, base: Type) -> Self {
         Self {
             term,
             tag: None,
@@ -28,23 +29,13 @@ impl Value {
         }
     }
 
-    fn local(variable: Variable) -> Self {
+    pub(super) fn local(variable: Variable) -> Self {
         Self {
             term: Term::Local(variable.id),
             tag: variable.tag.map(Term::Local),
             ty: Some(variable.ty),
         }
     }
-}
-
-/// What a path leads to before anything is read from its end.
-enum Target {
-    /// A local.
-    Local(Variable),
-    /// A shared word.
-    Place(Place, Ty),
-    /// The tag of a packed value.
-    Tag(LocalId, Tag),
 }
 
 impl Builder<'_> {
@@ -55,7 +46,7 @@ impl Builder<'_> {
     }
 
     /// Whether a value can be put where `ty` is asked for; says so if not.
-    fn fits(&mut self, value: Value, ty: Ty, span: Span) -> bool {
+    pub(super) fn fits(&mut self, value: Value, ty: Ty, span: Span) -> bool {
         let is_pointer = matches!(ty.base, Type::Pointer(_));
         let (base, tag) = match value.ty {
             None => (is_pointer, None),
@@ -155,12 +146,23 @@ impl Builder<'_> {
                 self.at = after;
                 Some(Value::local(to))
             }
-            ExprKind::Add(left, right, minus) => self.sum(left, right, *minus, span),
+            ExprKind::Add(left, right, minus) => self.sum(left, right, *minus, into, span),
+            ExprKind::Remainder(left, right) => self.remainder(left, right, into, span),
+            ExprKind::Call(name, arguments) => {
+                match self.call(name, arguments, Wanted::Value(into)) {
+                    Called::Value(value) => Some(value),
+                    Called::Wrong | Called::Branched => None,
+                    Called::Nothing => {
+                        self.no_result(name, span);
+                        None
+                    }
+                }
+            }
         }
     }
 
     /// `into` if it has the type, else a temporary.
-    fn target(&mut self, ty: Ty, into: Option<Variable>, span: Span) -> Variable {
+    pub(super) fn target(&mut self, ty: Ty, into: Option<Variable>, span: Span) -> Variable {
         if let Some(variable) = into.filter(|v| v.ty == ty) {
             return variable;
         }
@@ -234,7 +236,7 @@ impl Builder<'_> {
         into: Option<Variable>,
         span: Span,
     ) -> Option<Value> {
-        let (place, ty) = self.place(path)?;
+        let (spot, ty) = self.place(path)?;
         if ty.base == Type::Lock || (add && (ty.base != Type::Int || ty.tag.is_some())) {
             let what = self.type_text(ty);
             let error = Diagnostic::error(path.span, format!("{what} cannot be changed like this"))
@@ -247,43 +249,59 @@ impl Builder<'_> {
         // The new value may be what the old one is read into.
         let used = |v: &Variable| {
             let local = |t: Option<Term>| t.and_then(Term::local);
-            let place = match place {
-                Place::Field { of, .. } => Some(of),
-                Place::Shared(_) => None,
+            let plus = match new.term {
+                Term::Plus(id, _) => Some(id),
+                _ => None,
             };
-            let used = [local(Some(new.term)), local(new.tag), place];
+            let used = [local(Some(new.term)), local(new.tag), plus, spot.of()];
             used.contains(&Some(v.id)) || v.tag.is_some_and(|tag| used.contains(&Some(tag)))
         };
         let old = self.target(ty, into.filter(|v| !used(v)), span);
-        self.atomic += 1;
-        let read = Step::Read {
-            to: old.id,
-            tag: old.tag,
-            from: place,
+        let sum = match (add, new.term) {
+            (true, Term::Int(_)) | (false, _) => None,
+            (true, _) => Some(self.temporary(Type::Int, span)),
         };
-        self.emit(read, span);
-        self.atomic -= 1;
-        let value = match (add, new.term) {
-            (false, term) => term,
-            (true, Term::Int(by)) => Term::Plus(old.id, by),
-            (true, _) => {
-                let error = Diagnostic::error(by.span, "a constant is asked for here")
-                    .label("not a constant")
-                    .help("count in steps: `fetch_add(x, 1)`");
-                self.items.push(error);
-                return None;
-            }
-        };
-        let write = Step::Write {
-            to: place,
-            value,
-            tag: new.tag,
-        };
-        self.emit(write, span);
+        self.at_each(&spot, span, |builder, place| {
+            builder.atomic += 1;
+            let read = Step::Read {
+                to: old.id,
+                tag: old.tag,
+                from: place,
+            };
+            builder.emit(read, span);
+            let value = match (add, new.term, sum) {
+                (true, Term::Int(by), _) => Term::Plus(old.id, by),
+                (true, right, Some(to)) => {
+                    let compute = Step::Compute {
+                        to,
+                        operator: Operator::Add,
+                        left: Term::Local(old.id),
+                        right,
+                    };
+                    builder.emit(compute, span);
+                    Term::Local(to)
+                }
+                (_, term, _) => term,
+            };
+            builder.atomic -= 1;
+            let write = Step::Write {
+                to: place,
+                value,
+                tag: new.tag,
+            };
+            builder.emit(write, span);
+        });
         Some(Value::local(old))
     }
 
-    fn sum(&mut self, left: &Expr, right: &Expr, minus: bool, span: Span) -> Option<Value> {
+    fn sum(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        minus: bool,
+        into: Option<Variable>,
+        span: Span,
+    ) -> Option<Value> {
         let a = self.value_of(left, Ty::plain(Type::Int))?;
         let b = self.value_of(right, Ty::plain(Type::Int))?;
         let constant = |term: Term| {
@@ -296,12 +314,13 @@ impl Builder<'_> {
             (base, Some(by), _, true) => (base, by.checked_neg()),
             (base, Some(by), _, false) => (base, Some(by)),
             (_, None, Some(by), false) => (b.term, Some(by)),
-            (_, None, _, _) => {
-                let error = Diagnostic::error(span, "one side must be a constant")
-                    .label("two variables")
-                    .help("count in steps: `x + 1`");
-                self.items.push(error);
-                return None;
+            (left, None, _, _) => {
+                let operator = if minus {
+                    Operator::Subtract
+                } else {
+                    Operator::Add
+                };
+                return Some(self.compute(operator, left, b.term, into, span));
             }
         };
         let term = match base {
@@ -321,223 +340,46 @@ impl Builder<'_> {
         Some(Value::plain(term?, Type::Int))
     }
 
-    // ---- places
-
-    pub(super) fn unknown(&mut self, name: &Name) {
-        let near = suggest::nearest(&name.text, self.known()).map(str::to_owned);
-        let help = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "declare it: `node n;` in the method, `shared node n;` outside".to_owned(),
-        };
-        let error = Diagnostic::error(name.span, format!("unknown variable `{}`", name.text))
-            .label("not declared")
-            .help(help);
-        self.items.push(error);
-    }
-
-    /// Follows a path up to its last part.
-    fn resolve(&mut self, path: &Path) -> Option<Target> {
-        let mut target = if let Some(variable) = self.lookup(&path.base.text) {
-            Target::Local(variable)
-        } else {
-            let found = self.shared.iter().position(|s| s.name == path.base.text);
-            let Some(index) = found else {
-                self.unknown(&path.base);
-                return None;
-            };
-            let (base, tag) = (self.shared[index].ty, self.shared[index].tag);
-            Target::Place(Place::Shared(SharedId::from(index)), Ty { base, tag })
-        };
-        for field in &path.fields {
-            let variable = self.loaded(&target, path.base.span.to(field.span))?;
-            target = self.member(variable, field)?;
-        }
-        Some(target)
-    }
-
-    /// A target as a local: places are read.
-    fn loaded(&mut self, target: &Target, span: Span) -> Option<Variable> {
-        match target {
-            Target::Local(variable) => Some(*variable),
-            Target::Place(from, ty) => self.load(*from, *ty, None, span),
-            Target::Tag(id, tag) => Some(Variable {
-                id: *id,
-                tag: None,
-                ty: Ty::plain(tag.ty()),
-            }),
-        }
-    }
-
-    fn load(
+    /// `a % b`; the divisor is a positive constant.
+    fn remainder(
         &mut self,
-        from: Place,
-        ty: Ty,
+        left: &Expr,
+        right: &Expr,
         into: Option<Variable>,
         span: Span,
-    ) -> Option<Variable> {
-        if ty.base == Type::Lock {
-            let error = Diagnostic::error(span, "a lock has no value")
-                .label("cannot be read or written")
-                .help("use `lock(l);` and `unlock(l);`");
-            self.items.push(error);
-            return None;
-        }
-        // A packed place may be read into a plain pointer: the tag is dropped.
-        let plain = into.filter(|v| v.ty == Ty::plain(ty.base));
-        let to = match plain {
-            Some(variable) => variable,
-            None => self.target(ty, into, span),
-        };
-        self.emit(
-            Step::Read {
-                to: to.id,
-                tag: to.tag,
-                from,
-            },
-            span,
-        );
-        Some(to)
-    }
-
-    /// A field of the node that a local points to.
-    pub(super) fn field_of(&mut self, variable: Variable, field: &Name) -> Option<(FieldId, Ty)> {
-        match self.member(variable, field)? {
-            Target::Place(Place::Field { field, .. }, ty) => Some((field, ty)),
-            Target::Place(Place::Shared(_), _) | Target::Local(_) | Target::Tag(..) => {
-                let error = Diagnostic::error(field.span, "a field is asked for here")
-                    .label("a part of the pointer's word");
-                self.items.push(error.help("compare a field: `p.next`"));
-                None
-            }
-        }
-    }
-
-    /// `variable.field`
-    fn member(&mut self, variable: Variable, field: &Name) -> Option<Target> {
-        match (field.text.as_str(), variable.ty.tag, variable.tag) {
-            ("mark", Some(Tag::Mark), Some(id)) => return Some(Target::Tag(id, Tag::Mark)),
-            ("count", Some(Tag::Count), Some(id)) => return Some(Target::Tag(id, Tag::Count)),
-            ("ptr", Some(_), _) => {
-                return Some(Target::Local(Variable {
-                    id: variable.id,
-                    tag: None,
-                    ty: Ty::plain(variable.ty.base),
-                }));
-            }
-            _ => {}
-        }
-        let Type::Pointer(of) = variable.ty.base else {
-            let what = self.type_text(variable.ty);
-            let error = Diagnostic::error(field.span, format!("{what} has no fields"))
-                .label("not a pointer")
-                .help("fields belong to pointers: `p.next`");
+    ) -> Option<Value> {
+        let a = self.value_of(left, Ty::plain(Type::Int))?;
+        let Some(by) = right.number().filter(|by| *by > 0) else {
+            let error = Diagnostic::error(right.span, "a positive constant is asked for here")
+                .label("the divisor of `%`")
+                .help("write `x % 4`, or declare `const N = 4;`");
             self.items.push(error);
             return None;
         };
-        let of = &self.tables.structs[of.index()];
-        let Some(index) = of.fields.iter().position(|f| f.name == field.text) else {
-            let known = of.fields.iter().map(|f| f.name.as_str());
-            let help = match suggest::nearest(&field.text, known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("add it to `struct {}`", of.name),
-            };
-            let message = format!("struct `{}` has no field `{}`", of.name, field.text);
-            let error = Diagnostic::error(field.span, message).label("unknown field");
-            self.items.push(error.help(help));
-            return None;
-        };
-        let (base, tag) = (of.fields[index].ty, of.fields[index].tag);
-        let place = Place::Field {
-            of: variable.id,
-            field: FieldId::from(index),
-        };
-        Some(Target::Place(place, Ty { base, tag }))
+        if let Term::Int(value) = a.term {
+            return Some(Value::plain(Term::Int(value.rem_euclid(by)), Type::Int));
+        }
+        let operator = Operator::Remainder;
+        Some(self.compute(operator, a.term, Term::Int(by), into, span))
     }
 
-    fn read(&mut self, path: &Path, into: Option<Variable>) -> Option<Value> {
-        match self.resolve(path)? {
-            Target::Place(from, ty) => {
-                let variable = self.load(from, ty, into, path.span)?;
-                Some(Value::local(variable))
-            }
-            target @ (Target::Local(_) | Target::Tag(..)) => {
-                self.loaded(&target, path.span).map(Value::local)
-            }
-        }
-    }
-
-    /// A shared word that a path names, to be written; with its type.
-    pub(super) fn place(&mut self, path: &Path) -> Option<(Place, Ty)> {
-        match self.resolve(path)? {
-            Target::Place(place, ty) => Some((place, ty)),
-            Target::Local(_) => {
-                let error = Diagnostic::error(path.span, "a local is not shared")
-                    .label("no other thread sees it")
-                    .help("name a shared variable, or a field such as `p.next`");
-                self.items.push(error);
-                None
-            }
-            Target::Tag(..) => {
-                let error = Diagnostic::error(path.span, "a tag cannot be used alone")
-                    .label("it is one word with its pointer")
-                    .help("use the whole: `pack(pointer, tag)`");
-                self.items.push(error);
-                None
-            }
-        }
-    }
-
-    pub(super) fn lock_place(&mut self, path: &Path) -> Option<Place> {
-        let (place, ty) = self.place(path)?;
-        if ty.base == Type::Lock {
-            return Some(place);
-        }
-        let what = self.type_text(ty);
-        let error = Diagnostic::error(path.span, format!("expected a lock, found {what}"))
-            .label("not a lock")
-            .help("declare it with type `lock`");
-        self.items.push(error);
-        None
-    }
-
-    /// `place = value` for what is no whole local.
-    pub(super) fn write(&mut self, path: &Path, value: &Expr, span: Span) {
-        let Some(target) = self.resolve(path) else {
-            return;
-        };
-        let (place, ty) = match target {
-            Target::Place(place, ty) => (place, ty),
-            // A part of a packed local.
-            Target::Local(variable) => return self.assign_local(variable, value, span),
-            Target::Tag(id, tag) => {
-                let named = self
-                    .lookup(&path.base.text)
-                    .filter(|_| path.fields.len() == 1);
-                if named.is_none() {
-                    self.place(path);
-                    return;
-                }
-                let ty = Ty::plain(tag.ty());
-                let variable = Variable { id, tag: None, ty };
-                return self.assign_local(variable, value, span);
-            }
-        };
-        if ty.base == Type::Lock {
-            let error = Diagnostic::error(path.span, "a lock cannot be assigned")
-                .label("a lock")
-                .help("use `lock(l);` and `unlock(l);`");
-            self.items.push(error);
-            return;
-        }
-        let Some(value) = self.fitting(value, ty) else {
-            return;
-        };
-        let step = Step::Write {
-            to: place,
-            value: value.term,
-            tag: value.tag,
+    fn compute(
+        &mut self,
+        operator: Operator,
+        left: Term,
+        right: Term,
+        into: Option<Variable>,
+        span: Span,
+    ) -> Value {
+        let to = self.target(Ty::plain(Type::Int), into, span);
+        let step = Step::Compute {
+            to: to.id,
+            operator,
+            left,
+            right,
         };
         self.emit(step, span);
+        Value::local(to)
     }
 
     /// The value of an expression for a place of type `ty`: with a tag exactly if the

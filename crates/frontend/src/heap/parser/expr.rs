@@ -1,9 +1,9 @@
 //! Expressions: values, conditions and `cas`. Binding from weak to strong: `||`,
-//! `&&`, comparisons, `+` and `-`, `!`.
+//! `&&`, comparisons, `+` and `-`, `%`, `!`.
 
 use super::Reader;
 use crate::diagnostic::Diagnostic;
-use crate::heap::ast::{Compare, Expr, ExprKind, Path};
+use crate::heap::ast::{Compare, Expr, ExprKind, Name, Part, Path};
 use crate::pal::parser::{Parse, Syntax};
 use crate::pal::token::Tok;
 
@@ -58,9 +58,18 @@ impl Reader<'_> {
             let minus = p.is("-");
             (minus || p.is("+")).then_some((minus, 1))
         };
-        self.binary(0, operator, Self::unary, |_, minus, left, right| {
+        self.binary(0, operator, Self::remainder, |_, minus, left, right| {
             let span = left.span.to(right.span);
             let kind = ExprKind::Add(Box::new(left), Box::new(right), minus);
+            Ok(Expr { kind, span })
+        })
+    }
+
+    fn remainder(&mut self) -> Parse<Expr> {
+        let operator = |p: &Self| p.is("%").then_some(((), 1));
+        self.binary(0, operator, Self::unary, |_, (), left, right| {
+            let span = left.span.to(right.span);
+            let kind = ExprKind::Remainder(Box::new(left), Box::new(right));
             Ok(Expr { kind, span })
         })
     }
@@ -174,11 +183,8 @@ impl Reader<'_> {
             "xchg" | "fetch_add" if self.is_at(1, "(") => self.swap(),
             _ => {
                 let path = self.path()?;
-                if self.is("(") {
-                    return Err(self.not_here(
-                        "a call",
-                        "write the code of the function in its place; `cas` and `pack` are built in",
-                    ));
+                if self.is("(") && path.parts.is_empty() {
+                    return self.call(path.base);
                 }
                 let span = path.span;
                 Ok(Expr {
@@ -223,14 +229,37 @@ impl Reader<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// `a.b.c`
+    /// `a.b[i].c`
     pub(super) fn path(&mut self) -> Parse<Path> {
         let base = self.name("a variable")?;
-        let mut fields = Vec::new();
-        while self.eat(".") {
-            fields.push(self.name("a field")?);
+        let mut parts = Vec::new();
+        loop {
+            if self.eat(".") {
+                parts.push(Part::Field(self.name("a field")?));
+            } else if self.eat("[") {
+                parts.push(Part::Index(self.expr()?));
+                self.need("]", "close the index with `]`")?;
+            } else {
+                break;
+            }
         }
         let span = base.span.to(self.last_span());
-        Ok(Path { base, fields, span })
+        Ok(Path { base, parts, span })
+    }
+
+    /// `(a, b)` behind the name of a function.
+    pub(super) fn call(&mut self, name: Name) -> Parse<Expr> {
+        self.advance();
+        let mut arguments = Vec::new();
+        while !self.is(")") {
+            arguments.push(self.expr()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        let end = self.need(")", "close the arguments with `)`")?;
+        let span = name.span.to(end);
+        let kind = ExprKind::Call(name, arguments);
+        Ok(Expr { kind, span })
     }
 }

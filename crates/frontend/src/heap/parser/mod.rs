@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use palisade_program::heap::Tag;
 use palisade_program::{Source, Span};
 
-use super::ast::{Decl, ExprKind, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
+use super::ast::{Decl, Expr, ExprKind, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
 use crate::diagnostic::Diagnostic;
 use crate::pal::lexer::Lexed;
 use crate::pal::parser::{Failed, Parse, Parser, Syntax};
@@ -21,12 +21,12 @@ use palisade_syntax::Cursor;
 
 /// Words that start a declaration.
 const ITEM_WORDS: &[&str] = &[
-    "spec", "struct", "circular", "shared", "const", "init", "method", "never",
+    "spec", "struct", "circular", "shared", "const", "init", "method", "fn", "never",
 ];
 
 /// Words that start a declaration and mean nothing else inside a body.
 const ONLY_ITEM_WORDS: &[&str] = &[
-    "spec", "struct", "circular", "shared", "const", "method", "never",
+    "spec", "struct", "circular", "shared", "const", "method", "fn", "never",
 ];
 
 /// Parses the tokens of `source`; the errors are added to `errors`.
@@ -126,6 +126,16 @@ impl Reader<'_> {
             "spec" => file.specs.push(self.spec()?),
             "struct" | "circular" => file.structs.push(self.structure()?),
             "shared" => self.shared(&mut file.shared)?,
+            "local" => self.shared(&mut file.kept)?,
+            "fn" => {
+                let function = self.method("function")?;
+                if let Some(name) = function.operation.as_ref().or(function.role.as_ref()) {
+                    let error = Diagnostic::error(name.span, "a function is no operation")
+                        .label("`as` and `by` belong to methods");
+                    return Err(self.error(error.help("remove it")));
+                }
+                file.functions.push(function);
+            }
             "const" => self.constant()?,
             "init" => file.inits.push(self.init()?),
             "method" => file.methods.push(self.method("method")?),
@@ -143,7 +153,7 @@ impl Reader<'_> {
                         "a data structure has no threads of its own: any number of threads call its methods"
                             .to_owned()
                     }
-                    (None, _) => "a data structure is made of `spec`, `struct`, `shared`, `init`, `method` and `never`"
+                    (None, _) => "a data structure is made of `spec`, `struct`, `shared`, `local`, `const`, `init`, `fn`, `method` and `never`"
                         .to_owned(),
                 };
                 return Err(self.expected("a declaration", &help));
@@ -161,7 +171,10 @@ impl Reader<'_> {
         let name = self.name("the constant's name")?;
         let help = "write `const N = 4;`";
         self.need("=", help)?;
-        let value = self.expr()?;
+        let mut value = self.expr()?;
+        if let Some(number) = value.number() {
+            value.kind = ExprKind::Int(number);
+        }
         if !matches!(
             value.kind,
             ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Infinity(_)
@@ -229,9 +242,12 @@ impl Reader<'_> {
         let mut fields = Vec::new();
         while !self.is("}") {
             let ty = self.type_name()?;
-            fields.push((ty.clone(), self.name("the field's name")?));
-            while self.eat(",") {
-                fields.push((ty.clone(), self.name("the field's name")?));
+            loop {
+                let name = self.name("the field's name")?;
+                fields.push((ty.clone(), name, self.length()?));
+                if !self.eat(",") {
+                    break;
+                }
             }
             self.need(";", "end the field with `;`")?;
         }
@@ -278,15 +294,21 @@ impl Reader<'_> {
         loop {
             let name = self.name("the variable's name")?;
             self.unused_name(&name)?;
-            let value = if self.eat("=") {
-                Some(self.expr()?)
-            } else {
-                None
-            };
+            let length = self.length()?;
+            let (mut value, mut values) = (None, Vec::new());
+            if self.eat("=") {
+                if length.is_some() && self.is("{") {
+                    values = self.elements()?;
+                } else {
+                    value = Some(self.expr()?);
+                }
+            }
             into.push(Decl {
                 ty: ty.clone(),
                 name,
+                length,
                 value,
+                values,
             });
             if !self.eat(",") {
                 break;
@@ -294,6 +316,30 @@ impl Reader<'_> {
         }
         self.need(";", "end the declaration with `;`")?;
         Ok(())
+    }
+
+    /// `[4]` behind a name, if it is there.
+    fn length(&mut self) -> Parse<Option<Expr>> {
+        if !self.eat("[") {
+            return Ok(None);
+        }
+        let length = self.expr()?;
+        self.need("]", "close the length with `]`")?;
+        Ok(Some(length))
+    }
+
+    /// `{1, 2}`
+    fn elements(&mut self) -> Parse<Vec<Expr>> {
+        self.advance();
+        let mut all = Vec::new();
+        while !self.is("}") {
+            all.push(self.expr()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.need("}", "close the values with `}`")?;
+        Ok(all)
     }
 
     fn init(&mut self) -> Parse<Init> {
@@ -327,6 +373,11 @@ impl Reader<'_> {
         } else {
             None
         };
+        let role = if self.eat_word("by") {
+            Some(self.name("a role")?)
+        } else {
+            None
+        };
         let head = start.to(self.last_span());
         let (body, braces) = self.block()?;
         Ok(Method {
@@ -334,6 +385,7 @@ impl Reader<'_> {
             parameters,
             returns,
             operation,
+            role,
             body,
             end: Span {
                 start: braces.end.saturating_sub(1),

@@ -13,7 +13,7 @@ const SEMICOLON: &str = "end the statement with `;`";
 /// Words that start a statement: where recovery may stop.
 const STATEMENT_WORDS: &[&str] = &[
     "if", "while", "do", "for", "break", "continue", "choose", "assume", "skip", "atomic",
-    "return", "commit", "confirm", "soft", "free", "lock", "unlock",
+    "return", "assert", "commit", "confirm", "soft", "free", "lock", "unlock", "fence",
 ];
 
 impl Reader<'_> {
@@ -71,6 +71,10 @@ impl Reader<'_> {
             "break" => self.word_only(StmtKind::Break),
             "continue" => self.word_only(StmtKind::Continue),
             "skip" => self.word_only(StmtKind::Skip),
+            "fence" if self.is_at(1, ";") => self.word_only(StmtKind::Fence),
+            "fence" if self.is_at(1, "(") || self.is_at(1, "?") => {
+                Err(self.not_here("this kind of fence", "write `fence;`"))
+            }
             "return" => {
                 self.advance();
                 let value = if self.is(";") {
@@ -111,7 +115,13 @@ impl Reader<'_> {
             }
             "commit" | "confirm" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.commit(),
             "soft" if !self.is_at(1, "=") && !self.is_at(1, ".") => self.soft(),
-            "goto" | "assert" | "fence" => {
+            "assert" if self.is_at(1, "(") => {
+                self.advance();
+                let cond = self.parenthesised_condition()?;
+                self.end()?;
+                Ok(StmtKind::Assert(cond))
+            }
+            "goto" | "assert" => {
                 let what = format!("`{}`", self.word());
                 Err(self.not_here(&what, "use `while`, `for`, `if`, `break` and `continue`"))
             }
@@ -299,11 +309,8 @@ impl Reader<'_> {
                 let kind = ExprKind::Add(path(), Box::new(by), symbol == "-=");
                 Expr { kind, span }
             }
-            Tok::Sym("(") => {
-                return Err(self.not_here(
-                    "a call",
-                    "write the code of the function in its place; `cas`, `lock`, `unlock`, `free` are built in",
-                ));
+            Tok::Sym("(") if place.parts.is_empty() => {
+                return Ok(StmtKind::Call(self.call(place.base)?));
             }
             Tok::Sym(_) | Tok::Name | Tok::Int(_) | Tok::End => {
                 return Err(self.expected("`=`", "a statement assigns: `p.next = q;`"));

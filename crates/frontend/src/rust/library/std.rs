@@ -18,6 +18,8 @@ mod ask {
         pub fn __palisade_take(at: *const u32, from: u32, to: u32);
         pub fn __palisade_choose() -> bool;
         pub fn __palisade_opaque(value: u64) -> u64;
+        pub fn __palisade_many_values() -> !;
+        pub fn __palisade_rendezvous() -> !;
     }
 }
 
@@ -283,6 +285,8 @@ pub mod thread {
 
 pub mod sync {
     pub use real::sync::*;
+
+    pub mod mpsc;
 
     use crate::ask::*;
     use core::cell::UnsafeCell;

@@ -11,6 +11,10 @@ const BITS: u8 = 8;
 /// Whether the program is one that views tell all of.
 pub(super) fn agrees(object: &Object<'_>) -> bool {
     let program = object.program;
+    // A view knows nothing of the calls before.
+    if !program.kept.is_empty() {
+        return false;
+    }
     let [only] = program.structs.as_slice() else {
         return false;
     };

@@ -184,11 +184,14 @@ pub(crate) fn fingerprint(program: &Program) -> u128 {
 fn is_private(step: &Step, object: &Object<'_>) -> bool {
     match step {
         Step::Skip
+        | Step::Fence
         | Step::Assume(_)
         | Step::Assign { .. }
         | Step::Havoc { .. }
         | Step::New { .. }
         | Step::Free(_)
+        | Step::Compute { .. }
+        | Step::Fail(_)
         | Step::Return(_) => true,
         Step::Read { from, .. } => object.word(*from) == Word::Key,
         Step::Write { .. } | Step::Cas { .. } | Step::Lock(_) | Step::Unlock(_) => false,

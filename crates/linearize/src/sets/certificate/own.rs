@@ -55,6 +55,7 @@ impl Stepper<'_> {
             Step::Assume(cond) if !truth(view, cond).0 => return Ok(Vec::new()),
             Step::Return(value) => self.returned(view, *value)?,
             Step::Skip
+            | Step::Fence
             | Step::Assume(_)
             | Step::Assign { .. }
             | Step::Havoc { .. }
@@ -64,6 +65,8 @@ impl Stepper<'_> {
             | Step::Cas { .. }
             | Step::Lock(_)
             | Step::Unlock(_)
+            | Step::Compute { .. }
+            | Step::Fail(_)
             | Step::Free(_) => {}
         }
         let mut taken = Vec::new();
@@ -208,6 +211,7 @@ impl Stepper<'_> {
             }
             Step::Cas { .. }
             | Step::Skip
+            | Step::Fence
             | Step::Assign { .. }
             | Step::Havoc { .. }
             | Step::New { .. }
@@ -216,6 +220,8 @@ impl Stepper<'_> {
             | Step::Lock(_)
             | Step::Unlock(_)
             | Step::Free(_)
+            | Step::Compute { .. }
+            | Step::Fail(_)
             | Step::Return(_) => {}
         }
         let rules = Rules {
@@ -229,6 +235,8 @@ impl Stepper<'_> {
             Outcome::Blocked => Ok(Vec::new()),
             Outcome::Wrong(Fault::NullDereference) => Err(Refusal::NullDereference),
             Outcome::Wrong(Fault::NotHeld) => Err(Refusal::NotHeld),
+            Outcome::Wrong(Fault::Assertion) => Err(Refusal::Assertion),
+            Outcome::Wrong(Fault::Index) => Err(Refusal::Index),
             // Numbers are zero here, and nothing is freed.
             Outcome::Wrong(Fault::Overflow | Fault::UseAfterFree | Fault::DoubleFree) => {
                 Err(Refusal::Lost)

@@ -160,6 +160,7 @@ impl<'a> Engine<'a> {
         let limits = prover.limits().clone();
         let search_options = search::Options {
             merge: self.options.merge,
+            cover_by_several: self.options.cover_by_several,
             max_states: Some(max_states),
             limits: limits.clone(),
         };

@@ -25,8 +25,8 @@ mod views;
 
 use std::collections::BTreeSet;
 
-use palisade_abstraction::hints;
 use palisade_abstraction::space::Space;
+use palisade_abstraction::{congruence, hints};
 use palisade_logic::Formula;
 use palisade_program::symmetry::Symmetry;
 use palisade_program::{Bound, Count, Instance, Pick, Program, PropertyKind};
@@ -111,6 +111,9 @@ impl Session<'_> {
             }
         }
         for atom in hints::index_bounds(&reference) {
+            pool.add(&reference, &atom, false);
+        }
+        for atom in congruence::suggested(&reference) {
             pool.add(&reference, &atom, false);
         }
         let impossible = self.stack.impossible(&reference);

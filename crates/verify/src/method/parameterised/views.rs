@@ -65,6 +65,7 @@ impl Session<'_> {
         let bad = BadStates::new(&base);
         let search_options = search::Options {
             merge: sharpness.cases == Cases::Joined,
+            cover_by_several: false,
             max_states: Some(self.options.max_states),
             limits: limits(self.options),
         };

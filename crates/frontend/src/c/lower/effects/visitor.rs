@@ -122,7 +122,7 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
                 ExprKind::Ident(name) => self.code.cx.functions.get(name.as_str())?.result.clone(),
                 _ => return None,
             },
-            ExprKind::Statements(_) | ExprKind::Float | ExprKind::UnknownSize => return None,
+            ExprKind::Statements(_) | ExprKind::Float(_) | ExprKind::UnknownSize => return None,
         })
     }
 
@@ -203,7 +203,9 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
                 })
             }
             ExprKind::Cast(_, a) => self.place(a),
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::UnknownSize => None,
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::UnknownSize => {
+                None
+            }
             ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::Assign(..) => {
                 self.expr(e);
                 None
@@ -221,7 +223,7 @@ impl<'w, 'c, 'a> Visitor<'w, 'c, 'a> {
 
     pub(super) fn expr(&mut self, e: &Expr) {
         match &e.kind {
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::UnknownSize => {}
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::UnknownSize => {}
             ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Member(..) => self.read(e),
             ExprKind::Arrow(..) | ExprKind::Unary(Unary::Deref, _) => self.read(e),
             ExprKind::Unary(Unary::Plus | Unary::Minus | Unary::Not | Unary::BitNot, a)

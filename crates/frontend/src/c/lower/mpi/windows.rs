@@ -239,7 +239,7 @@ impl Code<'_, '_> {
         }
         self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)?;
         // Nobody reaches a window that is not there yet.
-        self.mpi_barrier(span)
+        self.barrier_in("window", span)
     }
 
     /// The number of the window that a handle names.

@@ -11,6 +11,7 @@ use palisade_program::{BinOp, Expr as Ir, LocalExpr, Span};
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::mpi::NOBODY;
+use super::rounds::Call;
 use super::team::Group;
 use crate::c::ast::Expr;
 
@@ -20,7 +21,7 @@ const SELF: i64 = 2;
 /// Handles of made communicators start here.
 const FIRST_MADE: i64 = 3;
 /// The colour of those that are in no part.
-const UNDEFINED: i128 = -32_766;
+pub(super) const UNDEFINED: i128 = -32_766;
 
 /// A communicator that a rank is in.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl Communicator {
 
 impl Code<'_, '_> {
     /// The communicator with a handle, if this rank is in it.
-    fn communicator(&mut self, handle: i64) -> Option<Communicator> {
+    pub(super) fn communicator(&mut self, handle: i64) -> Option<Communicator> {
         let me = self.me();
         let members = match handle {
             WORLD => (0..self.ranks()).collect(),
@@ -135,7 +136,20 @@ impl Code<'_, '_> {
         self.each_communicator(e, span, f)
     }
 
-    /// Runs `f` once for each rank of the program that a rank in a communicator may be; nobody is no rank.
+    /// Runs `f` once for each rank of the program that a rank in a communicator may be, and without one for nobody.
+    pub(super) fn each_named_or(
+        &mut self,
+        communicator: &Communicator,
+        rank: &Expr,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, Option<u32>) -> Lower<()>,
+    ) -> Lower<()> {
+        let value = self.value(rank)?;
+        let value = self.saved(value, span);
+        self.each_rank_of(&value, &communicator.members, Some(NOBODY), span, f)
+    }
+
+    /// The same; where it is nobody, nothing happens.
     pub(super) fn each_named(
         &mut self,
         communicator: &Communicator,
@@ -143,9 +157,10 @@ impl Code<'_, '_> {
         span: Span,
         f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
     ) -> Lower<()> {
-        let value = self.value(rank)?;
-        let value = self.saved(value, span);
-        self.each_rank_of(&value, &communicator.members, Some(NOBODY), span, f)
+        self.each_named_or(communicator, rank, span, &mut |code, rank| match rank {
+            Some(rank) => f(code, rank),
+            None => Ok(()),
+        })
     }
 
     /// `MPI_Comm_dup` without a colour, `MPI_Comm_split` with colour and key.
@@ -192,8 +207,14 @@ impl Code<'_, '_> {
             });
             FIRST_MADE + number as i64
         };
+        let name = if split.is_some() {
+            "MPI_Comm_split"
+        } else {
+            "MPI_Comm_dup"
+        };
+        self.enter_round(&parent, &Call::new(name), span)?;
         if split.is_some() {
-            self.group_sync(&parent.group(), span)?;
+            self.group_sync_in(name, &parent.group(), span)?;
         }
         self.set_handle(to, handle, span)
     }

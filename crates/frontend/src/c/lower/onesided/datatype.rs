@@ -1,6 +1,8 @@
 //! *Datatypes* of MPI: which bytes one of them covers. Predefined ones are numbers of the header, which say the
 //! width and the kind; those that the program makes (contiguous, vector) are lists of elements.
 
+use std::collections::BTreeSet;
+
 use palisade_program::{BinOp, Expr as Ir, LocalExpr, Span};
 
 use super::super::code::{Code, Lower};
@@ -120,9 +122,10 @@ impl Code<'_, '_> {
             return Ok(vec![(Ir::TRUE, known.clamp(0, 1 << 32) as u64)]);
         }
         let value = self.saved(value, span);
-        let lengths = self.cx.one_sided().tracked.lengths.iter();
-        let is = |n: &usize| LocalExpr::binary(BinOp::Eq, value.e.clone(), Ir::Const(*n as i64));
-        let cases: Vec<_> = lengths.map(|n| (is(n), *n as u64)).collect();
+        let forms = self.cx.one_sided().tracked.forms.iter();
+        let lengths: BTreeSet<usize> = forms.map(|f| f.0).collect();
+        let is = |n: usize| LocalExpr::binary(BinOp::Eq, value.e.clone(), Ir::Const(n as i64));
+        let cases: Vec<_> = lengths.into_iter().map(|n| (is(n), n as u64)).collect();
         let any = cases
             .iter()
             .fold(Ir::FALSE, |e: LocalExpr, (is, _)| e.or(is.clone()));

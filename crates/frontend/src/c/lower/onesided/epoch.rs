@@ -15,12 +15,13 @@
 //! A group is a number whose bits are ranks.
 
 use palisade_program::{
-    AssertKind, AtomicKind, BinOp, Expr as Ir, GlobalId, LocalAtom, LocalExpr, LocalId,
+    AssertKind, AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalAtom, LocalExpr, LocalId,
     Place as Memory, Span, Step,
 };
 
 use super::super::code::{Code, Lower};
 use crate::c::ast::Expr;
+use crate::c::types::Type;
 
 /// What may be open at a window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -251,7 +252,7 @@ impl Code<'_, '_> {
         let what = "`MPI_Win_fence` while another epoch of the window is open";
         self.demand_epoch(is(all, 0).and(is(group, 0)), what, span);
         self.complete(window, None, false, span, |_| {})?;
-        self.mpi_barrier(span)?;
+        self.barrier_in(&format!("window{window}.fence"), span)?;
         let ends = assertion.as_constant().is_some_and(|a| a & NO_SUCCEED != 0);
         let open = Ir::Const(i64::from(!ends));
         self.set_epoch(Epoch::Fence(window), open, span);
@@ -375,6 +376,45 @@ impl Code<'_, '_> {
         })?;
         self.set_epoch(Epoch::Post(window), Ir::Const(0), span);
         Ok(())
+    }
+
+    /// `MPI_Win_test`: as a wait where all have completed, or nothing. It need not see that they have.
+    pub(super) fn window_test(&mut self, win: &Expr, flag: &Expr, span: Span) -> Lower<()> {
+        let window = self.window_number(win, span)?;
+        let flag = self.target_of(flag)?;
+        let group = self.epoch(Epoch::Post(window), span);
+        let what = "`MPI_Win_test` without `MPI_Win_post`";
+        self.demand_epoch(is_not(group.clone(), 0), what, span);
+        let (me, ranks) = (self.me(), self.ranks());
+        let luck = self.hidden(span);
+        let domain = Some(Domain { lo: 0, hi: 1 });
+        self.atomically(AtomicKind::Block, span, |code| {
+            code.emit(Step::Havoc { dst: luck, domain }, span);
+            let unlucky = is(code.read(luck), 0);
+            for rank in 0..ranks {
+                let word = code.post_word("completed", window, rank, me, span);
+                let done = code.load_from(&Memory::scalar(word), span);
+                let other = holds(&group, rank).negate();
+                let ready = unlucky.clone().or(other).or(is_not(done, 0));
+                code.emit(Step::Assume(ready), span);
+            }
+            Ok(())
+        })?;
+        let luck = self.read(luck);
+        let value = self.held(luck.clone(), &Type::INT);
+        self.store(&flag, value, span)?;
+        let cases = [(is(luck.clone(), 1), true), (is(luck, 0), false)];
+        self.each_case(&cases, span, &mut |code, is_lucky| {
+            if !is_lucky {
+                return Ok(());
+            }
+            code.each_member(&group, span, &mut |code, rank| {
+                let word = code.post_word("completed", window, rank, me, span);
+                code.await_word(word, span)
+            })?;
+            code.set_epoch(Epoch::Post(window), Ir::Const(0), span);
+            Ok(())
+        })
     }
 
     /// Completes the own operations of a window, to one rank or to all; `local` for the origin's

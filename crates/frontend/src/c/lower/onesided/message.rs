@@ -3,30 +3,33 @@
 //! | call | waits for its receive |
 //! |---|---|
 //! | `MPI_Ssend` | yes |
-//! | `MPI_Send` | no, since MPI may buffer it, which orders least; where deadlocks are asked for, perhaps |
-//! | `MPI_Bsend`, `MPI_Isend`, `MPI_Sendrecv` | no |
+//! | `MPI_Send`, `MPI_Sendrecv` | no, since MPI may buffer it, which orders least; where deadlocks are asked for, perhaps |
+//! | `MPI_Isend` | the same, at the wait of its request |
+//! | `MPI_Bsend` | no |
 //!
-//! Each communicator has queues of its own. A *status* says where a message came from, with which tag, and how many
-//! elements it has; the status of other operations is not written.
+//! Each communicator has queues of its own. The *form* of a message is how many elements of which type it has; where not all
+//! messages have one form, queues say it. A receive takes a shorter message of its type, too; a longer one is wrong.
 //!
 //! The buffer of `MPI_Isend` and `MPI_Irecv` is under way until the wait of the request, and a message
 //! comes into the buffer of `MPI_Irecv` there. Receives that are open get messages in the order in which they
-//! were called: they are followed if they are waited for in that order. More messages at once than a queue holds, and messages that are
+//! were called: they are followed if they are waited for in that order. A send that waits for its receive waits for one that is
+//! called, not for its end. More messages at once than a queue holds, and messages that are
 //! received in another order than they were sent (by their tags), are not followed.
 
 use palisade_program::{
-    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalAtom, LocalExpr, LocalId, Order,
-    Place as Memory, Span, Step,
+    AtomicKind, BinOp, Domain, Expr as Ir, GlobalId, LocalExpr, LocalId, Order, Place as Memory,
+    Span, Step,
 };
 
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
-use super::super::place::Place;
-use super::super::thread::is_null;
+use super::super::mpi::NOBODY;
 use super::super::value::Val;
 use super::communicator::{Communicator, WORLD};
 use super::network::Saved;
+use super::rounds::Call;
 use super::shadow::{Class, Issue, Part};
+use super::status::Status;
 use super::transfer::Elements;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
@@ -35,10 +38,26 @@ use crate::c::types::Type;
 const MAX_MESSAGES: u32 = 3;
 /// Elements of one message at most.
 const MAX_LENGTH: u32 = 8;
-/// Where the length stands in `MPI_Status`, in bytes.
-const LENGTH_AT: u64 = 12;
 /// Any source, any tag.
-const ANY: i128 = -1;
+pub(super) const ANY: i128 = -1;
+/// Numbers of predefined types are below.
+const TYPES: i64 = 4096;
+
+/// How many elements of which predefined type a message has.
+pub(super) type Form = (usize, i64);
+
+/// The number of a form.
+pub(super) const fn form_number((length, base): Form) -> i64 {
+    length as i64 * TYPES + base
+}
+
+/// What a receive learns of its message.
+#[derive(Clone, Copy)]
+pub(super) struct Envelope {
+    pub(super) tag: LocalId,
+    /// The number of its form.
+    pub(super) form: LocalId,
+}
 
 /// Messages of one purpose in one communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +75,7 @@ impl Channel {
         }
     }
 
-    const fn messages(communicator: i64) -> Self {
+    pub(super) const fn messages(communicator: i64) -> Self {
         Self {
             purpose: "message",
             communicator,
@@ -72,12 +91,6 @@ impl Channel {
     }
 }
 
-/// Where a received message came from: its source's rank in the communicator, and where to say so.
-type Status<'p> = Option<(&'p Place, LocalExpr)>;
-
-/// What happens where no message is seen.
-type Otherwise<'f, 'c, 'a> = &'f dyn Fn(&mut Code<'c, 'a>) -> Lower<()>;
-
 /// Where messages go, which are in no window.
 const CHANNEL: usize = usize::MAX;
 
@@ -90,6 +103,8 @@ pub(in super::super) struct Receive {
     /// The rank of `from` in the communicator.
     source: usize,
     tag: i64,
+    /// The predefined type of its elements.
+    base: i64,
     cells: Vec<Saved>,
 }
 
@@ -97,10 +112,14 @@ impl Receive {
     pub(super) const fn source(&self) -> usize {
         self.source
     }
+}
 
-    pub(super) const fn length(&self) -> usize {
-        self.cells.len()
-    }
+/// An `MPI_Isend`, where deadlocks are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Sent {
+    communicator: i64,
+    by: u32,
+    to: u32,
 }
 
 /// A queue: how many messages it holds, their tags, their elements.
@@ -109,11 +128,18 @@ pub(super) struct Queue {
     used: GlobalId,
     tags: GlobalId,
     data: GlobalId,
-    /// How long they are, where not all are of one length.
-    lengths: Option<GlobalId>,
+    /// Their forms, where not all have the same.
+    forms: Option<GlobalId>,
 }
 
-fn at(var: GlobalId, index: LocalExpr) -> Memory {
+impl Queue {
+    /// How many messages there are.
+    pub(super) const fn used(self) -> Memory {
+        Memory::scalar(self.used)
+    }
+}
+
+pub(super) fn at(var: GlobalId, index: LocalExpr) -> Memory {
     Memory {
         var,
         index: Some(index),
@@ -121,15 +147,15 @@ fn at(var: GlobalId, index: LocalExpr) -> Memory {
     }
 }
 
-impl<'c, 'a> Code<'c, 'a> {
+impl Code<'_, '_> {
     pub(super) fn queue(&mut self, channel: Channel, from: u32, to: u32, span: Span) -> Queue {
-        let differ = self.cx.one_sided().tracked.lengths.len() > 1;
+        let differ = self.cx.one_sided().tracked.forms.len() > 1;
         let mut make = |what: &str, len| self.cx.common(channel.word(from, to, what), len, span);
         Queue {
             used: make("used", None),
             tags: make("tags", Some(MAX_MESSAGES)),
             data: make("data", Some(MAX_MESSAGES * MAX_LENGTH)),
-            lengths: differ.then(|| make("lengths", Some(MAX_MESSAGES))),
+            forms: differ.then(|| make("forms", Some(MAX_MESSAGES))),
         }
     }
 
@@ -164,7 +190,8 @@ impl<'c, 'a> Code<'c, 'a> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
-        self.cx.one_sided().tracked.lengths.insert(cells.len());
+        let form = (cells.len(), buffer.1.0);
+        self.cx.one_sided().tracked.forms.insert(form);
         let queue = self.queue(channel, self.me(), to, span);
         let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
@@ -189,9 +216,9 @@ impl<'c, 'a> Code<'c, 'a> {
                 result?;
             }
             code.store_to(&at(queue.tags, used.clone()), tag.e.clone(), span);
-            if let Some(lengths) = queue.lengths {
-                let length = Ir::Const(cells.len() as i64);
-                code.store_to(&at(lengths, used.clone()), length, span);
+            if let Some(forms) = queue.forms {
+                let number = Ir::Const(form_number(form));
+                code.store_to(&at(forms, used.clone()), number, span);
             }
             let more = LocalExpr::binary(BinOp::Add, used, Ir::Const(1));
             code.store_to(&Memory::scalar(queue.used), more, span);
@@ -211,68 +238,133 @@ impl<'c, 'a> Code<'c, 'a> {
         Memory::scalar(self.cx.common(name, None, span))
     }
 
-    /// Waits, within a block, for the first message of a queue, which has to have a tag; its tag goes to `sent`.
-    fn await_message(&mut self, queue: Queue, tag: &LocalExpr, sent: LocalId, span: Span) {
-        let used = self.load_from(&Memory::scalar(queue.used), span);
+    /// Requires, within a block, that no receive from a source is open which the first message would belong to.
+    pub(super) fn require_no_receive(&mut self, communicator: i64, from: u32, span: Span) {
+        if self.cx.one_sided().tracked.receives.is_empty() {
+            return;
+        }
+        let awaited = self.open_receives(communicator, from, span);
+        let open = self.load_from(&awaited, span);
+        let none = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
+        let what = "a receive while others from its source are open";
+        self.require(none, what, span);
+    }
+
+    /// Waits, within a block, for the first message of a queue, which has to have a tag; what it says goes to
+    /// the envelope.
+    pub(super) fn await_message(
+        &mut self,
+        queue: Queue,
+        tag: &LocalExpr,
+        sent: Envelope,
+        span: Span,
+    ) {
+        let used = self.load_from(&queue.used(), span);
         let some = LocalExpr::binary(BinOp::Gt, used, Ir::Const(0));
         self.emit(Step::Assume(some), span);
         let src = at(queue.tags, Ir::Const(0));
-        self.emit(Step::Load { dst: sent, src }, span);
-        let same = LocalExpr::binary(BinOp::Eq, self.read(sent), tag.clone());
+        self.emit(Step::Load { dst: sent.tag, src }, span);
+        let same = LocalExpr::binary(BinOp::Eq, self.read(sent.tag), tag.clone());
         let any = LocalExpr::binary(BinOp::Eq, tag.clone(), Ir::Const(ANY as i64));
         self.require(
             same.or(any),
             "messages received in another order than sent",
             span,
         );
+        let dst = sent.form;
+        if let Some(forms) = queue.forms {
+            let src = at(forms, Ir::Const(0));
+            self.emit(Step::Load { dst, src }, span);
+        } else {
+            let only = self.cx.one_sided().tracked.forms.first().copied();
+            let value = Ir::Const(only.map_or(0, form_number));
+            self.emit(Step::Assign { dst, value }, span);
+        }
+    }
+
+    /// What a receive will learn.
+    pub(super) fn envelope(&mut self, span: Span) -> Envelope {
+        Envelope {
+            tag: self.hidden(span),
+            form: self.hidden(span),
+        }
+    }
+
+    /// Requires that a message fits its receive.
+    fn check_form(&mut self, sent: Envelope, (length, base): Form, is_exact: bool, span: Span) {
+        let form = self.read(sent.form);
+        let sent_base = LocalExpr::binary(BinOp::Mod, form.clone(), Ir::Const(TYPES));
+        let same = LocalExpr::binary(BinOp::Eq, sent_base, Ir::Const(base));
+        self.require(same, "a message of another type than its receive", span);
+        let most = Ir::Const(form_number((length, base)));
+        let fits = LocalExpr::binary(BinOp::Le, form.clone(), most.clone());
+        self.demand(fits, "a message is longer than its receive", span);
+        if is_exact {
+            let whole = LocalExpr::binary(BinOp::Eq, form, most);
+            self.require(whole, "a message of another length than its receive", span);
+        }
     }
 
     /// Takes the first message of a queue, within a block, when there is one: `store` gets the value of
-    /// each element.
+    /// each element. Messages of collective calls are exactly as long as they are awaited.
     pub(super) fn take_message(
         &mut self,
         queue: Queue,
-        (tag, sent): (&LocalExpr, LocalId),
-        length: usize,
+        (tag, sent): (&LocalExpr, Envelope),
+        (form, is_exact): (Form, bool),
         span: Span,
         store: &mut dyn FnMut(&mut Self, usize, LocalExpr),
     ) {
         self.await_message(queue, tag, sent, span);
-        let used = self.load_from(&Memory::scalar(queue.used), span);
-        self.cx.one_sided().tracked.lengths.insert(length);
-        if let Some(lengths) = queue.lengths {
-            let sent = self.load_from(&at(lengths, Ir::Const(0)), span);
-            let same = LocalExpr::binary(BinOp::Eq, sent, Ir::Const(length as i64));
-            self.require(same, "a message of another length than its receive", span);
+        let used = self.load_from(&queue.used(), span);
+        let (length, base) = form;
+        let forms = &mut self.cx.one_sided().tracked.forms;
+        forms.insert(form);
+        let shortest = forms.iter().filter(|f| f.1 == base).map(|f| f.0).min();
+        let shortest = shortest.filter(|_| !is_exact && queue.forms.is_some());
+        let longest = forms.iter().map(|f| f.0).max().unwrap_or(length);
+        if queue.forms.is_some() {
+            self.check_form(sent, form, is_exact, span);
         }
         for k in 0..length {
             let value = self.load_from(&at(queue.data, Ir::Const(k as i64)), span);
+            if shortest.is_none_or(|n| k < n) {
+                store(self, k, value);
+                continue;
+            }
+            let least = Ir::Const(form_number((k + 1, base)));
+            let is_there = LocalExpr::binary(BinOp::Ge, self.read(sent.form), least);
+            let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
+            self.branch_on(is_there, yes, no, span);
+            self.at(yes);
             store(self, k, value);
+            self.go(join, span);
+            self.at(no);
+            self.go(join, span);
+            self.at(join);
         }
-        let longest = self.cx.one_sided().tracked.lengths.last().copied();
-        let length = longest.unwrap_or(length);
         for k in 0..MAX_MESSAGES - 1 {
             let (here, next) = (i64::from(k), i64::from(k) + 1);
-            for words in [Some(queue.tags), queue.lengths].into_iter().flatten() {
+            for words in [Some(queue.tags), queue.forms].into_iter().flatten() {
                 let moved = self.load_from(&at(words, Ir::Const(next)), span);
                 self.store_to(&at(words, Ir::Const(here)), moved, span);
             }
             let row = i64::from(MAX_LENGTH);
-            for e in 0..length as i64 {
+            for e in 0..longest as i64 {
                 let moved = self.load_from(&at(queue.data, Ir::Const(next * row + e)), span);
                 self.store_to(&at(queue.data, Ir::Const(here * row + e)), moved, span);
             }
         }
         let last = i64::from(MAX_MESSAGES) - 1;
-        for words in [Some(queue.tags), queue.lengths].into_iter().flatten() {
+        for words in [Some(queue.tags), queue.forms].into_iter().flatten() {
             self.store_to(&at(words, Ir::Const(last)), Ir::Const(0), span);
         }
-        for e in 0..length as i64 {
+        for e in 0..longest as i64 {
             let place = at(queue.data, Ir::Const(last * i64::from(MAX_LENGTH) + e));
             self.store_to(&place, Ir::Const(0), span);
         }
         let less = LocalExpr::binary(BinOp::Sub, used, Ir::Const(1));
-        self.store_to(&Memory::scalar(queue.used), less, span);
+        self.store_to(&queue.used(), less, span);
     }
 
     /// Takes a message from a queue, when there is one.
@@ -287,23 +379,16 @@ impl<'c, 'a> Code<'c, 'a> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
         let queue = self.queue(channel, from, self.me(), span);
         let what = format!("{} `{name}`", self.whose());
-        let awaited = self.open_receives(channel.communicator, from, span);
-        let is_message = channel == Channel::messages(channel.communicator)
-            && !self.cx.one_sided().tracked.receives.is_empty();
-        let sent = self.hidden(span);
+        let is_message = channel == Channel::messages(channel.communicator);
+        let form = (cells.len(), buffer.1.0);
+        let sent = self.envelope(span);
         self.atomically(AtomicKind::Block, span, |code| {
             if is_message {
-                let open = code.load_from(&awaited, span);
-                let none = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
-                code.require(
-                    none,
-                    "a receive while others from its source are open",
-                    span,
-                );
+                code.require_no_receive(channel.communicator, from, span);
             }
             let mut result = Ok(());
-            let tags = (&tag.e, sent);
-            code.take_message(queue, tags, cells.len(), span, &mut |code, k, value| {
+            let (tags, form) = ((&tag.e, sent), (form, !is_message));
+            code.take_message(queue, tags, form, span, &mut |code, k, value| {
                 let cases = std::slice::from_ref(&cells[k]);
                 code.each_cell(cases, &mut Vec::new(), span, &mut |code, places| {
                     let checked = code.check_blocking(&places[0], Class::Write, &what, span);
@@ -313,47 +398,12 @@ impl<'c, 'a> Code<'c, 'a> {
                     code.store_to(&places[0], value.clone(), span);
                 });
             });
+            if is_message {
+                code.note_received(channel.communicator, from, span);
+            }
             result
         })?;
-        let length = Ir::Const(cells.len() as i64);
-        self.write_status(status, self.read(sent), length, span)
-    }
-
-    /// The status that an argument names, if it names one.
-    pub(super) fn status(&mut self, e: &Expr) -> Lower<Option<Place>> {
-        if is_null(e) {
-            return Ok(None);
-        }
-        self.target_of(e).map(Some)
-    }
-
-    /// Says where a message came from, its tag and its length.
-    pub(super) fn write_status(
-        &mut self,
-        status: Status<'_>,
-        tag: LocalExpr,
-        length: LocalExpr,
-        span: Span,
-    ) -> Lower<()> {
-        let Some((place, source)) = status else {
-            return Ok(());
-        };
-        // The members of `MPI_Status`, in their order; the error is not written.
-        let members = [(0, source), (4, tag), (LENGTH_AT, length)];
-        for (byte, value) in members {
-            let member = place.clone().part(byte, Type::INT);
-            let value = self.held(value, &Type::INT);
-            self.store(&member, value, span)?;
-        }
-        Ok(())
-    }
-
-    /// `MPI_Get_count`
-    pub(super) fn message_length(&mut self, status: &Expr, to: &Expr, span: Span) -> Lower<()> {
-        let from = self.target_of(status)?.part(LENGTH_AT, Type::INT);
-        let length = self.load(&from, span)?;
-        let place = self.target_of(to)?;
-        self.store(&place, length, span)
+        self.write_received(status, sent, span)
     }
 
     pub(super) fn send(
@@ -366,7 +416,7 @@ impl<'c, 'a> Code<'c, 'a> {
     ) -> Lower<()> {
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
-        let may_wait = name == "MPI_Send" && self.cx.options.lost_signals;
+        let may_wait = self.may_wait() && name == "MPI_Send";
         let channel = Channel::messages(communicator.handle);
         self.each_named(communicator, to, span, &mut |code, to| {
             code.push_message((channel, to), buffer, &tag, name, span)?;
@@ -380,23 +430,71 @@ impl<'c, 'a> Code<'c, 'a> {
         })
     }
 
-    /// Waits until all messages to a rank are taken, of which the last is the own.
+    /// Whether deadlocks are asked for: what may wait or not then does both.
+    pub(super) const fn may_wait(&self) -> bool {
+        self.cx.options.lost_signals
+    }
+
+    /// Waits until all messages to a rank have their receives, of which the last is the own: they are taken,
+    /// or receives are open that they belong to.
     fn await_taken(&mut self, channel: Channel, to: u32, span: Span) -> Lower<()> {
         if self.cx.has_threads() {
             self.refuse_run("a synchronous send of a rank with threads", span);
             return Ok(());
         }
-        let queue = self.queue(channel, self.me(), to, span);
+        let me = self.me();
+        let queue = self.queue(channel, me, to, span);
+        let all = self.cx.one_sided().tracked.receives.iter();
+        let mine =
+            all.filter(|(_, r)| (r.communicator, r.by, r.from) == (channel.communicator, to, me));
+        let open: Vec<(usize, i64)> = mine.map(|(n, r)| (*n, r.tag)).collect();
         self.atomically(AtomicKind::Block, span, |code| {
-            let used = code.load_from(&Memory::scalar(queue.used), span);
-            let none = LocalExpr::binary(BinOp::Eq, used, Ir::Const(0));
-            code.emit(Step::Assume(none), span);
+            let used = code.load_from(&queue.used(), span);
+            if open.is_empty() {
+                let none = LocalExpr::binary(BinOp::Eq, used, Ir::Const(0));
+                code.emit(Step::Assume(none), span);
+                return Ok(());
+            }
+            let awaited = code.cx.common(channel.word(me, to, "awaited"), None, span);
+            let awaited = code.load_from(&Memory::scalar(awaited), span);
+            let enough = LocalExpr::binary(BinOp::Le, used.clone(), awaited);
+            code.emit(Step::Assume(enough), span);
+            for (request, tag) in open.iter().filter(|(_, tag)| *tag != ANY as i64) {
+                code.check_matched((*request, *tag), &used, queue, span);
+            }
             Ok(())
         })
     }
 
+    /// Requires that the message that a receive will get, if it is open and there is one, has its tag.
+    fn check_matched(
+        &mut self,
+        (request, tag): (usize, i64),
+        used: &LocalExpr,
+        queue: Queue,
+        span: Span,
+    ) {
+        let open = Memory::scalar(self.request_word(request, span));
+        let open = self.load_from(&open, span);
+        let behind = self.earlier_receives(request, span);
+        let behind = self.load_from(&behind, span);
+        for k in 0..i64::from(MAX_MESSAGES) {
+            let sent = self.load_from(&at(queue.tags, Ir::Const(k)), span);
+            let is_closed = LocalExpr::binary(BinOp::Eq, open.clone(), Ir::Const(0));
+            let none = LocalExpr::binary(BinOp::Le, used.clone(), Ir::Const(k));
+            let other = LocalExpr::binary(BinOp::Ne, behind.clone(), Ir::Const(k));
+            let same = LocalExpr::binary(BinOp::Eq, sent, Ir::Const(tag));
+            let what = "messages received in another order than sent";
+            self.require(is_closed.or(none).or(other).or(same), what, span);
+        }
+    }
+
     /// Runs `f`, or not.
-    fn perhaps(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Lower<()>) -> Lower<()> {
+    pub(super) fn perhaps(
+        &mut self,
+        span: Span,
+        f: impl FnOnce(&mut Self) -> Lower<()>,
+    ) -> Lower<()> {
         let luck = self.temporary(span);
         let domain = Some(Domain { lo: 0, hi: 1 });
         self.emit(Step::Havoc { dst: luck, domain }, span);
@@ -410,6 +508,34 @@ impl<'c, 'a> Code<'c, 'a> {
         self.go(join, span);
         self.at(join);
         Ok(())
+    }
+
+    /// `MPI_Sendrecv`: it sends and receives at the same time, so that the send does not make the receive wait. Where deadlocks are
+    /// asked for, the end of the call may.
+    pub(super) fn send_and_receive(
+        &mut self,
+        [(buffer, sent), (into, elements)]: [(&Expr, &Elements); 2],
+        communicator: &Communicator,
+        [to, tag, from, from_tag, status]: [&Expr; 5],
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
+        let tag = self.value(tag)?;
+        let tag = self.saved(tag, span);
+        let channel = Channel::messages(communicator.handle);
+        self.each_named_or(communicator, to, span, &mut |code, to| {
+            if let Some(to) = to {
+                code.push_message((channel, to), (buffer, sent), &tag, name, span)?;
+            }
+            let into = (into, elements);
+            code.receive(into, communicator, [from, from_tag, status], name, span)?;
+            match to {
+                Some(to) if code.may_wait() => {
+                    code.perhaps(span, |code| code.await_taken(channel, to, span))
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     /// An operation on messages whose buffer is under way until the wait of its request.
@@ -434,18 +560,45 @@ impl<'c, 'a> Code<'c, 'a> {
         name: &str,
         span: Span,
     ) -> Lower<()> {
-        if self.cx.options.lost_signals {
-            self.refuse_run("a deadlock of nonblocking sends", span);
-        }
         let tag = self.value(tag)?;
         let tag = self.saved(tag, span);
         let channel = Channel::messages(communicator.handle);
         self.each_named(communicator, to, span, &mut |code, to| {
             code.push_message((channel, to), buffer, &tag, name, span)?;
+            if code.may_wait() {
+                let sent = Sent {
+                    communicator: communicator.handle,
+                    by: code.me(),
+                    to,
+                };
+                code.perhaps_synchronous(request, sent, span)?;
+            }
             let issue = code.issue(name, (to, request), span);
             let cells = code.message_cells(buffer.0, buffer.1, span)?;
             let part = (Part::RequestOrigin(request), Class::Read);
             code.mark_cells(&cells, part, &issue, span)
+        })
+    }
+
+    /// A send that was just made may wait for its receive, at the wait of its request.
+    fn perhaps_synchronous(&mut self, request: usize, sent: Sent, span: Span) -> Lower<()> {
+        let sends = &mut self.cx.one_sided().tracked.sends;
+        if *sends.entry(request).or_insert(sent) != sent || self.cx.has_threads() {
+            self.refuse_run(
+                "a nonblocking send to several ranks, or of one of several threads",
+                span,
+            );
+            return Ok(());
+        }
+        let left = self.unreceived(request, span);
+        let queue = self.queue(Channel::messages(sent.communicator), sent.by, sent.to, span);
+        self.store_to(&left, Ir::Const(0), span);
+        self.perhaps(span, |code| {
+            code.atomically(AtomicKind::Block, span, |code| {
+                let used = code.load_from(&queue.used(), span);
+                code.store_to(&left, used, span);
+                Ok(())
+            })
         })
     }
 
@@ -472,17 +625,34 @@ impl<'c, 'a> Code<'c, 'a> {
         })
     }
 
+    /// The number of receives that differ from others in what is known of them here: one call may be several, in a
+    /// function that is called twice.
+    fn receive_kind(&mut self, kind: String) -> u32 {
+        let kinds = &mut self.cx.one_sided().tracked.receive_kinds;
+        let known = kinds.iter().position(|k| *k == kind);
+        let place = known.unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
+        place as u32
+    }
+
     /// `MPI_Irecv`: the buffer is written until the wait, which takes the message.
     pub(super) fn receive_later(
         &mut self,
         buffer: (&Expr, &Elements),
         communicator: &Communicator,
-        [from, tag]: [&Expr; 2],
-        request: usize,
+        [from, tag, request]: [&Expr; 3],
         name: &str,
         span: Span,
     ) -> Lower<()> {
         let (from, tag) = (self.fixed(from)?, self.fixed(tag)?);
+        if from == Some(NOBODY) {
+            let which = self.receive_kind("nobody".to_owned());
+            let number = self.open_request_of(which, request, span)?;
+            self.cx.one_sided().tracked.from_nobody.insert(number);
+            return Ok(());
+        }
         let source = from.and_then(|f| usize::try_from(f).ok());
         let from = source.and_then(|r| communicator.members.get(r).copied());
         let (Some(source), Some(from), Some(tag)) = (source, from, tag) else {
@@ -490,6 +660,18 @@ impl<'c, 'a> Code<'c, 'a> {
             return unsupported(span, "`MPI_Irecv` from a rank that is not known here", help);
         };
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
+        let places = cells.iter().filter_map(|cases| Some(cases.first()?.1.var));
+        let names: Vec<&str> = places
+            .map(|var| self.cx.globals[var.index()].name.as_str())
+            .collect();
+        let kind = format!(
+            "{} {from} {tag} {} {}",
+            communicator.handle,
+            buffer.1.0,
+            names.join(" ")
+        );
+        let which = self.receive_kind(kind);
+        let request = self.open_request_of(which, request, span)?;
         let issue = self.issue(name, (from, request), span);
         let what = format!("{} `{name}`", self.whose());
         let awaited = self.open_receives(communicator.handle, from, span);
@@ -518,6 +700,7 @@ impl<'c, 'a> Code<'c, 'a> {
             from,
             source,
             tag: tag as i64,
+            base: buffer.1.0,
             cells: saved,
         };
         let receives = &mut self.cx.one_sided().tracked.receives;
@@ -525,11 +708,51 @@ impl<'c, 'a> Code<'c, 'a> {
         Ok(())
     }
 
-    /// Where the message of a receive will be.
-    pub(super) fn receive_queue(&mut self, receive: &Receive, span: Span) -> Memory {
-        let channel = Channel::messages(receive.communicator);
-        let queue = self.queue(channel, receive.from, receive.by, span);
-        Memory::scalar(queue.used)
+    /// Within a block: whether the wait of a request would return; `None` if it always does.
+    pub(super) fn request_ready(&mut self, number: usize, span: Span) -> Option<LocalExpr> {
+        let tracked = &self.cx.one_sided().tracked;
+        if let Some(receive) = tracked.receives.get(&number).cloned() {
+            let channel = Channel::messages(receive.communicator);
+            let queue = self.queue(channel, receive.from, receive.by, span);
+            let used = self.load_from(&queue.used(), span);
+            let behind = self.earlier_receives(number, span);
+            let behind = self.load_from(&behind, span);
+            return Some(LocalExpr::binary(BinOp::Gt, used, behind));
+        }
+        let sent = tracked.sends.get(&number).copied()?;
+        let left = self.unreceived(number, span);
+        let left = self.load_from(&left, span);
+        let name = Channel::messages(sent.communicator).word(sent.by, sent.to, "awaited");
+        let awaited = Memory::scalar(self.cx.common(name, None, span));
+        let awaited = self.load_from(&awaited, span);
+        Some(LocalExpr::binary(BinOp::Le, left, awaited))
+    }
+
+    /// How many messages of its queue a send that waits for its receive still has to see received, its own included.
+    fn unreceived(&mut self, number: usize, span: Span) -> Memory {
+        let name = format!("request{number}.unreceived");
+        Memory::scalar(self.cx.common(name, None, span))
+    }
+
+    /// A message to this rank was received: sends that wait for theirs are one nearer.
+    fn note_received(&mut self, communicator: i64, from: u32, span: Span) {
+        let me = self.me();
+        let sends = self.cx.one_sided().tracked.sends.iter();
+        let same = sends.filter(|(_, s)| (s.communicator, s.by, s.to) == (communicator, from, me));
+        let numbers: Vec<usize> = same.map(|(n, _)| *n).collect();
+        for number in numbers {
+            let left = self.unreceived(number, span);
+            self.lower(&left, span);
+        }
+    }
+
+    /// Takes one off a number that is not 0, within a block.
+    fn lower(&mut self, word: &Memory, span: Span) {
+        let before = self.load_from(word, span);
+        let some = LocalExpr::binary(BinOp::Gt, before.clone(), Ir::Const(0));
+        let less = LocalExpr::binary(BinOp::Sub, before.clone(), Ir::Const(1));
+        let value = Ir::Cond(Box::new(some), Box::new(less), Box::new(before));
+        self.store_to(word, value, span);
     }
 
     /// Takes the message of a receive, within a block, when there is one; its tag goes to `sent`.
@@ -537,7 +760,7 @@ impl<'c, 'a> Code<'c, 'a> {
         &mut self,
         request: usize,
         receive: &Receive,
-        sent: LocalId,
+        sent: Envelope,
         span: Span,
     ) {
         let from = receive.from;
@@ -551,7 +774,7 @@ impl<'c, 'a> Code<'c, 'a> {
         self.take_message(
             queue,
             (&tag, sent),
-            receive.cells.len(),
+            ((receive.cells.len(), receive.base), false),
             span,
             &mut |code, k, value| {
                 let place = code.saved_cell(&receive.cells[k], span);
@@ -568,140 +791,9 @@ impl<'c, 'a> Code<'c, 'a> {
         let others: Vec<usize> = same.map(|(n, _)| *n).collect();
         for other in others {
             let behind = self.earlier_receives(other, span);
-            let before = self.load_from(&behind, span);
-            let some = LocalExpr::binary(BinOp::Gt, before.clone(), Ir::Const(0));
-            let less = LocalExpr::binary(BinOp::Sub, before.clone(), Ir::Const(1));
-            let value = Ir::Cond(Box::new(some), Box::new(less), Box::new(before));
-            self.store_to(&behind, value, span);
+            self.lower(&behind, span);
         }
-    }
-
-    /// Runs `f` for the rank that a message comes from, with its rank in the communicator. Of any sources it is
-    /// one that has sent; `unseen` says that it may be none, although they have.
-    fn each_source(
-        &mut self,
-        communicator: &Communicator,
-        from: &Expr,
-        unseen: Option<Otherwise<'_, 'c, 'a>>,
-        span: Span,
-        f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
-    ) -> Lower<()> {
-        if self.peek(from) == Some(ANY) {
-            return self.some_source(communicator, &communicator.members, unseen, span, f);
-        }
-        self.each_named(communicator, from, span, &mut |code, from| match unseen {
-            Some(_) => code.some_source(communicator, &[from], unseen, span, f),
-            None => f(code, from, communicator.rank_of(from).unwrap_or(0)),
-        })
-    }
-
-    /// Chooses one of those who have sent.
-    fn some_source(
-        &mut self,
-        communicator: &Communicator,
-        among: &[u32],
-        unseen: Option<Otherwise<'_, 'c, 'a>>,
-        span: Span,
-        f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
-    ) -> Lower<()> {
-        const NONE: i64 = -1;
-        let channel = Channel::messages(communicator.handle);
-        let chosen = self.hidden(span);
-        let is =
-            |k: i64| LocalExpr::binary(BinOp::Eq, Ir::Atom(LocalAtom::Local(chosen)), Ir::Const(k));
-        self.atomically(AtomicKind::Block, span, |code| {
-            let lo = if unseen.is_some() { NONE } else { 0 };
-            let hi = among.len() as i64 - 1;
-            let domain = Some(Domain { lo, hi });
-            code.emit(
-                Step::Havoc {
-                    dst: chosen,
-                    domain,
-                },
-                span,
-            );
-            for (k, from) in among.iter().enumerate() {
-                let queue = code.queue(channel, *from, code.me(), span);
-                let used = code.load_from(&Memory::scalar(queue.used), span);
-                let some = LocalExpr::binary(BinOp::Gt, used, Ir::Const(0));
-                code.emit(Step::Assume(is(k as i64).negate().or(some)), span);
-            }
-            Ok(())
-        })?;
-        let none = unseen.map(|_| (is(NONE), None));
-        let some = among
-            .iter()
-            .enumerate()
-            .map(|(k, from)| (is(k as i64), Some(*from)));
-        let cases: Vec<_> = none.into_iter().chain(some).collect();
-        self.each_case(&cases, span, &mut |code, from| match (from, unseen) {
-            (Some(from), _) => f(code, *from, communicator.rank_of(*from).unwrap_or(0)),
-            (None, Some(unseen)) => unseen(code),
-            (None, None) => Ok(()),
-        })
-    }
-
-    pub(super) fn receive(
-        &mut self,
-        buffer: (&Expr, &Elements),
-        communicator: &Communicator,
-        [from, tag, status]: [&Expr; 3],
-        name: &str,
-        span: Span,
-    ) -> Lower<()> {
-        let tag = self.value(tag)?;
-        let tag = self.saved(tag, span);
-        let status = self.status(status)?;
-        let channel = Channel::messages(communicator.handle);
-        self.each_source(communicator, from, None, span, &|code, from, source| {
-            let status = status
-                .as_ref()
-                .map(|place| (place, Ir::Const(source as i64)));
-            code.pull_message((channel, from), buffer, (&tag, status), name, span)
-        })
-    }
-
-    /// `MPI_Probe`, and with a flag `MPI_Iprobe`, which need not see a message that was sent.
-    pub(super) fn probe(
-        &mut self,
-        communicator: &Communicator,
-        [from, tag, status]: [&Expr; 3],
-        flag: Option<&Place>,
-        span: Span,
-    ) -> Lower<()> {
-        let tag = self.value(tag)?;
-        let tag = self.saved(tag, span);
-        let status = self.status(status)?;
-        let flagged = |code: &mut Self, value: i128| match flag {
-            Some(flag) => code.store(flag, Val::constant(value, &Type::INT), span),
-            None => Ok(()),
-        };
-        let channel = Channel::messages(communicator.handle);
-        let unseen = |code: &mut Self| flagged(code, 0);
-        let unseen: Option<Otherwise<'_, 'c, 'a>> = match flag {
-            Some(_) => Some(&unseen),
-            None => None,
-        };
-        self.each_source(communicator, from, unseen, span, &|code, from, source| {
-            let queue = code.queue(channel, from, code.me(), span);
-            let (sent, length) = (code.hidden(span), code.hidden(span));
-            code.atomically(AtomicKind::Block, span, |code| {
-                code.await_message(queue, &tag.e, sent, span);
-                if let Some(lengths) = queue.lengths {
-                    let src = at(lengths, Ir::Const(0));
-                    code.emit(Step::Load { dst: length, src }, span);
-                } else {
-                    let only = code.cx.one_sided().tracked.lengths.first().copied();
-                    let value = Ir::Const(only.unwrap_or(0) as i64);
-                    code.emit(Step::Assign { dst: length, value }, span);
-                }
-                Ok(())
-            })?;
-            let status = status.as_ref();
-            let status = status.map(|place| (place, Ir::Const(source as i64)));
-            code.write_status(status, code.read(sent), code.read(length), span)?;
-            flagged(code, 1)
-        })
+        self.note_received(receive.communicator, from, span);
     }
 
     /// The root's elements come to all others, which wait for them.
@@ -715,6 +807,8 @@ impl<'c, 'a> Code<'c, 'a> {
         let zero = Val::constant(0, &Type::INT);
         let channel = Channel::collective("broadcast", communicator);
         self.each_named(communicator, root, span, &mut |code, root| {
+            let call = Call::new("MPI_Bcast").to(root);
+            code.enter_round(communicator, &call, span)?;
             if root != code.me() {
                 let from = (channel, root);
                 return code.pull_message(from, buffer, (&zero, None), "MPI_Bcast", span);

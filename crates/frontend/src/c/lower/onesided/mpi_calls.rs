@@ -6,8 +6,9 @@ use palisade_program::Span;
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::value::Val;
-use super::collective::Pattern;
+use super::collective::{Pattern, is_in_place};
 use super::network::Combine;
+use super::rounds::Call;
 use super::transfer::{Kind, Operation};
 use crate::c::ast::Expr;
 use crate::c::types::Type;
@@ -198,6 +199,7 @@ impl Code<'_, '_> {
             ("MPI_Win_start", [group, _, win]) => self.window_start(group, win, span)?,
             ("MPI_Win_complete", [win]) => self.window_complete(win, span)?,
             ("MPI_Win_wait", [win]) => self.window_wait(win, span)?,
+            ("MPI_Win_test", [win, flag]) => self.window_test(win, flag, span)?,
             ("MPI_Win_flush" | "MPI_Win_flush_local", [rank, win]) => {
                 let window = self.window_number(win, span)?;
                 let local = name == "MPI_Win_flush_local";
@@ -215,8 +217,8 @@ impl Code<'_, '_> {
             ("MPI_Win_free", [win]) => {
                 let place = self.target_of(win)?;
                 let handle = self.load(&place, span)?;
-                self.window_named(&handle, Some(&place), span)?;
-                self.mpi_barrier(span)?;
+                let number = self.window_named(&handle, Some(&place), span)?;
+                self.barrier_in(&format!("window{number}.free"), span)?;
             }
             _ => return Ok(false),
         }
@@ -230,6 +232,19 @@ impl Code<'_, '_> {
                 self.wait_all([count, requests, statuses], span)?;
             }
             ("MPI_Test", [request, flag, status]) => self.test([request, flag, status], span)?,
+            ("MPI_Testall", [count, requests, flag, statuses]) => {
+                self.test_all([count, requests, flag, statuses], span)?;
+            }
+            ("MPI_Waitany", [count, requests, index, status]) => {
+                self.complete_any([count, requests, index, status], None, span)?;
+            }
+            ("MPI_Testany", [count, requests, index, flag, status]) => {
+                self.complete_any([count, requests, index, status], Some(flag), span)?;
+            }
+            ("MPI_Waitsome" | "MPI_Testsome", [count, requests, out, indices, statuses]) => {
+                let waits = name == "MPI_Waitsome";
+                self.complete_some([count, requests, out, indices, statuses], waits, span)?;
+            }
             ("MPI_Send" | "MPI_Ssend" | "MPI_Bsend", [buffer, count, ty, to, tag, comm]) => {
                 let elements = self.counted(count, ty, span)?;
                 self.each_communicator(comm, span, &mut |code, comm| {
@@ -246,10 +261,9 @@ impl Code<'_, '_> {
             }
             ("MPI_Irecv", [buffer, count, ty, from, tag, comm, request]) => {
                 let elements = self.counted(count, ty, span)?;
-                let request = self.open_request(request, span)?;
                 self.only_communicator(comm, span, &mut |code, comm| {
                     let buffer = (buffer, &elements);
-                    code.receive_later(buffer, comm, [from, tag], request, name, span)
+                    code.receive_later(buffer, comm, [from, tag, request], name, span)
                 })?;
             }
             ("MPI_Recv", [buffer, count, ty, from, tag, comm, status]) => {
@@ -279,13 +293,12 @@ impl Code<'_, '_> {
                     status,
                 ],
             ) => {
-                // It sends and receives at the same time: the send does not make the receive wait.
                 let sent = self.counted(count, ty, span)?;
                 let elements = self.counted(into_count, into_ty, span)?;
                 self.each_communicator(comm, span, &mut |code, comm| {
-                    code.send((buffer, &sent), comm, [to, tag], name, span)?;
-                    let into = (into, &elements);
-                    code.receive(into, comm, [from, from_tag, status], name, span)
+                    let buffers = [(buffer, &sent), (into, &elements)];
+                    let rest = [to, tag, from, from_tag, status];
+                    code.send_and_receive(buffers, comm, rest, name, span)
                 })?;
             }
             ("MPI_Probe", [from, tag, comm, status]) => {
@@ -300,12 +313,14 @@ impl Code<'_, '_> {
                 })?;
             }
             ("MPI_Get_count", [status, ty, to]) => {
-                self.datatype(ty, span)?;
-                self.message_length(status, to, span)?;
+                self.message_length([status, ty, to], span)?;
             }
             ("MPI_Barrier", [comm]) => {
                 self.each_communicator(comm, span, &mut |code, comm| {
-                    code.group_sync(&comm.group(), span)
+                    code.collectively(span, |code| {
+                        code.enter_round(comm, &Call::new(name), span)?;
+                        code.group_sync(&comm.group(), span)
+                    })
                 })?;
             }
             ("MPI_Bcast", [buffer, count, ty, root, comm]) => {
@@ -337,10 +352,14 @@ impl Code<'_, '_> {
             ("MPI_Allreduce", [from, to, count, ty, op, comm]) => {
                 let elements = self.counted(count, ty, span)?;
                 let combine = self.combination(op, span)?;
+                let from = self.buffer_of(from)?;
+                let from = if is_in_place(from) { to } else { from };
                 let (to, from) = self.buffers(to, from, span)?;
                 self.each_communicator(comm, span, &mut |code, comm| {
                     let group = comm.group();
                     code.collectively(span, |code| {
+                        let call = Call::new(name).with(combine as i64);
+                        code.enter_round(comm, &call, span)?;
                         code.reduce(&group, (&to, &from), &elements, (combine, name), span)
                     })
                 })?;

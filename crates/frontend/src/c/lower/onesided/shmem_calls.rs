@@ -315,7 +315,7 @@ impl Code<'_, '_> {
     /// An operand, as a value of the type of an operation.
     fn operand(&mut self, e: &Expr, base: i64, span: Span) -> Lower<LocalExpr> {
         let Some(ty) = integer(base) else {
-            if !matches!(e.kind, ExprKind::Float) {
+            if !matches!(e.kind, ExprKind::Float(_)) {
                 self.discard(e)?;
             }
             return Ok(Ir::Const(OPAQUE));

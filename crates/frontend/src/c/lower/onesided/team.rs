@@ -113,11 +113,19 @@ impl Code<'_, '_> {
         if group.name.is_none() {
             return self.mpi_barrier(span);
         }
+        self.group_sync_in("barrier", group, span)
+    }
+
+    /// A barrier of a group in another call.
+    pub(super) fn group_sync_in(&mut self, call: &str, group: &Group, span: Span) -> Lower<()> {
         if group.members.len() == 1 {
             return Ok(());
         }
-        let arrived = self.cx.common(group.word("arrived"), None, span);
-        let sense = self.cx.common(group.word("sense"), None, span);
+        let mut word = |what: &str| {
+            let name = group.word(&format!("{call}.{what}"));
+            self.cx.common(name, None, span)
+        };
+        let (arrived, sense) = (word("arrived"), word("sense"));
         let size = group.members.len() as u32;
         self.collectively(span, |code| code.barrier_of((arrived, sense), size, span))
     }
@@ -179,9 +187,13 @@ impl Code<'_, '_> {
             code.store_to(&turn, other, span);
             for (k, byte) in elements.iter().enumerate() {
                 let places = code.buffer_cells(from, *byte, *base, span)?;
+                // In place, the write is the access.
+                let is_apart = from.e != to.e;
                 code.each_case(&places, span, &mut |code, place| {
-                    code.check_blocking(place, Class::Read, &words, span)?;
-                    code.mark_access(place, (part, Class::Read), &issue, span)?;
+                    if is_apart {
+                        code.check_blocking(place, Class::Read, &words, span)?;
+                        code.mark_access(place, (part, Class::Read), &issue, span)?;
+                    }
                     let value = code.load_from(place, span);
                     code.store_to(&at(values, k), value, span);
                     Ok(())
@@ -194,7 +206,7 @@ impl Code<'_, '_> {
             }
             Ok(())
         })?;
-        self.group_sync(group, span)?;
+        self.group_sync_in(&format!("{name}.{}", combine as i64), group, span)?;
         self.atomically(AtomicKind::Block, span, |code| {
             for (k, byte) in elements.iter().enumerate() {
                 let mut sum: Option<LocalExpr> = None;

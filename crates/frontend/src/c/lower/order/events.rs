@@ -44,7 +44,7 @@ impl Code<'_, '_> {
     pub(super) fn collect_value<'e>(&mut self, e: &'e Expr, events: &mut Events<'e>) -> Vec<usize> {
         events.parts.insert(e);
         match &e.kind {
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::Str(_) | ExprKind::UnknownSize => {
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::UnknownSize => {
                 Vec::new()
             }
             ExprKind::Ident(_) | ExprKind::Member(..) | ExprKind::Arrow(..) => {
@@ -233,7 +233,7 @@ impl Code<'_, '_> {
                 needs.extend(self.collect_value(i, events));
                 needs
             }
-            ExprKind::Int(..) | ExprKind::Float | ExprKind::UnknownSize => Vec::new(),
+            ExprKind::Int(..) | ExprKind::Float(_) | ExprKind::UnknownSize => Vec::new(),
             ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::Assign(..) => {
                 self.collect_value(e, events)
             }

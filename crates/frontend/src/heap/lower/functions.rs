@@ -1,0 +1,334 @@
+//! *Functions*: calls are inlined. Arguments are passed by value; the body sees shared variables, what
+//! the thread keeps, constants and its own locals, not those of the caller. Recursion is an error.
+//!
+//! A parameter that the function does not assign is the caller's local itself, if the argument is one: it
+//! cannot change meanwhile, and there is no step in between. A call that is a condition goes on where its
+//! `return` says, without a word for the truth: a `commit` behind `if (f())` belongs to the
+//! step with which `f` has decided, as it would if its text stood there.
+
+use std::collections::BTreeMap;
+
+use palisade_program::heap::{Role, Term, Type};
+use palisade_program::{LocId, Span};
+
+use super::Ty;
+use super::body::{Builder, Loop, Variable};
+use super::tables::{Tables, check_name, declared_twice};
+use super::value::Value;
+use crate::diagnostic::Diagnostic;
+use crate::heap::ast::{self, Expr, ExprKind, Name, Part, Path, Stmt, StmtKind};
+use crate::pal::suggest;
+
+/// Edges of one body at most: inlining may double a text many times.
+const MAX_EDGES: usize = 20_000;
+
+/// Words that mean something else before a parenthesis.
+const BUILT_IN: &[&str] = &[
+    "xchg",
+    "fetch_add",
+    "lock",
+    "unlock",
+    "free",
+    "assume",
+    "assert",
+];
+
+/// What a caller wants of a call.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// Its result, if that has to be put somewhere in this variable.
+    Value(Option<Variable>),
+    /// To go on at the first place if the result is true, at the second if it is false.
+    Branch(LocId, LocId),
+}
+
+/// What comes of a call.
+pub(super) enum Called {
+    /// Something is wrong with it, which was said.
+    Wrong,
+    /// It has no result.
+    Nothing,
+    /// It has gone on where its result says.
+    Branched,
+    /// Its result.
+    Value(Value),
+}
+
+/// A function that is being inlined.
+pub(super) struct Inlined {
+    name: String,
+    returns: Option<Ty>,
+    result: Option<Variable>,
+    branch: Option<(LocId, LocId)>,
+    /// Where the caller goes on.
+    after: LocId,
+    /// Whether the call stands in a loop.
+    repeated: bool,
+}
+
+impl<'a> Builder<'a> {
+    /// Whether statements here may be reached again in the same call of the method.
+    pub(super) fn is_repeated(&self) -> bool {
+        !self.loops.is_empty() || self.calls.last().is_some_and(|call| call.repeated)
+    }
+
+    /// A call; gives the result if there is one.
+    pub(super) fn call(&mut self, name: &Name, arguments: &[Expr], wanted: Wanted) -> Called {
+        let Some((function, parameters, returns)) = self.called(name, arguments) else {
+            return Called::Wrong;
+        };
+        let (result, branch) = match (wanted, returns) {
+            (Wanted::Branch(yes, no), Some(ty)) if ty == Ty::plain(Type::Bool) => {
+                (None, Some((yes, no)))
+            }
+            (Wanted::Value(into), Some(ty)) => (Some(self.target(ty, into, name.span)), None),
+            (_, Some(ty)) => (Some(self.target(ty, None, name.span)), None),
+            (_, None) => (None, None),
+        };
+        self.inline(function, parameters, returns, result, branch);
+        match result {
+            Some(result) => Called::Value(Value::local(result)),
+            None if branch.is_some() => Called::Branched,
+            None => Called::Nothing,
+        }
+    }
+
+    /// The function, its parameters in this call, and what it returns.
+    fn called(
+        &mut self,
+        name: &Name,
+        arguments: &[Expr],
+    ) -> Option<(&'a ast::Method, BTreeMap<String, Variable>, Option<Ty>)> {
+        let function = self.function(name)?;
+        if arguments.len() != function.parameters.len() {
+            let (wanted, given) = (function.parameters.len(), arguments.len());
+            let message = format!("`{}` has {wanted} parameters, {given} are given", name.text);
+            let error = Diagnostic::error(name.span, message).label("another number");
+            self.items
+                .push(error.help("give one argument for each parameter"));
+            return None;
+        }
+        let returns = match &function.returns {
+            None => None,
+            Some(ty) => Some(self.tables.ty(ty, self.items)?),
+        };
+        let mut parameters = BTreeMap::new();
+        for ((ty, parameter), argument) in function.parameters.iter().zip(arguments) {
+            let ty = self.tables.ty(ty, self.items)?;
+            let value = self.fitting(argument, ty)?;
+            let variable = self.parameter(function, parameter, ty, value);
+            check_name(parameter, self.items);
+            if parameters
+                .insert(parameter.text.clone(), variable)
+                .is_some()
+            {
+                declared_twice(parameter, "parameter", self.items);
+            }
+        }
+        Some((function, parameters, returns))
+    }
+
+    /// A call without a result where a value is asked for.
+    pub(super) fn no_result(&mut self, name: &Name, span: Span) {
+        let message = format!("`{}` has no result", name.text);
+        let error = Diagnostic::error(span, message).label("a value is asked for");
+        self.items
+            .push(error.help("write `returns` behind its parameters"));
+    }
+
+    fn function(&mut self, name: &Name) -> Option<&'a ast::Method> {
+        let tables: &'a Tables<'a> = self.tables;
+        let functions = tables.functions;
+        let Some(function) = functions.iter().find(|f| f.name.text == name.text) else {
+            let known = functions.iter().map(|f| f.name.text.as_str());
+            let help = match suggest::nearest(&name.text, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("declare it: `fn {}() {{ ... }}`", name.text),
+            };
+            let message = format!("unknown function `{}`", name.text);
+            let error = Diagnostic::error(name.span, message).label("not declared");
+            self.items.push(error.help(help));
+            return None;
+        };
+        if self.calls.iter().any(|call| call.name == name.text) {
+            let message = format!("`{}` calls itself", name.text);
+            let error = Diagnostic::error(name.span, message)
+                .label("functions are inlined: this has no end")
+                .help("write a loop");
+            self.items.push(error);
+            return None;
+        }
+        if self.body.edges.len() > MAX_EDGES {
+            let error = Diagnostic::error(name.span, "the method becomes too long")
+                .label(format!(
+                    "more than {MAX_EDGES} steps, with its functions inlined"
+                ))
+                .help("call fewer functions");
+            self.items.push(error);
+            return None;
+        }
+        self.tables.called.borrow_mut().insert(name.text.clone());
+        Some(function)
+    }
+
+    /// The local that a parameter is in this call.
+    fn parameter(&mut self, function: &ast::Method, name: &Name, ty: Ty, value: Value) -> Variable {
+        let tag = value.tag.map(Term::local);
+        if let (Some(id), true, true) = (
+            value.term.local(),
+            tag.is_none_or(|tag| tag.is_some()),
+            !assigned(&function.body, &name.text),
+        ) {
+            let tag = tag.flatten();
+            return Variable { id, tag, ty };
+        }
+        let variable = self.new_variable(&name.text, ty, Role::Variable, name.span);
+        self.assign_words(variable, value.term, value.tag, name.span);
+        variable
+    }
+
+    fn inline(
+        &mut self,
+        function: &ast::Method,
+        parameters: BTreeMap<String, Variable>,
+        returns: Option<Ty>,
+        result: Option<Variable>,
+        branch: Option<(LocId, LocId)>,
+    ) {
+        let after = self.fresh();
+        let repeated = self.is_repeated();
+        let scopes = std::mem::replace(&mut self.scopes, vec![parameters]);
+        let loops: Vec<Loop> = std::mem::take(&mut self.loops);
+        self.calls.push(Inlined {
+            name: function.name.text.clone(),
+            returns,
+            result,
+            branch,
+            after,
+            repeated,
+        });
+        self.statements(&function.body);
+        if self.reachable()[self.at.index()] {
+            if returns.is_some() {
+                let message = "the end can be reached without a result";
+                let error = Diagnostic::error(function.end, message)
+                    .label("nothing is returned here")
+                    .help("end every path with `return e;`");
+                if !self.items.contains(&error) {
+                    self.items.push(error);
+                }
+            }
+            self.jump(after, function.end);
+        }
+        self.calls.pop();
+        self.scopes = scopes;
+        self.loops = loops;
+        self.at = after;
+    }
+
+    /// A `return` in a function.
+    pub(super) fn return_inlined(&mut self, value: Option<&Expr>, span: Span) {
+        let Some(call) = self.calls.last() else {
+            return;
+        };
+        let (returns, result, after) = (call.returns, call.result, call.after);
+        let branch = call.branch;
+        match (value, returns) {
+            (None, None) => self.jump(after, span),
+            (Some(value), Some(_)) => {
+                if let Some((yes, no)) = branch {
+                    match value.kind {
+                        ExprKind::Bool(truth) => self.jump(if truth { yes } else { no }, span),
+                        _ => self.branch(value, yes, no),
+                    }
+                } else if let Some(result) = result {
+                    self.assign_local(result, value, span);
+                    self.jump(after, span);
+                }
+            }
+            (Some(value), None) => {
+                let error = Diagnostic::error(value.span, "a result is returned here")
+                    .label("the head names none")
+                    .help("write `returns` and its type behind the parameters");
+                self.items.push(error);
+            }
+            (None, Some(_)) => {
+                let error = Diagnostic::error(span, "the result is missing")
+                    .label("the head says that there is one")
+                    .help("write `return e;`");
+                self.items.push(error);
+            }
+        }
+    }
+}
+
+/// Whether a local of this name, or a part of it, is assigned in the statements.
+fn assigned(statements: &[Stmt], name: &str) -> bool {
+    let is_it = |path: &Path| {
+        let part = |name: &Name| matches!(name.text.as_str(), "ptr" | "mark" | "count");
+        let whole = match path.parts.as_slice() {
+            [] => true,
+            [Part::Field(field)] => part(field),
+            _ => false,
+        };
+        whole && path.base.text == name
+    };
+    let inside = |one: &Stmt| assigned(std::slice::from_ref(one), name);
+    statements.iter().any(|statement| match &statement.kind {
+        StmtKind::Assign(path, _) => is_it(path),
+        StmtKind::Block(body) | StmtKind::Atomic(body) => assigned(body, name),
+        StmtKind::If(_, then, other) => inside(then) || other.as_deref().is_some_and(inside),
+        StmtKind::While(_, body) | StmtKind::DoWhile(body, _) => inside(body),
+        StmtKind::For(start, _, step, body) => {
+            let parts = [start.as_deref(), step.as_deref(), Some(&**body)];
+            parts.into_iter().flatten().any(inside)
+        }
+        StmtKind::Choose(blocks) => blocks.iter().any(|block| assigned(block, name)),
+        StmtKind::Declare(_)
+        | StmtKind::Cas(_)
+        | StmtKind::Swap(_)
+        | StmtKind::Call(_)
+        | StmtKind::Break
+        | StmtKind::Continue
+        | StmtKind::Return(_)
+        | StmtKind::Lock(_)
+        | StmtKind::Unlock(_)
+        | StmtKind::Free(_)
+        | StmtKind::Assume(_)
+        | StmtKind::Assert(_)
+        | StmtKind::Skip
+        | StmtKind::Fence
+        | StmtKind::Commit(..)
+        | StmtKind::Soft(..) => false,
+    })
+}
+
+/// Functions have names of their own.
+pub(super) fn check(functions: &[ast::Method], items: &mut Vec<Diagnostic>) {
+    for (index, function) in functions.iter().enumerate() {
+        check_name(&function.name, items);
+        let name = &function.name.text;
+        if functions[..index].iter().any(|f| f.name.text == *name) {
+            declared_twice(&function.name, "function", items);
+        }
+        if BUILT_IN.contains(&name.as_str()) {
+            let error = Diagnostic::error(function.name.span, format!("`{name}` is built in"))
+                .label("cannot be declared");
+            items.push(error.help("choose another name"));
+        }
+    }
+}
+
+/// Functions that nothing calls: their bodies are not looked at.
+pub(super) fn unused(tables: &Tables<'_>, items: &mut Vec<Diagnostic>) {
+    let called = tables.called.borrow();
+    for function in tables.functions {
+        if !called.contains(&function.name.text) {
+            let message = format!("`{}` is never called", function.name.text);
+            let warning = Diagnostic::warning(function.name.span, message);
+            items.push(warning.label("not looked at").help("call it, or remove it"));
+        }
+    }
+}
