@@ -1,6 +1,7 @@
 //! What the documents show is what the command prints: a block behind
 //! `<!-- run: palisade ... -->` is how the output of that command begins.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,28 +106,59 @@ fn documents_show_what_commands_print() {
     assert!(count >= 15, "{count} commands");
 }
 
-/// The commands in code: lines that begin with `palisade` or `./palisade`, without what the
-/// shell does with them.
-fn commands(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut is_code = false;
-    for line in text.lines() {
-        if line.starts_with("```") {
-            is_code = !is_code;
-            continue;
+/// A command in code: a line that begins with `palisade` or `./palisade`.
+struct Line {
+    /// The words behind `palisade`, without what the shell does with them.
+    words: Vec<String>,
+    /// The file behind `>`.
+    saved: Option<String>,
+    /// What stands behind `#`.
+    remark: String,
+    /// The lines below, up to `...` or the next command, also of the shell: how the output begins.
+    shown: String,
+}
+
+fn line(text: &str) -> Option<Line> {
+    let text = text.trim().trim_start_matches("$ ");
+    let command = text
+        .strip_prefix("palisade ")
+        .or_else(|| text.strip_prefix("./palisade "))?;
+    let (command, remark) = command.split_once('#').unwrap_or((command, ""));
+    let (command, saved) = match command.split_once('>') {
+        Some((command, file)) => (command, Some(file.trim().to_owned())),
+        None => (command, None),
+    };
+    let end = command.find([';', '|', '&']).unwrap_or(command.len());
+    let words = command[..end].replace(['"', '\''], "");
+    Some(Line {
+        words: words.split_whitespace().map(str::to_owned).collect(),
+        saved,
+        remark: remark.trim().to_owned(),
+        shown: String::new(),
+    })
+}
+
+/// The commands of a document that no `run` comment speaks of.
+fn lines(text: &str) -> Vec<Line> {
+    let mut found: Vec<Line> = Vec::new();
+    // Whether code is fenced, and whether the last line was of a command's output.
+    let (mut is_fenced, mut follows) = (false, false);
+    for text in text.lines() {
+        if text.starts_with("```") {
+            (is_fenced, follows) = (!is_fenced, false);
+        } else if !is_fenced && !text.starts_with("    ") {
+            follows = false;
+        } else if let Some(line) = line(text) {
+            found.push(line);
+            follows = true;
+        } else if let Some(line) = found.last_mut().filter(|_| follows) {
+            let text = if is_fenced { text } else { &text[4..] };
+            follows = text != "..." && !text.starts_with("$ ");
+            if follows {
+                line.shown.push_str(text);
+                line.shown.push('\n');
+            }
         }
-        if !is_code && !line.starts_with("    ") {
-            continue;
-        }
-        let line = line.trim().trim_start_matches("$ ");
-        let command = line
-            .strip_prefix("palisade ")
-            .or_else(|| line.strip_prefix("./palisade "));
-        let Some(command) = command else { continue };
-        let end = command
-            .find([';', '|', '>', '#', '&'])
-            .unwrap_or(command.len());
-        found.push(command[..end].trim().to_owned());
     }
     found
 }
@@ -137,28 +169,83 @@ fn documents_name_commands_that_there_are() {
     let mut count = 0;
     for document in documents() {
         let text = fs::read_to_string(&document).expect("readable");
-        for command in commands(&text) {
-            let words = command.replace(['"', '\''], "");
-            let mut words: Vec<&str> = words.split_whitespace().collect();
-            words.retain(|word| *word != "...");
-            if words.is_empty() || words.iter().any(|w| w.contains("...")) {
+        for mut line in lines(&text) {
+            line.words.retain(|word| *word != "...");
+            if line.words.is_empty() || line.words.iter().any(|w| w.contains("...")) {
                 continue;
             }
             // Everything before --help is read.
             let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
-                .args(&words)
+                .args(&line.words)
                 .arg("--help")
                 .current_dir(repository())
                 .output()
                 .expect("palisade runs");
             assert!(
                 output.status.success(),
-                "{}: palisade {command}\n{}",
+                "{}: palisade {}\n{}",
                 document.display(),
+                line.words.join(" "),
                 String::from_utf8_lossy(&output.stderr)
             );
             count += 1;
         }
     }
+    assert!(count >= 40, "{count} commands");
+}
+
+/// Whether a word is a file that is read, and not there: the command is a pattern.
+fn is_missing(folder: &Path, word: &str) -> bool {
+    let endings = ["c", "rs", "pal", "yml", "tvp", "tvs", "bp", "cert", "json"];
+    let ending = Path::new(word).extension().and_then(|e| e.to_str());
+    ending.is_some_and(|e| endings.contains(&e)) && !folder.join(word).exists()
+}
+
+/// Every command that names files of the repository, or files that commands before it have written, is
+/// run: none is wrong input, a remark says how the output begins, and so do the lines below.
+#[test]
+fn commands_of_documents_are_run() {
+    let mut count = 0;
+    let mut wrong = String::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("readable");
+        let folder = folder();
+        for line in lines(&text) {
+            let command = line.words.join(" ");
+            let mut written = false;
+            let misses = line.words.iter().any(|word| {
+                let is_output = std::mem::replace(&mut written, word.starts_with('-'));
+                !is_output && is_missing(folder.path(), word)
+            });
+            let names_one = line.words.iter().any(|w| folder.path().join(w).exists());
+            if misses || !names_one {
+                continue;
+            }
+            let output = Command::new(env!("CARGO_BIN_EXE_palisade"))
+                .args(&line.words)
+                .current_dir(folder.path())
+                .output()
+                .expect("palisade runs");
+            let name = document.display();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            if !matches!(output.status.code(), Some(0 | 1 | 3)) {
+                let error = String::from_utf8_lossy(&output.stderr);
+                let _ = writeln!(wrong, "{name}: palisade {command}\n{error}");
+            }
+            for begins in [line.remark.as_str(), line.shown.trim_end()] {
+                if !printed.starts_with(begins) {
+                    let _ = writeln!(
+                        wrong,
+                        "{name}: palisade {command} prints\n{printed}\nand not\n{begins}\n"
+                    );
+                }
+            }
+            if let Some(file) = line.saved {
+                fs::write(folder.path().join(file), printed.as_bytes()).expect("written");
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
     assert!(count >= 40, "{count} commands");
 }
