@@ -229,6 +229,33 @@ fn word_at(line: &str, from: usize) -> (usize, usize) {
     (from + skip, length)
 }
 
+/// A universal character name (C11, 6.4.3), as preprocessors write letters beyond ASCII: the letter, and its length.
+fn universal(text: &str) -> Option<(char, usize)> {
+    let digits = match text.get(..2)? {
+        "\\u" => 4,
+        "\\U" => 8,
+        _ => return None,
+    };
+    let code = u32::from_str_radix(text.get(2..2 + digits)?, 16).ok()?;
+    let letter = char::from_u32(code).filter(|c| !c.is_ascii())?;
+    Some((letter, 2 + digits))
+}
+
+/// The identifier at the beginning of a text, and its length there.
+fn identifier(text: &str, is_word: impl Fn(char) -> bool) -> (String, usize) {
+    let (mut name, mut at) = (String::new(), 0);
+    while let Some(c) = text[at..].chars().next() {
+        let (letter, length) = match universal(&text[at..]) {
+            Some(found) => found,
+            None if is_word(c) => (c, c.len_utf8()),
+            None => break,
+        };
+        name.push(letter);
+        at += length;
+    }
+    (name, at)
+}
+
 /// The tokens of `text`, located in `source`.
 pub(super) fn lex(text: &str, source: &Source, origin: Origin) -> Result<Vec<Token>, Diagnostic> {
     let is_marked = matches!(origin, Origin::Markers(_));
@@ -397,9 +424,8 @@ impl Lexer<'_> {
         if c.is_ascii_digit() || (c == '.' && rest[1..].starts_with(|d: char| d.is_ascii_digit())) {
             return self.number();
         }
-        if c.is_alphabetic() || c == '_' || c == '$' {
-            let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-            let name = rest[..length].to_owned();
+        if c.is_alphabetic() || c == '_' || c == '$' || universal(rest).is_some() {
+            let (name, length) = identifier(rest, is_word);
             self.push(Kind::Ident(name), length);
             return Ok(());
         }

@@ -226,23 +226,25 @@ fn preprocessed(
     source: &Source,
     options: &Options,
 ) -> Result<(Source, Vec<Text>), Diagnostics> {
-    let plain = preprocessed_with(path, source, options, false)?;
-    if plain
-        .1
-        .iter()
-        .any(|(_, text, _)| preprocess::needs_kinds(text))
-    {
-        return preprocessed_with(path, source, options, true);
+    let plain = preprocessed_with(path, source, options, &[])?;
+    let texts = plain.1.iter();
+    let mut preludes: Vec<_> = texts
+        .flat_map(|(_, t, _)| preprocess::preludes(t))
+        .collect();
+    preludes.sort_unstable();
+    preludes.dedup();
+    if preludes.is_empty() {
+        return Ok(plain);
     }
-    Ok(plain)
+    preprocessed_with(path, source, options, &preludes)
 }
 
-/// The same, with mutexes of several kinds or without.
+/// The same, with these preludes.
 fn preprocessed_with(
     path: &Path,
     source: &Source,
     options: &Options,
-    has_kinds: bool,
+    preludes: &[&'static str],
 ) -> Result<(Source, Vec<Text>), Diagnostics> {
     let mut given = source.files().map(|(name, range)| {
         let text = source.text()[range].to_owned();
@@ -283,7 +285,7 @@ fn preprocessed_with(
                 name: &name,
                 text,
                 flags: &unit.preprocessor,
-                has_kinds,
+                preludes,
             };
             preprocess::run(&unit, &changed, options.data_model)
         };

@@ -37,15 +37,19 @@ pub(super) struct Unit<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
     pub(super) flags: &'a Preprocessor,
-    /// Whether mutexes are of several kinds ([`needs_kinds`]).
-    pub(super) has_kinds: bool,
+    /// What it is preprocessed with besides ([`preludes`]).
+    pub(super) preludes: &'a [&'static str],
 }
 
 /// The file that is preprocessed, in line markers.
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 33] = [
+const HEADERS: [(&str, &str); 34] = [
+    (
+        "__palisade_cancel.h",
+        include_str!("headers/__palisade_cancel.h"),
+    ),
     (
         "__palisade_keys.h",
         include_str!("headers/__palisade_keys.h"),
@@ -153,10 +157,18 @@ impl Preprocessor {
     }
 }
 
-/// Whether a preprocessed text uses recursive or error-checking mutexes: it has to be preprocessed again,
-/// with mutexes of several kinds (`headers/__palisade_mutex_kinds.h`).
-pub(super) fn needs_kinds(text: &str) -> bool {
-    text.contains("__palisade_mutex_kinds")
+/// *Preludes*: parts of headers that change what types and functions are, for programs that need them only. Where
+/// the name is left in a preprocessed text, the text has to be preprocessed again with the macro.
+const PRELUDES: [(&str, &str); 2] = [
+    // Recursive and error-checking mutexes.
+    ("__palisade_mutex_kinds", "__PALISADE_MUTEX_KINDS"),
+    ("__palisade_cancels", "__PALISADE_CANCEL"),
+];
+
+/// The macros of the preludes that a preprocessed text needs.
+pub(super) fn preludes(text: &str) -> impl Iterator<Item = &'static str> {
+    let needed = PRELUDES.iter().filter(|(name, _)| text.contains(name));
+    needed.map(|(_, prelude)| *prelude)
 }
 
 /// Whether the text has directives of OpenMP, whose macros are to be replaced.
@@ -283,8 +295,8 @@ fn preprocessed(
     if !is_system {
         command.arg("-nostdinc");
     }
-    if unit.has_kinds {
-        command.arg("-D__PALISADE_MUTEX_KINDS");
+    for prelude in unit.preludes {
+        command.arg(format!("-D{prelude}"));
     }
     if has_directives(unit.text) {
         command.arg("-fopenmp");

@@ -24,6 +24,11 @@ typedef struct { int x; } pthread_once_t;
 #define PTHREAD_MUTEX_DEFAULT 0
 #define PTHREAD_CREATE_JOINABLE 0
 #define PTHREAD_CREATE_DETACHED 1
+#define PTHREAD_CANCELED ((void *)-1)
+#define PTHREAD_CANCEL_ENABLE 0
+#define PTHREAD_CANCEL_DISABLE 1
+#define PTHREAD_CANCEL_DEFERRED 0
+#define PTHREAD_CANCEL_ASYNCHRONOUS 1
 #define PTHREAD_PROCESS_PRIVATE 0
 #define PTHREAD_PROCESS_SHARED 1
 #define PTHREAD_BARRIER_SERIAL_THREAD (-1)
@@ -89,6 +94,7 @@ __PALISADE_WAIT(__palisade_mutex, pthread_cond_t, pthread_cond_wait, pthread_con
 typedef struct { int kind; } __palisade_mutexattr_t;
 static int __palisade_mutexattr_init(__palisade_mutexattr_t *a) { a->kind = 0; return 0; }
 static int __palisade_mutexattr_settype(__palisade_mutexattr_t *a, int kind) { a->kind = kind; return 0; }
+static int __palisade_mutexattr_gettype(const __palisade_mutexattr_t *a, int *kind) { *kind = a->kind; return 0; }
 static int __palisade_mutexattr_ignored(__palisade_mutexattr_t *a, ...) { return 0; }
 static int __palisade_mutex_init(__palisade_mutex_t *m, const __palisade_mutexattr_t *a) {
     return __palisade_mutex_make(m, a ? a->kind : 0);
@@ -114,15 +120,48 @@ static int __palisade_mutex_destroy(__palisade_mutex_t *m) { __palisade_mutex_de
 #define pthread_mutexattr_t __palisade_mutexattr_t
 #define pthread_mutexattr_init __palisade_mutexattr_init
 #define pthread_mutexattr_settype __palisade_mutexattr_settype
+#define pthread_mutexattr_gettype __palisade_mutexattr_gettype
 #define pthread_mutexattr_destroy __palisade_mutexattr_ignored
 #define pthread_mutexattr_setpshared __palisade_mutexattr_ignored
 #else
 /* Who uses these is preprocessed again with other mutexes. */
+#define pthread_mutexattr_gettype __palisade_mutex_kinds
 #define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP __palisade_mutex_kinds
 #define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP __palisade_mutex_kinds
 #define PTHREAD_MUTEX_RECURSIVE __palisade_mutex_kinds
 #define PTHREAD_MUTEX_ERRORCHECK __palisade_mutex_kinds
 #define PTHREAD_MUTEX_RECURSIVE_NP __palisade_mutex_kinds
 #define PTHREAD_MUTEX_ERRORCHECK_NP __palisade_mutex_kinds
+#endif
+#ifdef __PALISADE_CANCEL
+#include <__palisade_cancel.h>
+__PALISADE_CANCEL_CONDITION(pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock)
+static int __palisade_cancel_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
+    __palisade_cancel_blocked(m);
+    __palisade_cancel_now_waits(1);
+    int error = pthread_cond_wait(c, m);
+    __palisade_cancel_now_waits(0);
+    return error;
+}
+static int __palisade_cancel_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+                                            const struct timespec *until) {
+    __palisade_cancel_blocked(m);
+    return pthread_cond_timedwait(c, m, until);
+}
+#undef pthread_cond_wait
+#undef pthread_cond_timedwait
+#define pthread_cond_wait __palisade_cancel_cond_wait
+#define pthread_cond_timedwait __palisade_cancel_cond_timedwait
+#define pthread_join __palisade_cancel_join
+#define pthread_cancel __palisade_cancel
+#define pthread_testcancel __palisade_cancel_test
+#define pthread_setcancelstate __palisade_cancel_state
+#define pthread_setcanceltype __palisade_cancel_type
+#else
+/* Who cancels threads is preprocessed again with __palisade_cancel.h; until then nobody is cancelled. */
+#define pthread_cancel __palisade_cancels
+static void pthread_testcancel(void) { }
+static int pthread_setcancelstate(int state, int *old) { if (old) *old = PTHREAD_CANCEL_ENABLE; return 0; }
+static int pthread_setcanceltype(int type, int *old) { if (old) *old = PTHREAD_CANCEL_DEFERRED; return 0; }
 #endif
 #endif

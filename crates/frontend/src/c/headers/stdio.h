@@ -19,4 +19,20 @@ int sscanf(const char *, const char *, ...);
 int getchar(void);
 int fgetc(FILE *);
 int getc(FILE *);
+_Bool __VERIFIER_nondet_bool(void);
+char __VERIFIER_nondet_char(void);
+/* Any text that fits, or nothing. */
+static char *__palisade_fgets(char *to, int size) {
+    if (size < 1 || __VERIFIER_nondet_bool()) return 0;
+    int length = 0;
+    while (length < size - 1 && __VERIFIER_nondet_bool()) {
+        char c = __VERIFIER_nondet_char();
+        to[length] = c;
+        length++;
+        if (c == '\n') break;
+    }
+    to[length] = 0;
+    return to;
+}
+#define fgets(to, size, from) (__palisade_stream(from), __palisade_fgets(to, size))
 #endif

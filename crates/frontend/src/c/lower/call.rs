@@ -420,6 +420,10 @@ impl<'a> Code<'_, 'a> {
         if !self.live {
             return Ok(nothing(&f.result));
         }
+        let site = self.graph.site;
+        if f.name.starts_with("__palisade") {
+            self.graph.site = site.or(Some(span));
+        }
         let exit = self.target();
         let addresses = self.cx.addresses_of(f);
         let captured = std::mem::take(&mut self.captured);
@@ -457,6 +461,7 @@ impl<'a> Code<'_, 'a> {
         if self.live {
             self.jump(span, |code| Some(&mut code.frame().exit));
         }
+        self.graph.site = site;
         let frame = self.frames.pop().expect("pushed above");
         self.loop_depth = frame.loop_depth;
         let undefined = frame

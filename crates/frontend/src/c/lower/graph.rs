@@ -32,6 +32,8 @@ struct Edge {
 /// Locations and edges.
 #[derive(Default)]
 pub(super) struct Graph {
+    /// The call of a function of our headers that is lowered: what it does is done there.
+    pub(super) site: Option<Span>,
     edges: Vec<Edge>,
     locs: usize,
 }
@@ -45,7 +47,13 @@ impl Graph {
         LocId::from(self.locs - 1)
     }
 
+    /// Where a step stands that is written at `span`.
+    pub(super) fn place(&self, span: Span) -> Span {
+        self.site.unwrap_or(span)
+    }
+
     pub(super) fn edge(&mut self, from: LocId, op: Op, to: LocId, span: Span) {
+        let span = self.place(span);
         self.edges.push(Edge { from, to, op, span });
     }
 
@@ -260,6 +268,7 @@ impl Region {
 /// A finished graph with places merged whose only step does nothing.
 pub(crate) fn without_skips(cfg: &Cfg) -> Cfg {
     let mut graph = Graph {
+        site: None,
         locs: cfg.loc_count(),
         edges: Vec::new(),
     };

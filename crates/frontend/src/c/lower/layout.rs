@@ -488,6 +488,10 @@ impl Layouts<'_> {
                 let count = dims
                     .iter()
                     .try_fold(1_u64, |all, (n, _)| all.checked_mul(*n));
+                // Nothing is in it, as in C of the GNU compiler.
+                if count == Some(0) {
+                    return Ok(());
+                }
                 if count.is_none_or(|n| n > MAX_CELLS) {
                     let error = Diagnostic::error(span, "unsupported: an array of this size");
                     return Err(error.help(format!("at most {MAX_CELLS} elements")));

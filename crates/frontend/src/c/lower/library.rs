@@ -11,7 +11,8 @@ use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
-const SILENT: [&str; 39] = [
+const SILENT: [&str; 40] = [
+    "__palisade_stream",
     "__goblint_assume_join",
     "sched_setaffinity",
     "pthread_setaffinity_np",

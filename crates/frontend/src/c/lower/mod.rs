@@ -439,12 +439,6 @@ impl<'a> Context<'a> {
         let mut cells = Vec::new();
         for leaf in &leaves {
             let len = (!leaf.dims.is_empty()).then(|| leaf.count() as u32);
-            if len == Some(0) {
-                return Err(Diagnostic::error(
-                    span,
-                    "unsupported: an array without elements",
-                ));
-            }
             let id = self.global(format!("{name}{}", leaf.path), len, span);
             cells.push(Cells::Shared(id));
         }

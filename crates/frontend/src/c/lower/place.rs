@@ -796,7 +796,9 @@ impl Code<'_, '_> {
     /// Notes that an operation accesses a variable atomically.
     fn note_atomic(&mut self, var: GlobalId, span: Span) {
         if self.order.is_some() {
-            self.cx.atomic_accesses.insert((span, var));
+            self.cx
+                .atomic_accesses
+                .insert((self.graph.place(span), var));
         }
     }
 
