@@ -122,6 +122,7 @@ fn threads_are_cancelled_where_they_may_be() {
             "check(r == 0 && done && old == PTHREAD_CANCEL_ENABLE);",
         ),
         (own, "", "check(r == PTHREAD_CANCELED && !done);"),
+        ("pthread_testcancel();", "pthread_join(t, 0); return 0;", ""),
         // No cancellation point.
         (
             "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
@@ -145,6 +146,10 @@ fn threads_are_cancelled_where_they_may_be() {
         let wrong = cancelled(worker, before, after);
         assert!(wrong.starts_with("violated"), "{worker} {before}: {wrong}");
     }
+    let states = "#include <pthread.h>\nextern void reach_error(void); int main(void) { int old;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0); pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+        if (old != PTHREAD_CANCEL_DISABLE) reach_error(); return 0; }";
+    assert_eq!(found(states), "holds");
     let asynchronous = "pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);";
     let refused = cancelled(asynchronous, "", "");
     assert!(refused.contains("asynchronous cancellation"), "{refused}");
@@ -172,9 +177,10 @@ int main(void) {{ int also[2][0]; char b[4]; b[3] = 'x'; {body} return 0; }}"
         "größe = 4; check(größe == 3);",
         "if (fgets(b, 2, stdin)) check(b[0] != 'q');",
         "check(fgets(b, 2, stdin) != 0);",
-        "int k = h.n; none[k] = 1;",
     ] {
         let wrong = found(&text(body));
         assert!(wrong.starts_with("violated"), "{body}: {wrong}");
     }
+    let refused = found(&text("int k = h.n; none[k] = 1;"));
+    assert!(refused.contains("line 5: unsupported"), "{refused}");
 }

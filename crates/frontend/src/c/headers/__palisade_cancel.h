@@ -60,7 +60,7 @@ static void __palisade_cancel_wait(void) {
 static int __palisade_cancel_join(pthread_t thread, void **result) {
     __palisade_cancel_wait();
     __palisade_cancel_now_waits(1);
-    int error = pthread_join(thread, result);
+    int error = result ? pthread_join(thread, result) : pthread_join(thread, 0);
     __palisade_cancel_now_waits(0);
     return error;
 }

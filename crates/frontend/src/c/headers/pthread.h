@@ -158,10 +158,10 @@ static int __palisade_cancel_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *
 #define pthread_setcancelstate __palisade_cancel_state
 #define pthread_setcanceltype __palisade_cancel_type
 #else
-/* Who cancels threads is preprocessed again with __palisade_cancel.h; until then nobody is cancelled. */
+/* Who uses these is preprocessed again with __palisade_cancel.h. */
 #define pthread_cancel __palisade_cancels
-static void pthread_testcancel(void) { }
-static int pthread_setcancelstate(int state, int *old) { if (old) *old = PTHREAD_CANCEL_ENABLE; return 0; }
-static int pthread_setcanceltype(int type, int *old) { if (old) *old = PTHREAD_CANCEL_DEFERRED; return 0; }
+#define pthread_testcancel __palisade_cancels
+#define pthread_setcancelstate __palisade_cancels
+#define pthread_setcanceltype __palisade_cancels
 #endif
 #endif
