@@ -35,6 +35,7 @@ fn accepted_shifted(
         carried,
         events,
         shifted,
+        prompt: false,
     });
     let fingerprint = Fingerprint::of(program, Model::Rc11, 2);
     let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, 2);
