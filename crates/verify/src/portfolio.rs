@@ -659,20 +659,26 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
         events,
         shifted,
     };
-    // A thread that keeps an old copy of a counter has states without end.
-    let few = if shifted { RC11_FEW } else { states };
-    rows.extend(LADDER.map(|kept| row(summary(kept), few)));
-    // Where threads are looked at together, these runs are not enough.
+    // Where threads are looked at together, prompt runs are not enough.
     let is_never = |p: &Property| p.kind == PropertyKind::Never;
     let together = program.deadlock || program.progress || program.properties.iter().any(is_never);
-    if options.certify && !together {
-        rows.extend(PROMPT.map(|kept| {
-            let summary = summary(kept);
-            Row::new(base, Method::Prompt { summary })
-        }));
-    }
+    let prompt: &[(u32, bool, u32)] = if options.certify && !together {
+        &PROMPT
+    } else {
+        &[]
+    };
+    let prompt = prompt.iter().map(|kept| {
+        let summary = summary(*kept);
+        Row::new(base, Method::Prompt { summary })
+    });
     if shifted {
+        // A thread that keeps an old copy of a counter has states without end.
+        rows.extend(LADDER[..2].iter().map(|kept| row(summary(*kept), RC11_FEW)));
+        rows.extend(prompt);
         rows.extend(LADDER.map(|kept| row(summary(kept), states)));
+    } else {
+        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
+        rows.extend(prompt);
     }
     rows.push(row(summary(EXACT), states));
     Ok(rows)
