@@ -175,8 +175,16 @@ pub(crate) fn check(
     if summary.prompt && !prompt::suffices(program) {
         return Err(unsupported("prompt runs, where threads are looked at together"));
     }
-    let judge = Judge::new(program, certificate, summary, groups);
-    judge.all(options)
+    let mut judge = Judge::new(program, certificate, summary, groups);
+    if !summary.prompt {
+        return judge.all(options);
+    }
+    let mut states = 0;
+    for absent in prompt::absences(program, &judge.instances) {
+        judge.absent = absent;
+        states += judge.all(options)?;
+    }
+    Ok(states)
 }
 
 struct Judge<'p> {
@@ -188,6 +196,8 @@ struct Judge<'p> {
     loads: Vec<Vec<bool>>,
     ahead: Vec<Vec<Ahead>>,
     live: Vec<Liveness>,
+    /// Threads that do nothing in the runs that are looked at.
+    absent: Vec<bool>,
     /// Cells with plain accesses.
     racy: Vec<bool>,
     /// Cells with SC accesses, in a program with SC fences.
@@ -230,6 +240,7 @@ impl<'p> Judge<'p> {
                 .collect(),
             ahead: templates().map(|t| ahead(program, t)).collect(),
             live: templates().map(|t| Liveness::of(program, t)).collect(),
+            absent: vec![false; instances.len()],
             racy,
             tracked: Rc::new(tracked(program)),
             groups,
@@ -314,8 +325,12 @@ impl<'p> Judge<'p> {
             }
             locals = extended(&locals, &own);
         }
+        // Who does nothing may as well have ended.
         let at: Vec<LocId> = (0..self.instances.len())
-            .map(|t| self.cfg(t).entry)
+            .map(|t| match self.absent[t] {
+                true => self.cfg(t).exit,
+                false => self.cfg(t).entry,
+            })
             .collect();
         let mut all = Vec::new();
         for values in &cells {

@@ -2,9 +2,8 @@
 //!
 //! An execution of RC11 is a graph; the machine takes its events in some order that extends program order and
 //! reads-from, and each such order is a run of the machine: where a store stands in its history,
-//! and an SC event in the SC order, does not depend on when it happens. Call an event *idle* if it
-//! writes nothing and its thread had no other choice than to load, to pass a fence, or to work on its
-//! locals. Every finite graph has an order in which an idle event comes first wherever one can be taken
+//! and an SC event in the SC order, does not depend on when it happens. Call an event *idle* if it is a load at a
+//! location where its thread can only load, or a fence or a local step at one that is no stop ([`stops`]). Every finite graph has an order in which an idle event comes first wherever one can be taken
 //! (its predecessor in program order, and the store that it reads, have been taken). So it is enough to
 //! look at runs in which
 //!
@@ -18,10 +17,14 @@
 //! taken; `finally` speaks of graphs that are complete. A `never` speaks of where threads are
 //! at the same time, and so do deadlock and progress: with these no run is left out.
 //!
+//! Of a graph, what comes before an assertion that fails in program order and reads-from is a graph, too, and so is what comes
+//! before two accesses that race. A thread that never writes comes before nobody else, and two such threads do not
+//! race. So where there is no `finally`, runs are enough in which all but one of these threads do nothing.
+//!
 //! A thread that waits while others go on without end then reads what is new, not any of the messages
 //! in between, of which a summary knows little.
 
-use palisade_program::{Cfg, FenceKind, LocId, Program, PropertyKind, Step};
+use palisade_program::{Cfg, FenceKind, Instance, LocId, Program, PropertyKind, Step};
 
 use super::access::Access;
 use super::{Judge, State, Trouble};
@@ -56,6 +59,32 @@ pub(super) fn stops(cfg: &Cfg) -> Vec<bool> {
         inside[cut.index()] = false;
     }
     inside.iter().map(|inside| !inside).collect()
+}
+
+/// Which threads do nothing, in each of the searches that are made.
+pub(super) fn absences(program: &Program, instances: &[Instance]) -> Vec<Vec<bool>> {
+    let writes = |step: &Step| match step {
+        Step::Store { .. } | Step::Put { .. } | Step::Get { .. } => true,
+        Step::RemoteAtomic(_) | Step::Flush(_) => true,
+        Step::Atomic(atomic) => atomic.body.edges.iter().any(|e| e.step.stored().is_some()),
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
+        Step::Assert { .. } | Step::Fence(_) | Step::Load { .. } => false,
+    };
+    let is_reader = |instance: &Instance| {
+        let edges = &program.template(instance.template).cfg.edges;
+        !edges.iter().any(|edge| writes(&edge.step))
+    };
+    let readers: Vec<usize> = (0..instances.len())
+        .filter(|&thread| is_reader(&instances[thread]))
+        .collect();
+    if readers.len() < 2 || !program.properties.is_empty() {
+        return vec![vec![false; instances.len()]];
+    }
+    let only = |reader: &usize| {
+        let absent = |thread| thread != *reader && readers.contains(&thread);
+        (0..instances.len()).map(absent).collect()
+    };
+    readers.iter().map(only).collect()
 }
 
 /// The locations at which a thread can do nothing but load.
