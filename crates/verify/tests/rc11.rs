@@ -335,3 +335,45 @@ fn counters_far_behind_are_those_of_the_machine() {
     }
     assert!(failing > 5 && proved > 5, "{failing} {proved}");
 }
+
+/// A writer without end, all relaxed, and a reader that has seen `b` far ahead of `a`.
+fn far_apart(rounds: &str, check: &str) -> Program {
+    read(&format!(
+        "shared x = 0;\nshared y = 0;\nshared z = 0;\n\
+         thread writer {{\n local n = 0;\n while ({rounds}) {{\n n = n + 1;\n store(z, n, relaxed);\n \
+         store(y, n, relaxed);\n store(x, n, relaxed);\n }}\n}}\n\
+         thread reader {{\n local a = 0; local b = 0; local c = 0; local d = 0;\n a = load(x, relaxed);\n \
+         b = load(y, relaxed);\n c = load(z, relaxed);\n d = load(x, relaxed);\n assert(b <= a + 5 || {check});\n}}\n"
+    ))
+}
+
+#[test]
+fn what_is_not_known_of_counters_far_behind_is_not_assumed() {
+    // Each is violated when the writer is seven rounds ahead, and by no run in which it is close.
+    for check in [
+        "b <= c + 5 || c <= a || c != d",
+        "c != a",
+        "d != a",
+        "c <= a || c >= b",
+        "a >= b",
+    ] {
+        let options = Options {
+            buffer: None,
+            workers: 1,
+            shortest: false,
+            ..Options::new(Model::Rc11)
+        };
+        let bounded = far_apart("n < 7", check);
+        let exact = explore(&bounded, &options).expect("it has a meaning");
+        assert!(matches!(exact.verdict, Verdict::Violated(_)), "{check}");
+        let endless = far_apart("true", check);
+        for kept in [(1, false, 1), (1, true, 2), (3, true, 2)] {
+            let prompt = Summary {
+                shifted: true,
+                prompt: true,
+                ..summary(kept)
+            };
+            assert!(!accepted_as(&endless, prompt), "{check}, {kept:?}");
+        }
+    }
+}
