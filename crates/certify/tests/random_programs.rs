@@ -102,7 +102,6 @@ fn reachable(program: &Program, model: Model, most: u64) -> Certificate {
         Kind::Reachable(Reachable {
             most,
             shifted: false,
-            prompt: false,
         }),
         model,
         THREADS,

@@ -280,16 +280,14 @@ fn publishing(rng: &mut Rng) -> String {
 
 /// One that reads them, and compares.
 fn comparing(rng: &mut Rng) -> String {
-    let order = |rng: &mut Rng| *rng.pick(&["relaxed", "acquire", "acquire"]);
-    let mut text = String::from("local a = 0; local b = 0; local c = 0; local d = 0;\nwhile (true) {\n");
-    text += &format!("a = load(x, {});\nif (a % 2 == 0) {{\n", order(rng));
-    let cells = if rng.below(2) == 0 { ["y", "z"] } else { ["z", "y"] };
-    text += &format!("b = load({}, {});\n", cells[0], order(rng));
-    text += &format!("c = load({}, {});\n", cells[1], order(rng));
-    if rng.below(2) > 0 {
-        text += "fence(acquire);\n";
-    }
-    text += &format!("d = load(x, {});\n", order(rng));
+    let cells = if rng.below(2) == 0 {
+        ["y", "z"]
+    } else {
+        ["z", "y"]
+    };
+    let orders = [0; 4].map(|_| *rng.pick(&["relaxed", "acquire", "acquire"]));
+    let load =
+        |local: &str, cell: &str, i: usize| format!("{local} = load({cell}, {});\n", orders[i]);
     let checks = [
         "a != d || b == c",
         "a == d || a < d",
@@ -300,7 +298,17 @@ fn comparing(rng: &mut Rng) -> String {
         "a != d || b <= a",
         "c == d || c < d || a < c",
     ];
-    text + &format!("assert({});\n}}\n}}\n", rng.pick(&checks))
+    let steps = [
+        "local a = 0; local b = 0; local c = 0; local d = 0;\nwhile (true) {\n".to_owned(),
+        load("a", "x", 0),
+        "if (a % 2 == 0) {\n".to_owned(),
+        load("b", cells[0], 1),
+        load("c", cells[1], 2),
+        (*rng.pick(&["fence(acquire);\n", ""])).to_owned(),
+        load("d", "x", 3),
+        format!("assert({});\n}}\n}}\n", rng.pick(&checks)),
+    ];
+    steps.concat()
 }
 
 #[test]

@@ -21,7 +21,9 @@
 //! check ends unless `&&`, `||` or a condition does without it.
 
 use palisade_program::shift::Group;
-use palisade_program::{BinOp, Cfg, Expr, GlobalId, LocalAtom, LocalExpr, LocalId, Span, Step, UnOp};
+use palisade_program::{
+    BinOp, Cfg, Expr, GlobalId, LocalAtom, LocalExpr, LocalId, Span, Step, UnOp,
+};
 
 use super::memory::Memory;
 use super::view::{Fact, Past, Spot};
@@ -63,9 +65,24 @@ fn compared(op: BinOp, order: Option<std::cmp::Ordering>, differ: bool) -> Optio
         (BinOp::Eq, None) if differ => false,
         (BinOp::Ne, None) if differ => true,
         (
-            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Add
-            | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Mod | BinOp::And | BinOp::Or
-            | BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor | BinOp::Shl | BinOp::Shr,
+            BinOp::Eq
+            | BinOp::Ne
+            | BinOp::Lt
+            | BinOp::Le
+            | BinOp::Gt
+            | BinOp::Ge
+            | BinOp::Add
+            | BinOp::Sub
+            | BinOp::Mul
+            | BinOp::Div
+            | BinOp::Mod
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::BitAnd
+            | BinOp::BitOr
+            | BinOp::BitXor
+            | BinOp::Shl
+            | BinOp::Shr,
             _,
         ) => return None,
     };
@@ -142,7 +159,9 @@ impl Judge<'_> {
             return Ok(Some(value));
         }
         if !self.has_behind(e, scene) {
-            return self.plain_value(scene.state, scene.thread, e, scene.span).map(Some);
+            return self
+                .plain_value(scene.state, scene.thread, e, scene.span)
+                .map(Some);
         }
         Ok(match e {
             Expr::Const(_) | Expr::Atom(_) => None,
@@ -166,7 +185,9 @@ impl Judge<'_> {
                 }
             }
             Expr::Binary(BinOp::Mod, a, b) => match (self.behind(a, scene), &**b) {
-                (Some((value, Some(group))), Expr::Const(k)) if *k > 0 && group.modulus % k == 0 => {
+                (Some((value, Some(group))), Expr::Const(k))
+                    if *k > 0 && group.modulus % k == 0 =>
+                {
                     Some(value.rem_euclid(*k))
                 }
                 (_, Expr::Const(_) | Expr::Atom(_) | Expr::Unary(..)) => None,
@@ -178,8 +199,15 @@ impl Judge<'_> {
                 b,
             ) => self.comparison(*op, (a, b), scene)?,
             Expr::Binary(
-                BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::BitAnd | BinOp::BitOr
-                | BinOp::BitXor | BinOp::Shl | BinOp::Shr,
+                BinOp::Add
+                | BinOp::Sub
+                | BinOp::Mul
+                | BinOp::Div
+                | BinOp::BitAnd
+                | BinOp::BitOr
+                | BinOp::BitXor
+                | BinOp::Shl
+                | BinOp::Shr,
                 ..,
             ) => None,
             Expr::Cond(c, a, b) => match self.truth_of(c, scene)? {
@@ -294,7 +322,9 @@ impl Judge<'_> {
                 return Err(unsupported(what, Span::default()));
             }
             let locals = self.counters(state, group);
-            let kept = cells.iter().flat_map(|cell| state.memory.cells[*cell].iter());
+            let kept = cells
+                .iter()
+                .flat_map(|cell| state.memory.cells[*cell].iter());
             let kept = kept.map(|message| message.value);
             let own = locals.iter().map(|(t, local)| state.locals[*t][*local]);
             let mut anchors: Vec<i64> = kept

@@ -41,8 +41,8 @@ use palisade_program::liveness::Liveness;
 use palisade_program::property::{PropAtom, PropertyKind};
 use palisade_program::shift::{FAR, Group, Groups};
 use palisade_program::{
-    AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalExpr, LocalId, Model,
-    Order, Orders, Place, Program, PropExpr, Span, Step,
+    AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalExpr, LocalId, Model, Order, Orders,
+    Place, Program, PropExpr, Span, Step,
 };
 use rustc_hash::FxHashSet;
 
@@ -173,7 +173,9 @@ pub(crate) fn check(
         return Err(unsupported("counters that are no group"));
     }
     if summary.prompt && !prompt::suffices(program) {
-        return Err(unsupported("prompt runs, where threads are looked at together"));
+        return Err(unsupported(
+            "prompt runs, where threads are looked at together",
+        ));
     }
     let mut judge = Judge::new(program, certificate, summary, groups);
     if !summary.prompt {
@@ -230,9 +232,12 @@ impl<'p> Judge<'p> {
             program,
             summary,
             stops: templates()
-                .map(|t| match summary.prompt {
-                    true => prompt::stops(&program.template(t).cfg),
-                    false => stops(program, Model::Rc11, t),
+                .map(|t| {
+                    if summary.prompt {
+                        prompt::stops(&program.template(t).cfg)
+                    } else {
+                        stops(program, Model::Rc11, t)
+                    }
                 })
                 .collect(),
             loads: templates()
@@ -327,9 +332,12 @@ impl<'p> Judge<'p> {
         }
         // Who does nothing may as well have ended.
         let at: Vec<LocId> = (0..self.instances.len())
-            .map(|t| match self.absent[t] {
-                true => self.cfg(t).exit,
-                false => self.cfg(t).entry,
+            .map(|t| {
+                if self.absent[t] {
+                    self.cfg(t).exit
+                } else {
+                    self.cfg(t).entry
+                }
             })
             .collect();
         let mut all = Vec::new();
