@@ -78,6 +78,9 @@ pub struct Summary {
     /// Whether states that differ by a shift of counters are one
     /// ([`palisade_program::shift`]; the check finds the groups and their rules by itself).
     pub shifted: bool,
+    /// Whether only runs are looked at in which loads happen as soon as they can; counters far behind are known by
+    /// their order then.
+    pub prompt: bool,
 }
 
 /// An inductive invariant; see the module's header for its meaning.

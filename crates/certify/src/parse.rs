@@ -123,7 +123,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
         "views" => Kind::Views,
         "reachable" => Kind::Reachable(Reachable {
             most: line.number()?,
-            shifted: is_shifted(&mut line),
+            shifted: is_word(&mut line, "shifted"),
         }),
         "histories" => {
             let messages = line.number()?;
@@ -133,12 +133,14 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
                 _ => return Err(line.error_before("expected `carried` or `bare`")),
             };
             let events = line.number()?;
-            let shifted = is_shifted(&mut line);
+            let shifted = is_word(&mut line, "shifted");
+            let prompt = is_word(&mut line, "prompt");
             Kind::Histories(Summary {
                 messages,
                 carried,
                 events,
                 shifted,
+                prompt,
             })
         }
         _ => return Err(line.error_before("this kind of certificate is not known")),
@@ -147,13 +149,13 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
     Ok(kind)
 }
 
-/// Whether the word `shifted` comes next, which is passed then.
-fn is_shifted(line: &mut Line) -> bool {
-    let shifted = matches!(line.peek(), Some(Token::Name(word)) if word == "shifted");
-    if shifted {
+/// Whether this word comes next, which is passed then.
+fn is_word(line: &mut Line, wanted: &str) -> bool {
+    let found = matches!(line.peek(), Some(Token::Name(word)) if word == wanted);
+    if found {
         line.skip();
     }
-    shifted
+    found
 }
 
 fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {

@@ -4,7 +4,8 @@
 //! palisade certificate 1
 //! fingerprint 0f3a...
 //! kind inductive                  or stops, or views; under RC11 histories 2 carried 3: so many
-//!                                 messages and SC events are exact, `bare`: old ones carry nothing
+//!                                 messages and SC events are exact, `bare`: old ones carry nothing,
+//!                                 `shifted`: counters, `prompt`: loads happen as soon as they can
 //! model pso
 //! threads 2                       copies of each [*] template; views: those that are seen
 //! unbuffered left 3 7             stores that need no buffer: a template, its edges
@@ -81,10 +82,12 @@ fn write_header(
             carried,
             events,
             shifted,
+            prompt,
         }) => {
             let carried = if carried { "carried" } else { "bare" };
             let shifted = if shifted { " shifted" } else { "" };
-            format!("histories {messages} {carried} {events}{shifted}")
+            let prompt = if prompt { " prompt" } else { "" };
+            format!("histories {messages} {carried} {events}{shifted}{prompt}")
         }
     };
     writeln!(out, "palisade certificate 1")?;

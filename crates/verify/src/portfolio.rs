@@ -26,7 +26,7 @@ use palisade_abstraction::finite::{Finite, Values};
 use palisade_machine::Summary;
 use palisade_memory::{need, rma};
 use palisade_program::shift::Groups;
-use palisade_program::{Cell, Model, Program, Span};
+use palisade_program::{Cell, Model, Program, Property, PropertyKind, Span};
 
 use crate::answer::{Gap, Weak};
 use crate::knowledge::Knowledge;
@@ -328,18 +328,22 @@ impl Stage {
 pub(crate) const RC11_BUGS: (u32, u64) = (3, 3_000);
 /// States of one search of all runs.
 const RC11_STATES: u64 = 300_000;
+/// The same where counters may lag behind without end, at first.
+const RC11_FEW: u64 = 20_000;
 /// Summaries from coarse to fine: exact messages of each location, whether it is remembered what
-/// old ones carry, exact SC events of each thread. The last one is exact for programs
-/// whose runs end.
-const LADDER: [(u32, bool, u32); 7] = [
+/// old ones carry, exact SC events of each thread.
+const LADDER: [(u32, bool, u32); 6] = [
     (1, false, 1),
     (2, false, 1),
     (1, true, 2),
     (2, true, 2),
     (2, true, 3),
     (3, true, 4),
-    (64, false, 64),
 ];
+/// The same for prompt runs.
+const PROMPT: [(u32, bool, u32); 4] = [(1, false, 1), (1, true, 2), (2, true, 2), (3, true, 4)];
+/// Exact for programs whose runs end.
+const EXACT: (u32, bool, u32) = (64, false, 64);
 
 // ---- rows ----
 
@@ -377,6 +381,11 @@ pub enum Method {
         summary: Option<Summary>,
         /// States.
         states: u64,
+    },
+    /// The checker searches runs under RC11 in which loads happen as soon as they can, with histories summarised.
+    Prompt {
+        /// What is kept exactly of histories and of the SC order.
+        summary: Summary,
     },
     /// Predicate abstraction with refinement.
     Cegar(Search),
@@ -639,17 +648,59 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
         rows.push(falsification(base, RC11_BUGS.0, RC11_BUGS.1, None));
     }
     let states = RC11_STATES;
-    let row = |summary| Row::new(base, Method::Histories { summary, states });
+    let row = |summary: Summary, states| {
+        let summary = Some(summary);
+        Row::new(base, Method::Histories { summary, states })
+    };
     let shifted = !Groups::infer(program).0.is_empty();
-    rows.extend(LADDER.into_iter().map(|(messages, carried, events)| {
-        row(Some(Summary {
-            messages,
-            carried,
-            events,
-            shifted,
-        }))
-    }));
+    let summary = |(messages, carried, events)| Summary {
+        messages,
+        carried,
+        events,
+        shifted,
+    };
+    // Where threads are looked at together, prompt runs are not enough.
+    let is_never = |p: &Property| p.kind == PropertyKind::Never;
+    let together = program.deadlock || program.progress || program.properties.iter().any(is_never);
+    let prompt: &[(u32, bool, u32)] = if options.certify && !together {
+        &PROMPT
+    } else {
+        &[]
+    };
+    let prompt = prompt.iter().map(|kept| {
+        let summary = summary(*kept);
+        Row::new(base, Method::Prompt { summary })
+    });
+    if shifted {
+        // A thread that keeps an old copy of a counter has states without end.
+        rows.extend(LADDER[..2].iter().map(|kept| row(summary(*kept), RC11_FEW)));
+        rows.extend(prompt);
+        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
+    } else {
+        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
+        rows.extend(prompt);
+    }
+    rows.push(row(summary(EXACT), states));
     Ok(rows)
+}
+
+/// What a summary keeps, in words.
+fn kept(summary: Summary) -> String {
+    format!(
+        "{} exact messages{}, {} SC events{}",
+        summary.messages,
+        if summary.carried {
+            " and what old ones carry"
+        } else {
+            ""
+        },
+        summary.events,
+        if summary.shifted {
+            ", counters shifted"
+        } else {
+            ""
+        }
+    )
 }
 
 /// The rows for the given predicates alone.
@@ -1032,6 +1083,7 @@ impl Method {
     pub const fn encoding(&self) -> Option<&Encoding> {
         match self {
             Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
+            Self::Prompt { .. } => None,
             Self::Reach { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
@@ -1042,6 +1094,7 @@ impl Method {
     pub(crate) const fn encoding_mut(&mut self) -> Option<&mut Encoding> {
         match self {
             Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
+            Self::Prompt { .. } => None,
             Self::Reach { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&mut search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
@@ -1077,22 +1130,13 @@ impl Method {
             }
             Self::Histories { summary, states } => match summary {
                 None => format!("search all runs: {states} states, exact histories"),
-                Some(summary) => format!(
-                    "search all runs: {states} states, {} exact messages{}, {} SC events{}",
-                    summary.messages,
-                    if summary.carried {
-                        " and what old ones carry"
-                    } else {
-                        ""
-                    },
-                    summary.events,
-                    if summary.shifted {
-                        ", counters shifted"
-                    } else {
-                        ""
-                    }
-                ),
+                Some(summary) => {
+                    format!("search all runs: {states} states, {}", kept(*summary))
+                }
             },
+            Self::Prompt { summary } => {
+                format!("check runs with prompt loads: {}", kept(*summary))
+            }
             Self::Cegar(search) => format!(
                 "predicate abstraction: {}, {}, {}, {} states",
                 search.encoding.describe(program),

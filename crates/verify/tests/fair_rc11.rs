@@ -89,6 +89,7 @@ fn is_refused(program: &Program) -> bool {
         carried: true,
         events: 2,
         shifted: false,
+        prompt: false,
     };
     let fingerprint = Fingerprint::of(program, Model::Rc11, 2);
     let wrong = Certificate::empty(fingerprint, Kind::Histories(kept), Model::Rc11, 2);

@@ -122,7 +122,7 @@ impl Judge<'_> {
                 if Self::newest(&next) != memory {
                     return Ok(Alone::GetsOn);
                 }
-                let next = self.settled(self.arrived(next));
+                let next = self.settled(self.arrived(next))?;
                 if seen.insert(own(&next)) {
                     open.push(next);
                 }

@@ -15,6 +15,8 @@
 //! | `shared`, `packed` | parts that states have in common; states as bytes |
 //! | `ahead`, `forget` | what may lie ahead; what may be forgotten |
 //! | `fair` | deadlock and progress |
+//! | `prompt` | runs in which loads happen as soon as they can |
+//! | `far` | counters far behind, by order |
 //!
 //! Threads move from stop to stop ([`crate::stops`]): between them are steps over locals only,
 //! which commute with every step of another thread, whatever the memory model. Tests are stops
@@ -23,9 +25,11 @@
 mod access;
 mod ahead;
 mod fair;
+mod far;
 mod forget;
 mod memory;
 mod packed;
+mod prompt;
 mod shared;
 mod view;
 
@@ -35,10 +39,10 @@ use std::time::Instant;
 use palisade_logic::Term;
 use palisade_program::liveness::Liveness;
 use palisade_program::property::{PropAtom, PropertyKind};
-use palisade_program::shift::{FAR, Groups};
+use palisade_program::shift::{FAR, Group, Groups};
 use palisade_program::{
-    AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalAtom, LocalExpr, LocalId, Model,
-    Order, Orders, Place, Program, PropExpr, Span, Step,
+    AtomicKind, Cfg, Domain, Edge, Init, Instance, LocId, LocalExpr, LocalId, Model, Order, Orders,
+    Place, Program, PropExpr, Span, Step,
 };
 use rustc_hash::FxHashSet;
 
@@ -53,12 +57,16 @@ use crate::stops::stops;
 
 use access::{Access, Source};
 use ahead::{Ahead, ahead, fence_order};
+use far::Scene;
 use memory::Memory;
 use packed::Packer;
 use shared::Shared;
+use view::Spot;
 
 /// More states than this are not looked at.
 const MOST_STATES: usize = 3_000_000;
+/// The same for prompt runs, which are tried without a search of the machine before.
+const MOST_PROMPT: usize = 300_000;
 /// More values of one choice than this are not tried.
 const MOST_VALUES: i128 = 256;
 
@@ -119,6 +127,25 @@ struct State {
     at: Vec<LocId>,
     locals: Vec<Shared<Vec<i64>>>,
     memory: Memory,
+    /// Threads that wait at a load for a message that is not there yet (prompt runs).
+    late: Vec<bool>,
+    /// Between stops only: threads that cannot go on, and the message that was just written.
+    stuck: Vec<bool>,
+    news: Option<(usize, Source)>,
+}
+
+impl State {
+    /// The same with another memory.
+    fn with(&self, memory: Memory) -> Self {
+        Self {
+            at: self.at.clone(),
+            locals: self.locals.clone(),
+            memory,
+            late: self.late.clone(),
+            stuck: self.stuck.clone(),
+            news: self.news,
+        }
+    }
 }
 
 /// Checks a certificate of histories: how many states the invariant has.
@@ -145,18 +172,34 @@ pub(crate) fn check(
     if let Err(shift::IllTyped) = shift::check(program, &groups) {
         return Err(unsupported("counters that are no group"));
     }
-    let judge = Judge::new(program, certificate, summary, groups);
-    judge.all(options)
+    if summary.prompt && !prompt::suffices(program) {
+        return Err(unsupported(
+            "prompt runs, where threads are looked at together",
+        ));
+    }
+    let mut judge = Judge::new(program, certificate, summary, groups);
+    if !summary.prompt {
+        return judge.all(options);
+    }
+    let mut states = 0;
+    for absent in prompt::absences(program, &judge.instances) {
+        judge.absent = absent;
+        states += judge.all(options)?;
+    }
+    Ok(states)
 }
 
 struct Judge<'p> {
     program: &'p Program,
     summary: Summary,
     instances: Vec<Instance>,
-    /// For each thread: its stops, what lies ahead, and which locals live, by location.
+    /// For each thread: its stops, where it can only load, what lies ahead, and which locals live, by location.
     stops: Vec<Vec<bool>>,
+    loads: Vec<Vec<bool>>,
     ahead: Vec<Vec<Ahead>>,
     live: Vec<Liveness>,
+    /// Threads that do nothing in the runs that are looked at.
+    absent: Vec<bool>,
     /// Cells with plain accesses.
     racy: Vec<bool>,
     /// Cells with SC accesses, in a program with SC fences.
@@ -189,10 +232,20 @@ impl<'p> Judge<'p> {
             program,
             summary,
             stops: templates()
-                .map(|t| stops(program, Model::Rc11, t))
+                .map(|t| {
+                    if summary.prompt {
+                        prompt::stops(&program.template(t).cfg)
+                    } else {
+                        stops(program, Model::Rc11, t)
+                    }
+                })
+                .collect(),
+            loads: templates()
+                .map(|t| prompt::loads(&program.template(t).cfg))
                 .collect(),
             ahead: templates().map(|t| ahead(program, t)).collect(),
             live: templates().map(|t| Liveness::of(program, t)).collect(),
+            absent: vec![false; instances.len()],
             racy,
             tracked: Rc::new(tracked(program)),
             groups,
@@ -233,14 +286,23 @@ impl<'p> Judge<'p> {
             if let Some(reason) = options.limits.exceeded(Instant::now()) {
                 return Err(Refusal::whole(Reason::Undecided(reason)));
             }
-            if count > MOST_STATES {
+            let most = if self.summary.prompt {
+                MOST_PROMPT
+            } else {
+                MOST_STATES
+            };
+            if count > most {
                 let what = Reason::Unsupported("so many states".to_owned());
                 return Err(Refusal::whole(what));
             }
             let judged = self.properties(&state).and_then(|()| self.fair(&state));
             judged.map_err(|t| self.refusal(t))?;
             for thread in 0..self.instances.len() {
-                let next = self.moves(&state, thread);
+                let next = if self.summary.prompt {
+                    self.prompt_moves(&state, thread)
+                } else {
+                    self.moves(&state, thread)
+                };
                 for state in next.map_err(|t| self.refusal(t))? {
                     if is_new(&state) {
                         count += 1;
@@ -268,8 +330,15 @@ impl<'p> Judge<'p> {
             }
             locals = extended(&locals, &own);
         }
+        // Who does nothing may as well have ended.
         let at: Vec<LocId> = (0..self.instances.len())
-            .map(|t| self.cfg(t).entry)
+            .map(|t| {
+                if self.absent[t] {
+                    self.cfg(t).exit
+                } else {
+                    self.cfg(t).entry
+                }
+            })
             .collect();
         let mut all = Vec::new();
         for values in &cells {
@@ -278,15 +347,24 @@ impl<'p> Judge<'p> {
                     at: at.clone(),
                     locals: locals.iter().cloned().map(Shared::from).collect(),
                     memory: Memory::new(values, self.instances.len(), self.tracked.clone()),
+                    late: vec![false; at.len()],
+                    stuck: vec![false; at.len()],
+                    news: None,
                 };
-                all.push(self.settled(state));
+                if self.summary.prompt {
+                    for state in self.run_on(state)? {
+                        all.push(self.settled(state)?);
+                    }
+                } else {
+                    all.push(self.settled(state)?);
+                }
             }
         }
         Ok(all)
     }
 
     /// The state with what does not matter any more forgotten.
-    fn settled(&self, mut state: State) -> State {
+    fn settled(&self, mut state: State) -> Result<State, Trouble> {
         for (thread, locals) in state.locals.iter_mut().enumerate() {
             for local in 0..locals.len() {
                 let dead = !self.live[thread].is_live(state.at[thread], LocalId::from(local));
@@ -301,8 +379,13 @@ impl<'p> Judge<'p> {
         };
         let ahead: Vec<Option<&Ahead>> = (0..state.at.len()).map(ahead).collect();
         state.memory.settle(self.summary, &ahead);
-        self.shift(&mut state);
-        state
+        state.stuck.fill(false);
+        if self.summary.prompt {
+            self.shift_far(&mut state)?;
+        } else {
+            self.shift(&mut state);
+        }
+        Ok(state)
     }
 
     /// Moves each group of counters so that the newest value of its first cell is from 0 to the
@@ -334,6 +417,7 @@ impl<'p> Judge<'p> {
         }
     }
 
+    /// The value of an expression, outside of atomic blocks.
     fn value(
         &self,
         state: &State,
@@ -341,14 +425,49 @@ impl<'p> Judge<'p> {
         e: &LocalExpr,
         span: Span,
     ) -> Result<i64, Trouble> {
-        let copy = i64::from(self.instances[thread].copy);
-        let known = term_of(e, span, &mut |atom| {
-            Ok(Term::constant(match atom {
-                LocalAtom::Local(local) => state.locals[thread][local.index()],
-                LocalAtom::SelfId => copy,
-            }))
-        })?;
-        narrow(&known, span)
+        self.value_in(state, thread, e, None, span)
+    }
+
+    /// The value of an expression, perhaps in an atomic block.
+    fn value_in(
+        &self,
+        state: &State,
+        thread: usize,
+        e: &LocalExpr,
+        block: Option<&Cfg>,
+        span: Span,
+    ) -> Result<i64, Trouble> {
+        if !self.summary.prompt || self.groups.0.is_empty() {
+            return self.plain_value(state, thread, e, span);
+        }
+        let scene = Scene {
+            state,
+            thread,
+            block,
+            span,
+        };
+        self.far_value(e, &scene)
+    }
+
+    /// The value that is written to a variable of a group, or of none.
+    fn written(
+        &self,
+        state: &State,
+        thread: usize,
+        e: &LocalExpr,
+        (group, block): (Option<&Group>, Option<&Cfg>),
+        span: Span,
+    ) -> Result<i64, Trouble> {
+        if !self.summary.prompt || self.groups.0.is_empty() {
+            return self.plain_value(state, thread, e, span);
+        }
+        let scene = Scene {
+            state,
+            thread,
+            block,
+            span,
+        };
+        self.far_written(e, group, &scene)
     }
 
     fn cell(
@@ -382,7 +501,7 @@ impl<'p> Judge<'p> {
         while let Some(state) = open.pop() {
             let at = state.at[thread];
             if self.stops[thread][at.index()] {
-                done.push(self.settled(state));
+                done.push(self.settled(state)?);
                 continue;
             }
             for (_, edge) in cfg.outgoing(at) {
@@ -405,6 +524,13 @@ impl<'p> Judge<'p> {
     ) -> Result<Vec<(Source, i64)>, Trouble> {
         let mut all = memory.sources(thread, cell);
         if self.groups.0.is_empty() {
+            return Ok(all);
+        }
+        if self.summary.prompt {
+            let spot = &memory.minds[thread].now.spots[cell];
+            let updates = block.is_some_and(stores_always);
+            let is_free = |value| spot.old(value).is_some_and(|fact| fact.free);
+            all.retain(|(_, value)| !(updates && far::is_far(*value)) || is_free(*value));
             return Ok(all);
         }
         if let Some(far) = memory.minds[thread].now.spots[cell].old(FAR) {
@@ -451,7 +577,13 @@ impl<'p> Judge<'p> {
                     cell: self.cell(state, thread, dst, span)?,
                     order: dst.order,
                     read: None,
-                    write: Some(self.value(state, thread, value, span)?),
+                    write: Some(self.written(
+                        state,
+                        thread,
+                        value,
+                        (self.group_of(dst.var), None),
+                        span,
+                    )?),
                 };
                 self.happen(&arrived(state.clone()), &access, span, out)?;
             }
@@ -462,12 +594,7 @@ impl<'p> Judge<'p> {
                 None => out.push(arrived(state.clone())),
                 Some(order) => {
                     for memory in state.memory.fence(thread, order) {
-                        let state = State {
-                            at: state.at.clone(),
-                            locals: state.locals.clone(),
-                            memory,
-                        };
-                        out.push(arrived(state));
+                        out.push(arrived(state.with(memory)));
                     }
                 }
             },
@@ -495,7 +622,7 @@ impl<'p> Judge<'p> {
             | Step::Assign { .. }
             | Step::Havoc { .. }
             | Step::Assert { .. }) => {
-                let after = self.local(state, thread, local, span)?;
+                let after = self.local(state, thread, local, (edge.to, None), span)?;
                 out.extend(after.into_iter().map(arrived));
             }
         }
@@ -512,11 +639,18 @@ impl<'p> Judge<'p> {
     ) -> Result<(), Trouble> {
         let all = after.memory.access(access, &self.racy);
         let all = all.map_err(|()| trouble(Reason::Race, span))?;
-        out.extend(all.into_iter().map(|memory| State {
-            at: after.at.clone(),
-            locals: after.locals.clone(),
-            memory,
-        }));
+        for memory in all {
+            let spot = memory.minds[access.thread].now.spots[access.cell].clone();
+            let mut state = after.with(memory);
+            if let Some(value) = access.write {
+                let source = match spot {
+                    Spot::Kept(i) => Source::Kept(i),
+                    Spot::Old(_) | Spot::Nowhere => Source::Old(value),
+                };
+                state.news = Some((access.cell, source));
+            }
+            out.push(state);
+        }
         Ok(())
     }
 
@@ -526,6 +660,7 @@ impl<'p> Judge<'p> {
         state: &State,
         thread: usize,
         step: &Step,
+        (to, block): (LocId, Option<&Cfg>),
         span: Span,
     ) -> Result<Vec<State>, Trouble> {
         let with = |local: &LocalId, value: i64| {
@@ -534,16 +669,20 @@ impl<'p> Judge<'p> {
             state
         };
         Ok(match step {
-            Step::Assume(cond) => match self.value(state, thread, cond, span)? {
+            Step::Assume(cond) => match self.value_in(state, thread, cond, block, span)? {
                 0 => Vec::new(),
                 _ => vec![state.clone()],
             },
-            Step::Assert { cond, .. } => match self.value(state, thread, cond, span)? {
+            Step::Assert { cond, .. } => match self.value_in(state, thread, cond, block, span)? {
                 0 => return Err(trouble(Reason::Assertion, span)),
                 _ => vec![state.clone()],
             },
             Step::Assign { dst, value } => {
-                vec![with(dst, self.value(state, thread, value, span)?)]
+                let group = self.target(thread, to, block, *dst);
+                vec![with(
+                    dst,
+                    self.written(state, thread, value, (group, block), span)?,
+                )]
             }
             Step::Havoc { dst, domain } => {
                 let values = values(Init::Any, *domain, span)?;
@@ -605,7 +744,8 @@ impl<'p> Judge<'p> {
                     }
                     Step::Store { dst, value } => {
                         let cell = self.cell(&way.state, thread, dst, span)?;
-                        let value = self.value(&way.state, thread, value, span)?;
+                        let group = (self.group_of(dst.var), Some(body));
+                        let value = self.written(&way.state, thread, value, group, span)?;
                         let read = match (way.event, way.reads) {
                             (None, _) => None,
                             (Some(event), Some(at)) if at == cell && event.write.is_none() => {
@@ -636,7 +776,8 @@ impl<'p> Judge<'p> {
                     | Step::Assign { .. }
                     | Step::Havoc { .. }
                     | Step::Assert { .. }) => {
-                        for state in self.local(&way.state, thread, local, span)? {
+                        let scene = (edge.to, Some(body));
+                        for state in self.local(&way.state, thread, local, scene, span)? {
                             let next = Way {
                                 state,
                                 ..way.clone()
@@ -677,8 +818,9 @@ impl<'p> Judge<'p> {
         span: Span,
         is_never: bool,
     ) -> Result<bool, Trouble> {
+        let far = self.summary.prompt && !self.groups.0.is_empty();
         let value = term_of(cond, span, &mut |atom| {
-            Ok(Term::constant(match atom {
+            let value = match atom {
                 PropAtom::Global(..) if is_never => {
                     return Err(unsupported("a `never` over memory under RC11", span));
                 }
@@ -690,7 +832,11 @@ impl<'p> Judge<'p> {
                 PropAtom::Local(t, local) => state.locals[choice[t.index()]][local.index()],
                 PropAtom::SelfOf(t) => i64::from(self.instances[choice[t.index()]].copy),
                 PropAtom::At(t, loc) => i64::from(state.at[choice[t.index()]] == *loc),
-            }))
+            };
+            if far && value < -(1 << 30) {
+                return Err(unsupported("a counter far behind in a property", span));
+            }
+            Ok(Term::constant(value))
         })?;
         Ok(narrow(&value, span)? != 0)
     }

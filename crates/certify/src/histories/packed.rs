@@ -22,6 +22,9 @@ impl Packer {
             self.count(at.index());
             locals.iter().for_each(|value| self.number(*value));
         }
+        for late in &state.late {
+            self.0.push(u8::from(*late));
+        }
         self.memory(&state.memory, &mut views);
         &self.0
     }
@@ -182,6 +185,9 @@ mod tests {
             at: vec![LocId(0); 2],
             locals: vec![vec![7].into(); 2],
             memory,
+            late: vec![false; 2],
+            stuck: vec![false; 2],
+            news: None,
         };
         all.into_iter().map(state).collect()
     }

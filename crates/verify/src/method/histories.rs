@@ -3,12 +3,15 @@
 //! that a search without violation is a proof, and a violation is one if the exact machine
 //! has it, too.
 
+use std::sync::Arc;
+
 use palisade_certify::{Certificate, Fingerprint, Kind};
 use palisade_machine::{Options, Summary, explore};
 use palisade_program::{Bound, Unknown, Verdict};
 
 use super::{Record, Session};
 use crate::answer::{Answer, Gap, Proof};
+use crate::evidence;
 use crate::portfolio;
 
 impl Session<'_> {
@@ -39,7 +42,7 @@ impl Session<'_> {
             (Verdict::Holds, _) => match summary {
                 None => Answer::Proof(Proof::Exhaustive(found.stats.states)),
                 Some(summary) => {
-                    let certificate = self.histories_certificate(summary);
+                    let certificate = self.histories_certificate(summary, false);
                     Answer::Proof(Proof::Certificate(Box::new(certificate)))
                 }
             },
@@ -61,14 +64,27 @@ impl Session<'_> {
         }
     }
 
+    /// A proof by prompt runs ([`palisade_certify::Summary::prompt`]): the machine has no account of these, so
+    /// that the check alone says whether it is one.
+    pub(super) fn prompt(&self, summary: Summary) -> Answer {
+        let certificate = self.histories_certificate(summary, true);
+        let stats = Arc::default();
+        match evidence::checked(self.program, &certificate, self.options, &stats) {
+            Ok(_) => Answer::Proof(Proof::Certificate(Box::new(certificate))),
+            Err(gap @ (Gap::Time | Gap::Memory | Gap::Interrupted)) => gap.into(),
+            Err(_) => Gap::Bound(Bound::Histories(summary.messages)).into(),
+        }
+    }
+
     /// The certificate says what is kept; its check finds the states by itself.
-    fn histories_certificate(&self, summary: Summary) -> Certificate {
+    fn histories_certificate(&self, summary: Summary, prompt: bool) -> Certificate {
         let (model, threads) = (self.options.model, self.options.copies());
         let kept = palisade_certify::Summary {
             messages: summary.messages,
             carried: summary.carried,
             events: summary.events,
             shifted: summary.shifted,
+            prompt,
         };
         let fingerprint = Fingerprint::of(self.program, model, threads);
         Certificate::empty(fingerprint, Kind::Histories(kept), model, threads)

@@ -159,6 +159,7 @@ impl<'a> Session<'a> {
                 shifted,
             } => self.reach((*buffer, *states), *shifted, record),
             Method::Histories { summary, states } => self.histories(*summary, *states, record),
+            Method::Prompt { summary } => self.prompt(*summary),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
                 self.state_by_state(encoding, *states, record)
@@ -172,7 +173,7 @@ impl<'a> Session<'a> {
     fn refusal(&self, method: &Method) -> Option<Gap> {
         match method {
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => None,
-            Method::Histories { .. } => None,
+            Method::Histories { .. } | Method::Prompt { .. } => None,
             Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
             Method::Cegar(_) | Method::StateByState { .. } => {
                 self.encoder.refusal(method.encoding()?)
@@ -272,7 +273,8 @@ impl<'a> Session<'a> {
             Method::Cegar(Search { encoding, .. }) => self.knowledge.proved_by(encoding),
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => {}
             Method::StateByState { .. } => {}
-            Method::Views(_) | Method::Fixed { .. } | Method::Histories { .. } => {}
+            Method::Views(_) | Method::Fixed { .. } => {}
+            Method::Histories { .. } | Method::Prompt { .. } => {}
         }
     }
 }
