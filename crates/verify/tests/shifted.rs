@@ -134,7 +134,10 @@ const TICKETS: &str = "
 
 #[test]
 fn tickets_without_end_get_on() {
-    let wrong = [("mine + 1", "mine"), ("serving = mine + 1;", "if (*) { serving = mine + 1; }")];
+    let wrong = [
+        ("mine + 1", "mine"),
+        ("serving = mine + 1;", "if (*) { serving = mine + 1; }"),
+    ];
     for model in [Model::Sc, Model::Tso, Model::Pso] {
         let options = Options {
             model,

@@ -100,7 +100,10 @@ impl Threads<'_> {
                     let change = self.change(change);
                     let writes = self.writes(change).iter();
                     let to = change.to;
-                    if writes.into_iter().any(|(cell, v)| cells[*cell as usize] != *v) {
+                    if writes
+                        .into_iter()
+                        .any(|(cell, v)| cells[*cell as usize] != *v)
+                    {
                         return Ok(Alone::GetsOn);
                     }
                     if seen.insert(to) {
