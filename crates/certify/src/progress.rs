@@ -45,9 +45,9 @@ pub(crate) fn admissible(program: &Program, certificate: &Certificate) -> Result
     let unsupported = |what: &str| Err(Reason::Unsupported(what.to_owned()));
     match certificate.kind {
         Kind::Views => return unsupported("progress of any number of threads"),
-        Kind::Reachable(_) => return unsupported("progress by reachable states"),
         Kind::Histories(_) => return unsupported("progress under RC11"),
-        Kind::Inductive | Kind::Stops => {}
+        // `reach::stagnant` has the account of states in which every value is known.
+        Kind::Inductive | Kind::Stops | Kind::Reachable(_) => {}
     }
     if certificate.model == palisade_program::Model::Rma {
         return unsupported("progress under RMA");

@@ -361,6 +361,7 @@ pub(crate) fn named(program: &Program, mut verdict: Verdict) -> Verdict {
         let text = program.source.slice(violation.span);
         let line = text.lines().next().unwrap_or_default();
         violation.message = format!("data race: `{line}` while another thread accesses it");
+        violation.broken = Broken::DataRace;
     }
     verdict
 }

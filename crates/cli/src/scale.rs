@@ -58,6 +58,7 @@ fn question(program: &Program, options: &Options) -> String {
         partial_order,
         symmetry,
         shift,
+        notes,
         shortest,
         collect_finals,
         max_memory: _,
@@ -68,7 +69,7 @@ fn question(program: &Program, options: &Options) -> String {
     } = options;
     format!(
         "{program:?} {model:?} {buffer:?} {saturate:?} {summary:?} {races} {range:?} {any:?} \
-         {threads} {max_states:?} {partial_order} {symmetry} {shift} {shortest} {collect_finals}"
+         {threads} {max_states:?} {partial_order} {symmetry} {shift} {notes} {shortest} {collect_finals}"
     )
 }
 

@@ -484,7 +484,7 @@ fn remote_races_of_ranks_with_threads() {
         &["x = 1;"],
         &[create, "x = 2;", join],
         &[],
-        Violated("property"),
+        Violated("data-race"),
     );
     row(
         &[mutex, "x = 1;", release],
@@ -496,13 +496,13 @@ fn remote_races_of_ranks_with_threads() {
         &["y = w[0];"],
         &[create, "w[0] = 2;", join],
         &[LOCK, UNLOCK],
-        Violated("property"),
+        Violated("data-race"),
     );
     row(
         &["token = 1;"],
         &[create, SEND, join],
         &[RECEIVE],
-        Violated("property"),
+        Violated("data-race"),
     );
     let all = "MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);";
     row(&["x = 1;"], &[create, join, all], &[all], Holds);
@@ -510,7 +510,7 @@ fn remote_races_of_ranks_with_threads() {
         &["x = 1;"],
         &[create, all, join],
         &[all],
-        Violated("property"),
+        Violated("data-race"),
     );
     // Two collective calls of one rank at once are wrong in MPI and not followed.
     row(
@@ -545,6 +545,6 @@ fn remote_races_of_pes_with_threads() {
     row("y = 1;", put, Holds);
     row("x = y;", get, RACE);
     row("shmem_int_get(&x, &a, 1, 1);", get, Holds);
-    row("flag = 1;", wait, Violated("property"));
+    row("flag = 1;", wait, Violated("data-race"));
     row("shmem_int_atomic_set(&flag, 1, 0);", wait, Holds);
 }

@@ -297,3 +297,57 @@ fn main() {
     let found = check("t.rs", text, Model::Sc);
     assert!(matches!(found, Ok(Verdict::Holds)), "{found:?}");
 }
+
+/// Arrays and slices in shared memory are compared as what they hold, whatever their length; integers are ordered.
+#[test]
+fn comparisons_of_shared_arrays() {
+    let program = |body: &str| {
+        format!(
+            "use std::cmp::Ordering::{{Equal, Greater, Less}};
+use std::sync::Mutex;
+static PAIR: Mutex<[[u8; 3]; 2]> = Mutex::new([[1, 2, 3], [4, 5, 6]]);
+static WORDS: Mutex<[i32; 3]> = Mutex::new([1, -2, 3]);
+fn main() {{
+    let t = std::thread::spawn(|| {{
+        PAIR.lock().unwrap()[0] = [7, 8, 9];
+        WORDS.lock().unwrap()[1] = 256;
+    }});
+    let pair = *PAIR.lock().unwrap();
+    let words = *WORDS.lock().unwrap();
+    {body}
+    t.join().unwrap();
+}}
+"
+        )
+    };
+    let right = [
+        "assert!(pair[0] == [1, 2, 3] || pair[0] == [7, 8, 9]);",
+        "assert_eq!(pair[1], [4, 5, 6]);",
+        "assert!(pair == [[1, 2, 3], [4, 5, 6]] || pair[0] > pair[1]);",
+        "assert!(words[..] == [1, -2, 3] || words[..] == [1, 256, 3]);",
+        "assert!(words[1].cmp(&0) == Less || words[1].cmp(&256) == Equal);",
+        "assert!((words[1] as u32).cmp(&255) == Greater);",
+    ];
+    let wrong = [
+        "assert!(pair[0] == [1, 2, 3]);",
+        "assert_eq!(pair[1], [4, 5, 7]);",
+        "assert!(pair < [[4, 5, 6], [0, 0, 0]]);",
+        "assert!(words[..] != [1, 256, 3]);",
+        "assert!(words[1].cmp(&0) == Less);",
+        "assert!((words[1] as u32).cmp(&256) == Greater);",
+    ];
+    for model in [Model::Sc, Model::Rc11] {
+        for body in right {
+            let found = check("t.rs", &program(body), model);
+            assert_eq!(found, Ok(Verdict::Holds), "{model}: {body}");
+        }
+        for body in wrong {
+            let found = check("t.rs", &program(body), model);
+            let panics = |v: &palisade_program::Violation| v.message.starts_with("assertion");
+            assert!(
+                matches!(&found, Ok(Verdict::Violated(v)) if panics(v)),
+                "{model}: {body}: {found:?}"
+            );
+        }
+    }
+}

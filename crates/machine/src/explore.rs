@@ -219,6 +219,7 @@ fn search(
     };
     let vacuous = match &verdict {
         Verdict::Violated(_) | Verdict::Unknown(Unknown::Lost(_)) => Ok(Vec::new()),
+        Verdict::Holds | Verdict::Unknown(_) if !options.notes => Ok(Vec::new()),
         Verdict::Holds | Verdict::Unknown(_) => {
             with_network(storage, |n| vacuous(&task, &found, n))
         }

@@ -60,8 +60,10 @@ pub struct Options {
     pub symmetry: bool,
     /// SC, TSO, PSO: states that differ by a shift of counters are one ([`palisade_program::shift`]), so that
     /// programs in which these grow without bound may have finitely many. Not with a range or with final
-    /// states, whose values count, nor where progress is asked for.
+    /// states, whose values count.
     pub shift: bool,
+    /// Whether to note deadlocks that do not count, and what no run reaches.
+    pub notes: bool,
     /// Whether to look for a shortest run into a violation, by a second search without
     /// partial-order reduction; else the run is the one by which it was found.
     pub shortest: bool,
@@ -94,6 +96,7 @@ impl Options {
             partial_order: true,
             symmetry: true,
             shift: false,
+            notes: true,
             shortest: true,
             collect_finals: false,
             workers: 0,

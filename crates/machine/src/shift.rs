@@ -26,15 +26,15 @@ pub(crate) struct Shift {
 }
 
 impl Shift {
-    /// For a machine. There is none where values count: in a range, or among the states that a thread
-    /// alone comes back to.
+    /// For a machine. There is none where values count: in a range. What a thread does alone on a memory that
+    /// stays as it is ([`crate::progress`]) commutes with a shift.
     pub(crate) fn of(machine: &Machine<'_>) -> Self {
         let program = machine.program;
         let is_buffered = match machine.model {
             Model::Sc | Model::Tso | Model::Pso => true,
             Model::Rma | Model::Rc11 => false,
         };
-        if !is_buffered || machine.range != WHOLE || program.progress {
+        if !is_buffered || machine.range != WHOLE {
             return Self::default();
         }
         let groups = Groups::infer(program);

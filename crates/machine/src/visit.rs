@@ -278,7 +278,10 @@ impl Task<'_, '_> {
             if self.options.collect_finals {
                 outbox.finals.push(self.machine.final_of(state));
             }
-        } else if outcome.bounds.is_empty() && self.machine.is_deadlock(state) {
+        } else if (self.options.notes || self.machine.program.deadlock)
+            && outcome.bounds.is_empty()
+            && self.machine.is_deadlock(state)
+        {
             // A thread that a bound holds back is not stuck. Under RC11 there may be more
             // deadlocks than these.
             outbox.stuck.push(id);

@@ -206,6 +206,8 @@ pub struct Program {
     pub orders: Orders,
     /// What reports call things.
     pub names: Names,
+    /// Assertions that the front end left out, since no run gets there ([`crate::vacuity`]).
+    pub left_out: Vec<Span>,
 }
 
 impl Program {

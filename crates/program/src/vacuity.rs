@@ -77,6 +77,9 @@ impl Program {
                 }
             }
         }
+        for span in &self.left_out {
+            all.entry((*span, Vacuous::Assertion)).or_default();
+        }
         let unreached = all.into_iter().filter(|(_, reached)| !reached);
         unreached.map(|(what, _)| what).collect()
     }

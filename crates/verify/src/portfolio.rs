@@ -629,11 +629,17 @@ fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<
     if !options.falsify {
         return Ok(vec![all]);
     }
-    Ok(vec![
-        falsification(base, BUFFER, QUICK, None),
-        all,
-        falsification(base, BUFFER, SPINNING, None),
-    ])
+    let mut rows = vec![falsification(base, BUFFER, QUICK, None)];
+    if has_unbounded_counters(program, options) {
+        rows.push(shifted(base, SPINNING).when(When::StatesUnseen));
+    }
+    rows.push(all);
+    rows.push(if is_finite(program, options, &encodings) {
+        reachable(base, REACH.1)
+    } else {
+        falsification(base, BUFFER, SPINNING, None)
+    });
+    Ok(rows)
 }
 
 /// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.
@@ -766,8 +772,7 @@ fn has_few_values(program: &Program, options: &Options) -> bool {
 /// Whether a proof by reachable states may be asked for.
 fn is_reachable(program: &Program, options: &Options) -> bool {
     let has_model = matches!(options.model, Model::Sc | Model::Tso | Model::Pso);
-    let asks = !program.deadlock && !program.progress;
-    has_model && asks && !program.has_unbounded_threads() && options.buffers == Buffers::Auto
+    has_model && !program.has_unbounded_threads() && options.buffers == Buffers::Auto
 }
 
 /// A proof by reachable states.

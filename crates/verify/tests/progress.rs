@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use palisade_certify::{Certificate, Fingerprint, Kind, Reachable, Reason, check};
 use palisade_machine::explore;
 use palisade_program::random::Rng;
 use palisade_program::{Broken, Model, Program, Source, Unknown, Verdict};
@@ -136,6 +137,61 @@ fn proofs_alone() {
         };
         let [holds, ..] = compare(1000, 60, &options);
         assert!(holds >= 10, "{model}: {holds}");
+    }
+}
+
+/// The check of certificates of reachable states has its own account of deadlocks and progress: it accepts what
+/// the machine has found to hold, and nothing else. Without choices, what may spin is what spins.
+#[test]
+fn reachable_states() {
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        let (mut holds, mut violated, mut limited) = (0, 0, 0);
+        for seed in 2000..2150 {
+            let text = generate(seed);
+            let program = parse(&text, seed.is_multiple_of(2));
+            let options = palisade_machine::Options {
+                buffer: Some(16),
+                max_states: Some(20_000),
+                ..palisade_machine::Options::new(model)
+            };
+            let found = explore(&program, &options).expect("it has a meaning");
+            // A buffer that fills without end has no end of states.
+            if matches!(found.verdict, Verdict::Unknown(_)) {
+                continue;
+            }
+            let states = Reachable {
+                most: 3_000,
+                shifted: false,
+            };
+            let fingerprint = Fingerprint::of(&program, model, 2);
+            let certificate = Certificate::empty(fingerprint, Kind::Reachable(states), model, 2);
+            let options = palisade_certify::Options::default();
+            let checked = check(&program, &certificate, &options).map_err(|r| r.reason);
+            if matches!(checked, Err(Reason::Unsupported(_))) {
+                limited += 1;
+                continue;
+            }
+            let context = format!("seed {seed}, {model}: {checked:?}\n{text}");
+            match found.verdict {
+                Verdict::Holds => {
+                    assert!(checked.is_ok(), "{context}");
+                    holds += 1;
+                }
+                Verdict::Violated(v) => {
+                    let is_same = match v.broken {
+                        Broken::Deadlock | Broken::Progress => {
+                            matches!(checked, Err(Reason::Deadlock | Reason::Progress))
+                        }
+                        _ => checked.is_err(),
+                    };
+                    assert!(is_same, "{}: {context}", v.message);
+                    violated += 1;
+                }
+                Verdict::Unknown(_) => {}
+            }
+        }
+        let context = format!("{model}: {holds} hold, {violated} violated, {limited} not seen");
+        assert!(holds >= 20 && violated >= 20 && limited <= 30, "{context}");
     }
 }
 

@@ -41,6 +41,7 @@ fn accepted(program: &Program, model: Model, most: u64) -> Option<bool> {
         Ok(_) => Some(true),
         Err(refusal) => match refusal.reason {
             Reason::Property(_) | Reason::Assertion => Some(false),
+            Reason::Deadlock | Reason::Progress => Some(false),
             _ => None,
         },
     }
@@ -79,6 +80,86 @@ fn shifted_counters_without_end() {
     println!("{proved} proved without bound, {refused} refused");
     assert!(proved * 20 >= soak(300) as usize, "{proved}");
     assert!(refused * 5 >= soak(300) as usize, "{refused}");
+}
+
+/// The same where deadlocks and progress are asked for.
+#[test]
+fn shifted_counters_get_on() {
+    let (mut proved, mut refused) = (0, 0);
+    for seed in 0..soak(300) {
+        let text = counters::without_end(seed);
+        let program = Program {
+            deadlock: seed.is_multiple_of(2),
+            progress: true,
+            ..read(&text)
+        };
+        if Groups::infer(&program).0.is_empty() {
+            continue;
+        }
+        let model = [Model::Sc, Model::Tso, Model::Pso][seed as usize % 3];
+        let context = format!("seed {seed}, {model}:\n{text}");
+        match accepted(&program, model, 5_000) {
+            Some(true) => {
+                let exact = explored(&program, model, false, 3_000);
+                let holds = !matches!(exact.verdict, Verdict::Violated(_));
+                assert!(holds, "accepted, but there is a run: {context}");
+                proved += usize::from(exact.verdict != Verdict::Holds);
+            }
+            Some(false) => {
+                let shifted = explored(&program, model, true, 20_000);
+                assert_ne!(shifted.verdict, Verdict::Holds, "{context}");
+                refused += usize::from(matches!(shifted.verdict, Verdict::Violated(_)));
+            }
+            None => {}
+        }
+    }
+    println!("{proved} proved without bound, {refused} refused");
+    assert!(proved * 20 >= soak(300) as usize, "{proved}");
+    assert!(refused * 5 >= soak(300) as usize, "{refused}");
+}
+
+/// Tickets of threads that take one again and again.
+const TICKETS: &str = "
+    shared next = 0;
+    shared serving = 0;
+    thread t[2] {
+        local mine = 0;
+        while (1) {
+            atomic { mine = next; next = next + 1; }
+            while (serving != mine) { }
+            serving = mine + 1;
+        }
+    }
+";
+
+#[test]
+fn tickets_without_end_get_on() {
+    let wrong = [
+        ("mine + 1", "mine"),
+        ("serving = mine + 1;", "if (*) { serving = mine + 1; }"),
+    ];
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        let options = Options {
+            model,
+            falsify: true,
+            ..Options::default()
+        };
+        let asked = |text: &str| Program {
+            deadlock: true,
+            progress: true,
+            ..read(text)
+        };
+        let report = verify(&asked(TICKETS), &options);
+        assert_eq!(report.verdict, Verdict::Holds, "{model}");
+        assert!(report.certified, "{model}");
+        for (right, wrong) in wrong {
+            let report = verify(&asked(&TICKETS.replace(right, wrong)), &options);
+            let Verdict::Violated(v) = report.verdict else {
+                panic!("{model}: {wrong}")
+            };
+            assert_eq!(v.broken, palisade_program::Broken::Progress, "{wrong}");
+        }
+    }
 }
 
 /// A queue: its indices grow without bound, a temporary holds an index and then an item.

@@ -13,12 +13,12 @@
 //! | `threads` | thread states, decision trees of their steps |
 //! | `judged` | which states violate a property |
 //! | `shifted` | one state for all that differ by a shift of counters |
+//! | `stagnant` | deadlocks, and threads that may spin for ever |
 //! | `store` | packed states, each once |
-//!
-//! Deadlocks and progress are for other kinds of certificates.
 
 mod judged;
 mod shifted;
+mod stagnant;
 mod store;
 mod threads;
 
@@ -59,9 +59,6 @@ pub(crate) fn check(
     match certificate.model {
         Model::Sc | Model::Tso | Model::Pso => {}
         Model::Rma | Model::Rc11 => return Err(refused("reachable states under this model")),
-    }
-    if program.deadlock || program.progress {
-        return Err(refused("deadlocks and progress by reachable states"));
     }
     let is_bare = certificate.forgotten.is_empty()
         && certificate.interference_free.is_empty()
@@ -222,6 +219,7 @@ impl Search<'_, '_> {
             let (own, cells) = numbers.split_at(count);
             let threads = &mut self.threads;
             threads.judge(own, cells)?;
+            threads.get_on(own, cells)?;
             for (thread, &number) in own.iter().enumerate() {
                 for step in 0..threads.steps(thread, number) {
                     for change in threads.changes(thread, number, step, cells)? {

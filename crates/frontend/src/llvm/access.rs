@@ -109,6 +109,23 @@ impl Engine<'_, '_> {
             }
             return Ok(Value::Parts(parts));
         }
+        if let Some(pieces) = pieces(ty) {
+            let mut words = Vec::new();
+            let mut size = 0;
+            for (at, bytes) in pieces {
+                let piece = Type::Int(bytes as u32 * 8);
+                match self.load(state, address + at as i64, &piece, order, defined)? {
+                    Value::Word(e) => {
+                        self.hold(state, &e);
+                        words.push((at, bytes, e));
+                    }
+                    Value::Undefined | Value::Parts(_) => return Ok(Value::Undefined),
+                }
+                size = at + bytes;
+            }
+            self.unhold(state);
+            return Ok(Value::Word(joined(&words, size)));
+        }
         let size = ty.size();
         if size > 8 {
             return unsupported("an integer of more than 64 bits", SMALLER);
@@ -376,6 +393,19 @@ impl Engine<'_, '_> {
             }
             return Ok(());
         }
+        if let Some(pieces) = pieces(ty) {
+            let of = pieces.iter().map(|(_, bytes)| bytes).sum();
+            for (at, bytes) in pieces {
+                let part = match &value {
+                    Value::Word(e) => Value::Word(bytes_of(e, of, at, bytes)),
+                    Value::Undefined => Value::Undefined,
+                    Value::Parts(_) => return unsupported("a struct as a number", SMALLER),
+                };
+                let piece = Type::Int(bytes as u32 * 8);
+                self.store(state, address + at as i64, &piece, part, order)?;
+            }
+            return Ok(());
+        }
         let size = ty.size();
         if size > 8 {
             return unsupported("an integer of more than 64 bits", SMALLER);
@@ -500,6 +530,23 @@ impl Engine<'_, '_> {
             }
         }
     }
+}
+
+/// The parts of an integer of 3, 5, 6 or 7 bytes in memory: it is accessed as so many bytes, not as the next
+/// larger word. (The compiler compares and passes small arrays so.)
+fn pieces(ty: &Type) -> Option<Vec<(u64, u64)>> {
+    let Type::Int(bits) = ty else { return None };
+    let bytes = u64::from(bits.div_ceil(8));
+    if bytes > 8 || bytes.is_power_of_two() {
+        return None;
+    }
+    let (mut at, mut pieces) = (0, Vec::new());
+    while at < bytes {
+        let size = 1 << (bytes - at).ilog2();
+        pieces.push((at, size));
+        at += size;
+    }
+    Some(pieces)
 }
 
 fn uninitialised_kind() -> AssertKind {

@@ -2,7 +2,7 @@
 //! intrinsics, the allocator, panics, printing, and the functions by which the library in
 //! `rust/library` asks for threads.
 
-use palisade_program::{AssertKind, Expr, LocalExpr};
+use palisade_program::{AssertKind, BinOp, Expr, LocalExpr};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
@@ -13,6 +13,26 @@ use super::overflow::overflowing;
 use super::state::{State, Value};
 use super::values::{decided, range_of};
 use super::world::Key;
+
+/// Words that one comparison of bytes has at most that only a run decides.
+const MOST_COMPARED: usize = 64;
+
+/// What `memcmp` returns for two words of `size` bytes, little-endian; `rest` where they are equal.
+fn compared(size: u64, x: &LocalExpr, y: &LocalExpr, rest: LocalExpr) -> LocalExpr {
+    // The lowest byte that differs decides.
+    let mut sign = arith::c(0);
+    for byte in (0..size).rev() {
+        let [x, y] = [x, y].map(|e| arith::bytes_of(e, size, byte, 1));
+        let less = arith::bin(BinOp::Lt, x.clone(), y.clone());
+        let differ = arith::cond(less, arith::c(0xffff_ffff), arith::c(1));
+        sign = if byte + 1 == size {
+            differ
+        } else {
+            arith::cond(arith::bin(BinOp::Eq, x, y), sign, differ)
+        };
+    }
+    arith::cond(arith::bin(BinOp::Eq, x.clone(), y.clone()), rest, sign)
+}
 
 impl<'m> Engine<'_, 'm> {
     /// A call instruction.
@@ -219,22 +239,62 @@ impl<'m> Engine<'_, 'm> {
         let [a, b, count] = numbers[..] else {
             return unsupported("this comparison of bytes", SMALLER);
         };
-        for i in 0..count {
-            let ty = super::ir::Type::Int(8);
+        // Word by word, as memory is accessed elsewhere: bytes of a cell would cut it.
+        let mut pairs: Vec<(u64, LocalExpr, LocalExpr)> = Vec::new();
+        let mut done = 0;
+        while done < count {
+            let size = self.compared_at(a + done, b + done, (count - done) as u64);
+            let ty = super::ir::Type::Int(size as u32 * 8);
             let order = palisade_program::Order::Plain;
-            let x = self.load(state, a + i, &ty, order, true)?;
-            let y = self.load(state, b + i, &ty, order, true)?;
-            match (x, y) {
-                (Value::Word(Expr::Const(x)), Value::Word(Expr::Const(y))) => {
-                    if x != y {
-                        let sign = if x < y { 0xffff_ffff } else { 1 };
-                        return self.done(state, dst, Value::Word(Expr::Const(sign)));
-                    }
-                }
-                _ => return unsupported("a comparison of bytes that only a run decides", SMALLER),
+            let mut words = Vec::new();
+            for at in [a + done, b + done] {
+                let Value::Word(word) = self.load(state, at, &ty, order, true)? else {
+                    return unsupported("a comparison of these bytes", SMALLER);
+                };
+                self.hold(state, &word);
+                words.push(word);
             }
+            let [x, y] = <[LocalExpr; 2]>::try_from(words).expect("two were pushed");
+            let differ = matches!((&x, &y), (Expr::Const(x), Expr::Const(y)) if x != y);
+            if x != y {
+                pairs.push((size, x, y));
+            }
+            if pairs.len() > MOST_COMPARED {
+                return unsupported("a comparison of so many bytes", SMALLER);
+            }
+            if differ {
+                break;
+            }
+            done += size as i64;
         }
-        self.done(state, dst, Value::Word(Expr::Const(0)))
+        let rest = arith::c(0);
+        let pairs = pairs.iter().rev();
+        let result = pairs.fold(rest, |rest, (size, x, y)| compared(*size, x, y, rest));
+        let result = self.small(state, result);
+        self.unhold(state);
+        self.done(state, dst, Value::Word(result))
+    }
+
+    /// How many bytes of two places are compared at once: a cell of shared memory, where one begins.
+    fn compared_at(&mut self, a: i64, b: i64, most: u64) -> u64 {
+        let mut size = most.min(8);
+        let mut is_shared = false;
+        for at in [a, b] {
+            let Ok((object, offset)) = self.place(at, 1) else {
+                return 1;
+            };
+            if !self.world.is_shared(object) {
+                continue;
+            }
+            is_shared = true;
+            let cells = self.world.cells_within(object, offset, most);
+            if let Some(&(from, bytes)) = cells.first() {
+                let gap = if from <= offset { from + bytes } else { from } - offset;
+                size = size.min(gap);
+            }
+            size = size.min(1 << offset.trailing_zeros().min(3));
+        }
+        if is_shared { 1 << size.ilog2() } else { 1 }
     }
 
     /// The value that an intrinsic returns.
@@ -335,6 +395,33 @@ impl<'m> Engine<'_, 'm> {
                 Some(true) => a,
                 Some(false) => b,
                 None => Expr::Cond(Box::new(test), Box::new(a), Box::new(b)),
+            };
+            let e = self.small(state, e);
+            return Ok(Done::Value(Value::Word(e)));
+        }
+        // `Ord::cmp`: 1, 0 or -1 in so many bits.
+        let orders = [("ucmp", Predicate::Ult), ("scmp", Predicate::Slt)];
+        if let Some((_, predicate)) = orders.into_iter().find(|(word, _)| *word == base) {
+            let result = name.split('.').nth(1).and_then(|ty| ty.strip_prefix('i'));
+            let Some(result) = result.and_then(|bits| bits.parse().ok()) else {
+                return unsupported(format!("`llvm.{name}`"), SMALLER);
+            };
+            let a = self.word(state, &arguments[0].value)?;
+            let b = self.word(state, &arguments[1].value)?;
+            let e = {
+                let known = &state.known;
+                let ranges = |e: &LocalExpr| range_of(e, known);
+                let test = |a: &LocalExpr, b: &LocalExpr| {
+                    let test = arith::compare(predicate, bits, a.clone(), b.clone(), &ranges);
+                    test.or_else(|words| unsupported(words, SMALLER))
+                };
+                let [less, more] = [test(&a, &b)?, test(&b, &a)?].map(|test| {
+                    let is = decided(&test, known);
+                    is.map_or(test, |is| arith::c(i64::from(is)))
+                });
+                let minus = arith::c(arith::limits(result).1);
+                let minus = if result >= 64 { arith::c(-1) } else { minus };
+                arith::cond(less, minus, arith::cond(more, arith::c(1), arith::c(0)))
             };
             let e = self.small(state, e);
             return Ok(Done::Value(Value::Word(e)));

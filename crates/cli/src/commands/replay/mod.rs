@@ -14,7 +14,7 @@ use palisade::repair::Rule;
 use palisade_frontend::Stop;
 use palisade_machine::{ReplayError, Replayed, Start, replay};
 use palisade_program::{
-    Action, ActionKind, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown,
+    Action, ActionKind, Broken, Cell, Chosen, FenceKind, Init, Model, Program, Span, Step, Unknown,
     Verdict, Violation,
 };
 use palisade_report::html::Page;
@@ -386,7 +386,11 @@ impl Run {
                 saved.len()
             );
         }
-        let kind = replayed.violation.as_ref().map(|v| v.broken.kind());
+        let kind = replayed.violation.as_ref().map(|v| match v.broken {
+            // The properties of C programs are all about races.
+            Broken::Property(_) if self.subject.is_c => Broken::DataRace.kind(),
+            _ => v.broken.kind(),
+        });
         match (self.document["property"]["kind"].as_str(), kind) {
             (Some(was), Some(is)) if was != is => {
                 bail!("the run violates another property: `{was}` was saved, and it is `{is}`")

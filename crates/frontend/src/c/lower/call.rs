@@ -352,6 +352,8 @@ impl<'a> Code<'_, 'a> {
         }
         let v = self.value(cond)?;
         let cond_ir = self.truth(v, cond.span)?;
+        let is_trivial = self.live && cond_ir == Ir::TRUE;
+        self.cx.asserts.meet(cond.span, is_trivial);
         let kind = AssertKind::User;
         self.emit(
             Step::Assert {

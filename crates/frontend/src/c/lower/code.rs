@@ -103,6 +103,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) here: LocId,
     /// Whether control can get here.
     pub(super) live: bool,
+    /// Whether this is code that a constant of the text switches off.
+    pub(super) is_chosen: bool,
     pub(super) locals: Vec<Local>,
     names: HashMap<String, u32>,
     temporaries: Vec<LocalId>,
@@ -166,6 +168,7 @@ impl<'c, 'a> Code<'c, 'a> {
             graph,
             here,
             live: true,
+            is_chosen: false,
             locals: Vec::new(),
             names: HashMap::new(),
             temporaries: Vec::new(),

@@ -85,6 +85,7 @@ mod sync;
 mod targets;
 mod templates;
 mod thread;
+mod unreached;
 mod value;
 mod walk;
 pub(super) use library::is_silent;
@@ -263,6 +264,8 @@ struct Context<'a> {
     openmp: openmp::Openmp,
     /// Where accesses stand that are plain although they are made in a block of the library.
     plain_accesses: HashSet<(Span, GlobalId)>,
+    /// Assertions that were met, or stand where control does not get, whether they can fail or not.
+    asserts: unreached::Asserts,
     /// Litmus tests only.
     litmus: Option<&'a litmus::Start>,
     /// The variables of their threads, by thread and name.
@@ -334,6 +337,7 @@ impl<'a> Context<'a> {
             published: previous.published.clone(),
             joiners: BTreeMap::new(),
             errors: Errors::default(),
+            asserts: unreached::Asserts::default(),
             previous,
             may_be_stored: None,
             uses_results: walk::uses_results(file),
@@ -920,8 +924,10 @@ impl<'a> Context<'a> {
         let names = self.reported_names();
         // Passes that it ends leave anything: nothing is made of it.
         let stop = self.options.stop.clone();
+        let left_out = self.asserts.unreached(&templates);
         let mut program = Program {
             names,
+            left_out,
             source: source.clone(),
             globals: self.globals,
             templates,

@@ -34,6 +34,7 @@ impl Code<'_, '_> {
     pub(super) fn statement(&mut self, s: &Stmt) -> Lower<()> {
         // What cannot be reached is not looked at, unless a jump leads into it.
         if !self.live && !walk::is_entered(s) {
+            self.skip_asserts(s);
             return self.declare_only(s);
         }
         self.check_size(s.span)?;
@@ -389,7 +390,10 @@ impl Code<'_, '_> {
             self.live = can;
             self.known.clone_from(&before);
             if let Some(arm) = arm {
+                let was_chosen = self.is_chosen;
+                self.is_chosen |= !can && !walk::has_name(cond);
                 self.statement(arm)?;
+                self.is_chosen = was_chosen;
             }
             if self.live {
                 self.go(join, span);
