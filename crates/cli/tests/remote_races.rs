@@ -589,6 +589,9 @@ fn shared_windows_of_mpi() {
     row("*own = rank + 1;", sync, behind, Holds);
     let wrong = "if (rank == 0) assert(own[1] == 1);";
     row("*own = rank + 1;", sync, wrong, Violated("assertion"));
+    // Atomic operations of C are not followed there.
+    let atomic = "if (rank == 0) __atomic_store_n(own, 1, 5); else v = *other;";
+    row("", "", atomic, Unknown);
     // Remote operations meet loads and stores.
     let put = "MPI_Put(&v, 1, MPI_INT, 0, 0, 1, MPI_INT, win);";
     let zero = format!("if (rank == 1) {{ {put} }}");

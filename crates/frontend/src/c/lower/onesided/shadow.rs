@@ -377,8 +377,13 @@ impl Code<'_, '_> {
         span: Span,
         f: impl FnOnce(&mut Self),
     ) {
-        let is_write = class == Class::Write && self.order.is_none();
-        let shared = self.shared_window_of(place.var).filter(|_| is_write);
+        let shared = self.shared_window_of(place.var);
+        if shared.is_some() && (self.order.is_some() || self.block_depth > 0) {
+            // Neither at once nor under way: what they order is not MPI's to say.
+            let why = "an atomic operation of C on a shared window";
+            self.require(Ir::FALSE, why, span);
+        }
+        let shared = shared.filter(|_| class == Class::Write);
         if self.rivals(place, class).is_empty() && shared.is_none() {
             f(self);
             return;

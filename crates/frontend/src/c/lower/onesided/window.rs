@@ -4,7 +4,7 @@
 //! and every rank loads and stores everywhere. A store is *under way* for other ranks until the rank that made it calls
 //! something that synchronises the window (`MPI_Win_sync`, flush, unlock, fence, post, complete): "a consistent view can be created [...] by utilizing the
 //! window synchronization functions or explicitly completing outstanding store accesses" [MPI 4.0, section 12.2.3]. Loads
-//! happen at once. That the other rank synchronises the window before it loads is not asked for.
+//! happen at once. Atomic operations of C on such memory are not followed. That the other rank synchronises the window before it loads is not asked for.
 //!
 //! A **dynamic** window has the memory that ranks attach to it; displacements are addresses there. The addresses of
 //! all ranks differ, so that an address says which memory is meant.
