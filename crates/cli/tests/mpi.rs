@@ -165,7 +165,7 @@ fn a_local_flush_lets_the_buffer_be_used_again() {
 const REFUSED: [(&str, &str, &str); 6] = [
     ("", ":5:", "how many ranks"),
     (
-        "MPI_Win_shared_query(win, 0, 0, 0, &m);",
+        "MPI_Aint s; int u; MPI_Win_shared_query(win, 0, &s, &u, &m);",
         ":10:",
         "unsupported",
     ),

@@ -548,3 +548,141 @@ fn remote_races_of_pes_with_threads() {
     row("flag = 1;", wait, Violated("data-race"));
     row("shmem_int_atomic_set(&flag, 1, 0);", wait, Holds);
 }
+
+/// Ranks with `body` between the start and the end of MPI.
+fn ranks(body: &str) -> String {
+    format!(
+        "#include <assert.h>\n#include <mpi.h>\nint x[4];\nint main(int argc, char **argv) {{\n\
+         int rank, size, unit, v = 5, *own, *other; MPI_Win win; MPI_Comm part; MPI_Aint at = 0;\n\
+         MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+         {body}\nMPI_Win_free(&win); MPI_Finalize();\nreturn 0;\n}}\n"
+    )
+}
+
+#[test]
+fn shared_windows_of_mpi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let row = |before: &str, between: &str, after: &str, expected| {
+        let body = format!(
+            "MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);\n\
+             MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, part, &own, &win);\n\
+             MPI_Win_shared_query(win, 1 - rank, &at, &unit, &other);\n\
+             MPI_Win_lock_all(0, win);\n{before}\n{between}\n{after}\nMPI_Win_unlock_all(win);"
+        );
+        check(&folder, &ranks(&body), "2", expected);
+    };
+    let barrier = "MPI_Barrier(part);";
+    let sync = "MPI_Win_sync(win); MPI_Barrier(part); MPI_Win_sync(win);";
+    let flush = "MPI_Win_flush(rank, win); MPI_Barrier(part);";
+    let look = "assert(*other == 2 - rank);";
+    row("*own = rank + 1;", sync, look, Holds);
+    row("*own = rank + 1;", flush, look, Holds);
+    row("*own = rank + 1;", barrier, look, RACE);
+    row("*own = rank + 1;", "MPI_Win_sync(win);", look, RACE);
+    // Own stores are seen at once.
+    row("*own = 3;", "", "assert(*own == 3);", Holds);
+    // Parts lie one behind the other.
+    let behind = "if (rank == 0) assert(own[1] == 2); else assert(own[-1] == 1);";
+    row("*own = rank + 1;", sync, behind, Holds);
+    let wrong = "if (rank == 0) assert(own[1] == 1);";
+    row("*own = rank + 1;", sync, wrong, Violated("assertion"));
+    // Atomic operations of C are not followed there.
+    let atomic = "if (rank == 0) __atomic_store_n(own, 1, 5); else v = *other;";
+    row("", "", atomic, Unknown);
+    // Remote operations meet loads and stores.
+    let put = "MPI_Put(&v, 1, MPI_INT, 0, 0, 1, MPI_INT, win);";
+    let zero = format!("if (rank == 1) {{ {put} }}");
+    row(&zero, barrier, "if (rank == 0) v = *own;", RACE);
+    let flushed = format!("if (rank == 1) {{ {put} MPI_Win_flush(0, win); }}");
+    row(
+        &flushed,
+        barrier,
+        "if (rank == 0) assert(*own == 5);",
+        Holds,
+    );
+}
+
+#[test]
+fn dynamic_windows_of_mpi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let row = |attach: &str, done: &str, after: &str, expected| {
+        let body = format!(
+            "MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
+             if (rank == 0) {{ {attach} MPI_Get_address(&x[1], &at); }}\n\
+             MPI_Bcast(&at, 1, MPI_AINT, 0, MPI_COMM_WORLD);\nMPI_Win_lock_all(0, win);\n\
+             if (rank == 1) {{ MPI_Put(&v, 1, MPI_INT, 0, MPI_Aint_add(at, 4), 1, MPI_INT, win); {done} }}\n\
+             MPI_Barrier(MPI_COMM_WORLD);\n{after}\nMPI_Win_unlock_all(win);"
+        );
+        check(&folder, &ranks(&body), "2", expected);
+    };
+    let attach = "MPI_Win_attach(win, x, sizeof x);";
+    let flush = "MPI_Win_flush(0, win);";
+    let look = "if (rank == 0) assert(x[2] == 5);";
+    row(attach, flush, look, Holds);
+    row(attach, "", "if (rank == 0) v = x[2];", RACE);
+    row(
+        attach,
+        flush,
+        "if (rank == 0) assert(x[1] == 5);",
+        Violated("assertion"),
+    );
+    row("", flush, look, Violated("language"));
+    row(
+        "MPI_Win_attach(win, x, 2 * sizeof(int));",
+        flush,
+        look,
+        Violated("language"),
+    );
+    let detached = "MPI_Win_attach(win, x, sizeof x); MPI_Win_detach(win, x);";
+    row(detached, flush, look, Violated("language"));
+}
+
+#[test]
+fn windows_of_some_ranks() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let row = |comm: &str, end: &str, expected: &str, verdict| {
+        let body = format!(
+            "{comm}\nint sub; MPI_Comm_rank(part, &sub); MPI_Comm_size(part, &size);\n\
+             MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, part, &own, &win);\n\
+             *own = -1;\nMPI_Win_fence(0, win);\n\
+             MPI_Put(&rank, 1, MPI_INT, (sub + 1) % size, 0, 1, MPI_INT, win);\n{end}\n\
+             assert(*own == {expected});"
+        );
+        check(&folder, &ranks(&body), "3", verdict);
+    };
+    let split = "MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part);";
+    let dup = "MPI_Comm_dup(MPI_COMM_WORLD, &part);";
+    let fence = "MPI_Win_fence(0, win);";
+    row(split, fence, "(rank == 1 ? 1 : 2 - rank)", Holds);
+    row(split, fence, "rank", Violated("assertion"));
+    row(
+        split,
+        "MPI_Barrier(part);",
+        "(rank == 1 ? 1 : 2 - rank)",
+        RACE,
+    );
+    row(dup, fence, "(rank + 2) % 3", Holds);
+    // The group of a part counts its own ranks.
+    let groups = |target: &str| {
+        format!(
+            "MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &part);\n\
+             MPI_Win_create(x, sizeof x, sizeof(int), MPI_INFO_NULL, part, &win);\n\
+             MPI_Group all, one; int first = rank == 1;\n\
+             if (rank > 0) {{ MPI_Win_get_group(win, &all); MPI_Group_incl(all, 1, &first, &one); }}\n\
+             if (rank == 1) {{ MPI_Win_post(one, 0, win); MPI_Win_wait(win); assert(x[0] == 5); }}\n\
+             if (rank == 2) {{ MPI_Win_start(one, 0, win);\n\
+             MPI_Put(&v, 1, MPI_INT, {target}, 0, 1, MPI_INT, win); MPI_Win_complete(win); }}"
+        )
+    };
+    check(&folder, &ranks(&groups("0")), "3", Holds);
+    check(&folder, &ranks(&groups("1")), "3", EPOCH);
+}

@@ -18,7 +18,7 @@ enum {
   MPI_SUCCESS = 0, MPI_COMM_NULL = 0, MPI_COMM_WORLD = 1, MPI_COMM_SELF = 2, MPI_INFO_NULL = 0, MPI_DATATYPE_NULL = 0,
   MPI_REQUEST_NULL = 0, MPI_WIN_NULL = 0, MPI_GROUP_NULL = 0, MPI_GROUP_EMPTY = 0,
   MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -1, MPI_PROC_NULL = -2,
-  MPI_UNDEFINED = -32766
+  MPI_UNDEFINED = -32766, MPI_COMM_TYPE_SHARED = 1
 };
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
@@ -59,6 +59,7 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
 double MPI_Wtime(void);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *part);
+int MPI_Comm_split_type(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *part);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Info_create(MPI_Info *info);
 int MPI_Info_set(MPI_Info info, const char *key, const char *value);
@@ -78,6 +79,17 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
                      MPI_Win *win);
 int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
                    MPI_Win *win);
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base,
+                            MPI_Win *win);
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base);
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
+int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size);
+int MPI_Win_detach(MPI_Win win, const void *base);
+int MPI_Get_address(const void *of, MPI_Aint *address);
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint by);
+MPI_Aint MPI_Aint_diff(MPI_Aint a, MPI_Aint b);
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *base);
+int MPI_Free_mem(void *base);
 int MPI_Win_free(MPI_Win *win);
 int MPI_Win_get_group(MPI_Win win, MPI_Group *group);
 int MPI_Win_fence(int assertion, MPI_Win win);

@@ -18,7 +18,7 @@ pub(super) struct Found<'a> {
     pub(super) objects: Vec<Rc<Object>>,
     pub(super) plans: Vec<Plan<'a>>,
     /// MPI: the windows of each rank.
-    pub(super) windows: Vec<Vec<mpi::Window>>,
+    pub(super) windows: Vec<mpi::Windows>,
     /// Accesses of remote operations that may be under way.
     pub(super) tracked: onesided::Tracked,
     /// The declared variables that some pass has found a store to.
@@ -47,6 +47,20 @@ pub(super) struct Accesses {
     pub(super) stores: BTreeSet<GlobalId>,
 }
 
+/// The first variable of an object in memory.
+fn shared(object: &Object) -> Option<GlobalId> {
+    match object.cells.first() {
+        Some(Cells::Shared(var)) => Some(*var),
+        Some(Cells::Locals(_)) | None => None,
+    }
+}
+
+/// Whether objects have the same variables.
+pub(super) fn same_cells(now: &[Rc<Object>], before: &[Rc<Object>]) -> bool {
+    let mut both = now.iter().zip(before);
+    now.len() == before.len() && both.all(|(a, b)| shared(a) == shared(b))
+}
+
 impl Found<'_> {
     pub(super) fn same(&self, other: &Self) -> bool {
         let objects = self.objects.iter().zip(&other.objects);
@@ -65,10 +79,6 @@ impl Found<'_> {
             && self.objects.len() == other.objects.len()
             && self.plans.len() == other.plans.len()
             && objects.into_iter().all(|(a, b)| {
-                let shared = |o: &Object| match o.cells.first() {
-                    Some(Cells::Shared(var)) => Some(*var),
-                    Some(Cells::Locals(_)) | None => None,
-                };
                 a.name == b.name && a.base == b.base && a.ty == b.ty && shared(a) == shared(b)
             })
             && plans.into_iter().all(|(a, b)| {

@@ -361,9 +361,18 @@ impl<'a> Context<'a> {
     }
 
     fn found(&self, templates: &[Template]) -> Found<'a> {
+        // Accesses are known by numbers of variables: where these have changed, they are found anew.
+        let is_numbered =
+            self.mpi.is_none() || found::same_cells(&self.objects, &self.previous.objects);
         let mut accesses = self.previous.accesses.clone();
+        if !is_numbered {
+            accesses.clear();
+        }
         accesses.resize(accesses.len().max(templates.len()), Accesses::default());
         let mut network = self.previous.network.clone();
+        if !is_numbered {
+            network.clear();
+        }
         for (template, accesses) in templates.iter().zip(&mut accesses) {
             note_accesses(&template.cfg, accesses, &mut network);
         }
@@ -565,10 +574,14 @@ impl<'a> Context<'a> {
         }
         let count = self.objects.len().max(self.previous.objects.len());
         (0..count)
-            .filter_map(|k| self.object_number(k))
+            .filter_map(|k| Some((k, self.object_number(k)?)))
+            .filter(|(k, o)| {
+                let rank = self.mpi.as_ref().map(|mpi| mpi.rank);
+                o.rank == rank || self.shared_window(*k).is_some()
+            })
+            .map(|(_, o)| o)
             .filter(|o| o.taken || o.owner == Some(thread))
             .filter(|o| self.may_be(among, o))
-            .filter(|o| o.rank == self.mpi.as_ref().map(|mpi| mpi.rank))
             // Registers of an earlier pass are not those of this one.
             .filter(|o| o.owner.is_none() || self.objects.iter().any(|p| Rc::ptr_eq(o, p)))
             .collect()

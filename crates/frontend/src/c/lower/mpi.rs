@@ -40,7 +40,7 @@ use super::expr::unsupported;
 use super::layout::Cells;
 use super::place::Place;
 use super::value::Val;
-use crate::c::ast::Expr;
+use crate::c::ast::{Expr, ExprKind, Unary};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 use remote::Target;
@@ -68,11 +68,18 @@ impl Side {
     }
 }
 
+/// What a window is made of: the communicator, and the how many-th window there.
+pub(super) type Making = (i64, usize);
+
 /// A window at one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Window {
+    pub(super) making: Making,
+    pub(super) kind: WindowKind,
     /// The number of the object.
     pub(super) object: usize,
+    /// The element of the object that it starts at.
+    pub(super) start: u64,
     /// Elements.
     pub(super) count: u64,
     /// What an element is.
@@ -81,16 +88,32 @@ pub(super) struct Window {
     pub(super) unit: u64,
 }
 
+/// Kinds of windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WindowKind {
+    /// Memory of each rank.
+    Own,
+    /// One piece of memory, of which each rank has a part, and all load and store everywhere.
+    Shared,
+    /// What ranks attach; displacements are addresses.
+    Dynamic,
+}
+
+/// The windows of one rank, by their numbers, which are the same at every rank.
+pub(super) type Windows = BTreeMap<usize, Window>;
+
 /// What is known of an MPI program.
 pub(super) struct Mpi {
     /// How many ranks there are.
     pub(super) ranks: u32,
     /// The rank that is lowered.
     pub(super) rank: u32,
-    /// The windows of each rank, in the order of their making.
-    pub(super) windows: Vec<Vec<Window>>,
+    /// The windows of each rank.
+    pub(super) windows: Vec<Windows>,
     /// Those that the pass before found.
-    previous: Vec<Vec<Window>>,
+    previous: Vec<Windows>,
+    /// The windows of the program, by their numbers.
+    makings: Vec<Making>,
     /// The variables to which handles of windows are stored, each with the number of its window if
     /// there is only one.
     handles: BTreeMap<String, Option<usize>>,
@@ -117,7 +140,8 @@ pub(super) fn is_shmem(names: &std::collections::HashSet<String>) -> bool {
 /// Whether the argument is a buffer of the network: it has to be in memory.
 pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
     match function {
-        "MPI_Win_create" => argument == 0,
+        "MPI_Win_create" | "MPI_Get_address" => argument == 0,
+        "MPI_Win_attach" => argument == 1,
         "MPI_Put" | "MPI_Get" | "MPI_Accumulate" => argument == 0,
         "MPI_Rput" | "MPI_Rget" | "MPI_Raccumulate" => argument == 0,
         "MPI_Send" | "MPI_Ssend" | "MPI_Bsend" | "MPI_Recv" | "MPI_Bcast" => argument == 0,
@@ -182,22 +206,22 @@ pub(super) fn needs_races(names: &std::collections::HashSet<String>) -> bool {
     if has_threads.contains(&true) || super::openmp::is_used(names) {
         return true;
     }
+    if names.contains("MPI_COMM_SELF") {
+        return true;
+    }
     let mut calls = names.iter().filter(is_call);
     calls.any(|name| !ASYNCHRONOUS.contains(&name.as_str()))
 }
 
 impl Mpi {
     /// A program with so many ranks; `previous` are the windows of the pass before.
-    pub(super) fn new(
-        ranks: u32,
-        previous: Vec<Vec<Window>>,
-        barrier: (GlobalId, GlobalId),
-    ) -> Self {
+    pub(super) fn new(ranks: u32, previous: Vec<Windows>, barrier: (GlobalId, GlobalId)) -> Self {
         Self {
             ranks,
             rank: 0,
-            windows: vec![Vec::new(); ranks as usize],
+            windows: vec![Windows::new(); ranks as usize],
             previous,
+            makings: Vec::new(),
             handles: BTreeMap::new(),
             numbers: BTreeMap::new(),
             barrier,
@@ -208,13 +232,35 @@ impl Mpi {
     /// How many windows a rank has.
     fn count(&self) -> usize {
         let all = self.windows.iter().chain(&self.previous);
-        all.map(Vec::len).max().unwrap_or(0)
+        let last = all.filter_map(|own| own.keys().next_back()).max();
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// The number of the next window that a rank makes on a communicator.
+    pub(super) fn next_window(&mut self, communicator: i64) -> (usize, Making) {
+        let own = &self.windows[self.rank as usize];
+        let before = own.values().filter(|w| w.making.0 == communicator);
+        let making = (communicator, before.count());
+        let known = self.makings.iter().position(|m| *m == making);
+        let number = known.unwrap_or_else(|| {
+            self.makings.push(making);
+            self.makings.len() - 1
+        });
+        (number, making)
     }
 
     /// Window `number` of a rank.
     pub(super) fn window(&self, rank: u32, number: usize) -> Option<&Window> {
-        let now = self.windows.get(rank as usize).and_then(|w| w.get(number));
-        now.or_else(|| self.previous.get(rank as usize).and_then(|w| w.get(number)))
+        let now = self.windows.get(rank as usize);
+        let now = now.and_then(|w| w.get(&number));
+        let before = self.previous.get(rank as usize);
+        now.or_else(|| before.and_then(|w| w.get(&number)))
+    }
+
+    /// All windows that are known, with their numbers.
+    pub(super) fn all_windows(&self) -> impl Iterator<Item = (usize, &Window)> {
+        let all = self.windows.iter().chain(&self.previous).flatten();
+        all.map(|(number, window)| (*number, window))
     }
 
     /// The process in which window `number` of a rank lives.
@@ -224,6 +270,18 @@ impl Mpi {
             return TemplateId(rank);
         }
         TemplateId::from(self.ranks as usize + rank as usize * count + number)
+    }
+}
+
+/// Whether an expression computes with variables, and does nothing else.
+fn is_arithmetic(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Int(..) | ExprKind::Ident(_) => true,
+        ExprKind::Unary(Unary::Plus | Unary::Minus | Unary::Not | Unary::BitNot, a)
+        | ExprKind::Cast(_, a) => is_arithmetic(a),
+        ExprKind::Binary(_, a, b) => is_arithmetic(a) && is_arithmetic(b),
+        ExprKind::Cond(c, Some(a), b) => [c, a, b].into_iter().all(|e| is_arithmetic(e)),
+        _ => false,
     }
 }
 
@@ -249,6 +307,11 @@ impl Code<'_, '_> {
         }
         if (name, self.cx.layouts.floats) == ("MPI_Wtime", true) {
             return Ok(Some(Val::opaque(&Type::Other("double"))));
+        }
+        if let ("MPI_Aint_add" | "MPI_Aint_diff", [a, b]) = (name, args) {
+            return self
+                .address_sum(name == "MPI_Aint_add", [a, b], span)
+                .map(Some);
         }
         if self.cx.onesided.is_some() && self.checked_call(name, args, span)?.is_some() {
             return Ok(Some(zero()));
@@ -285,12 +348,12 @@ impl Code<'_, '_> {
                 self.mpi_barrier(span)
             }
             ("MPI_Win_allocate", [size, unit, _, comm, base, win]) => {
-                self.require_world(comm, span)?;
-                self.window_allocate(size, unit, base, win, span)
+                let comm = self.window_communicator(comm, span)?;
+                self.window_allocate([size, unit, base, win], comm, span)
             }
             ("MPI_Win_create", [base, size, unit, _, comm, win]) => {
-                self.require_world(comm, span)?;
-                self.window_create(base, size, unit, win, span)
+                let comm = self.window_communicator(comm, span)?;
+                self.window_create([base, size, unit, win], comm, span)
             }
             ("MPI_Win_flush", [rank, win]) => self.flush_rank(rank, win, Side::Both, span),
             ("MPI_Win_flush_local", [rank, win]) => self.flush_rank(rank, win, Side::Own, span),
@@ -384,7 +447,14 @@ impl Code<'_, '_> {
     /// stored them; a run in which they are something else is not followed.
     pub(super) fn fixed(&mut self, e: &Expr) -> Lower<Option<i128>> {
         let before = std::mem::replace(&mut self.trusts_numbers, true);
-        let value = self.value(e);
+        let mut value = self.value(e);
+        let is_known = value.as_ref().is_ok_and(|v| v.as_constant().is_some());
+        if !is_known && is_arithmetic(e) {
+            // The value may stem from before the call, where no constant was asked for.
+            let around = std::mem::take(&mut self.arranged);
+            value = self.value(e);
+            self.arranged = around;
+        }
         self.trusts_numbers = before;
         Ok(value?.as_constant())
     }

@@ -34,6 +34,7 @@
 //! | `network` | remote atomic operations on their way |
 //! | `transfer` | operations, element by element |
 //! | `datatype` | what MPI's datatypes lay out |
+//! | `window` | shared and dynamic windows |
 //! | `epoch` | epochs, locks of windows, post and start |
 //! | `request`, `completion` | requests and their completion; of one of several |
 //! | `float` | floating-point numbers, which are not followed |
@@ -63,6 +64,7 @@ mod status;
 mod symmetric;
 mod team;
 mod transfer;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,6 +116,10 @@ pub(super) struct Tracked {
     collective: BTreeMap<i64, BTreeSet<rounds::Call>>,
     /// Colours and keys of ranks at each making of communicators.
     splits: BTreeMap<(communicator::Making, u32), (i64, i64)>,
+    /// Elements of each rank in shared windows, by window and rank.
+    parts: BTreeMap<(usize, u32), u64>,
+    /// What ranks attach to dynamic windows: window, rank, object, bytes.
+    attached: BTreeSet<(usize, u32, usize, u64)>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
     symmetric: BTreeMap<(u32, String), usize>,
 }

@@ -12,10 +12,29 @@ use super::super::expr::unsupported;
 use super::super::layout::Cells;
 use super::super::place::Place;
 use super::super::value::Val;
-use super::Window;
+use super::{Making, Window, WindowKind};
 use crate::c::ast::{Expr, ExprKind};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
+
+/// The communicator of all ranks.
+const WORLD: i64 = 1;
+
+impl Window {
+    /// A window of an object, on a communicator.
+    fn own(comm: i64, object: usize, (count, unit): (u64, u64), ty: Type) -> Self {
+        let making: Making = (comm, 0);
+        Self {
+            making,
+            kind: WindowKind::Own,
+            object,
+            start: 0,
+            count,
+            ty,
+            unit,
+        }
+    }
+}
 
 impl Context<'_> {
     /// Puts windows where flushes can name them; the processes that are needed for that.
@@ -25,7 +44,7 @@ impl Context<'_> {
         };
         let count = mpi.count();
         let is_split = self.onesided.is_none();
-        if mpi.windows.iter().any(|own| own.len() != count) {
+        if is_split && mpi.windows.iter().any(|own| own.len() != count) {
             return Err(Diagnostic::error(
                 span,
                 "unsupported: ranks that make different numbers of windows",
@@ -88,7 +107,7 @@ fn silent(name: String, span: Span) -> Template {
 impl Code<'_, '_> {
     /// How many elements fit into `size` bytes (none only if there are none), and the unit of
     /// displacements.
-    pub(super) fn window_size(
+    pub(in super::super) fn window_size(
         &mut self,
         size: &Expr,
         unit: &Expr,
@@ -125,10 +144,8 @@ impl Code<'_, '_> {
 
     pub(super) fn window_allocate(
         &mut self,
-        size: &Expr,
-        unit: &Expr,
-        base: &Expr,
-        win: &Expr,
+        [size, unit, base, win]: [&Expr; 4],
+        comm: i64,
         span: Span,
     ) -> Lower<()> {
         let base = self.target_of(base)?;
@@ -143,7 +160,7 @@ impl Code<'_, '_> {
         if count == 0 {
             let nowhere = Val::constant(0, &Type::pointer(ty.clone()));
             self.store(&base, nowhere, span)?;
-            return self.empty_window(ty, win, span);
+            return self.empty_window(ty, win, comm, span);
         }
         let whole = if count == 1 {
             ty.clone()
@@ -159,27 +176,27 @@ impl Code<'_, '_> {
             ..address
         };
         self.store(&base, pointer, span)?;
-        self.window(number, (count, unit), ty, win, span)
+        let window = Window::own(comm, number, (count, unit), ty);
+        self.window(window, win, span)
     }
 
     /// A window without elements, as ranks make it that others do not reach: every access is out
     /// of range.
-    fn empty_window(&mut self, ty: Type, win: &Expr, span: Span) -> Lower<()> {
+    fn empty_window(&mut self, ty: Type, win: &Expr, comm: i64, span: Span) -> Lower<()> {
         self.cx.object("window", &ty, true, false, span)?;
         let number = self.cx.objects.len() - 1;
-        self.window(number, (0, 1), ty, win, span)
+        let window = Window::own(comm, number, (0, 1), ty);
+        self.window(window, win, span)
     }
 
     pub(super) fn window_create(
         &mut self,
-        base: &Expr,
-        size: &Expr,
-        unit: &Expr,
-        win: &Expr,
+        [base, size, unit, win]: [&Expr; 4],
+        comm: i64,
         span: Span,
     ) -> Lower<()> {
         if self.value(size)?.as_constant() == Some(0) {
-            return self.empty_window(Type::INT, win, span);
+            return self.empty_window(Type::INT, win, comm, span);
         }
         let address = self.value(base)?;
         let object = address.object.or_else(|| {
@@ -207,30 +224,20 @@ impl Code<'_, '_> {
                 .help("make the window no larger than the variable"));
         }
         object.poisoned.set(true);
-        self.window(number, (count, unit), ty, win, span)
+        let window = Window::own(comm, number, (count, unit), ty);
+        self.window(window, win, span)
     }
 
     /// Notes a window and stores its handle.
-    pub(super) fn window(
-        &mut self,
-        object: usize,
-        (count, unit): (u64, u64),
-        ty: Type,
-        win: &Expr,
-        span: Span,
-    ) -> Lower<()> {
+    pub(in super::super) fn window(&mut self, window: Window, win: &Expr, span: Span) -> Lower<()> {
         if self.loop_depth > 0 {
             return unsupported(span, "a window made in a loop", "make it before the loop");
         }
         let mpi = self.cx.mpi.as_mut().expect("an MPI program");
+        let comm = window.making.0;
+        let (number, making) = mpi.next_window(comm);
         let own = &mut mpi.windows[mpi.rank as usize];
-        own.push(Window {
-            object,
-            count,
-            ty,
-            unit,
-        });
-        let number = own.len() - 1;
+        own.insert(number, Window { making, ..window });
         let place = self.target_of(win)?;
         if let Some(name) = variable(&place) {
             let handles = &mut self.cx.mpi.as_mut().expect("an MPI program").handles;
@@ -239,7 +246,94 @@ impl Code<'_, '_> {
         }
         self.store(&place, Val::constant(number as i128 + 1, &Type::INT), span)?;
         // Nobody reaches a window that is not there yet.
-        self.barrier_in("window", span)
+        self.window_barrier(number, "made", span)
+    }
+
+    /// The communicator of a window that is made; 1 is that of all ranks.
+    pub(in super::super) fn window_communicator(&mut self, comm: &Expr, span: Span) -> Lower<i64> {
+        if self.cx.onesided.is_none() {
+            self.require_world(comm, span)?;
+            return Ok(WORLD);
+        }
+        let handle = self.fixed(comm)?.and_then(|h| i64::try_from(h).ok());
+        match handle {
+            Some(handle) => Ok(handle),
+            None => unsupported(
+                span,
+                "a window on a communicator that is not known here",
+                "keep each communicator in a local variable",
+            ),
+        }
+    }
+
+    /// The ranks that a window is made of, by their numbers in its communicator.
+    pub(in super::super) fn window_members(&mut self, number: usize) -> Option<Vec<u32>> {
+        let (me, ranks) = (self.mpi().rank, self.mpi().ranks);
+        let making = self.mpi().window(me, number).map(|w| w.making);
+        let comm = making.or_else(|| self.mpi().makings.get(number).copied());
+        match comm.map_or(WORLD, |(comm, _)| comm) {
+            WORLD => Some((0..ranks).collect()),
+            comm => self.members_of(comm),
+        }
+    }
+
+    /// A barrier of all ranks of a window, in a call.
+    pub(in super::super) fn window_barrier(
+        &mut self,
+        number: usize,
+        call: &str,
+        span: Span,
+    ) -> Lower<()> {
+        let making = self.mpi().makings.get(number);
+        let is_world = making.is_some_and(|(comm, _)| *comm == WORLD);
+        let call = if is_world && call == "made" {
+            "window".to_owned()
+        } else {
+            format!("window{number}.{call}")
+        };
+        match self.window_members(number) {
+            Some(members) if members.len() == self.mpi().ranks as usize => {
+                self.barrier_in(&call, span)
+            }
+            Some(members) => self.barrier_of_members(&call, members, span),
+            None => {
+                self.outside_of_window(span);
+                Ok(())
+            }
+        }
+    }
+
+    /// The rank is not one of the window's.
+    fn outside_of_window(&mut self, span: Span) {
+        self.demand(Ir::FALSE, "a window that this rank is not in", span);
+        self.block(span);
+    }
+
+    /// Runs `f` once for each rank of the program that a rank of a window may be.
+    pub(in super::super) fn each_window_rank(
+        &mut self,
+        number: usize,
+        rank: &Expr,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, u32) -> Lower<()>,
+    ) -> Lower<()> {
+        let value = self.value(rank)?;
+        let value = self.saved(value, span);
+        let Some(members) = self.window_members(number) else {
+            self.outside_of_window(span);
+            return Ok(());
+        };
+        let nobody = Some(super::NOBODY);
+        self.each_rank_of(
+            &value,
+            &members,
+            nobody,
+            span,
+            &mut |code, rank| match rank {
+                Some(rank) => f(code, rank),
+                None => Ok(()),
+            },
+        )
     }
 
     /// The number of the window that a handle names.

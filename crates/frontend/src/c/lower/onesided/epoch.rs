@@ -187,7 +187,7 @@ impl Code<'_, '_> {
             None => is(kind.e, EXCLUSIVE as i64),
         };
         let window = self.window_number(win, span)?;
-        self.each_rank(rank, span, &mut |code, rank| {
+        self.each_window_rank(window, rank, span, &mut |code, rank| {
             let open = code.epoch(Epoch::Lock(window, rank), span);
             let all = code.epoch(Epoch::LockAll(window), span);
             let what = "`MPI_Win_lock` of a window that is locked by this rank already";
@@ -200,7 +200,7 @@ impl Code<'_, '_> {
 
     pub(super) fn window_unlock(&mut self, rank: &Expr, win: &Expr, span: Span) -> Lower<()> {
         let window = self.window_number(win, span)?;
-        self.each_rank(rank, span, &mut |code, rank| {
+        self.each_window_rank(window, rank, span, &mut |code, rank| {
             let open = code.epoch(Epoch::Lock(window, rank), span);
             code.demand_epoch(
                 is_not(open, 0),
@@ -222,8 +222,9 @@ impl Code<'_, '_> {
         let all = self.epoch(Epoch::LockAll(window), span);
         let what = "`MPI_Win_lock_all` of a window that is locked by this rank already";
         self.demand_epoch(is(all, 0), what, span);
-        for rank in 0..self.ranks() {
-            self.acquire(window, rank, &Ir::FALSE, span)?;
+        let members = self.window_members(window).unwrap_or_default();
+        for rank in &members {
+            self.acquire(window, *rank, &Ir::FALSE, span)?;
         }
         self.set_epoch(Epoch::LockAll(window), Ir::Const(1), span);
         Ok(())
@@ -234,9 +235,9 @@ impl Code<'_, '_> {
         let all = self.epoch(Epoch::LockAll(window), span);
         let what = "`MPI_Win_unlock_all` without `MPI_Win_lock_all`";
         self.demand_epoch(is(all, 1), what, span);
-        let ranks = self.ranks();
+        let members = self.window_members(window).unwrap_or_default();
         self.complete(window, None, false, span, |code| {
-            for rank in 0..ranks {
+            for rank in members {
                 code.release(window, rank, span);
             }
         })?;
@@ -252,7 +253,7 @@ impl Code<'_, '_> {
         let what = "`MPI_Win_fence` while another epoch of the window is open";
         self.demand_epoch(is(all, 0).and(is(group, 0)), what, span);
         self.complete(window, None, false, span, |_| {})?;
-        self.barrier_in(&format!("window{window}.fence"), span)?;
+        self.window_barrier(window, "fence", span)?;
         let ends = assertion.as_constant().is_some_and(|a| a & NO_SUCCEED != 0);
         let open = Ir::Const(i64::from(!ends));
         self.set_epoch(Epoch::Fence(window), open, span);
@@ -318,6 +319,7 @@ impl Code<'_, '_> {
             "`MPI_Win_post` before `MPI_Win_wait` of the one before",
             span,
         );
+        self.synchronise_stores(window, span)?;
         let me = self.me();
         self.each_member(&group.e, span, &mut |code, rank| {
             let word = code.post_word("posted", window, me, rank, span);
@@ -439,8 +441,13 @@ impl Code<'_, '_> {
             let is_own = |part| match part {
                 Part::Origin | Part::RequestOrigin(_) => true,
                 Part::Target | Part::RequestTarget(_) | Part::Delivered(_) | Part::Fenced => !local,
+                Part::Stored => false,
             };
-            code.complete_accesses(&|a| there(a.channel, a.to) && is_own(a.part), span)?;
+            let is_store =
+                |a: &super::shadow::Access| a.part == Part::Stored && a.channel == window && !local;
+            let is_done =
+                |a: &super::shadow::Access| there(a.channel, a.to) && is_own(a.part) || is_store(a);
+            code.complete_accesses(&is_done, span)?;
             f(code);
             Ok(())
         })

@@ -203,7 +203,7 @@ impl Code<'_, '_> {
             ("MPI_Win_flush" | "MPI_Win_flush_local", [rank, win]) => {
                 let window = self.window_number(win, span)?;
                 let local = name == "MPI_Win_flush_local";
-                self.each_rank(rank, span, &mut |code, rank| {
+                self.each_window_rank(window, rank, span, &mut |code, rank| {
                     code.check_locked(window, Some(rank), name, span);
                     code.complete(window, Some(rank), local, span, |_| {})
                 })?;
@@ -218,7 +218,27 @@ impl Code<'_, '_> {
                 let place = self.target_of(win)?;
                 let handle = self.load(&place, span)?;
                 let number = self.window_named(&handle, Some(&place), span)?;
-                self.barrier_in(&format!("window{number}.free"), span)?;
+                self.window_barrier(number, "free", span)?;
+            }
+            ("MPI_Win_allocate_shared", [size, unit, _, comm, base, win]) => {
+                let comm = self.window_communicator(comm, span)?;
+                self.allocate_shared([size, unit, base, win], comm, span)?;
+            }
+            ("MPI_Win_shared_query", [win, rank, size, unit, base]) => {
+                self.shared_query([win, rank, size, unit, base], span)?;
+            }
+            ("MPI_Win_create_dynamic", [_, comm, win]) => {
+                let comm = self.window_communicator(comm, span)?;
+                self.create_dynamic(win, comm, span)?;
+            }
+            ("MPI_Win_attach", [win, base, size]) => self.attach(win, base, Some(size), span)?,
+            ("MPI_Win_detach", [win, base]) => self.attach(win, base, None, span)?,
+            ("MPI_Get_address", [of, to]) => self.get_address(of, to, span)?,
+            ("MPI_Alloc_mem", [size, _, base]) => self.alloc_mem(size, base, span)?,
+            ("MPI_Free_mem", [base]) => self.discard(base)?,
+            ("MPI_Win_sync", [win]) => {
+                let window = self.window_number(win, span)?;
+                self.synchronise_stores(window, span)?;
             }
             _ => return Ok(false),
         }
@@ -383,6 +403,10 @@ impl Code<'_, '_> {
             ("MPI_Comm_split", [comm, color, key, to]) => {
                 self.make_communicator(comm, Some([color, key]), to, span)?;
             }
+            ("MPI_Comm_split_type", [comm, kind, key, _, to]) => {
+                // All ranks share memory: the colour is the kind, or undefined.
+                self.make_communicator(comm, Some([kind, key]), to, span)?;
+            }
             ("MPI_Info_create", [to]) => self.set_handle(to, 0, span)?,
             ("MPI_Info_set", [_, _, _]) => {}
             ("MPI_Info_free" | "MPI_Comm_free", [_]) => {}
@@ -406,13 +430,14 @@ impl Code<'_, '_> {
                 self.store(&place, wanted, span)?;
             }
             ("MPI_Comm_group", [comm, to]) => {
-                self.require_world(comm, span)?;
-                let all = (1_i64 << self.ranks()) - 1;
-                self.set_handle(to, all, span)?;
+                let handle = self.fixed(comm)?.and_then(|h| i64::try_from(h).ok());
+                let members = handle.and_then(|h| self.members_of(h));
+                self.group_of(members, to, span)?;
             }
-            ("MPI_Win_get_group", [_, to]) => {
-                let all = (1_i64 << self.ranks()) - 1;
-                self.set_handle(to, all, span)?;
+            ("MPI_Win_get_group", [win, to]) => {
+                let window = self.window_number(win, span)?;
+                let members = self.window_members(window);
+                self.group_of(members, to, span)?;
             }
             ("MPI_Group_incl", [of, count, ranks, to]) => self.group(of, count, ranks, to, span)?,
             _ => return Ok(false),
@@ -425,17 +450,38 @@ impl Code<'_, '_> {
         Ok((self.saved(to, span), self.saved(from, span)))
     }
 
-    /// The group of some ranks of the group of all.
+    /// The group of a communicator or window, as a set of ranks. The ranks in it are counted in the order of
+    /// the program's, so that another order is not followed.
+    fn group_of(&mut self, members: Option<Vec<u32>>, to: &Expr, span: Span) -> Lower<()> {
+        let sorted = members.filter(|m| m.is_sorted());
+        let Some(members) = sorted else {
+            let help = "use a communicator that is known here, with its ranks in their order";
+            return unsupported(span, "the group of this communicator", help);
+        };
+        let set = members.iter().fold(0_i64, |set, rank| set | 1 << rank);
+        self.set_handle(to, set, span)
+    }
+
+    /// The group of some ranks of a group: of one that is a constant, or of the group of all.
     fn group(&mut self, of: &Expr, count: &Expr, ranks: &Expr, to: &Expr, span: Span) -> Lower<()> {
         use palisade_program::{BinOp, Expr as Ir, LocalExpr};
         let of = self.value(of)?;
         let all = (1_i64 << self.ranks()) - 1;
-        let is_all = LocalExpr::binary(BinOp::Eq, of.e, Ir::Const(all));
+        let set = of.as_constant().and_then(|set| i64::try_from(set).ok());
+        let set = set.unwrap_or(all);
+        let is_set = LocalExpr::binary(BinOp::Eq, of.e, Ir::Const(set));
         self.require(
-            is_all,
+            is_set,
             "a group of another group than the one of all ranks",
             span,
         );
+        let shuffled = all + 1;
+        if set >= shuffled {
+            let help = "name its ranks in their order";
+            return unsupported(span, "a group of a group with another order of ranks", help);
+        }
+        let members: Vec<u32> = (0..self.ranks()).filter(|r| (set >> r) & 1 == 1).collect();
+        let mut chosen = Vec::new();
         let count = self.value(count)?.as_constant();
         let Some(count) = count
             .and_then(|n| u64::try_from(n).ok())
@@ -459,9 +505,10 @@ impl Code<'_, '_> {
             let place = first.element(Ir::Const(k as i64), size, ty.clone());
             let rank = self.load(&place, span)?;
             let rank = self.saved(rank, span);
+            chosen.push(rank.as_constant());
             let mut bit = Ir::Const(0);
-            for r in 0..self.ranks() {
-                let is = LocalExpr::binary(BinOp::Eq, rank.e.clone(), Ir::Const(i64::from(r)));
+            for (place, r) in members.iter().enumerate() {
+                let is = LocalExpr::binary(BinOp::Eq, rank.e.clone(), Ir::Const(place as i64));
                 bit = match is {
                     Ir::Const(0) => bit,
                     Ir::Const(_) => Ir::Const(1 << r),
@@ -469,6 +516,11 @@ impl Code<'_, '_> {
                 };
             }
             group = LocalExpr::binary(BinOp::Add, group, bit);
+        }
+        let is_known = chosen.iter().all(Option::is_some);
+        if chosen.len() > 1 && !(is_known && chosen.is_sorted()) {
+            // A bit beyond those of the ranks says that they may be in another order.
+            group = LocalExpr::binary(BinOp::Add, group, Ir::Const(shuffled));
         }
         let place = self.target_of(to)?;
         let value = self.held(group, &Type::INT);

@@ -433,7 +433,7 @@ impl Code<'_, '_> {
     fn end_delivery(&mut self, by: u32, number: usize, span: Span) -> Lower<()> {
         let is_over = |part| match part {
             Part::Delivered(n) | Part::RequestTarget(n) | Part::RequestOrigin(n) => n == number,
-            Part::Target | Part::Origin | Part::Fenced => false,
+            Part::Target | Part::Origin | Part::Fenced | Part::Stored => false,
         };
         for place in self.shadow_cells(&|a| a.by == by && is_over(a.part), span)? {
             self.store_to(&place, Ir::Const(0), span);

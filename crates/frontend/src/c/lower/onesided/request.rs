@@ -109,7 +109,7 @@ impl Code<'_, '_> {
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
                 Part::RequestOrigin(n) | Part::RequestTarget(n) | Part::Delivered(n) => n == number,
-                Part::Origin | Part::Target | Part::Fenced => false,
+                Part::Origin | Part::Target | Part::Fenced | Part::Stored => false,
             };
             code.complete_accesses(&|a| is_done(a.part), span)?;
             code.store_to(&word, Ir::Const(0), span);

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | target | flush, unlock, fence, complete; quiet, barrier |
 //! | origin | the same, and flush_local; for blocking calls their return |
+//! | store to a shared window | what synchronises the window ([`super::window`]) |
 //! | origin of a request | the same, and the wait of the request |
 //! | target of a request that brings a value | the same, and the wait of the request |
 
@@ -111,12 +112,16 @@ pub(in super::super) enum Part {
     Delivered(usize),
     /// OpenSHMEM: the target's memory, in a put that a fence has ordered before later ones.
     Fenced,
+    /// A store to a shared window of MPI, until its rank synchronises the window.
+    Stored,
 }
 
 /// How an access meets what is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Meeting {
     Plain,
+    /// A load or store, which comes behind the stores of its rank.
+    Own,
     /// OpenSHMEM: a fence may have ordered it behind others of the same PE.
     Ordered,
     /// OpenSHMEM: a wait for a value, which may be on its way.
@@ -206,6 +211,7 @@ impl Code<'_, '_> {
             Part::RequestTarget(n) => format!("target.request{n}"),
             Part::Delivered(n) => format!("target.delivered{n}"),
             Part::Fenced => "target.fenced".to_owned(),
+            Part::Stored => "stored".to_owned(),
         };
         let class = match access.class {
             Class::Read | Class::Write => access.class.word().to_owned(),
@@ -317,12 +323,13 @@ impl Code<'_, '_> {
             let mut fenced = None;
             match (meeting, access.part) {
                 (Meeting::Ordered, Part::Fenced) if is_own_write => continue,
+                (Meeting::Own, Part::Stored) if is_own_write => continue,
                 (Meeting::Ordered, Part::Delivered(n) | Part::RequestTarget(n)) if is_own_write => {
                     let word = self.fenced_word(n, span);
                     fenced = Some(self.load_from(&Memory::scalar(word), span));
                 }
                 (Meeting::Wait, Part::Delivered(_)) if access.class == Class::Write => continue,
-                (Meeting::Plain | Meeting::Ordered | Meeting::Wait, _) => {}
+                (Meeting::Plain | Meeting::Own | Meeting::Ordered | Meeting::Wait, _) => {}
             }
             let (var, _) = self.shadow(&access, span)?;
             let object = self.cx.object_number(access.object);
@@ -370,7 +377,14 @@ impl Code<'_, '_> {
         span: Span,
         f: impl FnOnce(&mut Self),
     ) {
-        if self.rivals(place, class).is_empty() {
+        let shared = self.shared_window_of(place.var);
+        if shared.is_some() && (self.order.is_some() || self.block_depth > 0) {
+            // Neither at once nor under way: what they order is not MPI's to say.
+            let why = "an atomic operation of C on a shared window";
+            self.require(Ir::FALSE, why, span);
+        }
+        let shared = shared.filter(|_| class == Class::Write);
+        if self.rivals(place, class).is_empty() && shared.is_none() {
             f(self);
             return;
         }
@@ -386,7 +400,11 @@ impl Code<'_, '_> {
             self.emit_op(Op::Begin(AtomicKind::Block), span);
             self.block_depth += 1;
         }
-        if let Err(error) = self.check_access(place, class, &what, span)
+        let mut checked = self.meet(place, class, (&what, Meeting::Own), span);
+        if let (Ok(()), Some(window)) = (&checked, shared) {
+            checked = self.mark_store(place, window, span);
+        }
+        if let Err(error) = checked
             && self.cx.errors.note(error).is_err()
         {
             self.refuse_run("this remote access", span);

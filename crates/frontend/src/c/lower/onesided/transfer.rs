@@ -10,6 +10,7 @@ use palisade_program::{AtomicKind, BinOp, Expr as Ir, LocalExpr, Order, Place as
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::layout::Cells;
+use super::super::mpi::WindowKind;
 use super::super::place::{Access as Way, CellRef, Place, plus};
 use super::super::value::Val;
 use super::OPAQUE;
@@ -129,7 +130,7 @@ impl Code<'_, '_> {
         Ok(cells)
     }
 
-    /// The cells of a window that an element touches; `None` in early passes, where the window may
+    /// The cells of a window that an element may touch; none in early passes, where the window may
     /// not be known yet.
     fn window_cells(
         &mut self,
@@ -137,22 +138,26 @@ impl Code<'_, '_> {
         at: &Val,
         (byte, base): (u64, i64),
         span: Span,
-    ) -> Lower<Option<Touched>> {
+    ) -> Lower<Vec<(LocalExpr, Touched)>> {
         let window = self.cx.mpi.as_ref().and_then(|m| m.window(rank, number));
         let Some(window) = window.cloned() else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
+        if window.kind == WindowKind::Dynamic {
+            return self.attached_cells((rank, number), at, (byte, base), span);
+        }
         let Some(object) = self.cx.object_number(window.object) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let Some(Cells::Shared(var)) = object.cells.first().cloned() else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
+        let start = Ir::Const(window.start as i64);
         let one = object.leaves.first().map_or(1, |l| l.bytes).max(1);
         let is_array = object.leaves.first().is_some_and(|l| !l.dims.is_empty());
         let cell = |index: LocalExpr| Memory {
             var,
-            index: is_array.then_some(index),
+            index: is_array.then(|| plus(index, start.clone())),
             order: Order::Plain,
         };
         let bytes = width(base);
@@ -170,12 +175,13 @@ impl Code<'_, '_> {
                 ..at.clone()
             };
             self.checked_index(&held, window.count, span);
-            return Ok(Some(Touched {
+            let touched = Touched {
                 cells: vec![cell(index)],
                 phase: 0,
                 is_whole: true,
                 ty: window.ty,
-            }));
+            };
+            return Ok(vec![(Ir::TRUE, touched)]);
         }
         let Some(at) = at.as_constant().and_then(|a| u64::try_from(a).ok()) else {
             return unsupported(
@@ -189,14 +195,15 @@ impl Code<'_, '_> {
         let end = Val::constant(i128::from(last), &Type::INT);
         self.checked_index(&end, window.count, span);
         if last >= window.count {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        Ok(Some(Touched {
+        let touched = Touched {
             cells: (from..=last).map(|k| cell(Ir::Const(k as i64))).collect(),
             phase: first % one,
             is_whole: first.is_multiple_of(one) && bytes == one,
             ty: window.ty,
-        }))
+        };
+        Ok(vec![(Ir::TRUE, touched)])
     }
 
     /// An operation on a window.
@@ -220,7 +227,7 @@ impl Code<'_, '_> {
         let at = self.value(op.at)?;
         let at = self.saved(at, span);
         let what = format!("{} `{}`", self.whose(), op.name);
-        self.each_rank(op.rank, span, &mut |code, rank| {
+        self.each_window_rank(number, op.rank, span, &mut |code, rank| {
             code.check_epoch(number, rank, op.name, span);
             let words = format!("{what} to rank {rank}");
             let site = code.cx.one_sided().site(words.clone(), span);
@@ -234,15 +241,29 @@ impl Code<'_, '_> {
             code.atomically(AtomicKind::Block, span, |code| {
                 for k in 0..count {
                     let place = (op.far.1[k], op.far.0);
-                    let Some(touched) = code.window_cells((rank, number), &at, place, span)? else {
-                        continue;
-                    };
-                    let element = (op, &touched, words.as_str());
-                    code.operate_element(element, &buffers, k, &issue, span)?;
+                    let cells = code.window_cells((rank, number), &at, place, span)?;
+                    code.each_touched(&cells, span, &mut |code, touched| {
+                        let element = (op, touched, words.as_str());
+                        code.operate_element(element, &buffers, k, &issue, span)
+                    })?;
                 }
                 Ok(())
             })
         })
+    }
+
+    /// Runs `f` for each of the cells that an element may touch.
+    fn each_touched(
+        &mut self,
+        cells: &[(LocalExpr, Touched)],
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, &Touched) -> Lower<()>,
+    ) -> Lower<()> {
+        match cells {
+            [] => Ok(()),
+            [(Ir::TRUE, only)] => f(self, only),
+            _ => self.each_case(cells, span, f),
+        }
     }
 
     /// One element of an operation, for all cells that its buffers may be.
