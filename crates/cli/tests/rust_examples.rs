@@ -324,7 +324,7 @@ fn main() {{
         "assert!(pair[0] == [1, 2, 3] || pair[0] == [7, 8, 9]);",
         "assert_eq!(pair[1], [4, 5, 6]);",
         "assert!(pair == [[1, 2, 3], [4, 5, 6]] || pair[0] > pair[1]);",
-        "assert!(words[..] == [1, -2, 3] || words[..] == [1, 256, 3]);",
+        "assert!(words[..] == [1, -2, 3][..] || words[..] == [1, 256, 3][..]);",
         "assert!(words[1].cmp(&0) == Less || words[1].cmp(&256) == Equal);",
         "assert!((words[1] as u32).cmp(&255) == Greater);",
     ];
@@ -332,7 +332,7 @@ fn main() {{
         "assert!(pair[0] == [1, 2, 3]);",
         "assert_eq!(pair[1], [4, 5, 7]);",
         "assert!(pair < [[4, 5, 6], [0, 0, 0]]);",
-        "assert!(words[..] != [1, 256, 3]);",
+        "assert!(words[..] != [1, 256, 3][..]);",
         "assert!(words[1].cmp(&0) == Less);",
         "assert!((words[1] as u32).cmp(&256) == Greater);",
     ];
