@@ -206,7 +206,7 @@ pub struct Program {
     pub orders: Orders,
     /// What reports call things.
     pub names: Names,
-    /// Assertions that the front end left out, since no run gets there ([`crate::vacuity`]).
+    /// Assertions that the front end left out, since no run gets there.
     pub left_out: Vec<Span>,
 }
 
