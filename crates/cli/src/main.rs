@@ -21,6 +21,7 @@ mod predicates;
 mod progress;
 mod scale;
 mod shown;
+mod structure;
 mod uninitialised;
 mod units;
 mod vacuity;

@@ -79,8 +79,25 @@ pub(crate) fn selects(body: &Body, edge: &Edge) -> bool {
         })
 }
 
-/// For each edge the first one that is the same access of the text: of another element of an array.
+/// For each edge the first one that is the same access of the text: of another element of an array. What a failing `cas` finds is
+/// read as it was before, if the local had come from there.
 pub(crate) fn accesses(body: &Body) -> Vec<usize> {
+    let first = elements(body);
+    let numbered = body.edges.iter().enumerate();
+    let is_cas = |e: &Edge, span| matches!(e.step, Step::Cas { .. }) && e.span == span;
+    let again = numbered.map(|(index, edge)| {
+        let is_read = matches!(edge.step, Step::Read { .. });
+        if !is_read || !body.edges.iter().any(|e| is_cas(e, edge.span)) {
+            return first[index];
+        }
+        let same = body.edges.iter().position(|e| e.step == edge.step);
+        same.unwrap_or(first[index])
+    });
+    again.collect()
+}
+
+/// For each edge the first one that is the same access of another element of an array.
+fn elements(body: &Body) -> Vec<usize> {
     type Key = (LocId, Span, usize, bool);
     let mut first: BTreeMap<Key, usize> = BTreeMap::new();
     let edges = body.edges.iter().enumerate();

@@ -261,8 +261,9 @@ fn shown(program: &Program, points: &Allowed) -> Vec<Suggestion> {
             let step = &declared.body.edges[edge];
             let mut text = names.step(&step.step);
             let first = accesses(&declared.body);
-            if first.iter().filter(|same| **same == edge).count() > 1
-                && let Some(place) = step.step.place()
+            let mut places = first.iter().zip(&declared.body.edges);
+            if let Some(place) = step.step.place()
+                && places.any(|(same, e)| *same == edge && e.step.place() != Some(place))
             {
                 // Any element of the array.
                 let place = names.place(place);

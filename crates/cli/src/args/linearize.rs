@@ -4,14 +4,30 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CommonArgs, DrawingFormat};
+use super::{CommonArgs, DrawingFormat, PreprocessorArgs};
 
 /// `palisade linearize`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches are independent")]
 pub(crate) struct LinearizeArgs {
-    /// The data structure as code (.pal); `-` reads standard input
+    /// The data structure as code (.pal, or functions of a C program); `-` reads standard input
     pub(crate) file: PathBuf,
+    /// The functions of a C program that are the operations, as push=f,pop=g (else: by comments, or by names)
+    #[arg(
+        long,
+        value_name = "OPERATION=FUNCTION",
+        value_delimiter = ',',
+        help_heading = "C programs"
+    )]
+    pub(crate) object: Vec<String>,
+    /// The function of a C program that runs before all calls
+    #[arg(long, value_name = "FUNCTION", help_heading = "C programs")]
+    pub(crate) init: Option<String>,
+    /// The specification for a C program: stack, queue, set, none, or a file with `spec { ... }`
+    #[arg(long, value_name = "NAME|FILE", help_heading = "C programs")]
+    pub(crate) spec: Option<String>,
+    #[command(flatten)]
+    pub(crate) preprocessor: PreprocessorArgs,
     /// The memory model: tso and pso are proved where every run is like one under sc, else searched
     #[arg(long, value_enum, value_name = "MODEL", default_value_t = LinearModelArg::Sc, ignore_case = true)]
     pub(crate) model: LinearModelArg,

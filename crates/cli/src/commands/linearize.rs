@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use palisade_frontend::heap;
 use palisade_linearize::check::{Checked, Question, Verdict, check, lockstep, proof};
 use palisade_linearize::prove::{self, Interleaving, Proof, Soft};
 use palisade_linearize::witness::{Happening, Kind};
@@ -24,15 +23,12 @@ use crate::args::{
 };
 use crate::context::{self, Context};
 use crate::progress::{self, Progress};
+use crate::structure::{self, Structure};
 use crate::{drawings, input};
 
 pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
-    let source = input::read(&args.file)?;
-    let program = match heap::parse(source) {
-        Ok(parsed) => {
-            input::warn(context, &parsed.program.source, &parsed.warnings);
-            parsed.program
-        }
+    let Structure { program, notes } = match structure::load(args, context)? {
+        Ok(structure) => structure,
         Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
     };
     let heading = Document {
@@ -78,6 +74,7 @@ pub(super) fn run(args: &LinearizeArgs, context: &Context) -> CommandResult {
     };
     let mut result = check(&program, &question);
     drop(progress);
+    result.notes.extend(notes);
     if let Some(proof) = &result.proof {
         let drawn = drawings_of(args, &program, proof);
         let drawn = drawn.unwrap_or_else(|error| Some(format!("nothing drawn: {error:#}")));

@@ -11,6 +11,7 @@
 //! | `openmp` | the calls that directives of OpenMP become |
 //! | `gaps` | places between statements, for fences |
 //! | `lower` | the Program |
+//! | `object` | data structures, from functions as methods |
 //! | `predicates` | predicates for it, from comments and files |
 //! | `litmus` | the threads of litmus tests |
 //!
@@ -25,6 +26,7 @@ mod gaps;
 mod lexer;
 pub(crate) mod litmus;
 mod lower;
+mod object;
 mod openmp;
 mod packing;
 mod parser;
@@ -34,6 +36,7 @@ mod preprocess;
 mod real;
 mod types;
 
+pub use object::{Object, ParsedObject, parse_object};
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;

@@ -3,76 +3,85 @@
 use palisade_program::Span;
 use palisade_program::heap::{CommitKind, Tag};
 
-pub(super) use crate::pal::ast::Name;
+pub(crate) use crate::pal::ast::Name;
 
 /// A whole file.
 #[derive(Debug, Default)]
-pub(super) struct File {
-    pub(super) structs: Vec<Struct>,
-    pub(super) shared: Vec<Decl>,
+pub(crate) struct File {
+    pub(crate) structs: Vec<Struct>,
+    pub(crate) shared: Vec<Decl>,
     /// `local` outside methods.
-    pub(super) kept: Vec<Decl>,
-    pub(super) inits: Vec<Init>,
-    pub(super) methods: Vec<Method>,
-    pub(super) functions: Vec<Method>,
-    pub(super) specs: Vec<Spec>,
-    pub(super) nevers: Vec<(Expr, Span)>,
+    pub(crate) kept: Vec<Decl>,
+    pub(crate) inits: Vec<Init>,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) functions: Vec<Method>,
+    pub(crate) specs: Vec<Spec>,
+    pub(crate) nevers: Vec<(Expr, Span)>,
 }
 
 /// A type as written: `marked node`.
 #[derive(Clone, Debug)]
-pub(super) struct TypeName {
-    pub(super) tag: Option<Tag>,
-    pub(super) name: Name,
-    pub(super) span: Span,
+pub(crate) struct TypeName {
+    pub(crate) tag: Option<Tag>,
+    pub(crate) name: Name,
+    pub(crate) span: Span,
 }
 
 /// `struct node { ... }`
 #[derive(Debug)]
-pub(super) struct Struct {
-    pub(super) circular: bool,
-    pub(super) name: Name,
+pub(crate) struct Struct {
+    pub(crate) circular: bool,
+    pub(crate) name: Name,
     /// With the lengths of arrays.
-    pub(super) fields: Vec<(TypeName, Name, Option<Expr>)>,
+    pub(crate) fields: Vec<(TypeName, Name, Option<Expr>)>,
 }
 
 /// One name of a declaration, with its value.
 #[derive(Debug)]
-pub(super) struct Decl {
-    pub(super) ty: TypeName,
-    pub(super) name: Name,
+pub(crate) struct Decl {
+    pub(crate) ty: TypeName,
+    pub(crate) name: Name,
     /// How many elements, for an array.
-    pub(super) length: Option<Expr>,
-    pub(super) value: Option<Expr>,
+    pub(crate) length: Option<Expr>,
+    pub(crate) value: Option<Expr>,
     /// `{ ... }`: the values of the elements, in the place of one for all.
-    pub(super) values: Vec<Expr>,
+    pub(crate) values: Vec<Expr>,
 }
 
 /// `init { ... }`
 #[derive(Debug)]
-pub(super) struct Init {
-    pub(super) body: Vec<Stmt>,
-    pub(super) span: Span,
+pub(crate) struct Init {
+    pub(crate) body: Vec<Stmt>,
+    pub(crate) span: Span,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) ty: TypeName,
+    pub(crate) name: Name,
+    /// `ref`: it is the caller's local itself (functions only).
+    pub(crate) is_reference: bool,
 }
 
 /// `method name(parameters) returns type as operation by role { ... }`, or a function.
 #[derive(Debug)]
-pub(super) struct Method {
-    pub(super) name: Name,
-    pub(super) parameters: Vec<(TypeName, Name)>,
-    pub(super) returns: Option<TypeName>,
-    pub(super) operation: Option<Name>,
-    pub(super) role: Option<Name>,
-    pub(super) body: Vec<Stmt>,
+pub(crate) struct Method {
+    pub(crate) name: Name,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) returns: Option<TypeName>,
+    pub(crate) operation: Option<Name>,
+    pub(crate) role: Option<Name>,
+    pub(crate) body: Vec<Stmt>,
     /// The closing brace.
-    pub(super) end: Span,
+    pub(crate) end: Span,
     /// The head.
-    pub(super) span: Span,
+    pub(crate) span: Span,
 }
 
 /// `spec ...`
 #[derive(Debug)]
-pub(super) enum Spec {
+pub(crate) enum Spec {
     /// `spec stack;`
     Named(Name),
     /// `spec { ... }`
@@ -81,24 +90,24 @@ pub(super) enum Spec {
 
 /// A specification of one's own.
 #[derive(Debug)]
-pub(super) struct OwnSpec {
-    pub(super) shared: Vec<Decl>,
-    pub(super) inits: Vec<Init>,
-    pub(super) operations: Vec<Method>,
-    pub(super) span: Span,
+pub(crate) struct OwnSpec {
+    pub(crate) shared: Vec<Decl>,
+    pub(crate) inits: Vec<Init>,
+    pub(crate) operations: Vec<Method>,
+    pub(crate) span: Span,
 }
 
 /// `a.b[i].c`: a variable, and fields, parts and indices behind it.
 #[derive(Clone, Debug)]
-pub(super) struct Path {
-    pub(super) base: Name,
-    pub(super) parts: Vec<Part>,
-    pub(super) span: Span,
+pub(crate) struct Path {
+    pub(crate) base: Name,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) span: Span,
 }
 
 /// What stands behind a variable.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// `.next`
     Field(Name),
     /// `[i]`
@@ -107,7 +116,7 @@ pub(super) enum Part {
 
 impl Path {
     /// The names behind the variable, if there are only names.
-    pub(super) fn fields(&self) -> Option<Vec<&Name>> {
+    pub(crate) fn fields(&self) -> Option<Vec<&Name>> {
         let name = |part: &'_ Part| matches!(part, Part::Field(_));
         let all = self.parts.iter().all(name);
         let names = self.parts.iter().filter_map(|part| match part {
@@ -120,7 +129,7 @@ impl Path {
 
 /// Comparisons.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Compare {
+pub(crate) enum Compare {
     Eq,
     Ne,
     Lt,
@@ -131,14 +140,14 @@ pub(super) enum Compare {
 
 /// An expression.
 #[derive(Clone, Debug)]
-pub(super) struct Expr {
-    pub(super) kind: ExprKind,
-    pub(super) span: Span,
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) span: Span,
 }
 
 impl Expr {
     /// The number that it is, if that can be told from the text.
-    pub(super) fn number(&self) -> Option<i64> {
+    pub(crate) fn number(&self) -> Option<i64> {
         match &self.kind {
             ExprKind::Int(value) => Some(*value),
             ExprKind::Add(a, b, false) => a.number()?.checked_add(b.number()?),
@@ -166,9 +175,21 @@ impl Expr {
     }
 }
 
+/// A compare-and-swap.
+#[derive(Clone, Debug)]
+pub(crate) struct Cas {
+    pub(crate) place: Path,
+    pub(crate) expect: Expr,
+    pub(crate) new: Expr,
+    /// The local that gets what is there instead if it fails.
+    pub(crate) found: Option<Path>,
+    /// Whether it may fail for no reason, as C's weak one.
+    pub(crate) is_weak: bool,
+}
+
 /// Kinds of expression.
 #[derive(Clone, Debug)]
-pub(super) enum ExprKind {
+pub(crate) enum ExprKind {
     Null,
     Empty,
     /// `infinity`, or `-infinity` if the flag is not set.
@@ -183,7 +204,7 @@ pub(super) enum ExprKind {
     /// `pack(p, tag)`
     Pack(Box<Expr>, Box<Expr>),
     /// `cas(place, expect, new)`
-    Cas(Path, Box<Expr>, Box<Expr>),
+    Cas(Box<Cas>),
     /// `xchg(place, new)`, or `fetch_add(place, number)` if the flag is set: the old value.
     Swap(Path, Box<Expr>, bool),
     Not(Box<Expr>),
@@ -200,14 +221,14 @@ pub(super) enum ExprKind {
 
 /// A statement.
 #[derive(Debug)]
-pub(super) struct Stmt {
-    pub(super) kind: StmtKind,
-    pub(super) span: Span,
+pub(crate) struct Stmt {
+    pub(crate) kind: StmtKind,
+    pub(crate) span: Span,
 }
 
 /// Kinds of statement.
 #[derive(Debug)]
-pub(super) enum StmtKind {
+pub(crate) enum StmtKind {
     Block(Vec<Stmt>),
     Declare(Vec<Decl>),
     Assign(Path, Expr),
@@ -246,15 +267,15 @@ pub(super) enum StmtKind {
 
 /// What a soft invariant says of a thread.
 #[derive(Debug)]
-pub(super) struct Fact {
-    pub(super) kind: FactKind,
+pub(crate) struct Fact {
+    pub(crate) kind: FactKind,
     /// Whether a `!` stands in front.
-    pub(super) negated: bool,
+    pub(crate) negated: bool,
 }
 
 /// Kinds of fact.
 #[derive(Debug)]
-pub(super) enum FactKind {
+pub(crate) enum FactKind {
     /// `done`, `was(head, x)`
     Word(Name, Vec<Name>),
     /// A comparison.

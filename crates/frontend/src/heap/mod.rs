@@ -6,7 +6,7 @@
 //! | `ast`, `parser` | the syntax tree, from the words of `.pal` |
 //! | `lower` | the [heap program](palisade_program::heap), from the tree |
 
-mod ast;
+pub(crate) mod ast;
 mod lower;
 mod parser;
 
@@ -31,15 +31,33 @@ pub struct Parsed {
 
 /// Reads a heap program. On failure all errors found are returned.
 pub fn parse(source: Source) -> Result<Parsed, Diagnostics> {
-    let lexed = lexer::lex(&source);
     let mut items = Vec::new();
-    let file = parser::parse(&source, &lexed, &mut items);
+    let file = syntax(&source, &mut items);
     // What a broken file declares is not known well enough to check its use.
     if !items.is_empty() {
         items.truncate(MAX_ERRORS);
         return Err(Diagnostics::new(source, items));
     }
-    let program = lower::lower(&source, &file, &mut items);
+    lower_file(source, &file, items)
+}
+
+/// The syntax tree of a text in the language of data structures.
+pub(crate) fn syntax(source: &Source, errors: &mut Vec<Diagnostic>) -> ast::File {
+    let lexed = lexer::lex(source);
+    parser::parse(source, &lexed, errors)
+}
+
+/// The heap program of a syntax tree, whatever it was read from.
+pub(crate) fn lowered(source: Source, file: &ast::File) -> Result<Parsed, Diagnostics> {
+    lower_file(source, file, Vec::new())
+}
+
+fn lower_file(
+    source: Source,
+    file: &ast::File,
+    mut items: Vec<Diagnostic>,
+) -> Result<Parsed, Diagnostics> {
+    let program = lower::lower(&source, file, &mut items);
     items.sort_by_key(|d| (d.severity, d.span));
     // What is wrong in a function is wrong wherever it is called.
     items.dedup();

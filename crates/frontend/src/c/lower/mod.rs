@@ -89,7 +89,7 @@ mod unreached;
 mod value;
 mod walk;
 pub(super) use library::is_silent;
-pub(super) use walk::{assigned, each_expr, each_in_stmt, takes_place};
+pub(super) use walk::{assigned, each_expr, each_in_stmt, each_stmt, takes_place};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;

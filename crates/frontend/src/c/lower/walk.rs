@@ -70,7 +70,7 @@ pub(in crate::c) fn each_in_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Expr)) {
 }
 
 /// Calls `f` on a statement and all inside it, not those of statement expressions.
-pub(super) fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
+pub(in crate::c) fn each_stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     f(s);
     match &s.kind {
         StmtKind::Block(body) => body.iter().for_each(|s| each_stmt(s, f)),

@@ -1,7 +1,7 @@
 //! *Conditions*: branches of the control-flow graph, with short circuits; and the
 //! conditions of ghosts (`commit when`, `never`), which read without a step.
 
-use palisade_program::heap::{Cond, Step, Tag, Term, Type};
+use palisade_program::heap::{Cond, Place, Step, Tag, Term, Type};
 use palisade_program::{LocId, SharedId, Span};
 
 use super::body::{Builder, Variable};
@@ -9,7 +9,7 @@ use super::functions::{Called, Wanted};
 use super::tables::{Tables, element};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
-use crate::heap::ast::{Compare, Expr, ExprKind, Name, Part, Path};
+use crate::heap::ast::{Cas, Compare, Expr, ExprKind, Name, Part, Path};
 
 /// Whether the truth of an expression comes from a branch rather than from a word.
 pub(super) const fn is_compound(expr: &Expr) -> bool {
@@ -79,7 +79,7 @@ impl Builder<'_> {
                     self.assume_either(cond, yes, no, span);
                 }
             }
-            ExprKind::Cas(place, expect, new) => self.cas(place, expect, new, yes, no, span),
+            ExprKind::Cas(cas) => self.cas(cas, yes, no, span),
             ExprKind::Call(name, arguments) => {
                 match self.call(name, arguments, Wanted::Branch(yes, no)) {
                     Called::Value(value) => {
@@ -133,7 +133,10 @@ impl Builder<'_> {
         }
     }
 
-    fn cas(&mut self, place: &Path, expect: &Expr, new: &Expr, yes: LocId, no: LocId, span: Span) {
+    fn cas(&mut self, cas: &Cas, yes: LocId, no: LocId, span: Span) {
+        let Cas {
+            place, expect, new, ..
+        } = cas;
         let Some((spot, ty)) = self.place(place) else {
             return;
         };
@@ -147,8 +150,20 @@ impl Builder<'_> {
         let (Some(expect), Some(new)) = (self.fitting(expect, ty), self.fitting(new, ty)) else {
             return;
         };
+        let found = match &cas.found {
+            None => None,
+            Some(path) => match self.found(path, ty) {
+                None => return,
+                some => some,
+            },
+        };
         self.branch_each(&spot, span, |builder, at| {
-            for (to, success) in [(yes, true), (no, false)] {
+            if cas.is_weak {
+                let next = builder.failed(no, at, found, false, span);
+                builder.edge_to(next, Step::Skip, span);
+            }
+            let fails = builder.failed(no, at, found, true, span);
+            for (to, success) in [(yes, true), (fails, false)] {
                 let step = Step::Cas {
                     at,
                     expect: expect.term,
@@ -160,6 +175,47 @@ impl Builder<'_> {
                 builder.edge_to(to, step, span);
             }
         });
+    }
+
+    /// The local that gets what a failing `cas` has found.
+    fn found(&mut self, path: &Path, ty: super::Ty) -> Option<Variable> {
+        let local = match path.parts.as_slice() {
+            [] => self.lookup(&path.base.text).filter(|local| local.ty == ty),
+            _ => None,
+        };
+        if local.is_none() {
+            let error = Diagnostic::error(path.span, "what was found cannot be kept here")
+                .label("no local of the type of the place");
+            self.items.push(error.help("give a local variable"));
+        }
+        local
+    }
+
+    /// Where a failing `cas` goes: to `no`, by a read of what it has found. `in_one`: together with it.
+    fn failed(
+        &mut self,
+        no: LocId,
+        at: Place,
+        found: Option<Variable>,
+        in_one: bool,
+        span: Span,
+    ) -> LocId {
+        let Some(found) = found else {
+            return no;
+        };
+        let here = self.at;
+        self.atomic += u32::from(in_one);
+        let start = self.fresh();
+        self.atomic -= u32::from(in_one);
+        self.at = start;
+        let read = Step::Read {
+            to: found.id,
+            tag: found.tag,
+            from: at,
+        };
+        self.edge_to(no, read, span);
+        self.at = here;
+        start
     }
 
     fn comparison(&mut self, op: Compare, a: Value, b: Value, span: Span) -> Option<Cond> {

@@ -1,6 +1,7 @@
 //! *Functions*: calls are inlined. Arguments are passed by value; the body sees shared variables, what
 //! the thread keeps, constants and its own locals, not those of the caller. Recursion is an error.
 //!
+//! A parameter that is declared `ref` is a local of the caller, which the function may assign.
 //! A parameter that the function does not assign is the caller's local itself, if the argument is one: it
 //! cannot change meanwhile, and there is no step in between. A call that is a condition goes on where its
 //! `return` says, without a word for the truth: a `commit` behind `if (f())` belongs to the
@@ -115,10 +116,14 @@ impl<'a> Builder<'a> {
             Some(ty) => Some(self.tables.ty(ty, self.items)?),
         };
         let mut parameters = BTreeMap::new();
-        for ((ty, parameter), argument) in function.parameters.iter().zip(arguments) {
-            let ty = self.tables.ty(ty, self.items)?;
-            let value = self.fitting(argument, ty)?;
-            let variable = self.parameter(function, parameter, ty, value);
+        for (one, argument) in function.parameters.iter().zip(arguments) {
+            let (parameter, ty) = (&one.name, self.tables.ty(&one.ty, self.items)?);
+            let variable = if one.is_reference {
+                self.reference(argument, ty)?
+            } else {
+                let value = self.fitting(argument, ty)?;
+                self.parameter(function, parameter, ty, value)
+            };
             check_name(parameter, self.items);
             if parameters
                 .insert(parameter.text.clone(), variable)
@@ -171,6 +176,21 @@ impl<'a> Builder<'a> {
         }
         self.tables.called.borrow_mut().insert(name.text.clone());
         Some(function)
+    }
+
+    /// The caller's local that a `ref` parameter is.
+    fn reference(&mut self, argument: &Expr, ty: Ty) -> Option<Variable> {
+        let local = match &argument.kind {
+            ExprKind::Path(path) if path.parts.is_empty() => self.lookup(&path.base.text),
+            _ => None,
+        };
+        let found = local.filter(|local| local.ty == ty);
+        if found.is_none() {
+            let error = Diagnostic::error(argument.span, "this cannot be passed as `ref`")
+                .label("no local of the parameter's type");
+            self.items.push(error.help("give a local variable"));
+        }
+        found
     }
 
     /// The local that a parameter is in this call.

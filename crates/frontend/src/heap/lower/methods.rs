@@ -168,7 +168,7 @@ fn method(
         }
     };
     let mut builder = Builder::new(tables, shared, kind, returns, items);
-    for (ty, name) in &method.parameters {
+    for ast::Parameter { ty, name, .. } in &method.parameters {
         let variable = builder.declare(ty, name, Role::Parameter)?;
         value_type(variable.ty, ty.span, builder.items)?;
     }

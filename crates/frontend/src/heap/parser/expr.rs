@@ -3,7 +3,7 @@
 
 use super::Reader;
 use crate::diagnostic::Diagnostic;
-use crate::heap::ast::{Compare, Expr, ExprKind, Name, Part, Path};
+use crate::heap::ast::{Cas, Compare, Expr, ExprKind, Name, Part, Path};
 use crate::pal::parser::{Parse, Syntax};
 use crate::pal::token::Tok;
 
@@ -195,7 +195,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `cas(place, expect, new)`
+    /// `cas(place, expect, new)`, `cas(place, expect, new, found)`
     pub(super) fn cas(&mut self) -> Parse<Expr> {
         let start = self.advance().span;
         let help = "write `cas(place, expected, new)`";
@@ -207,8 +207,19 @@ impl Reader<'_> {
         let expect = self.expr()?;
         self.need(",", help)?;
         let new = self.expr()?;
+        let found = if self.eat(",") {
+            Some(self.path()?)
+        } else {
+            None
+        };
         let end = self.need(")", help)?;
-        let kind = ExprKind::Cas(place, Box::new(expect), Box::new(new));
+        let kind = ExprKind::Cas(Box::new(Cas {
+            place,
+            expect,
+            new,
+            found,
+            is_weak: false,
+        }));
         let span = start.to(end);
         Ok(Expr { kind, span })
     }

@@ -11,7 +11,9 @@ use std::ops::{Deref, DerefMut};
 use palisade_program::heap::Tag;
 use palisade_program::{Source, Span};
 
-use super::ast::{Decl, Expr, ExprKind, File, Init, Method, Name, OwnSpec, Spec, Struct, TypeName};
+use super::ast::{
+    Decl, Expr, ExprKind, File, Init, Method, Name, OwnSpec, Parameter, Spec, Struct, TypeName,
+};
 use crate::diagnostic::Diagnostic;
 use crate::pal::lexer::Lexed;
 use crate::pal::parser::{Failed, Parse, Parser, Syntax};
@@ -354,10 +356,21 @@ impl Reader<'_> {
         self.need("(", "write the parameters in parentheses")?;
         let mut parameters = Vec::new();
         while !self.is(")") {
+            let reference = self.span();
+            let is_reference = self.eat_word("ref");
+            if is_reference && what != "function" {
+                let error = Diagnostic::error(reference, format!("a {what} has no references"))
+                    .label("callers have no locals that it could change");
+                return Err(self.error(error.help("use `ref` in functions")));
+            }
             let ty = self.type_name()?;
             let name = self.name("the parameter's name")?;
             self.unused_name(&name)?;
-            parameters.push((ty, name));
+            parameters.push(Parameter {
+                ty,
+                name,
+                is_reference,
+            });
             if !self.eat(",") {
                 break;
             }
