@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use palisade_frontend::{heap, pal};
+use palisade_frontend::{c, heap, pal};
 use palisade_program::Source;
 
 /// What a file holds.
@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Rust,
     /// A data structure with methods: `.pal`.
     DataStructure,
+    /// A data structure as functions of a C program, with a specification in its comments.
+    Object,
     /// A litmus test.
     Litmus,
     /// A heap program in TVLA's languages.
@@ -34,7 +36,12 @@ impl Kind {
                 Some(Self::of_pal(&text))
             }
             "rmm" => Some(Self::Program),
-            "c" | "i" | "yml" | "yaml" => Some(Self::C),
+            "c" => {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                let is_object = c::has_specification(&text);
+                Some(if is_object { Self::Object } else { Self::C })
+            }
+            "i" | "yml" | "yaml" => Some(Self::C),
             "rs" => Some(Self::Rust),
             "litmus" => Some(Self::Litmus),
             "tvp" | "tvm" => Some(Self::Shape),
@@ -56,7 +63,7 @@ impl Kind {
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Program | Self::C | Self::Rust => "verify",
-            Self::DataStructure => "linearize",
+            Self::DataStructure | Self::Object => "linearize",
             Self::Litmus => "litmus",
             Self::Shape => "shape",
             Self::Boolean => "check",
@@ -76,7 +83,14 @@ pub(crate) fn has_processes(path: &Path) -> bool {
         }),
         Some(Kind::Program) => palisade_frontend::load(path, &text)
             .is_ok_and(|parsed| parsed.program.templates.iter().any(|t| t.is_process)),
-        Some(Kind::DataStructure | Kind::Litmus | Kind::Shape | Kind::Boolean | Kind::Rust)
+        Some(
+            Kind::DataStructure
+            | Kind::Object
+            | Kind::Litmus
+            | Kind::Shape
+            | Kind::Boolean
+            | Kind::Rust,
+        )
         | None => false,
     }
 }

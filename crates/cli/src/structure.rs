@@ -22,7 +22,7 @@ pub(crate) fn load(
     context: &Context,
 ) -> Result<Result<Structure, Diagnostics>> {
     let source = input::read(&args.file)?;
-    if Kind::of(&args.file) != Some(Kind::C) {
+    if !matches!(Kind::of(&args.file), Some(Kind::C | Kind::Object)) {
         if !args.object.is_empty() || args.init.is_some() || args.spec.is_some() {
             bail!(
                 "--object, --init and --spec are for C programs: a data structure in .pal says all of this itself"

@@ -6,6 +6,7 @@ mod language;
 mod lockstep;
 mod mutants;
 mod naive;
+mod objects;
 mod prove;
 mod random;
 mod relaxed;

@@ -111,6 +111,9 @@ fn run(args: &FenceArgs, context: &Context) -> CommandResult {
     if matches!(Kind::of(&args.file), Some(Kind::DataStructure)) {
         return super::fence_structure::run(args, context, model);
     }
+    if matches!(Kind::of(&args.file), Some(Kind::Object)) {
+        bail!("fences are placed in data structures that are written in .pal, not yet in C");
+    }
     if model == Model::Rc11 {
         return super::orders::run(args, context);
     }

@@ -192,7 +192,7 @@ fn diagnostic(source: &Source, item: &Diagnostic) -> Value {
 
 /// The models for a file.
 fn models(asked: &str, path: &Path) -> Vec<Option<Model>> {
-    if matches!(Kind::of(path), Some(Kind::DataStructure)) {
+    if matches!(Kind::of(path), Some(Kind::DataStructure | Kind::Object)) {
         return vec![None];
     }
     let expected = Expectations::of_file(path).unwrap_or_default();

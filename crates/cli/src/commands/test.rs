@@ -117,9 +117,14 @@ fn is_test(path: &Path) -> bool {
     match Kind::of(path) {
         Some(Kind::Shape) => path.with_extension("tvs").is_file(),
         Some(Kind::C) => !yaml,
-        Some(Kind::Program | Kind::DataStructure | Kind::Litmus | Kind::Boolean | Kind::Rust) => {
-            true
-        }
+        Some(
+            Kind::Program
+            | Kind::DataStructure
+            | Kind::Object
+            | Kind::Litmus
+            | Kind::Boolean
+            | Kind::Rust,
+        ) => true,
         None => false,
     }
 }
@@ -137,7 +142,7 @@ fn jobs_of(file: &Path, models: &ModelsArg) -> Result<Vec<Job>> {
     let expectations = Expectations::of_file(file)?;
     let own = expectations.by_model.iter().map(|(model, _)| *model);
     let models: Vec<Option<Model>> = match (kind, models) {
-        (Kind::DataStructure | Kind::Shape | Kind::Boolean, _) => vec![None],
+        (Kind::DataStructure | Kind::Object | Kind::Shape | Kind::Boolean, _) => vec![None],
         (Kind::Program | Kind::C | Kind::Rust | Kind::Litmus, ModelsArg::Named(models)) => models
             .of(has_processes(file))
             .into_iter()

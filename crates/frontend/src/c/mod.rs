@@ -36,7 +36,7 @@ mod preprocess;
 mod real;
 mod types;
 
-pub use object::{Object, ParsedObject, parse_object};
+pub use object::{Object, ParsedObject, has_specification, parse_object};
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;

@@ -107,6 +107,11 @@ pub fn parse_object(
     })
 }
 
+/// Whether a text says in its comments what a data structure should do.
+pub fn has_specification(text: &str) -> bool {
+    notes::has_specification(text)
+}
+
 /// The operations of the built-in specifications: their parameters and results.
 fn built_in(name: &str) -> Option<Vec<Operation>> {
     let operation = |names: &[&'static str], parameters, result| Operation {

@@ -120,6 +120,14 @@ impl Notes {
     }
 }
 
+/// Whether some comment begins with a specification.
+pub(super) fn has_specification(text: &str) -> bool {
+    comments(text).iter().any(|&(start, end)| {
+        let mut words = text[start..end].split_whitespace();
+        words.next() == Some("spec")
+    })
+}
+
 /// Where the insides of the comments stand.
 fn comments(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
 // Lamport's ring: one thread puts, one takes.
-// expect: sc holds, tso holds
+// expect: linearizable
 #include <stdatomic.h>
 #include <stdbool.h>
 

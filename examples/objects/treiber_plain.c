@@ -1,5 +1,5 @@
 // Treiber's stack whose pop takes a node without looking whether it is still the top.
-// expect: sc violated, tso violated
+// expect: not linearizable
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // The queue of Michael and Scott.
-// expect: sc holds, tso holds
+// expect: linearizable
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>

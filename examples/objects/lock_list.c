@@ -1,5 +1,5 @@
 // A set: a sorted list under one lock, with sentinels.
-// expect: sc holds, tso holds
+// expect: linearizable
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // Treiber's stack, as it stands in many C libraries.
-// expect: sc holds, tso holds
+// expect: linearizable
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // A counter under a ticket lock, with a specification of its own.
-// expect: sc holds, tso holds
+// expect: linearizable
 #include <stdatomic.h>
 
 /*@ spec {

@@ -1,5 +1,5 @@
 // A set: a sorted list under one lock, which remove gives back before it has unlinked the node.
-// expect: sc violated, tso violated
+// expect: not linearizable
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
