@@ -2,6 +2,7 @@
 //! written, by the separate checker alone.
 
 use palisade_certify::{Certificate, Checked, Fingerprint, Kind, Options, check, parse};
+use palisade_frontend::{c, heap};
 use palisade_linearize::sets::certificate;
 use palisade_logic::Limits;
 use palisade_program::{Bound, Model, Program, Unknown, Verdict};
@@ -12,9 +13,9 @@ use serde_json::json;
 use crate::CommandResult;
 use crate::args::CertifyArgs;
 use crate::context::{Context, complain};
-use crate::input;
 use crate::progress::Progress;
 use crate::uninitialised;
+use crate::{input, kind};
 
 pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     let text = input::read(&args.certificate)?;
@@ -105,7 +106,15 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
 
 /// Checks the certificate of a set that `linearize` has written.
 fn of_set(args: &CertifyArgs, context: &Context, text: &str) -> CommandResult {
-    let program = match palisade_frontend::heap::parse(input::read(&args.program)?) {
+    let source = input::read(&args.program)?;
+    let read = match kind::Kind::of(&args.program) {
+        Some(kind::Kind::Object) => {
+            let (options, object) = (c::Options::default(), c::Object::default());
+            c::parse_object(&args.program, &source, &options, &object).map(|read| read.parsed)
+        }
+        _ => heap::parse(source),
+    };
+    let program = match read {
         Ok(parsed) => parsed.program,
         Err(diagnostics) => return Ok(input::refuse(context, &diagnostics)),
     };

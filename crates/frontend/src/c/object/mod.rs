@@ -36,7 +36,7 @@ use self::kinds::{Kind, Kinds, Slot, innermost};
 use self::notes::Method;
 use self::reader::{Passed, Reader, Sort, Wanted};
 use self::unit::Unit;
-use super::ast::File;
+use super::ast::{ExprKind, File};
 use super::types::{StructId, Type};
 use super::{Options, parsed};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -227,6 +227,11 @@ fn translated(
     reader.fences = object.buffers;
     reader.has_infinity =
         matches!(notes.declared.specs.first(), Some(ast::Spec::Named(name)) if name.text == "set");
+    let infinite: BTreeSet<i128> = constants
+        .iter()
+        .copied()
+        .filter(|c| matches!(reader.constant(*c), ast::ExprKind::Infinity(_)))
+        .collect();
     let empties: BTreeSet<i128> = constants
         .into_iter()
         .filter(|c| matches!(reader.constant(*c), ast::ExprKind::Empty))
@@ -240,6 +245,13 @@ fn translated(
         return Err(one(error.help(
             "return one constant where there is nothing, and compare data with no other",
         )));
+    }
+    for renamed in reader.unit.functions.values() {
+        let is_object = |p: &&String| reader.sort(&renamed.locals[*p], None) == Some(Sort::Object);
+        if renamed.parameters.iter().filter(is_object).count() > 1 {
+            let span = renamed.function.span;
+            return refused(span, "a function of two objects", "leave one").map_err(one);
+        }
     }
     let mut out = notes.declared;
     let span = methods[0].span;
@@ -279,6 +291,16 @@ fn translated(
             Err(error) => reader.note_error(error),
         }
     }
+    if names_orders(&reader.unit) {
+        let note = "memory orders are taken as x86 has them: this says nothing about ARM, POWER and RISC-V";
+        said.push(note.to_owned());
+    }
+    if !infinite.is_empty() {
+        said.push(
+            "the least and greatest integers are taken to be below and above all that callers pass"
+                .to_owned(),
+        );
+    }
     if let Some(empty) = empties.first() {
         said.push(format!(
             "{empty} says that there is nothing: callers are taken never to pass it"
@@ -290,6 +312,23 @@ fn translated(
     } else {
         Err(reader.errors)
     }
+}
+
+/// Whether some operation names its memory order.
+fn names_orders(unit: &Unit<'_>) -> bool {
+    let mut found = false;
+    for renamed in unit.functions.values() {
+        for s in &renamed.function.body {
+            super::lower::each_in_stmt(s, &mut |e| {
+                if let ExprKind::Call(f, _) = &e.kind
+                    && let ExprKind::Ident(name) = &f.kind
+                {
+                    found |= name.ends_with("_explicit") || name.starts_with("__atomic_");
+                }
+            });
+        }
+    }
+    found
 }
 
 fn init_body(reader: &mut Reader<'_>, init: &str, out: &mut ast::File) {

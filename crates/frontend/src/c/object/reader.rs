@@ -294,14 +294,28 @@ impl<'a> Reader<'a> {
     /// Declares shared variables and structs of nodes.
     pub(super) fn declare(&mut self, out: &mut heap::File, span: Span) {
         let mut roots: Vec<(Root, Type, Option<Slot>, Option<Initializer>)> = Vec::new();
+        let mut own_objects = 0;
         for id in self.objects.clone() {
             roots.push((Root::Object, Type::Struct(id), None, None));
         }
         for (name, d) in self.unit.globals.clone() {
             let slot = Slot::Global(name.clone());
-            let is_object = matches!(d.ty.plain(), Type::Struct(id) if self.objects.contains(id));
-            if is_object || self.is_object_pointer(&d.ty) {
+            if self.is_object_pointer(&d.ty) {
+                continue;
+            }
+            if matches!(innermost(&d.ty), Type::Struct(id) if self.objects.contains(id)) {
                 // There is one object, whatever it is called.
+                own_objects += 1;
+                let is_array = !matches!(d.ty.plain(), Type::Struct(_));
+                if own_objects > 1 || is_array || d.init.as_ref().is_some_and(|init| !is_zero(init))
+                {
+                    let error = refused::<()>(
+                        d.span,
+                        "a second object, or initial values of its members",
+                        "leave one object, and set its members in the function that runs before all calls",
+                    );
+                    self.errors.extend(error.err());
+                }
                 continue;
             }
             roots.push((Root::Global(name), d.ty.clone(), Some(slot), d.init.clone()));
@@ -400,10 +414,25 @@ impl<'a> Reader<'a> {
             let path: Vec<String> = start.iter().chain(&scalar.path).cloned().collect();
             let name = self.fresh_name(&joined(&path));
             let sort = self.sort(&scalar.ty, scalar.slot.as_ref());
-            let value = init.and_then(|init| self.initial(init, &scalar.path, sort, span));
             let mut decl = declaration(&ty, &name, span);
             decl.length = scalar.length.map(|n| number(n.into(), span));
-            decl.value = value;
+            // Without a value it starts as 0 or null.
+            let is_whole = scalar.path.is_empty() && scalar.length.is_none();
+            if let (Some(init), Some(sort)) = (init.filter(|init| !is_zero(init)), sort) {
+                let value = if is_whole {
+                    self.initial(init, sort)
+                } else {
+                    refused(
+                        span,
+                        "initial values of members and elements",
+                        "set them in the function that runs before all calls",
+                    )
+                };
+                match value {
+                    Ok(value) => decl.value = Some(value),
+                    Err(error) => self.note_error(error),
+                }
+            }
             let is_kept = match &root {
                 Root::Global(name) => self.unit.globals[name].thread_local,
                 Root::Object => false,
@@ -417,40 +446,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value that an initialiser gives to a member.
-    fn initial(
-        &self,
-        init: &Initializer,
-        path: &[String],
-        sort: Option<Sort>,
-        span: Span,
-    ) -> Option<heap::Expr> {
-        let Initializer::Value(e) = init else {
-            return None;
+    /// The value that an initialiser gives to a scalar.
+    fn initial(&self, init: &Initializer, sort: Sort) -> Read<heap::Expr> {
+        let (Initializer::Value(Expr { span, .. }) | Initializer::List(_, span)) = init;
+        let value = match init {
+            Initializer::Value(e) => crate::c::parser::constant(uncast(e)),
+            Initializer::List(..) => is_zero(init).then_some(0),
         };
-        if !path.is_empty() {
-            return None;
+        let kind = match (value, sort) {
+            (Some(value), Sort::Value(Kind::Number)) => {
+                i64::try_from(value).ok().map(heap::ExprKind::Int)
+            }
+            (Some(value), Sort::Value(Kind::Truth)) => Some(heap::ExprKind::Bool(value != 0)),
+            (Some(value), Sort::Value(Kind::Data)) => Some(self.constant(value)),
+            (Some(0), Sort::Node(_)) => Some(heap::ExprKind::Null),
+            _ => None,
+        };
+        match kind {
+            Some(kind) => Ok(heap::Expr { kind, span: *span }),
+            None => refused(
+                *span,
+                "this initial value",
+                "set it in the function that runs before all calls",
+            ),
         }
-        let value = crate::c::parser::constant(uncast(e))?;
-        let kind = match sort? {
-            Sort::Value(Kind::Number) => heap::ExprKind::Int(i64::try_from(value).ok()?),
-            Sort::Value(Kind::Truth) => heap::ExprKind::Bool(value != 0),
-            Sort::Value(Kind::Data) => self.constant(value),
-            Sort::Node(_) if value == 0 => heap::ExprKind::Null,
-            Sort::Node(_) | Sort::Element(_) | Sort::Object | Sort::Lock => return None,
-        };
-        Some(heap::Expr { kind, span })
     }
 
     /// A constant among data: what is returned where there is nothing, or the key of a sentinel.
     pub(super) fn constant(&self, value: i128) -> heap::ExprKind {
         let is_extreme = |v: i128| {
-            [8, 16, 32, 64].iter().any(|bits| {
+            [32, 64].iter().any(|bits| {
                 let half = 1_i128 << (bits - 1);
                 v == half - 1 || v == 2 * half - 1 || v == -half || v == -half + 1
             })
         };
-        if self.has_infinity && is_extreme(value) && value != 0 && value != -1 && value != 1 {
+        if self.has_infinity && is_extreme(value) {
             heap::ExprKind::Infinity(value > 0)
         } else {
             heap::ExprKind::Empty
@@ -536,6 +566,14 @@ struct Scalar {
     length: Option<u64>,
     /// An array of arrays: not followed.
     is_nested: bool,
+}
+
+/// Whether an initialiser gives nothing but zeros.
+fn is_zero(init: &Initializer) -> bool {
+    match init {
+        Initializer::Value(e) => crate::c::parser::constant(uncast(e)) == Some(0),
+        Initializer::List(list, _) => list.iter().all(|(_, init)| is_zero(init)),
+    }
 }
 
 fn has_pointer(ty: &Type) -> bool {

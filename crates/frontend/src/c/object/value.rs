@@ -512,14 +512,18 @@ impl Body<'_, '_> {
     fn literal(&self, value: i128, sort: Sort, span: Span) -> Read<heap::Expr> {
         Ok(match sort {
             Sort::Node(_) if value == 0 => expr(heap::ExprKind::Null, span),
-            Sort::Value(Kind::Number) => number(value, span),
+            Sort::Value(Kind::Number) if i64::try_from(value).is_ok() => number(value, span),
             Sort::Value(Kind::Truth) => expr(heap::ExprKind::Bool(value != 0), span),
             Sort::Value(Kind::Data) => expr(self.reader.constant(value), span),
-            Sort::Node(_) | Sort::Element(_) | Sort::Object | Sort::Lock => {
+            Sort::Value(Kind::Number)
+            | Sort::Node(_)
+            | Sort::Element(_)
+            | Sort::Object
+            | Sort::Lock => {
                 return refused(
                     span,
-                    "a constant as a pointer",
-                    "use a pointer to a node, or NULL",
+                    "this constant",
+                    "use pointers to nodes, NULL, and numbers of 63 bits",
                 );
             }
         })

@@ -196,10 +196,12 @@ impl<'a> Builder<'a> {
     /// The local that a parameter is in this call.
     fn parameter(&mut self, function: &ast::Method, name: &Name, ty: Ty, value: Value) -> Variable {
         let tag = value.tag.map(Term::local);
+        // What a `ref` leads to may change.
+        let has_references = function.parameters.iter().any(|p| p.is_reference);
         if let (Some(id), true, true) = (
             value.term.local(),
             tag.is_none_or(|tag| tag.is_some()),
-            !assigned(&function.body, &name.text),
+            !has_references && !assigned(&function.body, &name.text),
         ) {
             let tag = tag.flatten();
             return Variable { id, tag, ty };
