@@ -199,7 +199,9 @@ impl Code<'_, '_> {
         self.here = start;
         self.assume(rest, beyond, span);
         self.at(beyond);
-        let what = if is_any_size {
+        let what = if is_any_size && on_stack {
+            format!("an array of more than {MOST_ELEMENTS} elements whose length is no constant")
+        } else if is_any_size {
             format!("an allocation of more than {MOST_ELEMENTS} elements whose size is no constant")
         } else {
             format!("more than {MOST_IN_LOOP} allocations of one call in a loop")
