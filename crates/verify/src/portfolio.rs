@@ -448,6 +448,8 @@ pub enum When {
     AllStatesSeen(u32),
     /// If it has not.
     StatesUnseen,
+    /// If it has not, and a row before has failed since the solver's language lacks what the program computes.
+    Inexpressible,
     /// If a run that only abstract buffers have says which cells are missing.
     CellsMissing,
     /// If the row before has failed for another reason than what its encoding bounds, and
@@ -625,8 +627,13 @@ pub(crate) fn rows(
         }
     }
     rows.extend(searches(base, &encodings, options));
-    if falsify && may_list_states(program, options) && settles(program, options, &encodings) {
-        rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
+    if falsify && may_list_states(program, options) && is_reachable(program, options) {
+        let last = reachable(base, REACH.1);
+        rows.push(if settles(program, options, &encodings) {
+            last.when(When::StatesUnseen)
+        } else {
+            last.when(When::Inexpressible)
+        });
     }
     if options.goal == Goal::Repair && options.model == Model::Rma {
         rows.extend(saturated(base));
