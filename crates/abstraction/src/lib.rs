@@ -4,6 +4,7 @@
 //! | file | term |
 //! |---|---|
 //! | [`finite`] | variables with few values |
+//! | [`growth`] | whether values grow without end |
 //! | [`space`] | threads, variables, explicit control against data |
 //! | `interior` | locations where a thread need not be interrupted |
 //! | [`command`] | edges as guarded parallel assignments |
@@ -34,6 +35,7 @@ pub mod cubes;
 pub mod enumerate;
 pub mod extrapolate;
 pub mod finite;
+pub mod growth;
 pub mod hints;
 mod interior;
 pub mod lazy;

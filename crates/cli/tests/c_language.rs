@@ -324,7 +324,11 @@ fn unsupported_constructs() {
             "unsupported: an allocation of more than 8 elements whose size is no constant",
         ),
         (
-            "int n;\nint main(void) { n = 4; int a[n]; a[0] = 1; }",
+            "int n;\nint main(void) { n = 40; int a[n]; a[0] = 1; }",
+            "unsupported: an array of more than 8 elements whose length is no constant",
+        ),
+        (
+            "int n;\nint main(void) { n = 4; int a[n][n]; a[0][0] = 1; }",
             "unsupported: an array whose length is no constant",
         ),
         (

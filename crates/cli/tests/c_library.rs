@@ -442,6 +442,36 @@ int main(void) { int i = 0; while (i < LENGTH && nondet_int()) {
         &array("9", "1"),
         "unsupported: an allocation of more than 8 elements whose size is no constant",
     );
+    let local = array.replace("int *a = calloc(n, sizeof(int));", "int a[n];");
+    let local = local.replace("assert(a[i] == 0)", "a[i] = 0").replace("free(a);", "");
+    let local = |more: &str, less: &str| local.replace("MORE", more).replace("LESS", less);
+    with_headers(&local("1", "1"), "holds");
+    with_headers(
+        &local("1", "0"),
+        "violated: a pointer to no object is followed",
+    );
+    with_headers(
+        &local("9", "1"),
+        "unsupported: an array of more than 8 elements whose length is no constant",
+    );
+    let returned = "int *f(int n) { int *p = alloca(n * sizeof(int)); p[0] = 1; return p; }
+_Bool nondet_bool(void); int main(void) { int *p = f(1 + nondet_bool()); BODY }";
+    with_headers(&returned.replace("BODY", ""), "holds");
+    with_headers(
+        &returned.replace("BODY", "return p[0];"),
+        "violated: use of a local variable after its function has returned",
+    );
+    let again = "int main(void) { int *p = malloc(2 * sizeof *p); p[0] = 1; p[1] = 2; int *q = realloc(p, SIZE * sizeof *p);
+  assert(q[0] == 1); BODY free(q); }";
+    let again = |size: &str, body: &str| again.replace("SIZE", size).replace("BODY", body);
+    with_headers(&again("3", "q[2] = 3; assert(q[1] == 2);"), "holds");
+    with_headers(&again("3", "assert(q[1] == 3);"), "violated: assertion failed");
+    with_headers(
+        &again("1", "q[1] = 3;"),
+        "violated: array index out of range",
+    );
+    with_headers(&again("3", "assert(p[0] == 1);"), "violated: use after free");
+    with_headers(&again("3", "free(p);"), "violated: double free");
     let tail = "struct v { int n; int d[]; }; int main(void) { struct v *v = malloc(sizeof *v + 3 * sizeof(int));
   v->n = 3; for (int i = 0; i < v->n; i++) v->d[i] = i; assert(sizeof *v == 4 && v->d[2] == 2); v->d[INDEX] = 1; }";
     with_headers(&tail.replace("INDEX", "2"), "holds");

@@ -6,6 +6,8 @@
 //! and -O2 and run, and computes a checksum over all of its variables: asserted, it must
 //! hold; one that is off by one must be refuted.
 //!
+//! Others have arrays of computed lengths, `alloca`, `realloc`, and functions on texts, against the compiler's library.
+//!
 //! Some programs call functions with effects where C leaves the order open. What the
 //! compiler's program computes must then be one of the outcomes.
 //!
@@ -29,12 +31,15 @@ void *memmove(void *, const void *, unsigned long);
 void *memset(void *, int, unsigned long);
 ";
 
+/// What the compiler's programs have of the library.
+const INCLUDED: &str = "#include <ctype.h>\n#include <stdlib.h>\n#include <string.h>\nstruct pair { char first; int second; };\n";
+
 /// A random program: its number, its text, and whether the order of its effects is open.
 type Numbered = (usize, String, bool);
 
 /// What the programs compute when they are compiled with some optimisation.
 fn compiled(programs: &[Numbered], level: &str) -> Result<Vec<u32>, String> {
-    let mut text = format!("int printf(const char *, ...);\n{DECLARATIONS}");
+    let mut text = format!("int printf(const char *, ...);\n{INCLUDED}");
     let mut calls = String::new();
     for (number, program, _) in programs {
         text.push_str(program);
@@ -61,8 +66,13 @@ fn compiled(programs: &[Numbered], level: &str) -> Result<Vec<u32>, String> {
 }
 
 fn verdict(number: usize, program: &str, cond: &str) -> String {
+    let library = if program.contains("_f0(unsigned n)") {
+        c_generator::allocations::library()
+    } else {
+        String::new()
+    };
     let text = format!(
-        "extern void reach_error(void);\n{DECLARATIONS}{program}int main(void) {{ unsigned sum = p{number}_run(); if (!({cond})) reach_error(); }}\n"
+        "extern void reach_error(void);\n{DECLARATIONS}{library}{program}int main(void) {{ unsigned sum = p{number}_run(); if (!({cond})) reach_error(); }}\n"
     );
     let source = Source::new("test.i", text);
     let program = match c::parse(Path::new("test.i"), &source, &Options::default()) {
@@ -190,6 +200,12 @@ fn programs_compute_what_the_compilers_do() {
 #[test]
 fn floating_point_is_what_the_compilers_compute() {
     compared(c_generator::floats::program, number("PALISADE_SOAK", 40), 5);
+}
+
+#[test]
+fn memory_of_computed_sizes_and_texts() {
+    let count = number("PALISADE_SOAK", 40);
+    compared(c_generator::allocations::program, count, 8);
 }
 
 /// Compares so many programs; of ten, so many have to be decided.

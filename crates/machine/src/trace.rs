@@ -514,9 +514,7 @@ impl<'m, 'p> Recorder<'m, 'p> {
 
     /// The violation in which the run ends, if it does.
     pub(crate) fn violation(&self) -> Option<Violation> {
-        let mut trace = self.whole();
         let (broken, span, message) = if let Some(failed) = &self.failed {
-            trace.because.clone_from(&failed.because);
             (failed.broken.clone(), failed.span, failed.message.clone())
         } else {
             let broken = self.machine.broken(&self.state)?;
@@ -527,6 +525,11 @@ impl<'m, 'p> Recorder<'m, 'p> {
             let message = self.machine.program.show_property(property);
             (broken, property.span, format!("violated: {message}"))
         };
+        // Asked after each step: only what is a violation is worth a copy of the run.
+        let mut trace = self.whole();
+        if let Some(failed) = &self.failed {
+            trace.because.clone_from(&failed.because);
+        }
         Some(Violation {
             broken,
             span,

@@ -23,6 +23,7 @@
 //! `palisade verify --explain` prints the rows that were tried.
 
 use palisade_abstraction::finite::{Finite, Values};
+use palisade_abstraction::growth;
 use palisade_machine::Summary;
 use palisade_memory::{need, rma};
 use palisade_program::shift::Groups;
@@ -106,7 +107,14 @@ pub(crate) const LATER: [Later; 4] = [
 ];
 
 /// Stores of one buffer and states of a proof by reachable states.
-const REACH: (u32, u64) = (MOST_CELLS, 8_000_000);
+const REACH: (u32, u64) = (MOST_CELLS, REACH_LAST);
+/// States of the machine from which on the check is asked although the machine has not come to an end.
+pub(crate) const REACH_LAST: u64 = 8_000_000;
+/// States of such a proof where values do not grow, but may be many: a search with predicates may be shorter.
+const SETTLING: u64 = 2_000_000;
+/// Abstract states of a proof that lists them where the machine has seen all of its states: with its
+/// symmetry and partial order it has fewer, and a proof by reachable states may be shorter.
+const LISTED_WITH_SYMMETRY: usize = 60_000;
 /// Cells of memory from which on searches over abstract states are slow, however few states there are.
 const WIDE_MEMORY: usize = 256;
 /// How many more states the check may find: so many times as many, and so many besides.
@@ -440,6 +448,8 @@ pub enum When {
     AllStatesSeen(u32),
     /// If it has not.
     StatesUnseen,
+    /// If it has not, and a row before has failed since the solver's language lacks what the program computes.
+    Inexpressible,
     /// If a run that only abstract buffers have says which cells are missing.
     CellsMissing,
     /// If the row before has failed for another reason than what its encoding bounds, and
@@ -587,14 +597,21 @@ pub(crate) fn rows(
             encoding: first.encoding.clone(),
             explicit: Explicit::Finite,
             rounds: 0,
-            states: options.max_states,
+            states: options.max_states.min(LISTED_WITH_SYMMETRY),
         };
         let seen = When::AllStatesSeen(BUFFER);
-        let all = state_by_state(program, base, &encodings, usize::MAX, options);
+        let all = state_by_state(program, base, &encodings, LISTED_WITH_SYMMETRY, options);
         rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
+        rows.push(all.when(seen));
+        if is_reachable(program, options) {
+            rows.push(reachable(base, REACH.1).when(seen));
+        }
+        let all = state_by_state(program, base, &encodings, usize::MAX, options);
         rows.push(all.when(seen));
         if is_finite(program, options, &encodings) {
             rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
+        } else if settles(program, options, &encodings) {
+            rows.push(reachable(base, SETTLING).when(When::StatesUnseen));
         }
         let is_buffered = matches!(options.model, Model::Tso | Model::Pso);
         for wide in WIDE_BUFFERS {
@@ -610,6 +627,14 @@ pub(crate) fn rows(
         }
     }
     rows.extend(searches(base, &encodings, options));
+    if falsify && may_list_states(program, options) && is_reachable(program, options) {
+        let last = reachable(base, REACH.1);
+        rows.push(if settles(program, options, &encodings) {
+            last.when(When::StatesUnseen)
+        } else {
+            last.when(When::Inexpressible)
+        });
+    }
     if options.goal == Goal::Repair && options.model == Model::Rma {
         rows.extend(saturated(base));
     }
@@ -761,6 +786,14 @@ pub(crate) fn state_by_state(
 /// values, and control flow bounds the buffers.
 fn is_finite(program: &Program, options: &Options, encodings: &[Planned]) -> bool {
     is_reachable(program, options) && encodings.len() == 1 && has_few_values(program, options)
+}
+
+/// Whether a program has finitely many states, however many values they take.
+fn settles(program: &Program, options: &Options, encodings: &[Planned]) -> bool {
+    let threads = program.instances(options.copies());
+    is_reachable(program, options)
+        && encodings.len() == 1
+        && !growth::grows(program, &threads, &Finite::of(program, &threads))
 }
 
 fn has_few_values(program: &Program, options: &Options) -> bool {

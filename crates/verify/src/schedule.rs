@@ -306,6 +306,8 @@ impl Schedule<'_> {
                     (OnGap::Next, _) | (OnGap::NextIfWeak, Gap::Weak(_)) => match row.method {
                         // That no bug was found is not why there is no verdict.
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
+                        // Neither is that a search came to its limit.
+                        Method::Reach { .. } if matches!(gap, Gap::Weak(Weak::Nothing)) => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
                         Method::Histories { .. } | Method::Prompt { .. } => gap,
                         Method::Reach { .. } => gap,
@@ -443,6 +445,9 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
         When::Always => true,
         When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
         When::StatesUnseen => progress.record.all_states_seen.is_none(),
+        When::Inexpressible => {
+            progress.record.all_states_seen.is_none() && matches!(last, Gap::Unsupported(..))
+        }
         When::CellsMissing => {
             let encoding = row.method.encoding();
             encoding.is_some_and(|encoding| session.has_spurious_run(encoding))

@@ -5,6 +5,7 @@ mod deadlock;
 mod exact_cells;
 mod extrapolation;
 mod fair_rc11;
+mod growth;
 mod interference_free;
 mod joins;
 mod many;

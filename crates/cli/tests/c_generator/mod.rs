@@ -1,6 +1,7 @@
 //! The generator of `c_random.rs`: programs of one thread without undefined behaviour, if signed
 //! overflow wraps.
 
+pub(crate) mod allocations;
 pub(crate) mod floats;
 
 use std::fmt::Write;

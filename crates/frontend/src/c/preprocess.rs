@@ -45,7 +45,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 34] = [
+const HEADERS: [(&str, &str); 37] = [
     (
         "__palisade_cancel.h",
         include_str!("headers/__palisade_cancel.h"),
@@ -59,9 +59,12 @@ const HEADERS: [(&str, &str); 34] = [
         include_str!("headers/__palisade_mutex_kinds.h"),
     ),
     ("assert.h", include_str!("headers/assert.h")),
+    ("ctype.h", include_str!("headers/ctype.h")),
     ("errno.h", include_str!("headers/errno.h")),
     ("genmc.h", include_str!("headers/genmc.h")),
     ("limits.h", include_str!("headers/limits.h")),
+    ("malloc.h", include_str!("headers/stdlib.h")),
+    ("memory.h", include_str!("headers/string.h")),
     ("math.h", include_str!("headers/math.h")),
     ("mpi.h", include_str!("headers/mpi.h")),
     ("omp.h", include_str!("headers/omp.h")),

@@ -246,6 +246,15 @@ impl Type {
         self.is_integer() || self.is_pointer()
     }
 
+    /// Whether its length, or that of its elements, is no constant.
+    pub(super) fn is_variable(&self) -> bool {
+        match self.plain() {
+            Self::VariableArray(_) => true,
+            Self::Array(of, _) => of.is_variable(),
+            _ => false,
+        }
+    }
+
     /// What a pointer or array of this type gives when it is dereferenced.
     pub(super) fn pointee(&self) -> Option<&Self> {
         match self.plain() {

@@ -42,8 +42,10 @@ impl Session<'_> {
                 record.saw(&seen, false);
                 let is_limit = seen.states >= states && !self.options.is_over();
                 self.saw_deadlock(seen.deadlock, record);
+                // Where less was asked for, other ways are tried before.
                 // Without the check there would be no proof at all. Shifted states need not be finitely many.
-                if is_limit && self.options.certify && !shifted {
+                let is_last = states >= portfolio::REACH_LAST;
+                if is_limit && is_last && self.options.certify && !shifted {
                     let most = REACH_ALONE;
                     return self.reachable(Reachable { most, shifted });
                 }

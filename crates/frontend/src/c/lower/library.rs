@@ -110,6 +110,10 @@ impl Code<'_, '_> {
                 self.free(pointer, span)?;
                 Ok(Some(Val::void()))
             }
+            ("alloca" | "__builtin_alloca", [size]) => {
+                self.allocate_on_stack(&[size], span).map(Some)
+            }
+            ("realloc", [pointer, size]) => self.reallocate(pointer, size, span).map(Some),
             ("malloc", [size]) => self.allocate(&[size], false, span).map(Some),
             ("calloc", [count, size]) => self.allocate(&[count, size], true, span).map(Some),
             ("aligned_alloc" | "memalign", [alignment, size]) => {
@@ -193,7 +197,16 @@ impl super::Context<'_> {
 
 /// Whether a function of the library returns new memory.
 pub(super) fn is_allocation(name: &str) -> bool {
-    matches!(name, "malloc" | "calloc" | "aligned_alloc" | "memalign")
+    matches!(
+        name,
+        "malloc"
+            | "calloc"
+            | "realloc"
+            | "aligned_alloc"
+            | "memalign"
+            | "alloca"
+            | "__builtin_alloca"
+    )
 }
 
 /// Whether a function has no effect on what is checked.

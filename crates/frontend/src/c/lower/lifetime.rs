@@ -73,7 +73,8 @@ impl super::Context<'_> {
     /// Whether the use of allocated memory is checked.
     pub(super) fn checks_lifetimes(&self) -> bool {
         let asked = self.options.asked.checks_memory() && self.mpi.is_none();
-        let frees = self.names_used.mentioned.contains("free");
+        let frees = self.names_used.mentioned.contains("free")
+            || self.names_used.mentioned.contains("realloc");
         asked && (frees || self.options.check_leaks || !self.published.is_empty())
     }
 
@@ -260,6 +261,11 @@ impl Code<'_, '_> {
     /// `free(p)`.
     pub(super) fn free(&mut self, pointer: &Expr, span: Span) -> Lower<()> {
         let pointer = self.value(pointer)?;
+        self.free_value(pointer, span)
+    }
+
+    /// The same, of a pointer that was evaluated.
+    pub(super) fn free_value(&mut self, pointer: Val, span: Span) -> Lower<()> {
         if !self.cx.checks_lifetimes() || pointer.as_constant() == Some(0) {
             return Ok(());
         }

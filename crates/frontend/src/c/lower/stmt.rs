@@ -30,6 +30,16 @@ struct Loop<'s> {
     span: Span,
 }
 
+/// The length of an array.
+enum Length {
+    /// It is no array of a length that is computed.
+    None,
+    /// A constant here after all.
+    Of(Declaration),
+    /// Known when the program runs: of what, and how many.
+    Variable(Type, super::value::Val),
+}
+
 impl Code<'_, '_> {
     pub(super) fn statement(&mut self, s: &Stmt) -> Lower<()> {
         // What cannot be reached is not looked at, unless a jump leads into it.
@@ -254,7 +264,15 @@ impl Code<'_, '_> {
                 "declare it at the top level",
             );
         }
-        let fixed = self.fixed_length(d)?;
+        let fixed = match self.fixed_length(d)? {
+            Length::Of(fixed) => Some(fixed),
+            Length::Variable(of, length) => {
+                let object = self.array_of_length(d, &of, length)?;
+                self.declare(&d.name, object);
+                return Ok(());
+            }
+            Length::None => None,
+        };
         let d = fixed.as_ref().unwrap_or(d);
         if d.storage == Storage::Static {
             let function = self.frame().function.clone();
@@ -283,22 +301,25 @@ impl Code<'_, '_> {
         self.variable(&d.name, &d.ty, d.span)
     }
 
-    /// An array whose length is a constant here after all. Where it is none the run
-    /// is unsupported; what follows is lowered all the same, for the next pass.
-    fn fixed_length(&mut self, d: &Declaration) -> Lower<Option<Declaration>> {
+    /// What an array is whose length was no constant for the parser.
+    fn fixed_length(&mut self, d: &Declaration) -> Lower<Length> {
         let (Type::VariableArray(of), Some(length)) = (&d.ty, &d.length) else {
-            return Ok(None);
+            return Ok(Length::None);
         };
-        let value = self.value(length)?.as_constant();
-        let length = match value.and_then(|v| u64::try_from(v).ok()) {
-            Some(length) if length > 0 => length,
+        let value = self.value(length)?;
+        let length = match value.as_constant().map(u64::try_from) {
+            Some(Ok(length)) if length > 0 => length,
+            None if !of.is_variable() => {
+                return Ok(Length::Variable((**of).clone(), value));
+            }
+            // What follows is lowered all the same, for the next pass.
             Some(_) | None => {
                 let why = "an array whose length is no constant";
                 self.require(Ir::FALSE, why, d.span);
                 1
             }
         };
-        Ok(Some(Declaration {
+        Ok(Length::Of(Declaration {
             ty: Type::Array(of.clone(), Some(length)),
             length: None,
             ..d.clone()

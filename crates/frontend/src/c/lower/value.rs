@@ -287,6 +287,10 @@ impl Code<'_, '_> {
                     ..v
                 })
             }
+            (Type::Opaque(_), _) | (_, Type::Opaque(_)) => {
+                let what = "unsupported: a lock or its kin as a value";
+                Err(Diagnostic::error(span, what).help("pass a pointer to it"))
+            }
             _ => Err(Diagnostic::error(span, "unsupported: this conversion")
                 .help("values are integers and pointers")),
         }

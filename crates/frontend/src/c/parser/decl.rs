@@ -192,11 +192,11 @@ impl Parser<'_> {
             }
             self.expect(";")?;
         }
-        if is_old(&signature) {
-            return Err(
-                Diagnostic::error(self.span(), "unsupported: a parameter without type")
-                    .help("give each parameter its type, or declare the type first"),
-            );
+        // What is not declared is `int`, as C had it before 1999.
+        for (_, ty) in &mut signature.params {
+            if is_undeclared(ty) {
+                *ty = Type::INT;
+            }
         }
         Ok(Type::Function(Rc::new(signature)))
     }

@@ -574,7 +574,17 @@ impl<'a> Collector<'a> {
                 self.called(*handler, vec![*argument]);
                 self.nothing
             }
-            ("malloc" | "calloc" | "aligned_alloc" | "memalign", _) => {
+            ("realloc", [old, _]) => {
+                // What the old object holds comes into the new one.
+                let id = self.new_object(span);
+                let held = self.loaded(*old);
+                self.solver.include(held, self.solver.content(id));
+                self.address(id)
+            }
+            (
+                "malloc" | "calloc" | "aligned_alloc" | "memalign" | "alloca" | "__builtin_alloca",
+                _,
+            ) => {
                 let id = self.new_object(span);
                 self.address(id)
             }
