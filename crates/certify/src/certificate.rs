@@ -81,6 +81,8 @@ pub struct Summary {
     /// Whether only runs are looked at in which loads happen as soon as they can; counters far behind are known by
     /// their order then.
     pub prompt: bool,
+    /// Whether states are views of so many of any number of copies as [`Certificate::threads`] says.
+    pub many: bool,
 }
 
 /// An inductive invariant; see the module's header for its meaning.

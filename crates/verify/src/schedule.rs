@@ -308,6 +308,7 @@ impl Schedule<'_> {
                         Method::Falsify { .. } | Method::Saturate { .. } => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
                         Method::Histories { .. } | Method::Prompt { .. } => gap,
+                        Method::Many { .. } => gap,
                         Method::Reach { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
@@ -404,7 +405,14 @@ impl Schedule<'_> {
                 record.notes.push(note.to_owned());
                 Ok(Confirmed::Proof(None))
             }
-            Answer::Proof(Proof::Certificate(certificate)) => {
+            Answer::Proof(Proof::Checked(certificate, states))
+                if Rc::ptr_eq(session.stack.top(), self.original) =>
+            {
+                progress.record.stats.states = states;
+                progress.record.stats.certificate_entries = states;
+                Ok(Confirmed::Proof(Some(*certificate)))
+            }
+            Answer::Proof(Proof::Certificate(certificate) | Proof::Checked(certificate, _)) => {
                 let started = Instant::now();
                 let certificate = session.stack.proof_back(*certificate);
                 let stats = &mut progress.record.stats;
@@ -443,6 +451,7 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
         When::Always => true,
         When::AllStatesSeen(buffer) => progress.record.all_states_seen == Some(buffer),
         When::StatesUnseen => progress.record.all_states_seen.is_none(),
+        When::Violated => matches!(last, Gap::Spurious(_)),
         When::CellsMissing => {
             let encoding = row.method.encoding();
             encoding.is_some_and(|encoding| session.has_spurious_run(encoding))
