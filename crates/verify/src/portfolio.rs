@@ -344,10 +344,10 @@ const LADDER: [(u32, bool, u32); 6] = [
 ];
 /// The same for prompt runs.
 const PROMPT: [(u32, bool, u32); 4] = [(1, false, 1), (1, true, 2), (2, true, 2), (3, true, 4)];
-/// States of prompt runs, with summaries.
-const PROMPT_STATES: u64 = 300_000;
+/// States of prompt runs with summaries, and views of any number of copies.
+const PROMPT_STATES: u64 = 100_000;
 /// States of prompt runs with exact histories, where these may be without end, and where they are not.
-const PROMPT_EXACT: (u64, u64) = (20_000, 3_000_000);
+const PROMPT_EXACT: (u64, u64) = (10_000, 3_000_000);
 /// Copies of `[*]` templates among which bugs are looked for.
 const RC11_COPIES: [u32; 2] = [2, 3];
 /// Copies of a view, exact messages of each location, and whether it is remembered what old ones carry.
@@ -704,26 +704,24 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
         let summary = summary(kept);
         Row::new(base, Method::Prompt { summary, states })
     };
-    if !prompt.is_empty() {
-        let states = if stores_without_end(program) {
-            PROMPT_EXACT.0
-        } else {
-            PROMPT_EXACT.1
-        };
-        rows.push(prompt_row(EXACT, states));
-        let run = row(summary(EXACT), 10 * states);
-        rows.push(run.when(When::Violated));
+    let exact = |states| {
+        let run = row(summary(EXACT), 10 * states).when(When::Violated);
+        [prompt_row(EXACT, states), run]
+    };
+    let is_endless = stores_without_end(program);
+    if !prompt.is_empty() && !is_endless {
+        rows.extend(exact(PROMPT_EXACT.1));
     }
-    let prompt = prompt.iter().map(|kept| prompt_row(*kept, PROMPT_STATES));
+    // A thread that keeps an old copy of a counter has states without end.
+    let ladder = |few: usize, states| LADDER[..few].iter().map(move |kept| (*kept, states));
     if shifted {
-        // A thread that keeps an old copy of a counter has states without end.
-        rows.extend(LADDER[..2].iter().map(|kept| row(summary(*kept), RC11_FEW)));
-        rows.extend(prompt);
-        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
-    } else {
-        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
-        rows.extend(prompt);
+        rows.extend(ladder(2, RC11_FEW).map(|(kept, states)| row(summary(kept), states)));
     }
+    rows.extend(prompt.iter().map(|kept| prompt_row(*kept, PROMPT_STATES)));
+    if !prompt.is_empty() && is_endless {
+        rows.extend(exact(PROMPT_EXACT.0));
+    }
+    rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| row(summary(kept), states)));
     rows.push(row(summary(EXACT), states));
     Ok(rows)
 }

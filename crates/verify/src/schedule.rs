@@ -267,7 +267,7 @@ impl Schedule<'_> {
                 None
             }
             Ok(Confirmed::Proof(certificate)) => {
-                let is_for_any = |c: &Certificate| c.kind == palisade_certify::Kind::Views;
+                let is_for_any = |c: &Certificate| c.kind.is_for_any();
                 let is_partial = self.original.has_unbounded_threads()
                     && !certificate.as_ref().is_some_and(is_for_any);
                 report.certified = certificate.is_some() && self.options.certify && !is_partial;
