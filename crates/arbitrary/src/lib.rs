@@ -15,12 +15,14 @@
 //! | `processes` | programs with processes (RMA) |
 //! | [`counters`] | counters that are compared with each other |
 //! | [`ordered`] | programs with memory orders (RC11) |
+//! | [`orderly`] | the same with conditions, loops and locks |
 //! | [`protocols`] | hand-over, handshakes, seqlocks, locks, with faults |
 //! | [`shrink()`] | delta debugging of a program that shows a difference |
 
 pub mod counters;
 mod idioms;
 pub mod ordered;
+pub mod orderly;
 mod processes;
 pub mod protocols;
 mod shape;

@@ -56,6 +56,17 @@ pub enum Kind {
     Reachable(Reachable),
 }
 
+impl Kind {
+    /// Whether it speaks of any number of copies of templates declared with `[*]`.
+    pub const fn is_for_any(self) -> bool {
+        match self {
+            Self::Views => true,
+            Self::Histories(summary) => summary.many,
+            Self::Inductive | Self::Stops | Self::Reachable(_) => false,
+        }
+    }
+}
+
 /// Which states a certificate of reachable states speaks of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reachable {
@@ -81,6 +92,8 @@ pub struct Summary {
     /// Whether only runs are looked at in which loads happen as soon as they can; counters far behind are known by
     /// their order then.
     pub prompt: bool,
+    /// Whether states are views of so many of any number of copies as [`Certificate::threads`] says.
+    pub many: bool,
 }
 
 /// An inductive invariant; see the module's header for its meaning.
@@ -93,7 +106,7 @@ pub struct Certificate {
     /// The memory model.
     pub model: Model,
     /// Copies of each `[*]` template: the certificate speaks of that many only, or,
-    /// if it is of kind [`Kind::Views`], of any that many at a time.
+    /// if it is for any number ([`Kind::is_for_any`]), of any that many at a time.
     pub threads: u32,
     /// Stores that go to memory at once: the certificate speaks of the program in which
     /// they do (the module `unbuffered` has the rules).

@@ -40,6 +40,8 @@ pub struct Options {
     pub stats: Arc<SolverStats>,
     /// Threads that share the work on large certificates.
     pub workers: usize,
+    /// Most states that a check of histories finds by itself.
+    pub states: usize,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             limits: Limits::default(),
             stats: Arc::default(),
             workers: 1,
+            states: usize::MAX,
         }
     }
 }

@@ -135,12 +135,14 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
             let events = line.number()?;
             let shifted = is_word(&mut line, "shifted");
             let prompt = is_word(&mut line, "prompt");
+            let many = is_word(&mut line, "many");
             Kind::Histories(Summary {
                 messages,
                 carried,
                 events,
                 shifted,
                 prompt,
+                many,
             })
         }
         _ => return Err(line.error_before("this kind of certificate is not known")),

@@ -83,11 +83,13 @@ fn write_header(
             events,
             shifted,
             prompt,
+            many,
         }) => {
             let carried = if carried { "carried" } else { "bare" };
             let shifted = if shifted { " shifted" } else { "" };
             let prompt = if prompt { " prompt" } else { "" };
-            format!("histories {messages} {carried} {events}{shifted}{prompt}")
+            let many = if many { " many" } else { "" };
+            format!("histories {messages} {carried} {events}{shifted}{prompt}{many}")
         }
     };
     writeln!(out, "palisade certificate 1")?;

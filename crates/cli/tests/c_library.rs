@@ -443,7 +443,9 @@ int main(void) { int i = 0; while (i < LENGTH && nondet_int()) {
         "unsupported: an allocation of more than 8 elements whose size is no constant",
     );
     let local = array.replace("int *a = calloc(n, sizeof(int));", "int a[n];");
-    let local = local.replace("assert(a[i] == 0)", "a[i] = 0").replace("free(a);", "");
+    let local = local
+        .replace("assert(a[i] == 0)", "a[i] = 0")
+        .replace("free(a);", "");
     let local = |more: &str, less: &str| local.replace("MORE", more).replace("LESS", less);
     with_headers(&local("1", "1"), "holds");
     with_headers(
@@ -465,12 +467,18 @@ _Bool nondet_bool(void); int main(void) { int *p = f(1 + nondet_bool()); BODY }"
   assert(q[0] == 1); BODY free(q); }";
     let again = |size: &str, body: &str| again.replace("SIZE", size).replace("BODY", body);
     with_headers(&again("3", "q[2] = 3; assert(q[1] == 2);"), "holds");
-    with_headers(&again("3", "assert(q[1] == 3);"), "violated: assertion failed");
+    with_headers(
+        &again("3", "assert(q[1] == 3);"),
+        "violated: assertion failed",
+    );
     with_headers(
         &again("1", "q[1] = 3;"),
         "violated: array index out of range",
     );
-    with_headers(&again("3", "assert(p[0] == 1);"), "violated: use after free");
+    with_headers(
+        &again("3", "assert(p[0] == 1);"),
+        "violated: use after free",
+    );
     with_headers(&again("3", "free(p);"), "violated: double free");
     let tail = "struct v { int n; int d[]; }; int main(void) { struct v *v = malloc(sizeof *v + 3 * sizeof(int));
   v->n = 3; for (int i = 0; i < v->n; i++) v->d[i] = i; assert(sizeof *v == 4 && v->d[2] == 2); v->d[INDEX] = 1; }";

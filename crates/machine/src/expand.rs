@@ -145,7 +145,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.steps += other.steps;
         self.waits |= other.waits;
         self.bounds.merge(other.bounds);
@@ -161,6 +161,9 @@ impl Machine<'_> {
         scratch: &mut Scratch,
         sink: &mut impl Sink,
     ) -> Outcome {
+        if reduce && let Some(outcome) = self.expand_promptly(state, scratch, sink) {
+            return outcome;
+        }
         let mut total = Outcome::default();
         let mut done = 0_u64;
         if reduce {
@@ -212,7 +215,7 @@ impl Machine<'_> {
         }
         for arc in graph.from(pc) {
             if let Some(turns) = self.turns(state, t, arc, &mut scratch.block) {
-                outcome.merge(hand_over(t, arc, &turns, sink));
+                outcome.merge(hand_over(state, t, arc, &turns, sink));
                 continue;
             }
             match graph.arcs[arc].act {
@@ -362,8 +365,14 @@ impl Machine<'_> {
 }
 
 /// Hands the turns of a step under RC11 to `sink`.
-fn hand_over(t: usize, arc: usize, turns: &Turns, sink: &mut impl Sink) -> Outcome {
-    for turn in &turns.all {
+fn hand_over(state: &State, t: usize, arc: usize, turns: &Turns, sink: &mut impl Sink) -> Outcome {
+    let all = || {
+        turns
+            .all
+            .iter()
+            .filter(|turn| !Machine::is_refused(state, t, turn))
+    };
+    for turn in all() {
         let step = Move {
             thread: t,
             kind: MoveKind::Ordered(arc, &turn.path, turn.pick),
@@ -374,7 +383,7 @@ fn hand_over(t: usize, arc: usize, turns: &Turns, sink: &mut impl Sink) -> Outco
         }
     }
     Outcome {
-        steps: turns.all.len() as u64,
+        steps: all().count() as u64,
         waits: false,
         bounds: turns.bounds,
     }

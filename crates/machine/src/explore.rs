@@ -13,6 +13,7 @@ use crate::machine::{Keep, Machine};
 use crate::network::{Alone, Network, gather};
 use crate::options::{Bound, Bounds, Exploration, Options, Unsupported};
 use crate::partial_order::mark_safe;
+use crate::rc11::Prompt;
 use crate::replay::{Start, ThreadStep, Witness, replay_deepest};
 use crate::search::{End, Found, Task};
 use crate::shortest::{Run, best_run, run_to};
@@ -170,6 +171,7 @@ fn search(
     let partial_order = options.partial_order && !program.progress;
     if partial_order {
         mark_safe(&mut machine);
+        machine.prompt = Prompt::of(&machine);
         machine.delays = Delays::of(&machine);
     }
     // Histories and views would have to be renamed with the copies.

@@ -28,7 +28,7 @@ use crate::code::{Atom, Code, Table};
 use crate::delay::Delays;
 use crate::options::{Bound, Bounds, Options, Unsupported};
 use crate::property::Checks;
-use crate::rc11::Rc11;
+use crate::rc11::{Prompt, Rc11};
 use crate::remote::RemoteCode;
 
 /// Most values of one `choose` or `*` that are tried; beyond it a bound is touched.
@@ -207,6 +207,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) delays: Delays,
     /// What is known of the program under RC11.
     pub(crate) rc11: Option<Rc11>,
+    /// Partial-order reduction under RC11; set for searches that use it.
+    pub(crate) prompt: Option<Prompt>,
     any: Domain,
     keep: Keep,
 }
@@ -251,6 +253,7 @@ impl<'p> Machine<'p> {
             bounds: Bounds::default(),
             delays: Delays::default(),
             rc11: None,
+            prompt: None,
             any: options.any,
             keep,
         };

@@ -103,7 +103,7 @@ fn independent(
 }
 
 /// Makes safe locations unsafe until no cycle of them is left.
-fn break_cycles(graph: &Graph, safe: &mut [bool]) {
+pub(crate) fn break_cycles(graph: &Graph, safe: &mut [bool]) {
     // Depth-first search: 0 new, 1 on the path, 2 done.
     let mut colour = vec![0_u8; safe.len()];
     for root in 0..safe.len() as u32 {

@@ -256,13 +256,20 @@ impl Forward<'_, '_> {
         nodes
     }
 
+    /// The steps of a state, as the search has taken them: under RC11 states of reduced searches say what was
+    /// left out.
+    fn expand(&self, state: &State, scratch: &mut Scratch, step: &mut Step<'_, '_>) {
+        let machine = self.task.machine;
+        let reduce = self.task.partial_order && machine.prompt.is_some();
+        machine.expand(state, reduce, scratch, step);
+    }
+
     fn layer(&self, before: &[Node], level: usize) -> Vec<Node> {
         let mut step = Step::new(self, Some(level), before);
         let mut scratch = Scratch::default();
         for (index, node) in before.iter().enumerate() {
             step.index = index;
-            let machine = self.task.machine;
-            machine.expand(&node.state, false, &mut scratch, &mut step);
+            self.expand(&node.state, &mut scratch, &mut step);
         }
         let mut nodes = step.nodes;
         if nodes.len() > MOST_NODES {
@@ -279,8 +286,7 @@ impl Forward<'_, '_> {
         for (index, node) in before.iter().enumerate() {
             let mut step = Step::new(self, None, before);
             step.index = index;
-            let machine = self.task.machine;
-            machine.expand(&node.state, false, &mut scratch, &mut step);
+            self.expand(&node.state, &mut scratch, &mut step);
             if let Some((cost, action)) = step.failing
                 && best.as_ref().is_none_or(|b| cost < b.0)
             {

@@ -283,6 +283,12 @@ impl Machine<'_> {
         outcome.steps == 0 && outcome.bounds.is_empty()
     }
 
+    /// Whether a state in which the reduction under RC11 has left no step has none.
+    pub(crate) fn is_blocked(&self, state: &State) -> bool {
+        let (mut scratch, mut bounds) = (Scratch::default(), Bounds::default());
+        self.is_stuck(state, &mut scratch, &mut bounds)
+    }
+
     /// Whether a state in which nothing can move is a deadlock.
     pub(crate) fn is_deadlock(&self, state: &State) -> bool {
         let both = self.threads.iter().zip(&state.pcs);

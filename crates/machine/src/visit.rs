@@ -281,6 +281,7 @@ impl Task<'_, '_> {
         } else if (self.options.notes || self.machine.program.deadlock)
             && outcome.bounds.is_empty()
             && self.machine.is_deadlock(state)
+            && (self.machine.prompt.is_none() || self.machine.is_blocked(state))
         {
             // A thread that a bound holds back is not stuck. Under RC11 there may be more
             // deadlocks than these.

@@ -56,7 +56,12 @@ fn the_machine_has_the_outcomes_of_the_axioms() {
         let (threads, cells) = random(&mut rng, number % 2 == 1);
         let text = text(&threads, cells);
         let program = read(&text);
-        let found = explore(&program, &options(None)).expect("it has a meaning");
+        // With the reduction and without it.
+        let options = Options {
+            partial_order: number % 4 > 0,
+            ..options(None)
+        };
+        let found = explore(&program, &options).expect("it has a meaning");
         let Meaning {
             outcomes: wanted,
             has_race,

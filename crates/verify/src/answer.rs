@@ -32,6 +32,8 @@ pub enum Answer {
 pub enum Proof {
     /// An inductive invariant, still to be checked.
     Certificate(Box<Certificate>),
+    /// One that the check has accepted, for the program that was given to the method; how many states it found.
+    Checked(Box<Certificate>, usize),
     /// The concrete machine has searched all runs; so many states.
     Exhaustive(u64),
 }

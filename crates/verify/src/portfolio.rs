@@ -27,7 +27,7 @@ use palisade_abstraction::growth;
 use palisade_machine::Summary;
 use palisade_memory::{need, rma};
 use palisade_program::shift::Groups;
-use palisade_program::{Cell, Model, Program, Property, PropertyKind, Span};
+use palisade_program::{Cell, Cfg, Edge, Model, Program, Property, PropertyKind, Span, Step};
 
 use crate::answer::{Gap, Weak};
 use crate::knowledge::Knowledge;
@@ -334,6 +334,8 @@ impl Stage {
 
 /// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
 pub(crate) const RC11_BUGS: (u32, u64) = (3, 3_000);
+/// The same where runs are reduced: threads go on while others wait.
+const RC11_AHEAD: u32 = 64;
 /// States of one search of all runs.
 const RC11_STATES: u64 = 300_000;
 /// The same where counters may lag behind without end, at first.
@@ -350,8 +352,21 @@ const LADDER: [(u32, bool, u32); 6] = [
 ];
 /// The same for prompt runs.
 const PROMPT: [(u32, bool, u32); 4] = [(1, false, 1), (1, true, 2), (2, true, 2), (3, true, 4)];
+/// States of prompt runs with summaries, and views of any number of copies.
+const PROMPT_STATES: u64 = 100_000;
+/// States of prompt runs with exact histories, where these may be without end, and where they are not.
+const PROMPT_EXACT: (u64, u64) = (10_000, 3_000_000);
+/// Copies of `[*]` templates among which bugs are looked for.
+const RC11_COPIES: [u32; 2] = [2, 3];
+/// Copies of a view, exact messages of each location, and whether it is remembered what old ones carry.
+const RC11_MANY: [(u32, (u32, bool)); 4] = [
+    (1, (1, false)),
+    (2, (1, false)),
+    (2, (1, true)),
+    (2, (2, true)),
+];
 /// Exact for programs whose runs end.
-const EXACT: (u32, bool, u32) = (64, false, 64);
+pub(crate) const EXACT: (u32, bool, u32) = (64, false, 64);
 
 // ---- rows ----
 
@@ -390,10 +405,21 @@ pub enum Method {
         /// States.
         states: u64,
     },
-    /// The checker searches runs under RC11 in which loads happen as soon as they can, with histories summarised.
+    /// The checker searches runs under RC11 in which events happen as soon as they can, with histories summarised.
     Prompt {
         /// What is kept exactly of histories and of the SC order.
         summary: Summary,
+        /// States.
+        states: u64,
+    },
+    /// The checker searches views of some of any number of copies under RC11, with histories summarised.
+    Many {
+        /// What is kept exactly of histories.
+        summary: Summary,
+        /// Copies of a view.
+        copies: u32,
+        /// Views.
+        states: u64,
     },
     /// Predicate abstraction with refinement.
     Cegar(Search),
@@ -452,6 +478,8 @@ pub enum When {
     Inexpressible,
     /// If a run that only abstract buffers have says which cells are missing.
     CellsMissing,
+    /// If the row before has found that some run violates something.
+    Violated,
     /// If the row before has failed for another reason than what its encoding bounds, and
     /// not all the same variables are explicit.
     LessExplicit,
@@ -670,13 +698,15 @@ fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<
 /// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.
 fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
     if program.has_unbounded_threads() && options.threads.is_none() {
-        return Err(unsupported(
-            "any number of threads under RC11 (--copies N looks at N copies)",
-        ));
+        return Ok(many_histories(base, options));
     }
+    // Where threads are looked at together, prompt runs are not enough.
+    let is_never = |p: &Property| p.kind == PropertyKind::Never;
+    let together = program.progress || program.properties.iter().any(is_never);
     let mut rows = Vec::new();
     if options.falsify {
-        rows.push(falsification(base, RC11_BUGS.0, RC11_BUGS.1, None));
+        let lag = if together { RC11_BUGS.0 } else { RC11_AHEAD };
+        rows.push(falsification(base, lag, RC11_BUGS.1, None));
     }
     let states = RC11_STATES;
     let row = |summary: Summary, states| {
@@ -690,29 +720,88 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
         events,
         shifted,
     };
-    // Where threads are looked at together, prompt runs are not enough.
-    let is_never = |p: &Property| p.kind == PropertyKind::Never;
-    let together = program.deadlock || program.progress || program.properties.iter().any(is_never);
     let prompt: &[(u32, bool, u32)] = if options.certify && !together {
         &PROMPT
     } else {
         &[]
     };
-    let prompt = prompt.iter().map(|kept| {
-        let summary = summary(*kept);
-        Row::new(base, Method::Prompt { summary })
-    });
-    if shifted {
-        // A thread that keeps an old copy of a counter has states without end.
-        rows.extend(LADDER[..2].iter().map(|kept| row(summary(*kept), RC11_FEW)));
-        rows.extend(prompt);
-        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
-    } else {
-        rows.extend(LADDER.map(|kept| row(summary(kept), states)));
-        rows.extend(prompt);
+    let prompt_row = |kept, states| {
+        let summary = summary(kept);
+        Row::new(base, Method::Prompt { summary, states })
+    };
+    let exact = |states| {
+        let run = row(summary(EXACT), 10 * states).when(When::Violated);
+        [prompt_row(EXACT, states), run]
+    };
+    let is_endless = stores_without_end(program);
+    if !prompt.is_empty() && !is_endless {
+        rows.extend(exact(PROMPT_EXACT.1));
     }
+    // A thread that keeps an old copy of a counter has states without end.
+    let ladder = |few: usize, states| LADDER[..few].iter().map(move |kept| (*kept, states));
+    if shifted {
+        rows.extend(ladder(2, RC11_FEW).map(|(kept, states)| row(summary(kept), states)));
+    }
+    rows.extend(prompt.iter().map(|kept| prompt_row(*kept, PROMPT_STATES)));
+    if !prompt.is_empty() && is_endless {
+        rows.extend(exact(PROMPT_EXACT.0));
+    }
+    rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| row(summary(kept), states)));
     rows.push(row(summary(EXACT), states));
     Ok(rows)
+}
+
+/// The rows for any number of threads under RC11.
+fn many_histories(base: &[Layer], options: &Options) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if options.falsify {
+        let few = RC11_COPIES.iter();
+        rows.extend(few.map(|n| falsification(base, RC11_AHEAD, RC11_BUGS.1, Some(*n))));
+    }
+    if options.certify {
+        rows.extend(RC11_MANY.map(|(copies, (messages, carried))| {
+            let summary = Summary {
+                messages,
+                carried,
+                events: 1,
+                shifted: false,
+            };
+            let states = PROMPT_STATES;
+            let method = Method::Many {
+                summary,
+                copies,
+                states,
+            };
+            Row::new(base, method)
+        }));
+    }
+    rows
+}
+
+/// Whether some store is on a cycle of its thread.
+fn stores_without_end(program: &Program) -> bool {
+    let stores = |step: &Step| match step {
+        Step::Store { .. } => true,
+        Step::Atomic(atomic) => atomic.body.edges.iter().any(|e| e.step.stored().is_some()),
+        Step::Skip | Step::Assume(_) | Step::Assign { .. } | Step::Havoc { .. } => false,
+        Step::Assert { .. } | Step::Fence(_) | Step::Load { .. } => false,
+        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => true,
+    };
+    let comes_back = |cfg: &Cfg, edge: &Edge| {
+        let mut seen = vec![false; cfg.loc_count()];
+        let mut open = vec![edge.to];
+        while let Some(loc) = open.pop() {
+            if !std::mem::replace(&mut seen[loc.index()], true) {
+                open.extend(cfg.outgoing(loc).map(|(_, edge)| edge.to));
+            }
+        }
+        seen[edge.from.index()]
+    };
+    let mut cfgs = program.templates.iter().map(|template| &template.cfg);
+    cfgs.any(|cfg| {
+        let mut edges = cfg.edges.iter().filter(|edge| stores(&edge.step));
+        cfg.has_cycle() && edges.any(|edge| comes_back(cfg, edge))
+    })
 }
 
 /// What a summary keeps, in words.
@@ -1121,7 +1210,7 @@ impl Method {
     pub const fn encoding(&self) -> Option<&Encoding> {
         match self {
             Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
-            Self::Prompt { .. } => None,
+            Self::Prompt { .. } | Self::Many { .. } => None,
             Self::Reach { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
@@ -1132,7 +1221,7 @@ impl Method {
     pub(crate) const fn encoding_mut(&mut self) -> Option<&mut Encoding> {
         match self {
             Self::Falsify { .. } | Self::Saturate { .. } | Self::Histories { .. } => None,
-            Self::Prompt { .. } => None,
+            Self::Prompt { .. } | Self::Many { .. } => None,
             Self::Reach { .. } => None,
             Self::Cegar(search) | Self::Views(search) => Some(&mut search.encoding),
             Self::StateByState { encoding, .. } | Self::Fixed { encoding, .. } => Some(encoding),
@@ -1172,8 +1261,18 @@ impl Method {
                     format!("search all runs: {states} states, {}", kept(*summary))
                 }
             },
-            Self::Prompt { summary } => {
-                format!("check runs with prompt loads: {}", kept(*summary))
+            Self::Prompt { summary, states } => {
+                format!("check prompt runs: {states} states, {}", kept(*summary))
+            }
+            Self::Many {
+                summary,
+                copies,
+                states,
+            } => {
+                let messages = kept(*summary);
+                format!(
+                    "check views of {copies} of any number of copies: {states} views, {messages}"
+                )
             }
             Self::Cegar(search) => format!(
                 "predicate abstraction: {}, {}, {}, {} states",

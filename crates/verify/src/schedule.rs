@@ -267,7 +267,7 @@ impl Schedule<'_> {
                 None
             }
             Ok(Confirmed::Proof(certificate)) => {
-                let is_for_any = |c: &Certificate| c.kind == palisade_certify::Kind::Views;
+                let is_for_any = |c: &Certificate| c.kind.is_for_any();
                 let is_partial = self.original.has_unbounded_threads()
                     && !certificate.as_ref().is_some_and(is_for_any);
                 report.certified = certificate.is_some() && self.options.certify && !is_partial;
@@ -310,6 +310,7 @@ impl Schedule<'_> {
                         Method::Reach { .. } if matches!(gap, Gap::Weak(Weak::Nothing)) => last,
                         Method::Cegar(_) | Method::StateByState { .. } => gap,
                         Method::Histories { .. } | Method::Prompt { .. } => gap,
+                        Method::Many { .. } => gap,
                         Method::Reach { .. } => gap,
                         Method::Views(_) | Method::Fixed { .. } => gap,
                     },
@@ -406,7 +407,14 @@ impl Schedule<'_> {
                 record.notes.push(note.to_owned());
                 Ok(Confirmed::Proof(None))
             }
-            Answer::Proof(Proof::Certificate(certificate)) => {
+            Answer::Proof(Proof::Checked(certificate, states))
+                if Rc::ptr_eq(session.stack.top(), self.original) =>
+            {
+                progress.record.stats.states = states;
+                progress.record.stats.certificate_entries = states;
+                Ok(Confirmed::Proof(Some(*certificate)))
+            }
+            Answer::Proof(Proof::Certificate(certificate) | Proof::Checked(certificate, _)) => {
                 let started = Instant::now();
                 let certificate = session.stack.proof_back(*certificate);
                 let stats = &mut progress.record.stats;
@@ -448,6 +456,7 @@ fn is_due(row: &Row, last: &Gap, session: &Session<'_>, progress: &Progress) -> 
         When::Inexpressible => {
             progress.record.all_states_seen.is_none() && matches!(last, Gap::Unsupported(..))
         }
+        When::Violated => matches!(last, Gap::Spurious(_)),
         When::CellsMissing => {
             let encoding = row.method.encoding();
             encoding.is_some_and(|encoding| session.has_spurious_run(encoding))

@@ -90,6 +90,7 @@ fn is_refused(program: &Program) -> bool {
         events: 2,
         shifted: false,
         prompt: false,
+        many: false,
     };
     let fingerprint = Fingerprint::of(program, Model::Rc11, 2);
     let wrong = Certificate::empty(fingerprint, Kind::Histories(kept), Model::Rc11, 2);

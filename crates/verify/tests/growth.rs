@@ -71,7 +71,10 @@ fn numbers_that_grow_for_some_rounds() {
     assert_eq!(report.verdict, Verdict::Holds);
     assert!(report.certified);
     let kind = report.certificate.map(|certificate| certificate.kind);
-    let is_listed = matches!(kind, Some(Kind::Reachable(Reachable { shifted: false, .. })));
+    let is_listed = matches!(
+        kind,
+        Some(Kind::Reachable(Reachable { shifted: false, .. }))
+    );
     assert!(is_listed, "{kind:?}");
     let report = verify(&program(143), &options);
     assert!(matches!(report.verdict, Verdict::Violated(_)));

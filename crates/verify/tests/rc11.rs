@@ -3,6 +3,7 @@
 //! is excluded where everything is kept.
 
 use palisade_arbitrary::ordered::{Op, body, ordered, program_text, text};
+use palisade_arbitrary::orderly::{copied, orderly};
 use palisade_certify::{Certificate, Fingerprint, Kind, Reason, Summary, check};
 use palisade_frontend::pal;
 use palisade_machine::{Options, explore};
@@ -42,6 +43,7 @@ const fn summary((messages, carried, events): (u32, bool, u32)) -> Summary {
         events,
         shifted: false,
         prompt: false,
+        many: false,
     }
 }
 
@@ -442,4 +444,116 @@ fn one_of_two_readers_is_enough() {
         wrong += usize::from(!holds);
     }
     assert!(right > 3 && wrong > 3, "{right} {wrong}");
+}
+
+/// What a search found: the kind of violation, or whether it was complete.
+fn found(program: &Program, partial_order: bool, buffer: Option<usize>) -> Verdict {
+    let options = Options {
+        buffer,
+        max_states: Some(40_000),
+        workers: 1,
+        shortest: false,
+        partial_order,
+        ..Options::new(Model::Rc11)
+    };
+    explore(program, &options)
+        .expect("it has a meaning")
+        .verdict
+}
+
+/// Prompt runs are enough: the machine with and without its reduction, and the checker with its own account, agree on
+/// programs with conditions, loops, locks and updates.
+#[test]
+fn prompt_runs_are_enough() {
+    let first = std::env::var("PALISADE_FIRST").ok();
+    let mut rng = Rng::new(first.and_then(|f| f.parse().ok()).unwrap_or(501));
+    let (mut right, mut wrong, mut undecided) = (0, 0, 0);
+    for number in 0..soak(300) {
+        let text = orderly(&mut rng, number % 3 == 0, number % 5 == 0);
+        let program = read(&text);
+        let all = found(&program, false, Some(6));
+        let reduced = found(&program, true, Some(6));
+        let prompt = Summary {
+            prompt: true,
+            ..summary((64, true, 64))
+        };
+        let kind = Kind::Histories(prompt);
+        let fingerprint = Fingerprint::of(&program, Model::Rc11, 2);
+        let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, 2);
+        let options = palisade_certify::Options {
+            states: 20_000,
+            ..palisade_certify::Options::default()
+        };
+        let checked = check(&program, &certificate, &options).map_err(|refusal| refusal.reason);
+        let what = format!("program {number}: {all:?}, {reduced:?}, {checked:?}\n{text}");
+        match &all {
+            Verdict::Holds => {
+                assert!(matches!(reduced, Verdict::Holds), "{what}");
+                assert!(checked.is_ok(), "{what}");
+                right += 1;
+            }
+            Verdict::Violated(_) => {
+                assert!(!matches!(reduced, Verdict::Holds), "{what}");
+                assert!(checked.is_err(), "{what}");
+                wrong += 1;
+            }
+            Verdict::Unknown(_) => {
+                let violated = matches!(
+                    checked,
+                    Err(Reason::Assertion | Reason::Race | Reason::Index | Reason::Property(_))
+                );
+                let reduced_violated = matches!(reduced, Verdict::Violated(_));
+                assert!(!reduced_violated || checked.is_err(), "{what}");
+                assert!(!violated || !matches!(reduced, Verdict::Holds), "{what}");
+                undecided += 1;
+            }
+        }
+    }
+    println!("{right} hold, {wrong} are violated, {undecided} undecided");
+    assert!(right > 30 && wrong > 30, "{right} {wrong} {undecided}");
+}
+
+/// What is proved for any number of copies is so for few.
+#[test]
+fn few_copies_are_covered_by_views() {
+    let first = std::env::var("PALISADE_FIRST").ok();
+    let mut rng = Rng::new(first.and_then(|f| f.parse().ok()).unwrap_or(601));
+    let (mut proved, mut failing) = (0, 0);
+    for number in 0..soak(150) {
+        let text = copied(&mut rng, number % 2 == 0);
+        let program = read(&text);
+        let fails = (1..=3).find(|copies| {
+            let options = Options {
+                buffer: Some(8),
+                max_states: Some(20_000),
+                workers: 1,
+                shortest: false,
+                threads: *copies,
+                ..Options::new(Model::Rc11)
+            };
+            let found = explore(&program, &options).expect("it has a meaning");
+            matches!(found.verdict, Verdict::Violated(_))
+        });
+        failing += u64::from(fails.is_some());
+        for (copies, kept) in [(1, (1, false, 1)), (2, (1, true, 1)), (2, (2, true, 1))] {
+            let kind = Kind::Histories(Summary {
+                many: true,
+                ..summary(kept)
+            });
+            let fingerprint = Fingerprint::of(&program, Model::Rc11, copies);
+            let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, copies);
+            let options = palisade_certify::Options {
+                states: 2_000,
+                ..palisade_certify::Options::default()
+            };
+            let accepted = check(&program, &certificate, &options).is_ok();
+            assert!(
+                !accepted || fails.is_none(),
+                "program {number}, {copies} seen, {kept:?}, {fails:?} fail:\n{text}"
+            );
+            proved += u64::from(accepted);
+        }
+    }
+    println!("{proved} proofs, {failing} programs fail");
+    assert!(proved > 30 && failing > 30, "{proved} {failing}");
 }

@@ -24,6 +24,9 @@ pub(super) struct Access {
     pub(super) write: Option<i64>,
 }
 
+/// The thread of deeds whose thread is not known.
+const NOBODY: usize = u32::MAX as usize;
+
 /// Plain accesses are 0 (load) and 1 (store), atomic ones 2 and 3.
 pub(super) const fn class(order: Order, stores: bool) -> u8 {
     match (order, stores) {
@@ -53,9 +56,10 @@ impl Memory {
     }
 
     /// The deed of an access.
-    fn deed(access: &Access) -> Deed {
+    fn deed(&self, access: &Access) -> Deed {
         let class = class(access.order, access.write.is_some());
-        (access.cell, access.thread, class)
+        let thread = if self.nameless { NOBODY } else { access.thread };
+        (access.cell, thread, class)
     }
 
     /// All states of memory behind an access; `Err` if it races. `racy` says which cells can.
@@ -64,7 +68,7 @@ impl Memory {
         let Some(start) = self.started(access) else {
             return Ok(all);
         };
-        let deed = Self::deed(access);
+        let deed = self.deed(access);
         let races = |missed: &Deed| {
             missed.0 == access.cell && missed.1 != access.thread && conflict(missed.2, deed.2)
         };
@@ -280,7 +284,10 @@ impl Memory {
             next.lower_behind(fence, cell, ceiling);
         }
         if racy[cell] {
-            let deed = Self::deed(access);
+            let deed = self.deed(access);
+            // Of a deed without a name another thread's may be the one that is missed.
+            let missed = start.now.missed.as_ref();
+            let stays = self.nameless && missed.is_some_and(|missed| missed.contains(&deed));
             let lacks =
                 |view: &View| matches!(&view.missed, Some(missed) if !missed.contains(&deed));
             next.views(&lacks, &mut |view| {
@@ -288,7 +295,9 @@ impl Memory {
                     missed.insert(deed);
                 }
             });
-            if let Some(missed) = &mut next.minds[thread].now.missed {
+            if let Some(missed) = &mut next.minds[thread].now.missed
+                && !stays
+            {
                 missed.remove(&deed);
             }
         }

@@ -8,6 +8,7 @@ use palisade_program::{FenceKind, Order, Place, Program, Step, TemplateId};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ahead {
     pub(super) access: BTreeSet<usize>,
+    pub(super) store: BTreeSet<usize>,
     pub(super) relaxed_store: BTreeSet<usize>,
     pub(super) sc_store: BTreeSet<usize>,
     pub(super) sc_load: BTreeSet<usize>,
@@ -22,6 +23,7 @@ impl Ahead {
 
     fn add(&mut self, other: &Self) {
         self.access.extend(&other.access);
+        self.store.extend(&other.store);
         self.relaxed_store.extend(&other.relaxed_store);
         self.sc_store.extend(&other.sc_store);
         self.sc_load.extend(&other.sc_load);
@@ -45,6 +47,7 @@ impl Ahead {
             }
             Step::Store { dst, .. } => {
                 self.access.extend(cells(dst));
+                self.store.extend(cells(dst));
                 match order(dst) {
                     Order::SeqCst => self.sc_store.extend(cells(dst)),
                     Order::Relaxed | Order::Acquire => self.relaxed_store.extend(cells(dst)),

@@ -36,6 +36,10 @@ impl Memory {
             }
         }
         self.drop_unused(ahead);
+        if self.nameless {
+            // There may be other threads, of which nothing is known here.
+            return;
+        }
         self.drop_gates(summary.events.max(1) as usize, ahead);
         let base = self.base(ahead);
         self.rise(&base);

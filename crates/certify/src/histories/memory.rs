@@ -135,6 +135,8 @@ pub(super) struct Memory {
     pub(super) minds: Vec<Shared<Mind>>,
     /// The cells where it is known which stores happen before.
     pub(super) tracked: Rc<Vec<bool>>,
+    /// Whether accesses are not told apart by thread.
+    pub(super) nameless: bool,
 }
 
 impl Memory {
@@ -163,6 +165,7 @@ impl Memory {
             gates: Vec::new(),
             minds: vec![mind.into(); threads],
             tracked,
+            nameless: false,
         }
     }
 

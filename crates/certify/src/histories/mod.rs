@@ -17,6 +17,7 @@
 //! | `fair` | deadlock and progress |
 //! | `prompt` | runs in which loads happen as soon as they can |
 //! | `far` | counters far behind, by order |
+//! | `many` | any number of threads: views of a few copies |
 //!
 //! Threads move from stop to stop ([`crate::stops`]): between them are steps over locals only,
 //! which commute with every step of another thread, whatever the memory model. Tests are stops
@@ -27,6 +28,7 @@ mod ahead;
 mod fair;
 mod far;
 mod forget;
+mod many;
 mod memory;
 mod packed;
 mod prompt;
@@ -60,6 +62,7 @@ use ahead::{Ahead, ahead, fence_order};
 use far::Scene;
 use memory::Memory;
 use packed::Packer;
+use prompt::Stand;
 use shared::Shared;
 use view::Spot;
 
@@ -67,6 +70,8 @@ use view::Spot;
 const MOST_STATES: usize = 3_000_000;
 /// The same for prompt runs, which are tried without a search of the machine before.
 const MOST_PROMPT: usize = 300_000;
+/// With so many messages a summary of prompt runs forgets nothing.
+const EXACT: u32 = 64;
 /// More values of one choice than this are not tried.
 const MOST_VALUES: i128 = 256;
 
@@ -127,7 +132,7 @@ struct State {
     at: Vec<LocId>,
     locals: Vec<Shared<Vec<i64>>>,
     memory: Memory,
-    /// Threads that wait at a load for a message that is not there yet (prompt runs).
+    /// Threads that wait at a read for a message that is not there yet (prompt runs).
     late: Vec<bool>,
     /// Between stops only: threads that cannot go on, and the message that was just written.
     stuck: Vec<bool>,
@@ -164,6 +169,9 @@ pub(crate) fn check(
     if asked && program.templates.iter().any(|t| t.life.waits_at_assume) {
         return Err(unsupported("assumptions that wait, under RC11"));
     }
+    if summary.many {
+        return many::check(program, certificate, summary, options);
+    }
     let groups = if summary.shifted {
         Groups::infer(program)
     } else {
@@ -193,9 +201,9 @@ struct Judge<'p> {
     program: &'p Program,
     summary: Summary,
     instances: Vec<Instance>,
-    /// For each thread: its stops, where it can only load, what lies ahead, and which locals live, by location.
+    /// For each thread: its stops, what it can do, what lies ahead, and which locals live, by location.
     stops: Vec<Vec<bool>>,
-    loads: Vec<Vec<bool>>,
+    stands: Vec<Vec<Stand>>,
     ahead: Vec<Vec<Ahead>>,
     live: Vec<Liveness>,
     /// Threads that do nothing in the runs that are looked at.
@@ -206,6 +214,8 @@ struct Judge<'p> {
     tracked: Rc<Vec<bool>>,
     /// Counters that are shifted together.
     groups: Groups,
+    /// Whether accesses are not told apart by thread.
+    nameless: bool,
 }
 
 impl<'p> Judge<'p> {
@@ -234,21 +244,21 @@ impl<'p> Judge<'p> {
             stops: templates()
                 .map(|t| {
                     if summary.prompt {
-                        prompt::stops(&program.template(t).cfg)
+                        let stands = prompt::stands(program, t);
+                        stands.iter().map(|stand| *stand != Stand::Passes).collect()
                     } else {
                         stops(program, Model::Rc11, t)
                     }
                 })
                 .collect(),
-            loads: templates()
-                .map(|t| prompt::loads(&program.template(t).cfg))
-                .collect(),
+            stands: templates().map(|t| prompt::stands(program, t)).collect(),
             ahead: templates().map(|t| ahead(program, t)).collect(),
             live: templates().map(|t| Liveness::of(program, t)).collect(),
             absent: vec![false; instances.len()],
             racy,
             tracked: Rc::new(tracked(program)),
             groups,
+            nameless: false,
             instances,
         }
     }
@@ -286,28 +296,22 @@ impl<'p> Judge<'p> {
             if let Some(reason) = options.limits.exceeded(Instant::now()) {
                 return Err(Refusal::whole(Reason::Undecided(reason)));
             }
-            let most = if self.summary.prompt {
+            let most = if self.summary.prompt && self.summary.messages < EXACT {
                 MOST_PROMPT
             } else {
                 MOST_STATES
             };
-            if count > most {
+            if count > most.min(options.states) {
                 let what = Reason::Unsupported("so many states".to_owned());
                 return Err(Refusal::whole(what));
             }
             let judged = self.properties(&state).and_then(|()| self.fair(&state));
             judged.map_err(|t| self.refusal(t))?;
-            for thread in 0..self.instances.len() {
-                let next = if self.summary.prompt {
-                    self.prompt_moves(&state, thread)
-                } else {
-                    self.moves(&state, thread)
-                };
-                for state in next.map_err(|t| self.refusal(t))? {
-                    if is_new(&state) {
-                        count += 1;
-                        open.push(state);
-                    }
+            let next = self.successors(&state).map_err(|t| self.refusal(t))?;
+            for state in next {
+                if is_new(&state) {
+                    count += 1;
+                    open.push(state);
                 }
             }
         }
@@ -346,7 +350,10 @@ impl<'p> Judge<'p> {
                 let state = State {
                     at: at.clone(),
                     locals: locals.iter().cloned().map(Shared::from).collect(),
-                    memory: Memory::new(values, self.instances.len(), self.tracked.clone()),
+                    memory: Memory {
+                        nameless: self.nameless,
+                        ..Memory::new(values, self.instances.len(), self.tracked.clone())
+                    },
                     late: vec![false; at.len()],
                     stuck: vec![false; at.len()],
                     news: None,
@@ -365,9 +372,17 @@ impl<'p> Judge<'p> {
 
     /// The state with what does not matter any more forgotten.
     fn settled(&self, mut state: State) -> Result<State, Trouble> {
+        let rests = if self.summary.prompt {
+            self.rests(&state)
+        } else {
+            vec![false; state.at.len()]
+        };
         for (thread, locals) in state.locals.iter_mut().enumerate() {
+            // Counters of a group are what they are, and whether a thread waits is asked.
+            let rests = rests[thread] && self.groups.0.is_empty() && !self.program.deadlock;
             for local in 0..locals.len() {
-                let dead = !self.live[thread].is_live(state.at[thread], LocalId::from(local));
+                let live = self.live[thread].is_live(state.at[thread], LocalId::from(local));
+                let dead = rests || !live;
                 if dead && locals[local] != 0 {
                     locals[local] = 0;
                 }
@@ -375,7 +390,8 @@ impl<'p> Judge<'p> {
         }
         let ahead = |thread: usize| {
             let at = state.at[thread];
-            (at != self.cfg(thread).exit).then(|| &self.ahead[thread][at.index()])
+            let ended = at == self.cfg(thread).exit || rests[thread];
+            (!ended).then(|| &self.ahead[thread][at.index()])
         };
         let ahead: Vec<Option<&Ahead>> = (0..state.at.len()).map(ahead).collect();
         state.memory.settle(self.summary, &ahead);
@@ -486,6 +502,18 @@ impl<'p> Judge<'p> {
             return Err(trouble(Reason::Index, span));
         }
         Ok(self.program.cell(place.var, index as u32).index())
+    }
+
+    /// The states after a move.
+    fn successors(&self, state: &State) -> Result<Vec<State>, Trouble> {
+        if self.summary.prompt {
+            return self.prompt_moves(state);
+        }
+        let mut all = Vec::new();
+        for thread in 0..self.instances.len() {
+            all.extend(self.moves(state, thread)?);
+        }
+        Ok(all)
     }
 
     /// The states after a move of a thread: one step, and then local ones up to a stop.

@@ -1,7 +1,7 @@
 //! `palisade certify`: checks a certificate that `verify --certificate`, or `linearize --certificate`, has
 //! written, by the separate checker alone.
 
-use palisade_certify::{Certificate, Checked, Fingerprint, Kind, Options, check, parse};
+use palisade_certify::{Certificate, Checked, Fingerprint, Options, check, parse};
 use palisade_frontend::{c, heap};
 use palisade_linearize::sets::certificate;
 use palisade_logic::Limits;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &CertifyArgs, context: &Context) -> CommandResult {
     drop(progress);
     let (verdict, text) = match &checked {
         // What was checked is a proof for that many copies only.
-        Ok(checked) if program.has_unbounded_threads() && certificate.kind != Kind::Views => {
+        Ok(checked) if program.has_unbounded_threads() && !certificate.kind.is_for_any() => {
             let bound = Bound::Copies(certificate.threads);
             let verdict = Verdict::Unknown(Unknown::Bound(vec![bound]));
             let line = verdict::line(&verdict, &program.source, context.style);

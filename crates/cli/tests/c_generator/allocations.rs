@@ -6,20 +6,37 @@ use std::fmt::Write;
 use crate::c_support::Rng;
 
 const HEADERS: [(&str, &str); 3] = [
-    ("stdlib.h", include_str!("../../../frontend/src/c/headers/stdlib.h")),
-    ("string.h", include_str!("../../../frontend/src/c/headers/string.h")),
-    ("ctype.h", include_str!("../../../frontend/src/c/headers/ctype.h")),
+    (
+        "stdlib.h",
+        include_str!("../../../frontend/src/c/headers/stdlib.h"),
+    ),
+    (
+        "string.h",
+        include_str!("../../../frontend/src/c/headers/string.h"),
+    ),
+    (
+        "ctype.h",
+        include_str!("../../../frontend/src/c/headers/ctype.h"),
+    ),
 ];
 const TYPES: [&str; 5] = ["int", "unsigned char", "short", "long", "struct pair"];
 const TEXTS: [&str; 10] = [
-    "", "a", "ab", "ba,b", "-12", "0x1F", " +077", "99999999999999999999", "-9223372036854775808", "Zz 9",
+    "",
+    "a",
+    "ab",
+    "ba,b",
+    "-12",
+    "0x1F",
+    " +077",
+    "99999999999999999999",
+    "-9223372036854775808",
+    "Zz 9",
 ];
 
 /// The headers' functions as one text, without directives: programs come preprocessed.
 pub(crate) fn library() -> String {
-    let mut text = String::from(
-        "typedef unsigned long size_t;\nstruct pair { char first; int second; };\n",
-    );
+    let mut text =
+        String::from("typedef unsigned long size_t;\nstruct pair { char first; int second; };\n");
     for (_, header) in HEADERS {
         for line in header.lines().filter(|line| !line.starts_with('#')) {
             text.push_str(&line.replace("NULL", "((void *)0)"));

@@ -31,6 +31,13 @@ pub(crate) struct Event {
     pub(crate) write: Option<i64>,
 }
 
+impl Event {
+    /// The location and index of the message that is read, if that is not an old one.
+    pub(crate) fn source(&self) -> Option<(usize, usize)> {
+        Some((self.cell, self.read?.kept?))
+    }
+}
+
 /// One way in which an event may happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -405,6 +412,7 @@ impl Prepared {
                     value: write?,
                     attached: false,
                     view: std::mem::replace(&mut carried, bottom),
+                    refused: 0,
                 };
                 after.insert_message(cell, i, message);
                 (Some(Pos::Kept(i as u32)), 2 * i as i16)

@@ -10,6 +10,8 @@ use crate::machine::{Act, Graph, Spot};
 pub(crate) struct Ahead {
     /// Any access.
     pub(crate) access: Vec<bool>,
+    /// Any store or update.
+    pub(crate) store: Vec<bool>,
     /// A store that publishes what was released before: relaxed, or a relaxed update.
     pub(crate) relaxed_store: Vec<bool>,
     /// An SC store or update.
@@ -29,6 +31,7 @@ impl Ahead {
         let none = vec![false; cells];
         Self {
             access: none.clone(),
+            store: none.clone(),
             relaxed_store: none.clone(),
             sc_store: none.clone(),
             sc_load: none,
@@ -53,6 +56,7 @@ impl Ahead {
         for cell in cells.map(|c| c as usize) {
             self.access[cell] = true;
             if is_store {
+                self.store[cell] = true;
                 self.relaxed_store[cell] |= matches!(order, Order::Relaxed | Order::Acquire);
                 self.sc_store[cell] |= order == Order::SeqCst;
             } else {
@@ -82,6 +86,7 @@ impl Ahead {
         let before = self.clone();
         for (a, b) in [
             (&mut self.access, &other.access),
+            (&mut self.store, &other.store),
             (&mut self.relaxed_store, &other.relaxed_store),
             (&mut self.sc_store, &other.sc_store),
             (&mut self.sc_load, &other.sc_load),

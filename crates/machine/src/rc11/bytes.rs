@@ -171,9 +171,9 @@ impl Bytes for Option<(i16, u32)> {
 fields!(ScView: fence, same, linked, any);
 fields!(Flat: pos, stores, sc, unseen);
 fields!(View: pos, stores, sc, unseen);
-fields!(Message: value, attached, view);
+fields!(Message: value, attached, view, refused);
 fields!(Mark: before, through, ceiling, before_sc, through_sc, after_fence);
-fields!(Known: current, acquirable, released, pending, own, earlier, linked);
+fields!(Known: current, acquirable, released, pending, own, earlier, linked, late);
 fields!(Memory: history, marks, threads, mixed);
 
 impl Memory {

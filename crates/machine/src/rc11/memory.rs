@@ -35,6 +35,8 @@ pub(crate) struct Message {
     pub(crate) attached: bool,
     /// What an acquire brings that reads it.
     pub(crate) view: View,
+    /// The threads that do not read it, one bit each ([`super::prompt`]).
+    pub(crate) refused: u64,
 }
 
 /// An event of the SC order.
@@ -116,6 +118,8 @@ pub(crate) struct Known {
     pub(crate) earlier: Vec<i16>,
     /// For each location, what an SC access to it must follow because of linked SC accesses.
     pub(crate) linked: Vec<i16>,
+    /// It has refused messages, or cannot move.
+    pub(crate) late: bool,
 }
 
 /// Histories, SC order and views.
@@ -140,6 +144,7 @@ impl Memory {
             value,
             attached: false,
             view: start.clone(),
+            refused: 0,
         };
         let known = Known {
             current: start.clone(),
@@ -149,6 +154,7 @@ impl Memory {
             own: NONE,
             earlier: Vec::new(),
             linked: vec![NONE; cells],
+            late: false,
         };
         Self {
             history: values.iter().map(|v| vec![message(v)]).collect(),

@@ -12,6 +12,7 @@
 //! | `ahead`, `normal` | what can be forgotten; the summary of old messages |
 //! | `meaning` | which programs have a meaning under RC11 |
 //! | `turn` | a thread's step under RC11 |
+//! | `prompt` | partial-order reduction |
 //! | `bytes` | memory as bytes |
 //!
 //! The exact machine keeps every message that some thread has not passed. One that lags without
@@ -24,6 +25,7 @@ mod bytes;
 mod meaning;
 mod memory;
 mod normal;
+mod prompt;
 mod races;
 mod turn;
 mod view;
@@ -31,6 +33,7 @@ mod view;
 pub(crate) use meaning::check;
 pub(crate) use memory::Memory;
 pub use normal::Summary;
+pub(crate) use prompt::Prompt;
 pub(crate) use turn::{Turn, TurnEnd, Turns};
 
 use palisade_program::Order;

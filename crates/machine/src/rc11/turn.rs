@@ -29,6 +29,8 @@ pub(crate) struct Turn {
     pub(crate) end: TurnEnd,
     /// The access, if it is one.
     pub(crate) event: Option<Event>,
+    /// The location and index of the message that is read, if that is not an old one.
+    pub(crate) source: Option<(usize, usize)>,
     /// How many newer stores there are than the one that was made.
     pub(crate) below: usize,
 }
@@ -165,6 +167,9 @@ impl Taking<'_, '_> {
         next.memory = Some(Box::new(memory));
         let edge = &self.machine.threads[self.t].graph.arcs[self.arc];
         arrive(edge, &mut next, self.t);
+        if let Some(memory) = &mut next.memory {
+            memory.accept(self.t);
+        }
         self.machine.settle(&mut next);
         next
     }
@@ -183,6 +188,7 @@ impl Taking<'_, '_> {
             pick,
             end,
             event: event.map(|(e, _)| *e),
+            source: event.and_then(|(e, _)| e.source()),
             below: event.map_or(0, |(_, below)| below),
         });
     }
@@ -394,6 +400,9 @@ impl Taking<'_, '_> {
                     });
                     if possible {
                         self.push(self.state.clone(), TurnEnd::Fails, &path, None);
+                        if let Some(turn) = self.turns.all.last_mut() {
+                            turn.source = event.as_ref().and_then(Event::source);
+                        }
                     }
                 }
             }

@@ -57,7 +57,7 @@ pub fn checked(
     let check = palisade_certify::Options {
         limits: limits(options),
         stats: Arc::clone(stats),
-        workers: 1,
+        ..palisade_certify::Options::default()
     };
     match palisade_certify::check(program, certificate, &check) {
         Ok(checked) => Ok(checked.entries),

@@ -3,15 +3,13 @@
 //! that a search without violation is a proof, and a violation is one if the exact machine
 //! has it, too.
 
-use std::sync::Arc;
-
-use palisade_certify::{Certificate, Fingerprint, Kind};
+use palisade_certify::{Certificate, Fingerprint, Kind, Reason};
 use palisade_machine::{Options, Summary, explore};
-use palisade_program::{Bound, Unknown, Verdict};
+use palisade_program::{Bound, Span, Unknown, Verdict};
 
+use super::cegar::limits;
 use super::{Record, Session};
 use crate::answer::{Answer, Gap, Proof};
-use crate::evidence;
 use crate::portfolio;
 
 impl Session<'_> {
@@ -64,15 +62,60 @@ impl Session<'_> {
         }
     }
 
-    /// A proof by prompt runs ([`palisade_certify::Summary::prompt`]): the machine has no account of these, so
-    /// that the check alone says whether it is one.
-    pub(super) fn prompt(&self, summary: Summary) -> Answer {
+    /// A proof by prompt runs ([`palisade_certify::Summary::prompt`]). The check finds the states, and alone says
+    /// whether it is one.
+    pub(super) fn prompt(&self, summary: Summary, states: u64) -> Answer {
         let certificate = self.histories_certificate(summary, true);
-        let stats = Arc::default();
-        match evidence::checked(self.program, &certificate, self.options, &stats) {
-            Ok(_) => Answer::Proof(Proof::Certificate(Box::new(certificate))),
-            Err(gap @ (Gap::Time | Gap::Memory | Gap::Interrupted)) => gap.into(),
-            Err(_) => Gap::Bound(Bound::Histories(summary.messages)).into(),
+        self.checked(certificate, summary.messages, states)
+    }
+
+    /// A proof by views of some of any number of copies ([`palisade_certify::Summary::many`]): the same.
+    pub(super) fn many(&self, summary: Summary, copies: u32, states: u64) -> Answer {
+        let mut certificate = self.histories_certificate(summary, false);
+        if let Kind::Histories(kept) = &mut certificate.kind {
+            kept.many = true;
+        }
+        certificate.threads = copies;
+        certificate.fingerprint = Fingerprint::of(self.program, self.options.model, copies);
+        self.checked(certificate, summary.messages, states)
+    }
+
+    fn checked(&self, certificate: Certificate, messages: u32, states: u64) -> Answer {
+        let check = palisade_certify::Options {
+            limits: limits(self.options),
+            states: states as usize,
+            ..palisade_certify::Options::default()
+        };
+        let refusal = match palisade_certify::check(self.program, &certificate, &check) {
+            Ok(checked) => {
+                return Answer::Proof(Proof::Checked(Box::new(certificate), checked.entries));
+            }
+            Err(refusal) => refusal,
+        };
+        let exact = messages >= portfolio::EXACT.0;
+        match refusal.reason {
+            Reason::Undecided(reason) => Gap::from(reason).into(),
+            Reason::Assertion | Reason::Race | Reason::Index | Reason::Property(_) if exact => {
+                Gap::Spurious("a prompt run violates something".to_owned()).into()
+            }
+            Reason::Deadlock if exact => {
+                Gap::Spurious("a prompt run ends in a deadlock".to_owned()).into()
+            }
+            Reason::Assertion | Reason::Race | Reason::Index | Reason::Property(_) => {
+                Gap::Bound(Bound::Histories(messages)).into()
+            }
+            Reason::Unsupported(what) if self.program.has_unbounded_threads() => {
+                Gap::Unsupported(what, Span::default()).into()
+            }
+            Reason::Deadlock | Reason::Progress | Reason::Unsupported(_) => {
+                Gap::Bound(Bound::Histories(messages)).into()
+            }
+            Reason::Fingerprint | Reason::Malformed(_) | Reason::Initial | Reason::NotClosed => {
+                Gap::Refused(refusal.to_string()).into()
+            }
+            Reason::SummaryInvariant | Reason::Direct(_) | Reason::Disturbed(_) => {
+                Gap::Refused(refusal.to_string()).into()
+            }
         }
     }
 
@@ -85,6 +128,7 @@ impl Session<'_> {
             events: summary.events,
             shifted: summary.shifted,
             prompt,
+            many: false,
         };
         let fingerprint = Fingerprint::of(self.program, model, threads);
         Certificate::empty(fingerprint, Kind::Histories(kept), model, threads)

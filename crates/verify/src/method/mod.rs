@@ -159,7 +159,12 @@ impl<'a> Session<'a> {
                 shifted,
             } => self.reach((*buffer, *states), *shifted, record),
             Method::Histories { summary, states } => self.histories(*summary, *states, record),
-            Method::Prompt { summary } => self.prompt(*summary),
+            Method::Prompt { summary, states } => self.prompt(*summary, *states),
+            Method::Many {
+                summary,
+                copies,
+                states,
+            } => self.many(*summary, *copies, *states),
             Method::Cegar(search) => self.cegar(search, record),
             Method::StateByState { encoding, states } => {
                 self.state_by_state(encoding, *states, record)
@@ -173,7 +178,7 @@ impl<'a> Session<'a> {
     fn refusal(&self, method: &Method) -> Option<Gap> {
         match method {
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => None,
-            Method::Histories { .. } | Method::Prompt { .. } => None,
+            Method::Histories { .. } | Method::Prompt { .. } | Method::Many { .. } => None,
             Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
             Method::Cegar(_) | Method::StateByState { .. } => {
                 self.encoder.refusal(method.encoding()?)
@@ -274,7 +279,7 @@ impl<'a> Session<'a> {
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => {}
             Method::StateByState { .. } => {}
             Method::Views(_) | Method::Fixed { .. } => {}
-            Method::Histories { .. } | Method::Prompt { .. } => {}
+            Method::Histories { .. } | Method::Prompt { .. } | Method::Many { .. } => {}
         }
     }
 }

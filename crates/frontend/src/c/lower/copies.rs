@@ -57,7 +57,13 @@ impl Code<'_, '_> {
     }
 
     /// What stands `k` elements behind a pointer.
-    pub(super) fn element_at(&mut self, pointer: &Val, k: u64, ty: &Type, span: Span) -> Lower<Place> {
+    pub(super) fn element_at(
+        &mut self,
+        pointer: &Val,
+        k: u64,
+        ty: &Type,
+        span: Span,
+    ) -> Lower<Place> {
         let k = Val::constant(i128::from(k), &Type::INT);
         let sum = self.binary(Binary::Add, pointer.clone(), k, span)?;
         Ok(self.pointed(sum, ty.clone()))
