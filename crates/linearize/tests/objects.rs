@@ -325,9 +325,10 @@ int main(void) {{ pthread_t t; pthread_create(&t, 0, other, 0); rf = f(1); pthre
 
 /// The same of the data structure: whether a specification that allows anything but these results is broken.
 fn returns_by_structure(made: &Made, (f, g): (i64, i64)) -> bool {
-    let any: String = RESULTS
-        .map(|value| format!("if (*) r = {value}; "))
-        .collect();
+    let any = RESULTS
+        .map(|value| format!("if (*) {{ r = {value}; }} else "))
+        .collect::<String>()
+        + "{ }";
     let operation = |name: &str| {
         format!(
             "operation {name}() returns int {{ int r = {}; {any} r{name} = r; n{name} = n{name} + 1; \

@@ -854,7 +854,7 @@ fn jumps(statements: &[Stmt], label: &str) -> bool {
     let mut found = false;
     for s in statements {
         each_stmt(s, &mut |s| {
-            found |= matches!(&s.kind, StmtKind::Goto(name) if name == label)
+            found |= matches!(&s.kind, StmtKind::Goto(name) if name == label);
         });
     }
     found

@@ -7,7 +7,7 @@ use palisade_program::Span;
 
 use super::body::Body;
 use super::kinds::{Kind, Slot};
-use super::operation::{Atomic, Cas, Expected, atomic, fence, uncast};
+use super::operation::{Atomic, Cas, Expected, atomic, is_fence, uncast};
 use super::reader::{Passed, Sort, callee, number};
 use super::value::{Passable, Spot, is_allocation, statement};
 use super::{Read, refused};
@@ -198,7 +198,7 @@ impl Body<'_, '_> {
             expr(kind, span)
         };
         if spot.ty.is_atomic() && !Self::is_local(&spot) {
-            let add = self.fetch_add(named, by.clone(), minus, span)?;
+            let add = Self::fetch_add(named, by.clone(), minus, span);
             if !wanted {
                 self.emit(heap::StmtKind::Swap(add), span);
                 return Ok(None);
@@ -218,13 +218,7 @@ impl Body<'_, '_> {
         Ok(Some((path(&old, span), sum(path(&old, span)))))
     }
 
-    fn fetch_add(
-        &mut self,
-        to: heap::Path,
-        by: heap::Expr,
-        minus: bool,
-        span: Span,
-    ) -> Read<heap::Expr> {
+    fn fetch_add(to: heap::Path, by: heap::Expr, minus: bool, span: Span) -> heap::Expr {
         let by = match (minus, by.number()) {
             (false, _) => by,
             (true, Some(by)) => number(-i128::from(by), span),
@@ -233,7 +227,7 @@ impl Body<'_, '_> {
                 expr(kind, span)
             }
         };
-        Ok(expr(heap::ExprKind::Swap(to, Box::new(by), true), span))
+        expr(heap::ExprKind::Swap(to, Box::new(by), true), span)
     }
 
     /// The value of an assignment or increment of shared memory.
@@ -286,8 +280,8 @@ impl Body<'_, '_> {
 
     fn call_for_effect(&mut self, f: &Expr, args: &[Expr], span: Span) -> Read<()> {
         let name = callee(f)?;
-        if let Some(order) = fence(name, args) {
-            if self.is_seq_cst(order) {
+        if is_fence(name) {
+            if Self::is_seq_cst(args.first()) {
                 self.emit(heap::StmtKind::Fence, span);
             }
             return Ok(());
@@ -295,12 +289,12 @@ impl Body<'_, '_> {
         if let Some((at, operation)) = atomic(name, args) {
             return match operation {
                 Atomic::Store(value, order) => {
-                    let is_ordered = self.is_seq_cst(order);
+                    let is_ordered = Self::is_seq_cst(order);
                     self.atomic_store(at, value, is_ordered, span)
                 }
                 Atomic::Initialise(value) => self.atomic_store(at, value, false, span),
                 Atomic::Clear(order) => {
-                    let is_ordered = name != "__sync_lock_release" && self.is_seq_cst(order);
+                    let is_ordered = name != "__sync_lock_release" && Self::is_seq_cst(order);
                     let (spot, named, sort) = self.atomic_place(at)?;
                     let kind = if sort == Sort::Value(Kind::Truth) {
                         heap::ExprKind::Bool(false)
@@ -500,7 +494,7 @@ impl Body<'_, '_> {
     }
 
     /// Whether an operation is sequentially consistent: it says so, or says nothing.
-    fn is_seq_cst(&self, order: Option<&Expr>) -> bool {
+    fn is_seq_cst(order: Option<&Expr>) -> bool {
         order.is_none_or(|order| constant(uncast(order)).is_none_or(|v| v & 0xff == SEQ_CST))
     }
 
@@ -525,7 +519,7 @@ impl Body<'_, '_> {
                 self.reader.note_numbers();
                 let by = self.value(by, Sort::Value(Kind::Number))?;
                 self.in_order(&named, &[&by], span)?;
-                let add = self.fetch_add(named, by.clone(), *minus, span)?;
+                let add = Self::fetch_add(named, by.clone(), *minus, span);
                 if !new {
                     return Ok(add);
                 }

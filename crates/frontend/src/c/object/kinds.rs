@@ -330,16 +330,16 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn truth(&mut self) -> Option<usize> {
+    fn truth(&mut self) -> usize {
         let class = self.kinds.fresh();
         self.kinds.facts[class].truth = true;
-        Some(class)
+        class
     }
 
-    fn number(&mut self, span: Span) -> Option<usize> {
+    fn number(&mut self, span: Span) -> usize {
         let class = self.kinds.fresh();
         self.compute(Some(class), span);
-        Some(class)
+        class
     }
 
     fn same(&mut self, a: &Expr, b: &Expr) -> Option<usize> {
@@ -364,10 +364,10 @@ impl Walk<'_, '_> {
                 let class = self.class(a);
                 match op {
                     Unary::Plus | Unary::Deref | Unary::Address => class,
-                    Unary::Not => self.truth(),
+                    Unary::Not => Some(self.truth()),
                     Unary::Minus | Unary::BitNot => {
                         self.compute(class, e.span);
-                        let class = self.number(e.span);
+                        let class = Some(self.number(e.span));
                         self.negative(class);
                         class
                     }
@@ -385,14 +385,14 @@ impl Walk<'_, '_> {
             ExprKind::Binary(Binary::And | Binary::Or, a, b) => {
                 self.class(a);
                 self.class(b);
-                self.truth()
+                Some(self.truth())
             }
             ExprKind::Binary(op, a, b) if compares(*op) => {
                 self.same(a, b);
-                self.truth()
+                Some(self.truth())
             }
             ExprKind::Binary(op, a, b) => {
-                let class = self.number(e.span);
+                let class = Some(self.number(e.span));
                 let (a, b) = (self.class(a), self.class(b));
                 // Remainders and the like are not of the kind of what they are computed from.
                 if matches!(op, Binary::Add | Binary::Sub) {
@@ -432,7 +432,9 @@ impl Walk<'_, '_> {
             }
             ExprKind::Call(f, args) => self.call(f, args, e.span),
             ExprKind::Statements(body) => {
-                body.iter().for_each(|s| self.stmt(s));
+                for s in body {
+                    self.stmt(s);
+                }
                 match body.last().map(|s| &s.kind) {
                     Some(StmtKind::Expr(e)) => self.class(e),
                     _ => None,
@@ -475,7 +477,7 @@ impl Walk<'_, '_> {
                     let class = self.kinds.join(class, expected_class);
                     match cas.expected {
                         Expected::Found(_) => class,
-                        Expected::Variable(_) | Expected::Value(_) => self.truth(),
+                        Expected::Variable(_) | Expected::Value(_) => Some(self.truth()),
                     }
                 }
                 Atomic::TestAndSet => {
@@ -483,7 +485,7 @@ impl Walk<'_, '_> {
                         let class = self.kinds.root(class);
                         self.kinds.facts[class].truth = true;
                     }
-                    self.truth()
+                    Some(self.truth())
                 }
                 Atomic::Clear(_) => None,
             };

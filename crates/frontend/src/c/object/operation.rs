@@ -41,13 +41,16 @@ pub(super) enum Expected<'e> {
     Found(&'e Expr),
 }
 
-/// A fence, by its order, if one is given.
-pub(super) fn fence<'e>(name: &str, args: &'e [Expr]) -> Option<Option<&'e Expr>> {
-    match name {
-        "atomic_thread_fence" | "__atomic_thread_fence" => Some(args.first()),
-        "__sync_synchronize" | "_mm_mfence" | "__builtin_ia32_mfence" => Some(None),
-        _ => None,
-    }
+/// Whether it is a fence; the argument, if there is one, is its order.
+pub(super) fn is_fence(name: &str) -> bool {
+    matches!(
+        name,
+        "atomic_thread_fence"
+            | "__atomic_thread_fence"
+            | "__sync_synchronize"
+            | "_mm_mfence"
+            | "__builtin_ia32_mfence"
+    )
 }
 
 /// The place and the operation of a call.

@@ -400,7 +400,7 @@ impl<'a> Reader<'a> {
                 kind: heap::ExprKind::New(named(&node, span)),
                 span,
             };
-            self.initialise(out, &name, value, span);
+            Self::initialise(out, &name, value, span);
             self.shared.insert((root, Vec::new()), name);
             return;
         }
@@ -487,7 +487,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn initialise(&self, out: &mut heap::File, name: &str, value: heap::Expr, span: Span) {
+    fn initialise(out: &mut heap::File, name: &str, value: heap::Expr, span: Span) {
         let statement = heap::Stmt {
             kind: heap::StmtKind::Assign(path_of(name, span), value),
             span,

@@ -142,7 +142,7 @@ impl Body<'_, '_> {
             ExprKind::Cast(_, a) if matches!(uncast(a).kind, ExprKind::Int(..)) => None,
             // What a word is does not change by a cast, but for memory that is new.
             ExprKind::Cast(ty, a) => match self.sort_of(a) {
-                Some(sort) if !self.is_new(a) => Some(sort),
+                Some(sort) if !Self::is_new(a) => Some(sort),
                 _ => self.reader.sort(ty, None),
             },
             ExprKind::Unary(Unary::Not, _) => Some(Sort::Value(Kind::Truth)),
@@ -176,7 +176,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn is_new(&self, e: &Expr) -> bool {
+    fn is_new(e: &Expr) -> bool {
         match &uncast(e).kind {
             ExprKind::Call(f, _) => matches!(&f.kind, ExprKind::Ident(name) if is_allocation(name)),
             _ => false,
@@ -337,11 +337,11 @@ impl Body<'_, '_> {
             ExprKind::Unary(Unary::Deref, at) => self.target(at),
             ExprKind::Member(of, name) => {
                 let of = self.place(of)?;
-                self.member_of(of, name, ty, slot, e.span)
+                Self::member_of(of, name, ty, slot, e.span)
             }
             ExprKind::Arrow(at, name) => {
                 let of = self.target(at)?;
-                self.member_of(of, name, ty, slot, e.span)
+                Self::member_of(of, name, ty, slot, e.span)
             }
             ExprKind::Index(of, index) => {
                 let mut of = self.place(of)?;
@@ -357,14 +357,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn member_of(
-        &self,
-        of: Spot,
-        name: &str,
-        ty: Type,
-        slot: Option<Slot>,
-        span: Span,
-    ) -> Read<Spot> {
+    fn member_of(of: Spot, name: &str, ty: Type, slot: Option<Slot>, span: Span) -> Read<Spot> {
         if matches!(of.base, Base::Local(..)) {
             return refused(
                 span,
@@ -713,7 +706,7 @@ impl Body<'_, '_> {
                     self.type_of(a).as_ref().map(Type::promoted),
                     Some(Type::Int { signed: false, .. })
                 );
-                let may_wrap = self.subtracts(a);
+                let may_wrap = Self::subtracts(a);
                 // -1 & 3 is 3, as here, and so is (unsigned)-1 % 4; -1 % 4 is not.
                 if op == Binary::Rem
                     && if is_unsigned {
@@ -737,11 +730,11 @@ impl Body<'_, '_> {
     }
 
     /// Whether it is a difference, which wraps if it is unsigned and below zero.
-    fn subtracts(&self, e: &Expr) -> bool {
+    fn subtracts(e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Binary(Binary::Sub, ..) | ExprKind::Unary(Unary::Minus, _) => true,
-            ExprKind::Binary(_, a, b) => self.subtracts(a) || self.subtracts(b),
-            ExprKind::Cast(_, a) => self.subtracts(a),
+            ExprKind::Binary(_, a, b) => Self::subtracts(a) || Self::subtracts(b),
+            ExprKind::Cast(_, a) => Self::subtracts(a),
             _ => false,
         }
     }
@@ -924,7 +917,7 @@ impl Body<'_, '_> {
         };
         match &e.kind {
             ExprKind::Cast(Type::Int { signed: true, .. }, _) => false,
-            _ => is_unsigned(e) && self.subtracts(e),
+            _ => is_unsigned(e) && Self::subtracts(e),
         }
     }
 }
