@@ -278,7 +278,7 @@ fn seeds(few: u64) -> std::ops::Range<u64> {
 #[test]
 fn random_methods_are_as_written_by_hand() {
     let (mut wrong, mut right) = (0, 0);
-    for seed in seeds(60) {
+    for seed in seeds(40) {
         let made = made(seed);
         let program =
             read("random.c", &made.c).unwrap_or_else(|error| panic!("{error}\n{}", made.c));
@@ -359,7 +359,7 @@ fn returns_by_structure(made: &Made, (f, g): (i64, i64)) -> bool {
 #[test]
 fn random_methods_return_what_the_machine_finds() {
     let (mut yes, mut no, mut open) = (0, 0, 0);
-    for seed in seeds(40) {
+    for seed in seeds(20) {
         let made = made(seed);
         let mut random = Rng::new(seed);
         for _ in 0..3 {

@@ -5,11 +5,12 @@
 
 use palisade_program::Span;
 
-use super::body::Body;
+use super::body::{Body, block_of};
 use super::kinds::{Kind, Slot};
 use super::operation::{Atomic, Cas, Expected, atomic, is_fence, uncast};
+use super::place::{Passable, Spot};
 use super::reader::{Passed, Sort, callee, number};
-use super::value::{Passable, Spot, is_allocation, statement};
+use super::value::{expr, is_allocation, statement};
 use super::{Read, refused};
 use crate::c::ast::{Binary, Expr, ExprKind, Stmt, Unary};
 use crate::c::parser::constant;
@@ -38,10 +39,6 @@ fn lock(name: &str) -> Option<Lock> {
         | "mtx_destroy" => Lock::Nothing,
         _ => return None,
     })
-}
-
-fn expr(kind: heap::ExprKind, span: Span) -> heap::Expr {
-    heap::Expr { kind, span }
 }
 
 fn path(path: &heap::Path, span: Span) -> heap::Expr {
@@ -82,7 +79,7 @@ impl Body<'_, '_> {
                 } else {
                     expr(heap::ExprKind::Not(Box::new(c)), span)
                 };
-                self.emit(heap::StmtKind::If(c, block(inner, span), None), span);
+                self.emit(heap::StmtKind::If(c, block_of(inner, span), None), span);
                 Ok(())
             }
             ExprKind::Cond(c, a, b) => {
@@ -93,7 +90,7 @@ impl Body<'_, '_> {
                 first?;
                 second?;
                 self.emit(
-                    heap::StmtKind::If(c, block(yes, span), Some(block(no, span))),
+                    heap::StmtKind::If(c, block_of(yes, span), Some(block_of(no, span))),
                     span,
                 );
                 Ok(())
@@ -605,22 +602,15 @@ fn leads_to_value(ty: &Type) -> bool {
     ty.pointee().is_some_and(Type::is_scalar)
 }
 
-fn block(statements: Vec<heap::Stmt>, span: Span) -> Box<heap::Stmt> {
-    Box::new(heap::Stmt {
-        kind: heap::StmtKind::Block(statements),
-        span,
-    })
-}
-
 fn when(
     c: heap::Expr,
     then: Vec<heap::Stmt>,
     other: Option<Vec<heap::Stmt>>,
     span: Span,
 ) -> heap::Stmt {
-    let other = other.map(|other| block(other, span));
+    let other = other.map(|other| block_of(other, span));
     heap::Stmt {
-        kind: heap::StmtKind::If(c, block(then, span), other),
+        kind: heap::StmtKind::If(c, block_of(then, span), other),
         span,
     }
 }

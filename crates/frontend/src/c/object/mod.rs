@@ -7,7 +7,8 @@
 //! | `rename`, `unit` | functions whose locals have names of their own; the program by names |
 //! | `kinds` | which integers are data, which are truth values |
 //! | `reader` | what is the object, what are nodes; names of shared variables |
-//! | `body`, `value`, `call` | statements, expressions, effects |
+//! | `body`, `control` | statements; loops and jumps |
+//! | `value`, `condition`, `place`, `call` | expressions; effects |
 //! | `operation` | atomic operations by their names |
 //! | `expected` | which compare-and-swaps have to say what they have found |
 //!
@@ -17,10 +18,13 @@
 
 mod body;
 mod call;
+mod condition;
+mod control;
 mod expected;
 mod kinds;
 mod notes;
 mod operation;
+mod place;
 mod reader;
 mod rename;
 mod unit;

@@ -1,4 +1,4 @@
-//! *Expressions*: values, conditions and places. What an expression does besides is done by statements before it.
+//! *Expressions*: their values. What an expression does besides is done by statements before it.
 //!
 //! C leaves open which operand is evaluated first. Where both read shared memory, both orders are runs of the result; where one does
 //! more than that, the expression is refused.
@@ -10,30 +10,12 @@ use palisade_program::Span;
 use super::body::{Body, Meaning, each_stmt};
 use super::kinds::{Kind, Slot};
 use super::operation::{addressed, atomic, compares, uncast};
-use super::reader::{Root, Sort, joined, named, number, path_of};
+use super::reader::{Sort, number};
 use super::{Read, refused};
 use crate::c::ast::{Binary, Expr, ExprKind, Function, Initializer, Stmt, StmtKind, Unary};
 use crate::c::parser::constant;
-use crate::c::types::{StructId, Type};
+use crate::c::types::Type;
 use crate::heap::ast as heap;
-
-/// Where something is in memory, or among locals.
-#[derive(Clone, Debug)]
-pub(super) struct Spot {
-    base: Base,
-    path: Vec<String>,
-    index: Option<heap::Expr>,
-    pub(super) ty: Type,
-    pub(super) slot: Option<Slot>,
-}
-
-#[derive(Clone, Debug)]
-enum Base {
-    Shared(Root),
-    /// What a pointer to a node leads to.
-    Node(StructId, heap::Path),
-    Local(String, Sort),
-}
 
 /// Whether a function of the library returns new memory.
 pub(super) fn is_allocation(name: &str) -> bool {
@@ -77,16 +59,9 @@ pub(super) fn allocated(function: &Function) -> BTreeSet<String> {
     new.difference(&other).cloned().collect()
 }
 
-fn expr(kind: heap::ExprKind, span: Span) -> heap::Expr {
+/// An expression of the data structure.
+pub(super) fn expr(kind: heap::ExprKind, span: Span) -> heap::Expr {
     heap::Expr { kind, span }
-}
-
-fn not(e: heap::Expr) -> heap::Expr {
-    let span = e.span;
-    match e.kind {
-        heap::ExprKind::Bool(value) => expr(heap::ExprKind::Bool(!value), span),
-        _ => expr(heap::ExprKind::Not(Box::new(e)), span),
-    }
 }
 
 impl Body<'_, '_> {
@@ -95,7 +70,7 @@ impl Body<'_, '_> {
     }
 
     /// The slot whose values an expression has.
-    fn slot_of(&self, e: &Expr) -> Option<Slot> {
+    pub(super) fn slot_of(&self, e: &Expr) -> Option<Slot> {
         match &e.kind {
             ExprKind::Ident(name) if self.renamed.locals.contains_key(name) => Some(Slot::Local(
                 self.renamed.function.name.clone(),
@@ -192,246 +167,6 @@ impl Body<'_, '_> {
         self.reader.sort(&ty, self.slot_of(at).as_ref())
     }
 
-    // ---- places ----
-
-    /// The place that a pointer expression leads to.
-    pub(super) fn target(&mut self, at: &Expr) -> Read<Spot> {
-        match addressed(at) {
-            Some(place) => self.place(place),
-            None => self.dereferenced(at),
-        }
-    }
-
-    fn dereferenced(&mut self, at: &Expr) -> Read<Spot> {
-        let at = uncast(at);
-        let slot = self.slot_of(at);
-        let ty = self.type_of(at).and_then(|ty| ty.pointee().cloned());
-        let Some(ty) = ty else {
-            return refused(
-                at.span,
-                "what this pointer leads to",
-                "use pointers to nodes and members",
-            );
-        };
-        if let ExprKind::Ident(name) = &at.kind {
-            let spot = |base, path| Spot {
-                base,
-                path,
-                index: None,
-                ty: ty.clone(),
-                slot: slot.clone(),
-            };
-            match self.meanings.get(name).cloned() {
-                Some(Meaning::Shared(root, path)) => return Ok(spot(Base::Shared(root), path)),
-                Some(Meaning::Member(local, id, path)) => {
-                    return Ok(spot(Base::Node(id, path_of(&local, at.span)), path));
-                }
-                Some(Meaning::Pointed(local, sort)) => {
-                    return Ok(spot(Base::Local(local, sort), Vec::new()));
-                }
-                Some(Meaning::Object | Meaning::Local(..)) | None => {}
-            }
-        }
-        self.led_to(at, ty, slot)
-    }
-
-    /// What a pointer value leads to: the object, a node, an element.
-    fn led_to(&mut self, at: &Expr, ty: Type, slot: Option<Slot>) -> Read<Spot> {
-        let spot = |base, path, index| Spot {
-            base,
-            path,
-            index,
-            ty,
-            slot,
-        };
-        match self.sort_of(at) {
-            Some(Sort::Object) => {
-                self.object_value(at)?;
-                Ok(spot(Base::Shared(Root::Object), Vec::new(), None))
-            }
-            Some(sort @ Sort::Node(id)) => {
-                let pointer = self.value(at, sort)?;
-                let path = self.as_path(pointer, sort)?;
-                Ok(spot(Base::Node(id, path), Vec::new(), None))
-            }
-            Some(sort @ Sort::Element(id)) => {
-                let index = self.value(at, sort)?;
-                let elements = self.reader.elements[&id].clone();
-                Ok(spot(
-                    Base::Shared(elements.root),
-                    elements.path,
-                    Some(index),
-                ))
-            }
-            Some(Sort::Value(_) | Sort::Lock) | None => refused(
-                at.span,
-                "what this pointer leads to",
-                "use pointers to nodes and members",
-            ),
-        }
-    }
-
-    /// A value as something that members can stand behind.
-    fn as_path(&mut self, value: heap::Expr, sort: Sort) -> Read<heap::Path> {
-        if let heap::ExprKind::Path(path) = value.kind {
-            return Ok(path);
-        }
-        let span = value.span;
-        let local = self.temporary(sort, span)?;
-        self.assign(local.clone(), value, span);
-        Ok(local)
-    }
-
-    pub(super) fn place(&mut self, e: &Expr) -> Read<Spot> {
-        let slot = self.slot_of(e);
-        let Some(ty) = self.type_of(e) else {
-            return refused(e.span, "this place", "use variables and members");
-        };
-        match &e.kind {
-            ExprKind::Ident(name) => match self.meanings.get(name).cloned() {
-                Some(Meaning::Local(local, sort)) => Ok(Spot {
-                    base: Base::Local(local, sort),
-                    path: Vec::new(),
-                    index: None,
-                    ty,
-                    slot,
-                }),
-                Some(_) => refused(
-                    e.span,
-                    "a pointer parameter as a value",
-                    "use what it points to",
-                ),
-                None if matches!(ty.plain(), Type::Struct(id) if self.reader.objects.contains(id)) => {
-                    Ok(Spot {
-                        base: Base::Shared(Root::Object),
-                        path: Vec::new(),
-                        index: None,
-                        ty,
-                        slot,
-                    })
-                }
-                None => {
-                    let root = Root::Global(name.clone());
-                    // A node that has a name.
-                    if let (Type::Struct(id), Some(pointer)) =
-                        (ty.plain(), self.reader.shared_name(&root, &[]))
-                    {
-                        let pointer = path_of(pointer, e.span);
-                        return Ok(Spot {
-                            base: Base::Node(*id, pointer),
-                            path: Vec::new(),
-                            index: None,
-                            ty,
-                            slot,
-                        });
-                    }
-                    Ok(Spot {
-                        base: Base::Shared(root),
-                        path: Vec::new(),
-                        index: None,
-                        ty,
-                        slot,
-                    })
-                }
-            },
-            ExprKind::Unary(Unary::Deref, at) => self.target(at),
-            ExprKind::Member(of, name) => {
-                let of = self.place(of)?;
-                Self::member_of(of, name, ty, slot, e.span)
-            }
-            ExprKind::Arrow(at, name) => {
-                let of = self.target(at)?;
-                Self::member_of(of, name, ty, slot, e.span)
-            }
-            ExprKind::Index(of, index) => {
-                let mut of = self.place(of)?;
-                if of.index.is_some() {
-                    return refused(e.span, "an array of arrays", "use one index");
-                }
-                let index = self.value(index, Sort::Value(Kind::Number))?;
-                of.index = Some(index);
-                Ok(Spot { ty, slot, ..of })
-            }
-            ExprKind::Cast(_, inner) => self.place(inner),
-            _ => refused(e.span, "this place", "use variables and members"),
-        }
-    }
-
-    fn member_of(of: Spot, name: &str, ty: Type, slot: Option<Slot>, span: Span) -> Read<Spot> {
-        if matches!(of.base, Base::Local(..)) {
-            return refused(
-                span,
-                "a member of a local struct",
-                "use a local for each member",
-            );
-        }
-        let mut path = of.path;
-        path.push(name.to_owned());
-        Ok(Spot {
-            path,
-            ty,
-            slot,
-            ..of
-        })
-    }
-
-    /// The place as the data structure names it.
-    pub(super) fn named_place(&mut self, spot: &Spot, span: Span) -> Read<heap::Path> {
-        let mut path = match &spot.base {
-            Base::Local(name, _) => path_of(name, span),
-            Base::Shared(root) => match self.reader.shared_name(root, &spot.path) {
-                Some(name) => path_of(name, span),
-                None => {
-                    return refused(
-                        span,
-                        "a shared variable of this type",
-                        "use integers, locks and pointers to nodes",
-                    );
-                }
-            },
-            Base::Node(_, pointer) => {
-                let mut path = pointer.clone();
-                path.parts
-                    .push(heap::Part::Field(named(&joined(&spot.path), span)));
-                path
-            }
-        };
-        if let Some(index) = &spot.index {
-            path.parts.push(heap::Part::Index(index.clone()));
-        }
-        path.span = span;
-        Ok(path)
-    }
-
-    /// Shared memory that has a name, or a member of a node: what a function can be given a pointer to.
-    pub(super) fn passable(spot: &Spot) -> Option<(Option<heap::Path>, Passable)> {
-        if spot.index.is_some() {
-            return None;
-        }
-        Some(match &spot.base {
-            Base::Shared(root) => (None, Passable::Shared(root.clone(), spot.path.clone())),
-            Base::Node(id, pointer) => {
-                let member = Passable::Member(*id, spot.path.clone());
-                (Some(pointer.clone()), member)
-            }
-            Base::Local(name, _) => (Some(path_of(name, Span::default())), Passable::Local),
-        })
-    }
-
-    pub(super) fn is_local(spot: &Spot) -> bool {
-        matches!(spot.base, Base::Local(..))
-    }
-
-    /// The sort of a place's values.
-    pub(super) fn spot_sort(&self, spot: &Spot) -> Option<Sort> {
-        match &spot.base {
-            Base::Local(_, sort) => Some(*sort),
-            Base::Shared(_) | Base::Node(..) => self.reader.sort(&spot.ty, spot.slot.as_ref()),
-        }
-    }
-
-    // ---- values ----
-
     /// Whether evaluating it reads shared memory.
     pub(super) fn reads(&self, e: &heap::Expr) -> bool {
         match &e.kind {
@@ -457,7 +192,7 @@ impl Body<'_, '_> {
     }
 
     /// Two operands, in both orders where that can be seen.
-    fn both(
+    pub(super) fn both(
         &mut self,
         (a, m): (&Expr, Sort),
         (b, n): (&Expr, Sort),
@@ -502,7 +237,7 @@ impl Body<'_, '_> {
         ))
     }
 
-    fn literal(&self, value: i128, sort: Sort, span: Span) -> Read<heap::Expr> {
+    pub(super) fn literal(&self, value: i128, sort: Sort, span: Span) -> Read<heap::Expr> {
         Ok(match sort {
             Sort::Node(_) if value == 0 => expr(heap::ExprKind::Null, span),
             Sort::Value(Kind::Number) if i64::try_from(value).is_ok() => number(value, span),
@@ -652,32 +387,6 @@ impl Body<'_, '_> {
         Ok(expr(heap::ExprKind::Path(path), e.span))
     }
 
-    /// `&x`, of a node that has a name or of an element of an array.
-    fn address(&mut self, a: &Expr, span: Span) -> Read<heap::Expr> {
-        let spot = self.place(a)?;
-        match spot {
-            Spot {
-                base: Base::Node(_, pointer),
-                path,
-                index: None,
-                ..
-            } if path.is_empty() => Ok(expr(heap::ExprKind::Path(pointer), span)),
-            Spot {
-                base: Base::Shared(_),
-                index: Some(index),
-                ty,
-                ..
-            } if matches!(ty.plain(), Type::Struct(id) if self.reader.elements.contains_key(id)) => {
-                Ok(index)
-            }
-            _ => refused(
-                span,
-                "the address of this as a value",
-                "pass it to a function, or use pointers to nodes",
-            ),
-        }
-    }
-
     fn binary(&mut self, op: Binary, a: &Expr, b: &Expr, e: &Expr) -> Read<heap::Expr> {
         let span = e.span;
         if compares(op) || matches!(op, Binary::And | Binary::Or) {
@@ -730,7 +439,7 @@ impl Body<'_, '_> {
     }
 
     /// Whether it is a difference, which wraps if it is unsigned and below zero.
-    fn subtracts(e: &Expr) -> bool {
+    pub(super) fn subtracts(e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Binary(Binary::Sub, ..) | ExprKind::Unary(Unary::Minus, _) => true,
             ExprKind::Binary(_, a, b) => Self::subtracts(a) || Self::subtracts(b),
@@ -753,181 +462,6 @@ impl Body<'_, '_> {
             },
         }
     }
-
-    // ---- conditions ----
-
-    /// A condition, true or false.
-    pub(super) fn condition(&mut self, e: &Expr) -> Read<heap::Expr> {
-        let span = e.span;
-        if let Some(value) = constant(uncast(e)) {
-            return Ok(expr(heap::ExprKind::Bool(value != 0), span));
-        }
-        match &e.kind {
-            ExprKind::Cast(_, a) => self.condition(a),
-            ExprKind::Unary(Unary::Not, a) => Ok(not(self.condition(a)?)),
-            ExprKind::Comma(a, b) => {
-                self.effect(a)?;
-                self.condition(b)
-            }
-            ExprKind::Binary(op @ (Binary::And | Binary::Or), a, b) => {
-                self.junction(*op == Binary::And, a, b, span)
-            }
-            ExprKind::Binary(op, a, b) if compares(*op) => self.comparison(*op, a, b, e),
-            ExprKind::Ident(name) if self.allocated.contains(name) => {
-                Ok(expr(heap::ExprKind::Bool(true), span))
-            }
-            ExprKind::Call(f, args) if matches!(&f.kind, ExprKind::Ident(name) if name == "__builtin_expect") => {
-                match args.first() {
-                    Some(first) => self.condition(first),
-                    None => refused(span, "this call", "give it a condition"),
-                }
-            }
-            _ => {
-                let sort = self.sort_of(e);
-                match sort {
-                    Some(Sort::Value(Kind::Truth)) => self.value(e, Sort::Value(Kind::Truth)),
-                    Some(sort @ (Sort::Node(_) | Sort::Value(_))) => {
-                        let value = self.value(e, sort)?;
-                        let zero = self.literal(0, sort, span)?;
-                        let kind = heap::ExprKind::Compare(
-                            heap::Compare::Ne,
-                            Box::new(value),
-                            Box::new(zero),
-                        );
-                        Ok(expr(kind, span))
-                    }
-                    // There is an object, and a pointer to an element is no null pointer.
-                    Some(Sort::Object | Sort::Element(_)) => {
-                        Ok(expr(heap::ExprKind::Bool(true), span))
-                    }
-                    Some(Sort::Lock) | None => refused(
-                        span,
-                        "this condition",
-                        "compare integers and pointers to nodes",
-                    ),
-                }
-            }
-        }
-    }
-
-    fn junction(&mut self, is_and: bool, a: &Expr, b: &Expr, span: Span) -> Read<heap::Expr> {
-        let left = self.condition(a)?;
-        if let heap::ExprKind::Bool(value) = left.kind {
-            return if value == is_and {
-                self.condition(b)
-            } else {
-                Ok(left)
-            };
-        }
-        let (right, before) = self.apart(|body| body.condition(b));
-        let right = right?;
-        let join = |a: heap::Expr, b: heap::Expr| {
-            let (a, b) = (Box::new(a), Box::new(b));
-            let kind = if is_and {
-                heap::ExprKind::And(a, b)
-            } else {
-                heap::ExprKind::Or(a, b)
-            };
-            expr(kind, span)
-        };
-        if before.is_empty() {
-            return Ok(join(left, right));
-        }
-        // What the second operand does is done only if the first one does not decide.
-        let to = self.temporary(Sort::Value(Kind::Truth), span)?;
-        let mut inner = before;
-        inner.push(statement(to.clone(), right, span));
-        let decided = vec![statement(
-            to.clone(),
-            expr(heap::ExprKind::Bool(!is_and), span),
-            span,
-        )];
-        let block = |body| {
-            Box::new(heap::Stmt {
-                kind: heap::StmtKind::Block(body),
-                span,
-            })
-        };
-        let (yes, no) = if is_and {
-            (inner, decided)
-        } else {
-            (decided, inner)
-        };
-        self.emit(heap::StmtKind::If(left, block(yes), Some(block(no))), span);
-        Ok(expr(heap::ExprKind::Path(to), span))
-    }
-
-    fn comparison(&mut self, op: Binary, a: &Expr, b: &Expr, e: &Expr) -> Read<heap::Expr> {
-        let span = e.span;
-        let Some(sort) = self.sort_of(a).or_else(|| self.sort_of(b)) else {
-            return refused(
-                span,
-                "a comparison of these",
-                "compare integers and pointers to nodes",
-            );
-        };
-        let is_null = |e: &Expr| constant(uncast(e)) == Some(0);
-        if is_null(a) || is_null(b) {
-            let other = if is_null(b) { a } else { b };
-            let is_new = matches!(&uncast(other).kind, ExprKind::Ident(name) if self.allocated.contains(name));
-            if is_new || matches!(sort, Sort::Object | Sort::Element(_)) {
-                return Ok(expr(heap::ExprKind::Bool(op == Binary::Ne), span));
-            }
-        }
-        let op = match op {
-            Binary::Eq => heap::Compare::Eq,
-            Binary::Ne => heap::Compare::Ne,
-            Binary::Lt => heap::Compare::Lt,
-            Binary::Le => heap::Compare::Le,
-            Binary::Gt => heap::Compare::Gt,
-            _ => heap::Compare::Ge,
-        };
-        let is_order = !matches!(op, heap::Compare::Eq | heap::Compare::Ne);
-        if is_order && (self.wraps(a) || self.wraps(b)) {
-            return refused(
-                span,
-                "an order of unsigned differences, which wrap below zero",
-                "cast the difference to a signed type",
-            );
-        }
-        let (a, b) = self.both((a, sort), (b, sort), span)?;
-        let truth = |e: &heap::Expr| match e.kind {
-            heap::ExprKind::Bool(value) => Some(value),
-            _ => None,
-        };
-        match (op, truth(&a), truth(&b)) {
-            (heap::Compare::Eq, _, Some(value)) => Ok(if value { a } else { not(a) }),
-            (heap::Compare::Ne, _, Some(value)) => Ok(if value { not(a) } else { a }),
-            (heap::Compare::Eq, Some(value), None) => Ok(if value { b } else { not(b) }),
-            (heap::Compare::Ne, Some(value), None) => Ok(if value { not(b) } else { b }),
-            _ => Ok(expr(
-                heap::ExprKind::Compare(op, Box::new(a), Box::new(b)),
-                span,
-            )),
-        }
-    }
-
-    /// Whether it is an unsigned difference.
-    fn wraps(&self, e: &Expr) -> bool {
-        let is_unsigned = |e: &Expr| {
-            matches!(
-                self.type_of(e).as_ref().map(Type::promoted),
-                Some(Type::Int { signed: false, .. })
-            )
-        };
-        match &e.kind {
-            ExprKind::Cast(Type::Int { signed: true, .. }, _) => false,
-            _ => is_unsigned(e) && Self::subtracts(e),
-        }
-    }
-}
-
-/// What a pointer to a place is for a function.
-#[derive(Clone, Debug)]
-pub(super) enum Passable {
-    Shared(Root, Vec<String>),
-    Member(StructId, Vec<String>),
-    Local,
 }
 
 pub(super) fn statement(to: heap::Path, value: heap::Expr, span: Span) -> heap::Stmt {
