@@ -513,6 +513,21 @@ fn prompt_runs_are_enough() {
     assert!(right > 30 && wrong > 30, "{right} {wrong} {undecided}");
 }
 
+/// An SC fence stands where what its thread knows allows, in whatever order threads are looked at.
+#[test]
+fn fences_keep_their_places_in_prompt_runs() {
+    let program = read(
+        "shared x = 0; shared y = 0; shared v = 0;\n\
+        thread t2 { local r = 0; store(y, 1, relaxed); fence(seq_cst); r = load(x, relaxed); }\n\
+        thread t3 { store(x, 5, relaxed); }\n\
+        thread t1 { local a = 0; local b = 0; a = load(v, relaxed); fence(seq_cst); b = load(y, relaxed); }\n\
+        finally (!(t2.r == 0 && t1.b == 0));\n",
+    );
+    for kept in SUMMARIES {
+        assert!(!accepted(&program, kept), "{kept:?}");
+    }
+}
+
 /// What is proved for any number of copies is so for few.
 #[test]
 fn few_copies_are_covered_by_views() {
