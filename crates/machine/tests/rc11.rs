@@ -166,6 +166,7 @@ fn summaries_of_endless_programs_are_sound() {
             buffer,
             max_states: Some(3000),
             collect_finals: false,
+            partial_order: false,
             ..options(None)
         };
         let exact = explore(&program, &bounded(None, Some(3))).expect("it has a meaning");
