@@ -166,6 +166,7 @@ fn summaries_of_endless_programs_are_sound() {
             buffer,
             max_states: Some(3000),
             collect_finals: false,
+            partial_order: false,
             ..options(None)
         };
         let exact = explore(&program, &bounded(None, Some(3))).expect("it has a meaning");
@@ -182,4 +183,31 @@ fn summaries_of_endless_programs_are_sound() {
         }
     }
     assert!(proved > 0 && refuted > 0, "{proved} {refuted}");
+}
+
+/// What is forgotten of a location that nobody accesses any more must not keep a fence from its place in the SC order.
+#[test]
+fn fences_stand_where_what_their_threads_know_allows() {
+    let by_an_access = "shared x = 0; shared z = 0; shared w = 0;\n\
+        thread t1 { local a = 0; local r = 0; a = load(w, relaxed); r = load(x, seq_cst);\n\
+        fence(seq_cst); store(z, 6, seq_cst); }\n\
+        thread t2 { store(z, 4, seq_cst); store(x, 5, seq_cst); store(w, 1, relaxed); }\n\
+        finally (!(t1.a == 1 && t1.r == 0 && z == 4));\n";
+    let by_another_fence = "shared x = 0; shared y = 0; shared v = 0;\n\
+        thread t2 { local r = 0; store(y, 1, relaxed); fence(seq_cst); r = load(x, relaxed); }\n\
+        thread t3 { store(x, 5, relaxed); }\n\
+        thread t1 { local a = 0; local b = 0; a = load(v, relaxed); fence(seq_cst); b = load(y, relaxed); }\n\
+        finally (!(t2.r == 0 && t1.b == 0));\n";
+    for text in [by_an_access, by_another_fence] {
+        let program = read(text);
+        for partial_order in [false, true] {
+            let options = Options {
+                partial_order,
+                collect_finals: false,
+                ..options(None)
+            };
+            let found = explore(&program, &options).expect("it has a meaning");
+            assert!(matches!(found.verdict, Verdict::Violated(_)), "{text}");
+        }
+    }
 }

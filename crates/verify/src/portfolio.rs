@@ -334,8 +334,10 @@ impl Stage {
 
 /// Stores to one cell that a thread may lag behind, and states, of the search for bugs.
 pub(crate) const RC11_BUGS: (u32, u64) = (3, 3_000);
-/// The same where runs are reduced: threads go on while others wait.
-const RC11_AHEAD: u32 = 64;
+/// Such stores where runs are reduced, and threads go on while others wait: where they may store without end, and where not.
+const RC11_AHEAD: (u32, u32) = (8, 64);
+/// States of such a search.
+const RC11_REDUCED: u64 = 1_000;
 /// States of one search of all runs.
 const RC11_STATES: u64 = 300_000;
 /// The same where counters may lag behind without end, at first.
@@ -703,10 +705,16 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
     // Where threads are looked at together, prompt runs are not enough.
     let is_never = |p: &Property| p.kind == PropertyKind::Never;
     let together = program.progress || program.properties.iter().any(is_never);
+    let is_endless = stores_without_end(program);
     let mut rows = Vec::new();
     if options.falsify {
-        let lag = if together { RC11_BUGS.0 } else { RC11_AHEAD };
-        rows.push(falsification(base, lag, RC11_BUGS.1, None));
+        let lag = match (together, is_endless) {
+            (true, _) => RC11_BUGS.0,
+            (false, true) => RC11_AHEAD.0,
+            (false, false) => RC11_AHEAD.1,
+        };
+        let states = if together { RC11_BUGS.1 } else { RC11_REDUCED };
+        rows.push(falsification(base, lag, states, None));
     }
     let states = RC11_STATES;
     let row = |summary: Summary, states| {
@@ -733,7 +741,6 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
         let run = row(summary(EXACT), 10 * states).when(When::Violated);
         [prompt_row(EXACT, states), run]
     };
-    let is_endless = stores_without_end(program);
     if !prompt.is_empty() && !is_endless {
         rows.extend(exact(PROMPT_EXACT.1));
     }
@@ -756,7 +763,7 @@ fn many_histories(base: &[Layer], options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     if options.falsify {
         let few = RC11_COPIES.iter();
-        rows.extend(few.map(|n| falsification(base, RC11_AHEAD, RC11_BUGS.1, Some(*n))));
+        rows.extend(few.map(|n| falsification(base, RC11_AHEAD.0, RC11_BUGS.1, Some(*n))));
     }
     if options.certify {
         rows.extend(RC11_MANY.map(|(copies, (messages, carried))| {

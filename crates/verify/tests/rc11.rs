@@ -100,6 +100,7 @@ fn the_checker_has_the_outcomes_of_the_machine() {
             collect_finals: true,
             workers: 1,
             shortest: false,
+            partial_order: false,
             ..Options::new(Model::Rc11)
         };
         let found = explore(&program, &options).expect("it has a meaning");
@@ -178,6 +179,7 @@ fn endless_programs_that_fail_have_no_certificate() {
             max_states: Some(2000),
             workers: 1,
             shortest: false,
+            partial_order: false,
             ..Options::new(Model::Rc11)
         };
         let exact = explore(&program, &options).expect("it has a meaning");
@@ -233,6 +235,7 @@ fn shifted_counters_are_those_of_the_machine() {
             buffer: None,
             shortest: false,
             workers: 1,
+            partial_order: false,
             ..palisade_machine::Options::new(Model::Rc11)
         };
         let exact = palisade_machine::explore(&program, &options).expect("it has a meaning");
@@ -327,6 +330,7 @@ fn counters_far_behind_are_those_of_the_machine() {
             max_states: Some(30_000),
             workers: 1,
             shortest: false,
+            partial_order: false,
             ..Options::new(Model::Rc11)
         };
         let exact = explore(&program, &options).expect("it has a meaning");
@@ -371,6 +375,7 @@ fn what_is_not_known_of_counters_far_behind_is_not_assumed() {
             buffer: None,
             workers: 1,
             shortest: false,
+            partial_order: false,
             ..Options::new(Model::Rc11)
         };
         let bounded = far_apart("n < 7", check);
@@ -428,6 +433,7 @@ fn one_of_two_readers_is_enough() {
             buffer: None,
             workers: 1,
             shortest: false,
+            partial_order: false,
             ..Options::new(Model::Rc11)
         };
         let found = explore(&program, &options).expect("it has a meaning");
@@ -450,7 +456,7 @@ fn one_of_two_readers_is_enough() {
 fn found(program: &Program, partial_order: bool, buffer: Option<usize>) -> Verdict {
     let options = Options {
         buffer,
-        max_states: Some(40_000),
+        max_states: Some(8_000),
         workers: 1,
         shortest: false,
         partial_order,
@@ -468,11 +474,11 @@ fn prompt_runs_are_enough() {
     let first = std::env::var("PALISADE_FIRST").ok();
     let mut rng = Rng::new(first.and_then(|f| f.parse().ok()).unwrap_or(501));
     let (mut right, mut wrong, mut undecided) = (0, 0, 0);
-    for number in 0..soak(300) {
+    for number in 0..soak(100) {
         let text = orderly(&mut rng, number % 3 == 0, number % 5 == 0);
         let program = read(&text);
-        let all = found(&program, false, Some(6));
-        let reduced = found(&program, true, Some(6));
+        let all = found(&program, false, Some(5));
+        let reduced = found(&program, true, Some(5));
         let prompt = Summary {
             prompt: true,
             ..summary((64, true, 64))
@@ -481,7 +487,7 @@ fn prompt_runs_are_enough() {
         let fingerprint = Fingerprint::of(&program, Model::Rc11, 2);
         let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, 2);
         let options = palisade_certify::Options {
-            states: 20_000,
+            states: 8_000,
             ..palisade_certify::Options::default()
         };
         let checked = check(&program, &certificate, &options).map_err(|refusal| refusal.reason);
@@ -510,7 +516,22 @@ fn prompt_runs_are_enough() {
         }
     }
     println!("{right} hold, {wrong} are violated, {undecided} undecided");
-    assert!(right > 30 && wrong > 30, "{right} {wrong} {undecided}");
+    assert!(right > 20 && wrong > 5, "{right} {wrong} {undecided}");
+}
+
+/// An SC fence stands where what its thread knows allows, in whatever order threads are looked at.
+#[test]
+fn fences_keep_their_places_in_prompt_runs() {
+    let program = read(
+        "shared x = 0; shared y = 0; shared v = 0;\n\
+        thread t2 { local r = 0; store(y, 1, relaxed); fence(seq_cst); r = load(x, relaxed); }\n\
+        thread t3 { store(x, 5, relaxed); }\n\
+        thread t1 { local a = 0; local b = 0; a = load(v, relaxed); fence(seq_cst); b = load(y, relaxed); }\n\
+        finally (!(t2.r == 0 && t1.b == 0));\n",
+    );
+    for kept in SUMMARIES {
+        assert!(!accepted(&program, kept), "{kept:?}");
+    }
 }
 
 /// What is proved for any number of copies is so for few.
@@ -519,16 +540,17 @@ fn few_copies_are_covered_by_views() {
     let first = std::env::var("PALISADE_FIRST").ok();
     let mut rng = Rng::new(first.and_then(|f| f.parse().ok()).unwrap_or(601));
     let (mut proved, mut failing) = (0, 0);
-    for number in 0..soak(150) {
+    for number in 0..soak(40) {
         let text = copied(&mut rng, number % 2 == 0);
         let program = read(&text);
         let fails = (1..=3).find(|copies| {
             let options = Options {
-                buffer: Some(8),
-                max_states: Some(20_000),
+                buffer: Some(4),
+                max_states: Some(4_000),
                 workers: 1,
                 shortest: false,
                 threads: *copies,
+                partial_order: false,
                 ..Options::new(Model::Rc11)
             };
             let found = explore(&program, &options).expect("it has a meaning");
@@ -543,7 +565,7 @@ fn few_copies_are_covered_by_views() {
             let fingerprint = Fingerprint::of(&program, Model::Rc11, copies);
             let certificate = Certificate::empty(fingerprint, kind, Model::Rc11, copies);
             let options = palisade_certify::Options {
-                states: 2_000,
+                states: 1_000,
                 ..palisade_certify::Options::default()
             };
             let accepted = check(&program, &certificate, &options).is_ok();
@@ -555,5 +577,5 @@ fn few_copies_are_covered_by_views() {
         }
     }
     println!("{proved} proofs, {failing} programs fail");
-    assert!(proved > 30 && failing > 30, "{proved} {failing}");
+    assert!(proved > 20 && failing > 2, "{proved} {failing}");
 }

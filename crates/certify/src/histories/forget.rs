@@ -10,7 +10,8 @@
 //!   Where few are kept, an earlier event is *idle* and not kept if its gate has the floors of the gate before it, and the
 //!   ceilings of the gate behind it.
 //! - What all threads know ([`base`](Memory::settle)) joins every view: whoever reads a message knows it
-//!   already. Kept messages in front of it go. A thread without an access of a cell ahead has no say.
+//!   already. Kept messages in front of it go. A thread without an access of a cell ahead has no say, unless an SC fence is ahead
+//!   of some thread and an event of the SC order bounds what a fence in front of it may know of the cell.
 //! - In front of the first of all last SC events nothing is inserted any more.
 //! - What a thread has no use for (`offered` without an acquire fence ahead, `released` without a
 //!   relaxed store) is unknown.
@@ -49,6 +50,7 @@ impl Memory {
 
     /// The oldest kept message of a cell becomes an old one.
     fn fold(&mut self, cell: usize, carried: bool) {
+        self.folded = true;
         let message = self.cells[cell].remove(0);
         let (value, free) = (message.value, message.free);
         let older = |spot: &mut Spot, carries: Option<&Shared<View>>| match spot {
@@ -184,8 +186,14 @@ impl Memory {
             Some(first) => all.fold(View::clone(first), |a, b| a.meet(b)),
             None => View::nothing(self.cells.len()),
         };
+        let fenced = live().any(|(_, ahead)| ahead.sc_fence);
         for (cell, messages) in self.cells.iter().enumerate() {
-            let users = live().filter(|(_, ahead)| ahead.access.contains(&cell));
+            // An SC fence may not stand in front of events that are older than what its thread knows, of any cell.
+            let is_bound = |gate: &Shared<Gate>| {
+                gate.ceiling[cell] != Ceiling::Open || gate.behind[cell] != Ceiling::Open
+            };
+            let all = fenced && self.gates.iter().any(is_bound);
+            let users = live().filter(|(_, ahead)| all || ahead.access.contains(&cell));
             let spots = users.map(|(now, _)| now.spots[cell].clone());
             let met = spots.reduce(|a, b| a.meet(&b));
             base.spots[cell] = met.unwrap_or(Spot::Kept(messages.len() - 1));
@@ -205,7 +213,7 @@ impl Memory {
     fn rise(&mut self, base: &Shared<View>) {
         let lacks = |view: &Shared<View>| !view.covers(base);
         for mind in &mut self.minds {
-            if mind.views().any(lacks) {
+            if mind.has_view(lacks) {
                 mind.views_mut().for_each(|view| *view = view.joined(base));
             }
         }
@@ -337,6 +345,9 @@ impl Memory {
 
     /// What old messages carry that everyone knows is forgotten.
     fn drop_known(&mut self, base: &View) {
+        if !self.folded {
+            return;
+        }
         let mut flat = base.flat();
         for spot in &mut flat.spots {
             if let Spot::Kept(i) = spot {

@@ -355,6 +355,8 @@ fn part(state: &State, threads: &[usize], histories: bool) -> State {
             minds: threads.iter().map(|&t| memory.minds[t].clone()).collect(),
             tracked: memory.tracked.clone(),
             nameless: memory.nameless,
+            // Of other parts it is not known.
+            folded: true,
         },
         late: Vec::new(),
         stuck: Vec::new(),

@@ -122,6 +122,16 @@ impl Mind {
         [&self.now, &self.offered].into_iter().chain(&self.released)
     }
 
+    /// Whether some view is such a one. Many are one and the same.
+    pub(super) fn has_view(&self, such: impl Fn(&Shared<View>) -> bool) -> bool {
+        let mut last: Option<&Shared<View>> = None;
+        self.views().any(|view| {
+            let known = last.is_some_and(|last| last.is(view));
+            last = Some(view);
+            !known && such(view)
+        })
+    }
+
     pub(super) fn views_mut(&mut self) -> impl Iterator<Item = &mut Shared<View>> {
         let few = [&mut self.now, &mut self.offered];
         few.into_iter().chain(&mut self.released)
@@ -137,6 +147,8 @@ pub(super) struct Memory {
     pub(super) tracked: Rc<Vec<bool>>,
     /// Whether accesses are not told apart by thread.
     pub(super) nameless: bool,
+    /// Whether there have been old messages: else nothing is carried by them.
+    pub(super) folded: bool,
 }
 
 impl Memory {
@@ -166,6 +178,7 @@ impl Memory {
             minds: vec![mind.into(); threads],
             tracked,
             nameless: false,
+            folded: false,
         }
     }
 
@@ -184,7 +197,7 @@ impl Memory {
     ) {
         let stale = |view: &&mut Shared<View>| changes(view);
         for mind in &mut self.minds {
-            if mind.views().any(|view| changes(view)) {
+            if mind.has_view(|view| changes(view)) {
                 mind.views_mut().filter(stale).for_each(|view| f(view));
             }
         }
@@ -198,6 +211,9 @@ impl Memory {
 
     /// The same for those that old messages carry.
     pub(super) fn inside(&mut self, changes: &dyn Fn(&View) -> bool, f: &mut dyn FnMut(&mut View)) {
+        if !self.folded {
+            return;
+        }
         let mut within = |spot: &mut Spot| {
             if spot.has_inside(changes)
                 && let Spot::Old(past) = spot

@@ -113,7 +113,9 @@ impl Packer {
     }
 
     fn view<'s>(&mut self, view: &'s Shared<View>, views: &mut Vec<&'s Shared<View>>) {
-        if let Some(known) = views.iter().position(|other| *other == view) {
+        let one = views.iter().position(|other| other.is(view));
+        let known = one.or_else(|| views.iter().position(|other| *other == view));
+        if let Some(known) = known {
             self.count(known + 1);
             return;
         }

@@ -3,7 +3,8 @@
 //!
 //! - *Base*: what all threads know. It joins every view (whoever reads a message knows it
 //!   already); messages in front of it go.
-//! - A thread that never accesses a location again has passed it.
+//! - A thread that never accesses a location again has passed it; but while a thread has an SC fence ahead, only
+//!   where no mark bounds what a fence in front of it may know.
 //! - *Marks* in front of every thread's last SC event bound nothing any more, except those of
 //!   SC fences that somebody knows and whose floor is newer than the base. Lower bounds in the
 //!   SC order rise to the least last event.
@@ -120,8 +121,15 @@ impl Memory {
         for (known, _) in live() {
             base.meet(&known.current);
         }
+        let fenced = live().any(|(_, a)| a.is_some_and(|a| a.sc_fence));
         for (cell, history) in self.history.iter().enumerate() {
-            let users = live().filter(|(_, a)| a.is_some_and(|a| a.access[cell]));
+            // Where an SC fence may stand depends on what its thread knows of any location.
+            let is_bound = |mark: &super::memory::Mark| {
+                let behind = mark.after_fence.get(cell);
+                mark.ceiling[cell] != OPEN || behind.is_some_and(|ceiling| *ceiling != OPEN)
+            };
+            let all = fenced && self.marks.iter().any(is_bound);
+            let users = live().filter(|(_, a)| all || a.is_some_and(|a| a.access[cell]));
             let mut users = users.map(|(known, _)| &known.current.pos[cell]);
             let newest = Pos::Kept(history.len() as u32 - 1);
             let first = users.next();
