@@ -36,6 +36,7 @@ mod types;
 
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
+pub use lower::Library;
 pub use types::DataModel;
 
 pub(crate) use lower::without_skips;
@@ -151,8 +152,8 @@ pub struct RemotePlaces {
     pub source: Source,
     /// The gaps after remote operations, each with the number of loops around it in the text.
     pub gaps: Vec<(Gap, u32)>,
-    /// Whether the program uses OpenSHMEM; else MPI.
-    pub is_shmem: bool,
+    /// The library that the program uses.
+    pub library: Library,
 }
 
 /// The places after remote operations; `None` if the program may be asked without its races.
@@ -162,21 +163,22 @@ pub fn remote_places(
     options: &Options,
 ) -> Result<Option<RemotePlaces>, Diagnostics> {
     let (source, mut file) = parsed(path, source, options)?;
-    let (is_always, is_shmem) = lower::always_races(&file);
+    let (is_always, library) = lower::always_races(&file);
     if !is_always {
         return Ok(None);
     }
-    let gaps = if is_shmem {
-        gaps::after_shmem(&mut file, &source)
-    } else {
-        let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
-        gaps::fill(&mut file, &source, &wanted)
+    let gaps = match library {
+        Library::Shmem => gaps::after_shmem(&mut file, &source),
+        Library::Mpi | Library::Gaspi => {
+            let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
+            gaps::fill(&mut file, &source, &wanted)
+        }
     };
     let gaps = gaps::with_loops(&file, gaps);
     Ok(Some(RemotePlaces {
         source,
         gaps,
-        is_shmem,
+        library,
     }))
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-const HEADERS: [(&str, &str); 34] = [
+const HEADERS: [(&str, &str); 35] = [
     (
         "__palisade_cancel.h",
         include_str!("headers/__palisade_cancel.h"),
@@ -71,6 +71,7 @@ const HEADERS: [(&str, &str); 34] = [
     ("emmintrin.h", include_str!("headers/immintrin.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
     ("shmem.h", include_str!("headers/shmem.h")),
+    ("GASPI.h", include_str!("headers/GASPI.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),

@@ -241,6 +241,7 @@ impl<'a> Cursor<'a> {
             "null" | "zeroinitializer" => Ok(Const::Zero),
             "undef" | "poison" => Ok(Const::Undef),
             "getelementptr" => self.moved(),
+            "sub" | "add" => self.sum(word == "sub"),
             "inttoptr" | "ptrtoint" | "bitcast" => {
                 let inner = self.parenthesised()?;
                 let mut inner = Cursor::new(inner, self.named);
@@ -249,6 +250,11 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let bits = ty.bits().unwrap_or(0);
+                if word.ends_with('e') && self.eat("+") {
+                    // The exponent of a floating-point number.
+                    let exponent = self.word();
+                    return Ok(Const::Unknown(format!("{word}+{exponent}")));
+                }
                 match word.parse::<i128>() {
                     Ok(value) if (1..=128).contains(&bits) => {
                         let mask = u128::MAX >> (128 - bits);
@@ -258,6 +264,32 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
+    }
+
+    /// `sub nuw (i64 ptrtoint (ptr @x to i64), i64 1)`: a number, or an address and a number.
+    fn sum(&mut self, is_difference: bool) -> Read<Const> {
+        while !self.rest.starts_with('(') && !self.rest.is_empty() {
+            self.word();
+        }
+        let inner = self.parenthesised()?;
+        let mut inner = Cursor::new(inner, self.named);
+        let ty = inner.ty()?;
+        let left = inner.constant(&ty)?;
+        inner.expect(",")?;
+        let ty = inner.ty()?;
+        let right = inner.constant(&ty)?;
+        let unknown = || Const::Unknown("a sum of addresses".to_owned());
+        let ((base, a), (other, b)) = (split(&left), split(&right));
+        let sum = if is_difference { a - b } else { a + b };
+        Ok(match (base, other) {
+            (None, None) => Const::Int(i128::from(sum) as u128 & u128::from(u64::MAX)),
+            (Some(base), None) => Const::Moved(Box::new(base.clone()), sum),
+            (None, Some(other)) if !is_difference => Const::Moved(Box::new(other.clone()), sum),
+            (Some(base), Some(other)) if is_difference && base == other => {
+                Const::Int(i128::from(sum) as u128 & u128::from(u64::MAX))
+            }
+            (_, Some(_)) => unknown(),
+        })
     }
 
     /// `getelementptr inbounds (i8, ptr @x, i64 8)`
@@ -335,5 +367,20 @@ impl<'a> Cursor<'a> {
         self.rest = &self.rest[i + 1..];
         self.space();
         Ok(Const::Bytes(bytes))
+    }
+}
+
+/// A constant as an address and a number.
+fn split(constant: &Const) -> (Option<&Const>, i64) {
+    match constant {
+        Const::Moved(base, by) => {
+            let (inner, more) = split(base);
+            (inner, by + more)
+        }
+        Const::Int(value) => (None, *value as i64),
+        Const::Zero => (None, 0),
+        Const::Undef | Const::Symbol(_) | Const::Parts(_) | Const::Bytes(_) | Const::Unknown(_) => {
+            (Some(constant), 0)
+        }
     }
 }

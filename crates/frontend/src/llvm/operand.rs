@@ -4,7 +4,7 @@ use palisade_program::{AssertKind, Expr, LocalExpr, Step};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
-use super::ir::{Const, Operand, Type};
+use super::ir::{Argument, Const, Operand, Type};
 use super::state::{State, Value};
 use super::values::{decided, possible, range_of, refine, values_of};
 
@@ -49,6 +49,23 @@ impl Engine<'_, '_> {
             })?);
         }
         Ok(Err(Flow::Fork(forks)))
+    }
+
+    /// The same of all arguments of a call.
+    pub(super) fn all_pinned(
+        &mut self,
+        state: &mut State,
+        arguments: &[Argument],
+        what: &str,
+    ) -> Run<Result<Vec<i64>, Flow>> {
+        let mut numbers = Vec::new();
+        for argument in arguments {
+            match self.pinned(state, &argument.value, what)? {
+                Ok(number) => numbers.push(number),
+                Err(flow) => return Ok(Err(flow)),
+            }
+        }
+        Ok(Ok(numbers))
     }
 
     /// The value of an operand.

@@ -491,6 +491,8 @@ impl Code<'_, '_> {
         }
         let invariant = self.known.clone();
         self.loop_depth += 1;
+        let overlaps = !self.completes(l.body, &exprs);
+        let around = std::mem::replace(&mut self.overlaps, overlaps);
         let (head, body, exit) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
         // A jump into the loop comes round to its start.
         let was_live = self.live || entered;
@@ -531,6 +533,7 @@ impl Code<'_, '_> {
         self.live = can_exit;
         self.known = invariant;
         self.loop_depth -= 1;
+        self.overlaps = around;
         Ok(())
     }
 

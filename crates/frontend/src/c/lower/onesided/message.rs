@@ -37,7 +37,7 @@ use crate::c::types::Type;
 /// Messages of one queue at most.
 const MAX_MESSAGES: u32 = 3;
 /// Elements of one message at most.
-const MAX_LENGTH: u32 = 8;
+pub(super) const MAX_LENGTH: u32 = 8;
 /// Any source, any tag.
 pub(super) const ANY: i128 = -1;
 /// Numbers of predefined types are below.
@@ -59,6 +59,9 @@ pub(super) struct Envelope {
     pub(super) form: LocalId,
 }
 
+/// The cells that an element may be, each with its condition.
+type Cases = Vec<(LocalExpr, Memory)>;
+
 /// Messages of one purpose in one communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Channel {
@@ -78,6 +81,14 @@ impl Channel {
     pub(super) const fn messages(communicator: i64) -> Self {
         Self {
             purpose: "message",
+            communicator,
+        }
+    }
+
+    /// Messages of GASPI's passive communication.
+    pub(super) const fn passive(communicator: i64) -> Self {
+        Self {
+            purpose: "passive",
             communicator,
         }
     }
@@ -165,7 +176,7 @@ impl Code<'_, '_> {
         buffer: &Expr,
         (base, elements): &Elements,
         span: Span,
-    ) -> Lower<Vec<Vec<(LocalExpr, Memory)>>> {
+    ) -> Lower<Vec<Cases>> {
         if elements.len() > MAX_LENGTH as usize {
             return unsupported(
                 span,
@@ -190,7 +201,19 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
-        let form = (cells.len(), buffer.1.0);
+        self.push_cells((channel, to), (&cells, buffer.1.0), tag, name, span)
+    }
+
+    /// The same of elements of a type.
+    pub(super) fn push_cells(
+        &mut self,
+        (channel, to): (Channel, u32),
+        (cells, base): (&[Cases], i64),
+        tag: &Val,
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
+        let form = (cells.len(), base);
         self.cx.one_sided().tracked.forms.insert(form);
         let queue = self.queue(channel, self.me(), to, span);
         let what = format!("{} `{name}`", self.whose());
@@ -377,10 +400,23 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
+        let buffer = (cells.as_slice(), buffer.1.0);
+        self.pull_cells((channel, from), buffer, (tag, status), name, span)
+    }
+
+    /// The same into elements of a type.
+    pub(super) fn pull_cells(
+        &mut self,
+        (channel, from): (Channel, u32),
+        (cells, base): (&[Cases], i64),
+        (tag, status): (&Val, Status<'_>),
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
         let queue = self.queue(channel, from, self.me(), span);
         let what = format!("{} `{name}`", self.whose());
         let is_message = channel == Channel::messages(channel.communicator);
-        let form = (cells.len(), buffer.1.0);
+        let form = (cells.len(), base);
         let sent = self.envelope(span);
         self.atomically(AtomicKind::Block, span, |code| {
             if is_message {
@@ -547,6 +583,7 @@ impl Code<'_, '_> {
             to,
             request: Some(request),
             fetches: false,
+            covers: false,
         }
     }
 
