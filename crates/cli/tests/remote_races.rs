@@ -400,9 +400,21 @@ fn remote_races_of_gaspi() {
     row(&[add], &[add], Holds);
     row(&[add, barrier], &[barrier, add], Holds);
     // What is not there.
-    row(&["gaspi_write(0, 0, 1, 0, 16, 4, 0, GASPI_BLOCK);"], &[], Violated("language"));
-    row(&["gaspi_write(0, 0, 1, 7, 0, 4, 0, GASPI_BLOCK);"], &[], Violated("language"));
-    row(&["gaspi_notify(0, 1, 0, 0, 0, GASPI_BLOCK);"], &[], Violated("language"));
+    row(
+        &["gaspi_write(0, 0, 1, 0, 16, 4, 0, GASPI_BLOCK);"],
+        &[],
+        Violated("language"),
+    );
+    row(
+        &["gaspi_write(0, 0, 1, 7, 0, 4, 0, GASPI_BLOCK);"],
+        &[],
+        Violated("language"),
+    );
+    row(
+        &["gaspi_notify(0, 1, 0, 0, 0, GASPI_BLOCK);"],
+        &[],
+        Violated("language"),
+    );
 }
 
 #[test]

@@ -120,7 +120,9 @@ impl Shown<'_> {
         };
         let calls = match (self.found.placed.len(), self.library) {
             (0, _) => "without further flushes".to_owned(),
-            (n, Library::Shmem) => format!("with {}", counted(n, "fence or quiet", "fences and quiets")),
+            (n, Library::Shmem) => {
+                format!("with {}", counted(n, "fence or quiet", "fences and quiets"))
+            }
             (n, Library::Mpi) => format!("with {}", counted(n, "flush", "flushes")),
             (n, Library::Gaspi) => format!("with {}", counted(n, "wait", "waits")),
         };

@@ -34,9 +34,9 @@ mod preprocess;
 mod real;
 mod types;
 
+pub use lower::Library;
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
-pub use lower::Library;
 pub use types::DataModel;
 
 pub(crate) use lower::without_skips;

@@ -6,8 +6,8 @@ use palisade_program::{AssertKind, BinOp, Expr, LocalExpr};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
-use super::ir::{Argument, Binary, Const, Inst, Operand, Predicate};
 use super::growth::Growth;
+use super::ir::{Argument, Binary, Const, Inst, Operand, Predicate};
 use super::known::{Known, known};
 use super::memory::Found;
 use super::overflow::overflowing;

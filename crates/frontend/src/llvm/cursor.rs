@@ -250,10 +250,15 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let bits = ty.bits().unwrap_or(0);
-                if word.ends_with('e') && self.eat("+") {
-                    // The exponent of a floating-point number.
-                    let exponent = self.word();
-                    return Ok(Const::Unknown(format!("{word}+{exponent}")));
+                if let Type::Other(_, size) = ty {
+                    let sign = if word.ends_with('e') && self.eat("+") {
+                        self.word()
+                    } else {
+                        ""
+                    };
+                    let text = format!("{word}{sign}");
+                    let bits = float_bits(&text, *size);
+                    return Ok(bits.map_or(Const::Unknown(text), Const::Int));
                 }
                 match word.parse::<i128>() {
                     Ok(value) if (1..=128).contains(&bits) => {
@@ -382,5 +387,18 @@ fn split(constant: &Const) -> (Option<&Const>, i64) {
         Const::Undef | Const::Symbol(_) | Const::Parts(_) | Const::Bytes(_) | Const::Unknown(_) => {
             (Some(constant), 0)
         }
+    }
+}
+
+/// The bits of a floating-point number of so many bytes.
+fn float_bits(text: &str, size: u64) -> Option<u128> {
+    let number = match text.strip_prefix("0x") {
+        Some(hex) => f64::from_bits(u64::from_str_radix(hex, 16).ok()?),
+        None => text.parse().ok()?,
+    };
+    match size {
+        8 => Some(u128::from(number.to_bits())),
+        4 => Some(u128::from((number as f32).to_bits())),
+        _ => None,
     }
 }

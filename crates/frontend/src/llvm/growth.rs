@@ -14,9 +14,8 @@ use super::engine::{Engine, Flow, Run, unsupported};
 use super::ir::Argument;
 use super::state::{State, Value};
 
-/// Elements of a shared vector at most, and bytes of a shared text.
+/// Elements of a shared vector at most (bytes of a text): more of them, and lengths would become ranges.
 const ROOM: i64 = 8;
-const TEXT: i64 = 32;
 
 /// Which of the two functions a name is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +50,7 @@ impl<'m> Engine<'_, 'm> {
             .iter()
             .map(|a| self.value(state, &a.value, &a.ty))
             .collect::<Run<Vec<Value>>>()?;
-        let [first, second, third, _, size] = arguments else {
+        let [first, second, third, _, _] = arguments else {
             return Ok(Ok(values));
         };
         let vector = match growth {
@@ -66,11 +65,6 @@ impl<'m> Engine<'_, 'm> {
         if !shared.is_some_and(|(object, _)| self.world.is_shared(object)) {
             return Ok(Ok(values));
         }
-        let size = match self.pinned(state, &size.value, "a size")? {
-            Ok(size) => size,
-            Err(flow) => return Ok(Err(flow)),
-        };
-        let room = if size == 1 { TEXT } else { ROOM };
         let asked = match self.pinned(state, &third.value, "a size")? {
             Ok(asked) => asked,
             Err(flow) => return Ok(Err(flow)),
@@ -82,13 +76,13 @@ impl<'m> Engine<'_, 'm> {
                     Ok(len) => len,
                     Err(flow) => return Ok(Err(flow)),
                 };
-                values[2] = Value::Word(Expr::Const(room - len));
+                values[2] = Value::Word(Expr::Const(ROOM - len));
                 len.saturating_add(asked)
             }
         };
-        if needed > room || needed < 0 {
+        if needed > ROOM || needed < 0 {
             return unsupported(
-                format!("a vector of more than {room} elements that threads share"),
+                format!("a vector of more than {ROOM} elements that threads share"),
                 "push fewer elements, or reserve the room before the threads start",
             );
         }

@@ -85,9 +85,13 @@ impl Engine<'_, '_> {
         let word = |value| Ok(Value::Word(Expr::Const(value)));
         match constant {
             Const::Undef => Ok(Value::Undefined),
-            Const::Int(value) => match ty.bits() {
-                Some(bits) if bits <= 64 => word(arith::canonical(*value, bits)),
-                Some(_) | None => unsupported("an integer of more than 64 bits", SMALLER),
+            Const::Int(value) => match (ty, ty.bits()) {
+                // The bits of a floating-point number.
+                (Type::Other(_, size @ (4 | 8)), _) => {
+                    word(arith::canonical(*value, *size as u32 * 8))
+                }
+                (_, Some(bits)) if bits <= 64 => word(arith::canonical(*value, bits)),
+                (_, Some(_) | None) => unsupported("an integer of more than 64 bits", SMALLER),
             },
             Const::Zero => match ty {
                 Type::Int(_) | Type::Pointer | Type::Other(..) => word(0),

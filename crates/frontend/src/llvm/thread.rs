@@ -80,7 +80,7 @@ impl<'m> Engine<'_, 'm> {
                 "send fewer values, or give each phase a channel of its own",
             ),
             ("many_entries", []) => unsupported(
-                "a map or set by hashing with more than eight entries",
+                "a map, set or queue of more than eight entries",
                 "insert fewer entries",
             ),
             ("rendezvous", []) => unsupported(

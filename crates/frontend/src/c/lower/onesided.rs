@@ -109,6 +109,8 @@ pub(super) struct Tracked {
     requests: Vec<request::Site>,
     /// The forms of messages.
     forms: BTreeSet<message::Form>,
+    /// Whether a loop sends messages without receiving some.
+    sends_in_loops: bool,
     /// The receives among the requests.
     receives: BTreeMap<usize, message::Receive>,
     /// The sends among the requests, where deadlocks are asked for.

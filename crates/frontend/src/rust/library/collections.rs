@@ -1,4 +1,4 @@
-//! Collections by hashing. How they lay out their entries, and the order in which these come, is for the library to decide, and
+//! Collections by hashing, and queues. How they lay out their entries, and the order in which these come, is for the library to decide, and
 //! differs from run to run: here entries are places of an array, and the verifier chooses the order. A map has [`MOST`] entries;
 //! what inserts more is not followed. Hashes are not asked for, nor is the hasher.
 
@@ -6,6 +6,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::Index;
 pub use real::collections::*;
 use real::hash::RandomState;
@@ -688,4 +689,302 @@ impl<'a, T, S> IntoIterator for &'a HashSet<T, S> {
 
 pub mod hash_set {
     pub use super::{HashSet, IntoKeys as IntoIter, Keys as Iter};
+}
+
+/// A ring of [`MOST`] places: how it grows is for the library to decide.
+pub struct VecDeque<T> {
+    places: [MaybeUninit<T>; MOST],
+    head: usize,
+    len: usize,
+}
+
+impl<T> VecDeque<T> {
+    #[inline]
+    pub const fn new() -> Self {
+        Self { places: [const { MaybeUninit::uninit() }; MOST], head: 0, len: 0 }
+    }
+    #[inline]
+    pub fn with_capacity(_: usize) -> Self {
+        Self::new()
+    }
+    #[inline]
+    pub fn reserve(&mut self, _: usize) {}
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        MOST
+    }
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    #[inline]
+    fn at(&self, index: usize) -> usize {
+        (self.head + index) & (MOST - 1)
+    }
+    #[inline]
+    fn room(&self) {
+        if self.len >= MOST {
+            unsafe { __palisade_many_entries() }
+        }
+    }
+    #[inline]
+    pub fn push_back(&mut self, value: T) {
+        self.room();
+        let place = self.at(self.len);
+        self.places[place].write(value);
+        self.len += 1;
+    }
+    #[inline]
+    pub fn push_front(&mut self, value: T) {
+        self.room();
+        self.head = self.at(MOST - 1);
+        self.places[self.head].write(value);
+        self.len += 1;
+    }
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let place = self.head;
+        self.head = self.at(1);
+        self.len -= 1;
+        Some(unsafe { self.places[place].assume_init_read() })
+    }
+    #[inline]
+    pub fn pop_back(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        let place = self.at(self.len);
+        Some(unsafe { self.places[place].assume_init_read() })
+    }
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        if index < self.len {
+            Some(unsafe { self.places[self.at(index)].assume_init_ref() })
+        } else {
+            None
+        }
+    }
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index < self.len {
+            let place = self.at(index);
+            Some(unsafe { self.places[place].assume_init_mut() })
+        } else {
+            None
+        }
+    }
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.get(0)
+    }
+    #[inline]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        self.get_mut(0)
+    }
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        self.get(self.len.wrapping_sub(1))
+    }
+    #[inline]
+    pub fn back_mut(&mut self) -> Option<&mut T> {
+        self.get_mut(self.len.wrapping_sub(1))
+    }
+    #[inline]
+    pub fn clear(&mut self) {
+        while self.pop_front().is_some() {}
+    }
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        while self.len > len {
+            self.pop_back();
+        }
+    }
+    #[inline]
+    pub fn contains(&self, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        self.iter().any(|known| known == value)
+    }
+    #[inline]
+    pub fn iter(&self) -> vec_deque::Iter<'_, T> {
+        vec_deque::Iter { of: self, next: 0, end: self.len }
+    }
+    #[inline]
+    pub fn append(&mut self, other: &mut Self) {
+        while let Some(value) = other.pop_front() {
+            self.push_back(value);
+        }
+    }
+    #[inline]
+    pub fn drain(&mut self, all: core::ops::RangeFull) -> vec_deque::IntoIter<T> {
+        let _ = all;
+        vec_deque::IntoIter(core::mem::take(self))
+    }
+    #[inline]
+    pub fn retain<F: FnMut(&T) -> bool>(&mut self, mut keep: F) {
+        let mut left = self.len;
+        while left > 0 {
+            if let Some(value) = self.pop_front() {
+                if keep(&value) {
+                    self.push_back(value);
+                }
+            }
+            left -= 1;
+        }
+    }
+}
+impl<T> Drop for VecDeque<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            self.clear();
+        }
+    }
+}
+impl<T> Default for VecDeque<T> {
+    #[inline]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+impl<T: Clone> Clone for VecDeque<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.iter().cloned().collect()
+    }
+}
+impl<T: PartialEq> PartialEq for VecDeque<T> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+impl<T: Eq> Eq for VecDeque<T> {}
+impl<T: PartialEq, const N: usize> PartialEq<[T; N]> for VecDeque<T> {
+    #[inline]
+    fn eq(&self, other: &[T; N]) -> bool {
+        self.len == N && self.iter().eq(other.iter())
+    }
+}
+impl<T: PartialEq> PartialEq<real::vec::Vec<T>> for VecDeque<T> {
+    #[inline]
+    fn eq(&self, other: &real::vec::Vec<T>) -> bool {
+        self.len == other.len() && self.iter().eq(other.iter())
+    }
+}
+impl<T: fmt::Debug> fmt::Debug for VecDeque<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+impl<T> Index<usize> for VecDeque<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        self.get(index).expect("Out of bounds access")
+    }
+}
+impl<T> core::ops::IndexMut<usize> for VecDeque<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        self.get_mut(index).expect("Out of bounds access")
+    }
+}
+impl<T> Extend<T> for VecDeque<T> {
+    #[inline]
+    fn extend<I: IntoIterator<Item = T>>(&mut self, all: I) {
+        for value in all {
+            self.push_back(value);
+        }
+    }
+}
+impl<T> FromIterator<T> for VecDeque<T> {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut deque = Self::new();
+        deque.extend(all);
+        deque
+    }
+}
+impl<T> From<real::vec::Vec<T>> for VecDeque<T> {
+    #[inline]
+    fn from(all: real::vec::Vec<T>) -> Self {
+        all.into_iter().collect()
+    }
+}
+impl<T> From<VecDeque<T>> for real::vec::Vec<T> {
+    #[inline]
+    fn from(all: VecDeque<T>) -> Self {
+        all.into_iter().collect()
+    }
+}
+impl<T, const N: usize> From<[T; N]> for VecDeque<T> {
+    #[inline]
+    fn from(all: [T; N]) -> Self {
+        all.into_iter().collect()
+    }
+}
+impl<T> IntoIterator for VecDeque<T> {
+    type Item = T;
+    type IntoIter = vec_deque::IntoIter<T>;
+    #[inline]
+    fn into_iter(self) -> vec_deque::IntoIter<T> {
+        vec_deque::IntoIter(self)
+    }
+}
+impl<'a, T> IntoIterator for &'a VecDeque<T> {
+    type Item = &'a T;
+    type IntoIter = vec_deque::Iter<'a, T>;
+    #[inline]
+    fn into_iter(self) -> vec_deque::Iter<'a, T> {
+        self.iter()
+    }
+}
+
+pub mod vec_deque {
+    pub use super::VecDeque;
+
+    pub struct Iter<'a, T> {
+        pub(super) of: &'a VecDeque<T>,
+        pub(super) next: usize,
+        pub(super) end: usize,
+    }
+    impl<'a, T> Iterator for Iter<'a, T> {
+        type Item = &'a T;
+        #[inline]
+        fn next(&mut self) -> Option<&'a T> {
+            if self.next >= self.end {
+                return None;
+            }
+            self.next += 1;
+            self.of.get(self.next - 1)
+        }
+    }
+    impl<'a, T> DoubleEndedIterator for Iter<'a, T> {
+        #[inline]
+        fn next_back(&mut self) -> Option<&'a T> {
+            if self.next >= self.end {
+                return None;
+            }
+            self.end -= 1;
+            self.of.get(self.end)
+        }
+    }
+    pub struct IntoIter<T>(pub(super) VecDeque<T>);
+    impl<T> Iterator for IntoIter<T> {
+        type Item = T;
+        #[inline]
+        fn next(&mut self) -> Option<T> {
+            self.0.pop_front()
+        }
+    }
 }

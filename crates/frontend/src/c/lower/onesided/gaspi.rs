@@ -329,7 +329,8 @@ impl Code<'_, '_> {
         };
         let value = self.value(timeout)?;
         let value = self.convert(value, &word, timeout.span)?;
-        Ok(value.as_constant() != Some(word.range().1))
+        let block = self.convert(Val::constant(-1, &Type::INT), &word, timeout.span)?;
+        Ok(value.as_constant().is_none() || value.as_constant() != block.as_constant())
     }
 
     /// `gaspi_notify_waitsome`: waits until one of some notifications is there, and says which.
@@ -487,7 +488,8 @@ impl Code<'_, '_> {
         };
         let place = self.target_of(old)?;
         if place.ty().plain() == &word {
-            self.check_followed(&found, span);
+            // It is looked at where it is read.
+            self.poison(&place);
             let found = self.held(found, &word);
             return self.store(&place, found, span);
         }

@@ -24,13 +24,15 @@ const MAX_REQUESTS: i128 = 32;
 const ANY: u32 = u32::MAX;
 /// Operations of one call in a loop that may be under way at once.
 const COPIES: usize = 4;
-/// Words in names of calls that complete operations.
-const COMPLETING: [&str; 7] = [
+/// Words in names of calls that complete operations, or wait for a partner.
+const COMPLETING: [&str; 9] = [
     "_flush",
     "_unlock",
     "_fence",
     "_complete",
     "MPI_Wait",
+    "MPI_Recv",
+    "MPI_Sendrecv",
     "_quiet",
     "shmem_barrier",
 ];
