@@ -72,13 +72,14 @@ impl Kind {
 }
 
 /// Whether a file's program has processes with remote memory: of a C program, whether it
-/// includes the header of MPI or OpenSHMEM.
+/// includes the header of MPI, OpenSHMEM or GASPI.
 pub(crate) fn has_processes(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     match Kind::of(path) {
         Some(Kind::C) => text.lines().any(|line| {
             let line = line.trim_start();
-            let is_one_sided = line.contains("<mpi.h>") || line.contains("<shmem.h>");
+            let headers = ["<mpi.h>", "<shmem.h>", "<GASPI.h>"];
+            let is_one_sided = headers.iter().any(|header| line.contains(header));
             line.starts_with('#') && is_one_sided
         }),
         Some(Kind::Program) => palisade_frontend::load(path, &text)

@@ -1,4 +1,4 @@
-//! Remote races and wrong epochs of MPI and OpenSHMEM programs: pairs of programs that differ in one call,
+//! Remote races and wrong epochs of MPI, OpenSHMEM and GASPI programs: pairs of programs that differ in one call,
 //! of which one is right. Both the machine (`explore`) and the engines (`verify`) are asked, and what is right is
 //! certified.
 
@@ -139,9 +139,15 @@ fn remote_races_of_mpi() {
     row(&[SHARED, SUM, UNLOCK], &[SHARED, PRODUCT, UNLOCK], RACE);
     row(&[SHARED, SUM, UNLOCK], &[SHARED, PUT, UNLOCK], RACE);
     row(&[SHARED, SUM, UNLOCK], &[LOAD], RACE);
-    // What a call returns that is made again before it is complete is not followed.
-    let twice = "for (int i = 0; i < 2; i++) { MPI_Accumulate(&x, 1, MPI_INT, 1, i, 1, MPI_INT, MPI_SUM, win); }";
-    row(&[LOCK, twice, UNLOCK], &[], Unknown);
+    // A call of a loop may be under way four times, and more often is not followed.
+    let several = |times: u32| {
+        format!(
+            "for (int i = 0; i < {times}; i++) {{ MPI_Accumulate(&x, 1, MPI_INT, 1, i % 2, 1, MPI_INT, MPI_SUM, win); }}"
+        )
+    };
+    row(&[LOCK, &several(2), UNLOCK], &[], Holds);
+    row(&[LOCK, &several(6), UNLOCK], &[], Unknown);
+    row(&[LOCK, &several(2), UNLOCK], &[LOAD], RACE);
 }
 
 #[test]
@@ -188,6 +194,11 @@ fn missing_completion_is_found() {
         ),
         ("mpi/token_early.c", "3", "+        MPI_Win_flush(1, win);"),
         ("mpi/broadcast_early.c", "3", "+    MPI_Win_flush_all(win);"),
+        (
+            "gaspi/buffer_reused.c",
+            "2",
+            "+        gaspi_wait(0, GASPI_BLOCK);",
+        ),
         (
             "mpi/buffer_reused.c",
             "2",
@@ -291,6 +302,116 @@ fn remote_races_of_openshmem() {
     // Memory that is not symmetric.
     row(
         &["shmem_int_put(&x, &y[0], 1, 1);"],
+        &[],
+        Violated("language"),
+    );
+}
+
+/// A function that is called twice has its operations twice: a fence orders those of its own call.
+#[test]
+fn functions_of_openshmem_that_are_called_twice() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |fence: &str| {
+        format!(
+            "#include <shmem.h>\n#include <assert.h>\n\nstatic int box[2], flag[2];\n\n\
+             static void send(int to, int v) {{\nint me = shmem_my_pe();\n\
+             shmem_int_put(&box[me], &v, 1, to);\n{fence}\nshmem_int_p(&flag[me], 1, to);\n}}\n\n\
+             int main(void) {{\nshmem_init();\nint me = shmem_my_pe(), other = 1 - me;\n\
+             send(other, me + 10);\nshmem_int_wait_until(&flag[other], SHMEM_CMP_EQ, 1);\n\
+             assert(box[other] == other + 10);\nshmem_barrier_all();\nflag[other] = 0;\n\
+             shmem_barrier_all();\nsend(other, me + 20);\n\
+             shmem_int_wait_until(&flag[other], SHMEM_CMP_EQ, 1);\n\
+             assert(box[other] == other + 20);\nshmem_finalize();\nreturn 0;\n}}\n"
+        )
+    };
+    check(&folder, &text("shmem_fence();"), "2", Holds);
+    check(&folder, &text(""), "2", RACE);
+}
+
+/// Two ranks of GASPI, each with a segment of four ints.
+fn gaspi(zero: &str, one: &str) -> String {
+    format!(
+        "#include <GASPI.h>\n#include <stdio.h>\n\nint main(void) {{\n\
+         gaspi_rank_t rank;\ngaspi_pointer_t memory;\ngaspi_notification_id_t first;\n\
+         gaspi_notification_t value;\ngaspi_atomic_value_t old;\ngaspi_proc_init(GASPI_BLOCK);\n\
+         gaspi_proc_rank(&rank);\n\
+         gaspi_segment_create(0, 4 * sizeof(int), GASPI_GROUP_ALL, GASPI_BLOCK, GASPI_MEM_INITIALIZED);\n\
+         gaspi_segment_create(1, 8, GASPI_GROUP_ALL, GASPI_BLOCK, GASPI_MEM_INITIALIZED);\n\
+         gaspi_segment_ptr(0, &memory);\nint *s = (int *)memory;\n\
+         if (rank == 0) {{ {zero} }} else {{ {one} }}\n\
+         gaspi_proc_term(GASPI_BLOCK);\nreturn 0;\n}}\n"
+    )
+}
+
+#[test]
+fn remote_races_of_gaspi() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let row = |zero: &[&str], one: &[&str], expected| {
+        let text = gaspi(&zero.concat(), &one.concat());
+        check(&folder, &text, "2", expected);
+    };
+    let write = "gaspi_write(0, 0, 1, 0, 4, 4, 0, GASPI_BLOCK);";
+    let read = "gaspi_read(0, 0, 1, 0, 4, 4, 0, GASPI_BLOCK);";
+    let notify = "gaspi_notify(0, 1, 0, 1, 0, GASPI_BLOCK);";
+    let other_queue = "gaspi_notify(0, 1, 0, 1, 1, GASPI_BLOCK);";
+    let write_notify = "gaspi_write_notify(0, 0, 1, 0, 4, 4, 0, 1, 0, GASPI_BLOCK);";
+    let read_notify = "gaspi_read_notify(0, 0, 1, 0, 4, 4, 1, 0, GASPI_BLOCK);";
+    let wait = "gaspi_wait(0, GASPI_BLOCK);";
+    let test = "gaspi_wait(0, GASPI_TEST);";
+    let barrier = "gaspi_barrier(GASPI_GROUP_ALL, GASPI_BLOCK);";
+    let seen = "gaspi_notify_waitsome(0, 0, 1, &first, GASPI_BLOCK);";
+    let late = "gaspi_notify_waitsome(0, 0, 1, &first, 5);";
+    let own = "gaspi_notify_waitsome(0, 1, 1, &first, GASPI_BLOCK);";
+    let reset = "gaspi_notify_reset(0, 0, &value);";
+    let (load, store, reuse) = ("printf(\"%d\", s[1]);", "s[1] = 2;", "s[0] = 3;");
+    let add = "gaspi_atomic_fetch_add(1, 0, 1, 1, &old, GASPI_BLOCK);";
+    // The target: only what is notified is there.
+    row(&[write, wait, barrier], &[barrier, load], RACE);
+    row(&[write, notify], &[seen, load], Holds);
+    row(&[write, other_queue], &[seen, load], RACE);
+    row(&[notify, write], &[seen, load], RACE);
+    row(&[write_notify], &[seen, load], Holds);
+    row(&[write_notify], &[seen, reset, store], Holds);
+    row(&[write_notify], &[late, load], RACE);
+    // A notification of a write speaks of that one, one by itself of all.
+    let elsewhere = "gaspi_write_notify(0, 0, 1, 0, 8, 4, 0, 1, 0, GASPI_BLOCK);";
+    row(&[write, elsewhere], &[seen, load], RACE);
+    let first_other = "gaspi_write_notify(0, 0, 1, 0, 4, 4, 2, 1, 0, GASPI_BLOCK);";
+    row(&[first_other, notify], &[seen, load], Holds);
+    // The origin.
+    row(&[write, reuse], &[], RACE);
+    row(&[write, wait, reuse], &[], Holds);
+    row(&[write, test, reuse], &[], RACE);
+    row(&[read, "printf(\"%d\", s[0]);"], &[], RACE);
+    row(&[read, wait, reuse], &[], Holds);
+    row(&[read_notify, own, reuse], &[], Holds);
+    row(&[read, wait, barrier], &[barrier, store], Holds);
+    row(&[read, barrier], &[barrier, store], RACE);
+    // Who answers a notification says that the buffer is free, too.
+    let answer = "gaspi_notify(0, 0, 1, 1, 0, GASPI_BLOCK);";
+    row(&[write_notify, own, reuse], &[seen, answer], Holds);
+    row(&[write_notify, own, reuse], &[answer], RACE);
+    row(&[add], &[add], Holds);
+    row(&[add, barrier], &[barrier, add], Holds);
+    // What is not there.
+    row(
+        &["gaspi_write(0, 0, 1, 0, 16, 4, 0, GASPI_BLOCK);"],
+        &[],
+        Violated("language"),
+    );
+    row(
+        &["gaspi_write(0, 0, 1, 7, 0, 4, 0, GASPI_BLOCK);"],
+        &[],
+        Violated("language"),
+    );
+    row(
+        &["gaspi_notify(0, 1, 0, 0, 0, GASPI_BLOCK);"],
         &[],
         Violated("language"),
     );

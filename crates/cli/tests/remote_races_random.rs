@@ -1,4 +1,4 @@
-//! Random MPI and OpenSHMEM programs: `explore` says that there is a remote race exactly if a detector
+//! Random MPI, OpenSHMEM and GASPI programs: `explore` says that there is a remote race exactly if a detector
 //! of its own finds one. The detector knows nothing of accesses under way: it runs a program along random
 //! schedules with *vector clocks*, and reports two conflicting accesses of which none happens
 //! before the other, where an access of an operation ends when a call completes it. Some programs have a second
@@ -120,6 +120,8 @@ enum Style {
     Fences,
     Locks,
     Shmem,
+    /// Writes, reads, waits for the queue; a message is a notification.
+    Gaspi,
 }
 
 struct Program {
@@ -160,7 +162,7 @@ fn access(random: &mut Random, style: Style, me: usize, ranks: usize) -> Step {
             into: buffer,
             blocks,
         },
-        _ if style == Style::Shmem => Step::Put {
+        _ if matches!(style, Style::Shmem | Style::Gaspi) => Step::Put {
             to,
             cell,
             from: buffer,
@@ -306,6 +308,38 @@ fn program(random: &mut Random) -> Program {
     Program { style, ranks }
 }
 
+/// Two ranks of GASPI: one queue, and notifications from one to the other.
+fn gaspi_program(random: &mut Random) -> Program {
+    let style = Style::Gaspi;
+    let mut ranks = vec![Vec::new(); RANKS];
+    for _ in 0..=random.below(2) {
+        for (me, steps) in ranks.iter_mut().enumerate() {
+            for _ in 0..random.below(3) {
+                steps.push(access(random, style, me, RANKS));
+                if random.below(3) == 0 {
+                    let (to, local) = (None, false);
+                    steps.push(Step::Complete { to, local });
+                }
+            }
+        }
+        let from = random.below(2);
+        match random.below(4) {
+            0 => ranks.iter_mut().for_each(|r| r.push(Step::Barrier)),
+            1 => {}
+            _ => {
+                ranks[from].push(Step::Send(1 - from));
+                ranks[1 - from].push(Step::Receive(from));
+            }
+        }
+    }
+    for (me, steps) in ranks.iter_mut().enumerate() {
+        if random.below(2) == 0 {
+            steps.push(access(random, style, me, RANKS));
+        }
+    }
+    Program { style, ranks }
+}
+
 /// The steps of the threads of rank 0, between the barriers of both.
 fn team_text(first: &[Step], second: &[Step]) -> String {
     let pieces = |steps: &[Step]| -> Vec<String> {
@@ -411,7 +445,60 @@ fn shmem_text(step: Step) -> String {
     }
 }
 
+/// Where a place is in the segment: the window's cells, then the buffers.
+const fn offset(place: Place) -> usize {
+    match place {
+        Place::Window(k) => k,
+        Place::X => 2,
+        Place::Y => 3,
+    }
+}
+
+fn gaspi_text(program: &Program) -> String {
+    let mut text = String::from(
+        "#include <GASPI.h>\n#include <stdio.h>\nint main(void) {\ngaspi_rank_t rank;\n\
+         gaspi_pointer_t memory;\ngaspi_notification_id_t first;\ngaspi_proc_init(GASPI_BLOCK);\n\
+         gaspi_proc_rank(&rank);\ngaspi_segment_create(0, 4 * sizeof(int), GASPI_GROUP_ALL, GASPI_BLOCK, \
+         GASPI_MEM_INITIALIZED);\ngaspi_segment_ptr(0, &memory);\nint *s = (int *)memory;\n",
+    );
+    for (rank, steps) in program.ranks.iter().enumerate() {
+        let _ = writeln!(text, "if (rank == {rank}) {{");
+        let (mut sent, mut received) = (0, 0);
+        for step in steps {
+            let moved = |name: &str, near: Place, to: usize, cell: usize| {
+                let (near, far) = (4 * offset(near), 4 * cell);
+                format!("gaspi_{name}(0, {near}, {to}, 0, {far}, 4, 0, GASPI_BLOCK);")
+            };
+            let line = match *step {
+                Step::Load(p) => format!("printf(\"%d\", s[{}]);", offset(p)),
+                Step::Store(p) => format!("s[{}] = 3;", offset(p)),
+                Step::Put { to, cell, from, .. } => moved("write", from, to, cell),
+                Step::Get { to, cell, into, .. } => moved("read", into, to, cell),
+                Step::Complete { .. } => "gaspi_wait(0, GASPI_BLOCK);".to_owned(),
+                Step::Barrier => "gaspi_barrier(GASPI_GROUP_ALL, GASPI_BLOCK);".to_owned(),
+                Step::Send(to) => {
+                    sent += 1;
+                    format!("gaspi_notify(0, {to}, {}, 1, 0, GASPI_BLOCK);", sent - 1)
+                }
+                Step::Receive(_) => {
+                    received += 1;
+                    let id = received - 1;
+                    format!("gaspi_notify_waitsome(0, {id}, 1, &first, GASPI_BLOCK);")
+                }
+                Step::Atomic { .. } | Step::Fence | Step::FenceAll => String::new(),
+                Step::Lock { .. } | Step::Unlock { .. } | Step::Meet => String::new(),
+            };
+            let _ = writeln!(text, "{line}");
+        }
+        text += "}\n";
+    }
+    text + "gaspi_proc_term(GASPI_BLOCK);\nreturn 0;\n}\n"
+}
+
 fn text(program: &Program) -> String {
+    if program.style == Style::Gaspi {
+        return gaspi_text(program);
+    }
     let is_shmem = program.style == Style::Shmem;
     let mut text = String::new();
     if is_shmem {
@@ -425,7 +512,7 @@ fn text(program: &Program) -> String {
         text += match program.style {
             Style::Passive => "MPI_Win_lock_all(0, win);\n",
             Style::Fences => "MPI_Win_fence(0, win);\n",
-            Style::Locks | Style::Shmem => "",
+            Style::Locks | Style::Shmem | Style::Gaspi => "",
         };
     }
     for (rank, steps) in program.ranks.iter().take(RANKS).enumerate() {
@@ -476,7 +563,8 @@ struct Run<'p> {
     clocks: Vec<Vec<u64>>,
     seen: Vec<Seen>,
     locks: Vec<Lock>,
-    queues: Vec<VecDeque<Vec<u64>>>,
+    /// Messages: the sender's clock, and the accesses that are over when it is received.
+    queues: Vec<VecDeque<(Vec<u64>, Vec<usize>)>>,
 }
 
 fn join(a: &mut [u64], b: &[u64]) {
@@ -543,7 +631,10 @@ impl Run<'_> {
     fn complete(&mut self, rank: usize, to: Option<usize>, local: bool) {
         let now = (rank, self.clocks[rank][rank]);
         for access in &mut self.seen {
-            let meant = rank_of(access.by) == rank_of(rank) && to.is_none_or(|t| t == access.to);
+            let is_far_write = !access.is_origin && access.kind == Kind::Write;
+            let stays = self.program.style == Style::Gaspi && is_far_write;
+            let own = rank_of(access.by) == rank_of(rank) && !stays;
+            let meant = own && to.is_none_or(|t| t == access.to);
             if meant && access.done.is_none() && (access.is_origin || !local) {
                 access.done = Some(now);
             }
@@ -684,11 +775,27 @@ impl Run<'_> {
             }
             Step::Send(to) => {
                 let clock = self.clocks[rank].clone();
-                self.queues[to].push_back(clock);
+                // A notification comes behind the writes to the same rank.
+                let is_written = |a: &Seen| match a.kind {
+                    Kind::Read => a.is_origin,
+                    Kind::Write => !a.is_origin,
+                    Kind::Sum | Kind::Product | Kind::Look => false,
+                };
+                let all = self.seen.iter().enumerate();
+                let covered = all.filter(|(_, a)| {
+                    a.by == rank && a.to == to && a.done.is_none() && is_written(a)
+                });
+                let covered = covered.map(|(k, _)| k);
+                let covered = covered.filter(|_| self.program.style == Style::Gaspi);
+                let covered = covered.collect();
+                self.queues[to].push_back((clock, covered));
             }
             Step::Receive(_) => {
-                if let Some(clock) = self.queues[rank].pop_front() {
+                if let Some((clock, covered)) = self.queues[rank].pop_front() {
                     join(&mut self.clocks[rank], &clock);
+                    for k in covered {
+                        self.seen[k].done.get_or_insert(now);
+                    }
                 }
             }
         }
@@ -717,20 +824,30 @@ fn has_race(program: &Program, random: &mut Random) -> bool {
 
 #[test]
 fn races_are_those_of_vector_clocks() {
+    compare(50, &program);
+}
+
+#[test]
+fn races_of_gaspi_are_those_of_vector_clocks() {
+    compare(30, &gaspi_program);
+}
+
+/// Compares both on so many programs.
+fn compare(few: u64, made: &dyn Fn(&mut Random) -> Program) {
     if Command::new("cc").arg("--version").output().is_err() {
         return;
     }
     let wanted = std::env::var("PALISADE_SOAK")
         .ok()
         .and_then(|n| n.parse().ok());
-    let count: u64 = wanted.unwrap_or(50);
+    let count: u64 = wanted.unwrap_or(few);
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = temporary.path();
     let file = folder.join("t.c");
     let (mut racy, mut free) = (0, 0);
     for seed in 0..count {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
-        let program = program(&mut random);
+        let program = made(&mut random);
         let text = text(&program);
         fs::write(&file, &text).expect("written");
         let output = Command::new(env!("CARGO_BIN_EXE_palisade"))

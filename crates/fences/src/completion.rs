@@ -1,5 +1,5 @@
 //! *Completion*: the cheapest calls that complete or order remote operations, such that a program has no remote race: flushes of MPI,
-//! `shmem_fence` and `shmem_quiet` of OpenSHMEM. Such calls are no steps that synthesis could switch on and off
+//! `shmem_fence` and `shmem_quiet` of OpenSHMEM, `gaspi_wait` of GASPI. Such calls are no steps that synthesis could switch on and off
 //! ([`mod@crate::synthesize`]): what they complete is part of how the program is read. So placements are texts. They are
 //! tried from the cheapest on, each one is patched, read and verified; the first that holds is the repair, and it is a
 //! minimum if all before it were refuted.
@@ -36,6 +36,8 @@ pub enum Call {
     Fence,
     /// `shmem_quiet`
     Quiet,
+    /// `gaspi_wait`
+    Wait,
 }
 
 impl Call {
@@ -49,6 +51,9 @@ impl Call {
     /// The calls of OpenSHMEM, the cheapest first.
     pub const SHMEM: [Self; 2] = [Self::Fence, Self::Quiet];
 
+    /// The call of GASPI.
+    pub const GASPI: [Self; 1] = [Self::Wait];
+
     /// The word for it, in reports and tables of costs.
     pub const fn word(self) -> &'static str {
         match self {
@@ -58,6 +63,7 @@ impl Call {
             Self::FlushAll => "flush_all",
             Self::Fence => "fence",
             Self::Quiet => "quiet",
+            Self::Wait => "wait",
         }
     }
 
@@ -65,7 +71,7 @@ impl Call {
     /// cheaper than all.
     const fn weight(self) -> u64 {
         match self {
-            Self::FlushLocal | Self::Fence => 1,
+            Self::FlushLocal | Self::Fence | Self::Wait => 1,
             Self::FlushLocalAll | Self::Quiet => 2,
             Self::Flush => 3,
             Self::FlushAll => 4,
@@ -84,7 +90,8 @@ impl Call {
                 | Self::Flush
                 | Self::FlushAll
                 | Self::Fence
-                | Self::Quiet,
+                | Self::Quiet
+                | Self::Wait,
                 _,
             ) => self as u8 == other as u8,
         }
@@ -110,6 +117,10 @@ impl Call {
             Self::FlushAll => of("MPI_Win_flush_all", true),
             Self::Fence => "shmem_fence();".to_owned(),
             Self::Quiet => "shmem_quiet();".to_owned(),
+            Self::Wait => {
+                let queue = gap.flush.as_ref().map_or("", |w| source.slice(w.target));
+                format!("gaspi_wait({queue}, GASPI_BLOCK);")
+            }
         }
     }
 }
@@ -142,10 +153,10 @@ impl Rule {
                 [place, kind, number] => (Some(place), kind, number),
                 _ => return Err(wrong("expected `CALL COST` or `LINE CALL COST`")),
             };
-            let mut calls = Call::MPI.into_iter().chain(Call::SHMEM);
+            let mut calls = Call::MPI.into_iter().chain(Call::SHMEM).chain(Call::GASPI);
             let call = calls.find(|c| c.word() == kind);
             let call = call.ok_or_else(|| {
-                wrong("the calls are `flush`, `flush_local`, `flush_all`, `flush_local_all`, `fence` and `quiet`")
+                wrong("the calls are `flush`, `flush_local`, `flush_all`, `flush_local_all`, `fence`, `quiet` and `wait`")
             })?;
             let place = place.map(str::parse).transpose();
             let place = place.map_err(|_| wrong("the line is no number"))?;

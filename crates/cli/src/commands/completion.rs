@@ -1,10 +1,10 @@
 //! `palisade fence` for programs whose remote races are always looked for: the fewest flushes (MPI), fences
-//! and quiets (OpenSHMEM) after remote operations with which the program holds.
+//! and quiets (OpenSHMEM) and waits (GASPI) after remote operations with which the program holds.
 
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow};
-use palisade::c;
+use palisade::c::{self, Library};
 use palisade::repair::diff;
 use palisade_fences::completion::{Call, Completed, Places, Rule, complete};
 use palisade_program::{Gap, Model, Source, Verdict};
@@ -49,10 +49,10 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> Result<Option<Outcome>
         let parsed = c::parse(&args.file, source, &c_options);
         parsed.map(|parsed| parsed.program).ok()
     };
-    let calls: &[Call] = if places.is_shmem {
-        &Call::SHMEM
-    } else {
-        &Call::MPI
+    let calls: &[Call] = match places.library {
+        Library::Mpi => &Call::MPI,
+        Library::Shmem => &Call::SHMEM,
+        Library::Gaspi => &Call::GASPI,
     };
     let rule = rule(args)?;
     let options = options(args, context, Model::Rma).verify;
@@ -77,7 +77,7 @@ pub(super) fn run(args: &FenceArgs, context: &Context) -> Result<Option<Outcome>
         found: &found,
         source: &places.source,
         candidates: places.gaps.len(),
-        is_shmem: places.is_shmem,
+        library: places.library,
     };
     context.print(&shown.text(args, context), &shown.document(context));
     Ok(Some(Outcome::from(&found.verdict)))
@@ -88,7 +88,7 @@ struct Shown<'a> {
     found: &'a Completed,
     source: &'a Source,
     candidates: usize,
-    is_shmem: bool,
+    library: Library,
 }
 
 impl Shown<'_> {
@@ -118,10 +118,13 @@ impl Shown<'_> {
         } else {
             ""
         };
-        let calls = match (self.found.placed.len(), self.is_shmem) {
+        let calls = match (self.found.placed.len(), self.library) {
             (0, _) => "without further flushes".to_owned(),
-            (n, true) => format!("with {}", counted(n, "fence or quiet", "fences and quiets")),
-            (n, false) => format!("with {}", counted(n, "flush", "flushes")),
+            (n, Library::Shmem) => {
+                format!("with {}", counted(n, "fence or quiet", "fences and quiets"))
+            }
+            (n, Library::Mpi) => format!("with {}", counted(n, "flush", "flushes")),
+            (n, Library::Gaspi) => format!("with {}", counted(n, "wait", "waits")),
         };
         let mut text = format!("holds {calls}{certified}\n");
         // Writing to a string does not fail.

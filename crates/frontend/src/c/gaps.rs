@@ -215,6 +215,16 @@ fn call(s: &Stmt) -> Option<(&str, &[Expr], Span)> {
     Some((name, args, e.span))
 }
 
+/// The queue of an operation of GASPI, which a wait would complete.
+fn queue_of(name: &str, args: &[Expr]) -> Option<FlushWords> {
+    let is_remote = name.starts_with("gaspi_write") || name.starts_with("gaspi_read");
+    let queue = args.get(args.len().checked_sub(2)?)?;
+    is_remote.then_some(FlushWords {
+        target: queue.span,
+        window: None,
+    })
+}
+
 /// What a flush after the statement would wait for: rank and window of a remote operation.
 fn remote_side(s: &Stmt) -> Option<FlushWords> {
     let (name, args, _) = call(s)?;
@@ -228,7 +238,7 @@ fn remote_side(s: &Stmt) -> Option<FlushWords> {
         "MPI_Compare_and_swap" => (args.get(4)?, last),
         "MPI_Get_accumulate" => (args.get(6)?, last),
         "MPI_Rget_accumulate" => (args.get(6)?, before?),
-        _ => return None,
+        _ => return queue_of(name, args),
     };
     Some(FlushWords {
         target: rank.span,

@@ -36,7 +36,11 @@ mod preprocess;
 mod real;
 mod types;
 
+<<<<<<< HEAD
 pub use object::{Object, ParsedObject, has_specification, parse_object};
+=======
+pub use lower::Library;
+>>>>>>> a18b04b00ed25c970a84fc61666081ceffac949c
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;
@@ -154,8 +158,8 @@ pub struct RemotePlaces {
     pub source: Source,
     /// The gaps after remote operations, each with the number of loops around it in the text.
     pub gaps: Vec<(Gap, u32)>,
-    /// Whether the program uses OpenSHMEM; else MPI.
-    pub is_shmem: bool,
+    /// The library that the program uses.
+    pub library: Library,
 }
 
 /// The places after remote operations; `None` if the program may be asked without its races.
@@ -165,21 +169,22 @@ pub fn remote_places(
     options: &Options,
 ) -> Result<Option<RemotePlaces>, Diagnostics> {
     let (source, mut file) = parsed(path, source, options)?;
-    let (is_always, is_shmem) = lower::always_races(&file);
+    let (is_always, library) = lower::always_races(&file);
     if !is_always {
         return Ok(None);
     }
-    let gaps = if is_shmem {
-        gaps::after_shmem(&mut file, &source)
-    } else {
-        let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
-        gaps::fill(&mut file, &source, &wanted)
+    let gaps = match library {
+        Library::Shmem => gaps::after_shmem(&mut file, &source),
+        Library::Mpi | Library::Gaspi => {
+            let wanted = |g: &Gap| g.flush.is_some() && g.side == palisade_program::Side::After;
+            gaps::fill(&mut file, &source, &wanted)
+        }
     };
     let gaps = gaps::with_loops(&file, gaps);
     Ok(Some(RemotePlaces {
         source,
         gaps,
-        is_shmem,
+        library,
     }))
 }
 

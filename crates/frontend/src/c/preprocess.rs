@@ -45,7 +45,11 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
+<<<<<<< HEAD
 const HEADERS: [(&str, &str); 37] = [
+=======
+const HEADERS: [(&str, &str); 35] = [
+>>>>>>> a18b04b00ed25c970a84fc61666081ceffac949c
     (
         "__palisade_cancel.h",
         include_str!("headers/__palisade_cancel.h"),
@@ -74,6 +78,7 @@ const HEADERS: [(&str, &str); 37] = [
     ("emmintrin.h", include_str!("headers/immintrin.h")),
     ("immintrin.h", include_str!("headers/immintrin.h")),
     ("shmem.h", include_str!("headers/shmem.h")),
+    ("GASPI.h", include_str!("headers/GASPI.h")),
     ("stdalign.h", include_str!("headers/stdalign.h")),
     ("stdatomic.h", include_str!("headers/stdatomic.h")),
     ("stdbool.h", include_str!("headers/stdbool.h")),

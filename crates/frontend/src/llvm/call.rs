@@ -6,6 +6,7 @@ use palisade_program::{AssertKind, BinOp, Expr, LocalExpr};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
+use super::growth::Growth;
 use super::ir::{Argument, Binary, Const, Inst, Operand, Predicate};
 use super::known::{Known, known};
 use super::memory::Found;
@@ -85,10 +86,17 @@ impl<'m> Engine<'_, 'm> {
                 "leave the call out of what is verified, or write the function yourself",
             );
         }
-        let values = arguments
-            .iter()
-            .map(|a| self.value(state, &a.value, &a.ty))
-            .collect::<Run<Vec<Value>>>()?;
+        let values = if let Some(growth) = Growth::of(&shown) {
+            match self.growing(state, growth, arguments)? {
+                Ok(values) => values,
+                Err(flow) => return Ok(flow),
+            }
+        } else {
+            let values = arguments.iter();
+            values
+                .map(|a| self.value(state, &a.value, &a.ty))
+                .collect::<Run<Vec<Value>>>()?
+        };
         self.enter(state, &name, values)
     }
 
@@ -139,14 +147,22 @@ impl<'m> Engine<'_, 'm> {
                 self.free(state, address)?;
                 self.done(state, dst, Value::Undefined)
             }
+            Known::Destroyed => {
+                let numbers = match self.all_pinned(state, arguments, "a pointer")? {
+                    Ok(numbers) => numbers,
+                    Err(flow) => return Ok(flow),
+                };
+                let [variable, destructor] = numbers[..] else {
+                    return unsupported("this thread-local variable", SMALLER);
+                };
+                state.destructors.push((variable, destructor));
+                self.done(state, dst, Value::Undefined)
+            }
             Known::Reallocate => {
-                let mut numbers = Vec::new();
-                for argument in arguments {
-                    match self.pinned(state, &argument.value, "a size")? {
-                        Ok(number) => numbers.push(number),
-                        Err(flow) => return Ok(flow),
-                    }
-                }
+                let numbers = match self.all_pinned(state, arguments, "a size")? {
+                    Ok(numbers) => numbers,
+                    Err(flow) => return Ok(flow),
+                };
                 let [old, size, _, new] = numbers[..] else {
                     return unsupported("this call of the allocator", SMALLER);
                 };
@@ -229,13 +245,10 @@ impl<'m> Engine<'_, 'm> {
         dst: Option<u32>,
         arguments: &[Argument],
     ) -> Run<Flow> {
-        let mut numbers = Vec::new();
-        for argument in arguments {
-            match self.pinned(state, &argument.value, "a pointer or a size")? {
-                Ok(number) => numbers.push(number),
-                Err(flow) => return Ok(flow),
-            }
-        }
+        let numbers = match self.all_pinned(state, arguments, "a pointer or a size")? {
+            Ok(numbers) => numbers,
+            Err(flow) => return Ok(flow),
+        };
         let [a, b, count] = numbers[..] else {
             return unsupported("this comparison of bytes", SMALLER);
         };

@@ -241,6 +241,7 @@ impl<'a> Cursor<'a> {
             "null" | "zeroinitializer" => Ok(Const::Zero),
             "undef" | "poison" => Ok(Const::Undef),
             "getelementptr" => self.moved(),
+            "sub" | "add" => self.sum(word == "sub"),
             "inttoptr" | "ptrtoint" | "bitcast" => {
                 let inner = self.parenthesised()?;
                 let mut inner = Cursor::new(inner, self.named);
@@ -249,6 +250,16 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 let bits = ty.bits().unwrap_or(0);
+                if let Type::Other(_, size) = ty {
+                    let sign = if word.ends_with('e') && self.eat("+") {
+                        self.word()
+                    } else {
+                        ""
+                    };
+                    let text = format!("{word}{sign}");
+                    let bits = float_bits(&text, *size);
+                    return Ok(bits.map_or(Const::Unknown(text), Const::Int));
+                }
                 match word.parse::<i128>() {
                     Ok(value) if (1..=128).contains(&bits) => {
                         let mask = u128::MAX >> (128 - bits);
@@ -258,6 +269,32 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
+    }
+
+    /// `sub nuw (i64 ptrtoint (ptr @x to i64), i64 1)`: a number, or an address and a number.
+    fn sum(&mut self, is_difference: bool) -> Read<Const> {
+        while !self.rest.starts_with('(') && !self.rest.is_empty() {
+            self.word();
+        }
+        let inner = self.parenthesised()?;
+        let mut inner = Cursor::new(inner, self.named);
+        let ty = inner.ty()?;
+        let left = inner.constant(&ty)?;
+        inner.expect(",")?;
+        let ty = inner.ty()?;
+        let right = inner.constant(&ty)?;
+        let unknown = || Const::Unknown("a sum of addresses".to_owned());
+        let ((base, a), (other, b)) = (split(&left), split(&right));
+        let sum = if is_difference { a - b } else { a + b };
+        Ok(match (base, other) {
+            (None, None) => Const::Int(i128::from(sum) as u128 & u128::from(u64::MAX)),
+            (Some(base), None) => Const::Moved(Box::new(base.clone()), sum),
+            (None, Some(other)) if !is_difference => Const::Moved(Box::new(other.clone()), sum),
+            (Some(base), Some(other)) if is_difference && base == other => {
+                Const::Int(i128::from(sum) as u128 & u128::from(u64::MAX))
+            }
+            (_, Some(_)) => unknown(),
+        })
     }
 
     /// `getelementptr inbounds (i8, ptr @x, i64 8)`
@@ -335,5 +372,33 @@ impl<'a> Cursor<'a> {
         self.rest = &self.rest[i + 1..];
         self.space();
         Ok(Const::Bytes(bytes))
+    }
+}
+
+/// A constant as an address and a number.
+fn split(constant: &Const) -> (Option<&Const>, i64) {
+    match constant {
+        Const::Moved(base, by) => {
+            let (inner, more) = split(base);
+            (inner, by + more)
+        }
+        Const::Int(value) => (None, *value as i64),
+        Const::Zero => (None, 0),
+        Const::Undef | Const::Symbol(_) | Const::Parts(_) | Const::Bytes(_) | Const::Unknown(_) => {
+            (Some(constant), 0)
+        }
+    }
+}
+
+/// The bits of a floating-point number of so many bytes.
+fn float_bits(text: &str, size: u64) -> Option<u128> {
+    let number = match text.strip_prefix("0x") {
+        Some(hex) => f64::from_bits(u64::from_str_radix(hex, 16).ok()?),
+        None => text.parse().ok()?,
+    };
+    match size {
+        8 => Some(u128::from(number.to_bits())),
+        4 => Some(u128::from((number as f32).to_bits())),
+        _ => None,
     }
 }

@@ -426,7 +426,8 @@ impl<'m> Engine<'_, 'm> {
                 let (path, block, inst) = (frame.path, frame.block, frame.inst);
                 self.world.path(path, block, inst)
             }
-            None => 0,
+            // Behind the thread's function.
+            None => self.world.path(0, usize::MAX, state.destructors.len()),
         };
         let function = self.world.function_at(index);
         let registers: BTreeMap<u32, Value> = function
@@ -461,7 +462,7 @@ impl<'m> Engine<'_, 'm> {
             }
         }
         let Some(caller) = state.frames.last() else {
-            return Ok(Flow::End);
+            return self.destroy(state);
         };
         let inst = &self.function(caller).blocks[caller.block].insts[caller.inst].0;
         if let Inst::Call { dst: Some(dst), .. } = inst {
@@ -469,6 +470,19 @@ impl<'m> Engine<'_, 'm> {
         }
         state.top_mut().inst += 1;
         Ok(Flow::Next)
+    }
+
+    /// The thread's function has returned: its variables are destroyed, the last one first.
+    fn destroy(&mut self, state: &mut State) -> Run<Flow> {
+        let Some((variable, destructor)) = state.destructors.pop() else {
+            return Ok(Flow::End);
+        };
+        let object = self.world.at(destructor).filter(|(_, at)| *at == 0);
+        let key = object.map(|(object, _)| self.world.objects[object].key.clone());
+        let Some(Key::Function(name)) = key else {
+            return Err(self.fault(destructor));
+        };
+        self.enter(state, &name, vec![Value::Word(Expr::Const(variable))])
     }
 
     /// An order, where those are kept.

@@ -9,6 +9,8 @@ pub(super) enum Known {
     AllocateZeroed,
     Free,
     Reallocate,
+    /// A variable of the thread that has to be destroyed when it ends.
+    Destroyed,
 }
 
 /// What a function of this name is, if it has no code that is looked at.
@@ -27,6 +29,7 @@ pub(super) fn known(name: &str) -> Option<Known> {
         "__rust_no_alloc_shim_is_unstable" | "__rust_no_alloc_shim_is_unstable_v2" => {
             Known::Nothing
         }
+        "register" if path.starts_with("std::sys::thread_local::destructors") => Known::Destroyed,
         "_print" | "_eprint" if path.starts_with("std::io") => Known::Nothing,
         "yield_now" | "sleep" | "sleep_ms" if path.starts_with("std::thread") => Known::Nothing,
         "assert_failed" | "assert_failed_inner" | "assert_matches_failed" => {

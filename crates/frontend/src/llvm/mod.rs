@@ -12,7 +12,7 @@
 //! | `analysis`, `merge` | what is dead, and where paths meet |
 //! | `engine`, `operand`, `instruction` | execution: paths, numbers, instructions |
 //! | `access`, `spread`, `update`, `block` | memory: cells, arrays, read-modify-writes, bytes |
-//! | `call`, `known`, `thread` | calls, functions known by name, threads |
+//! | `call`, `known`, `growth`, `thread` | calls, functions known by name, vectors, threads |
 //! | `finish` | the Program |
 
 // What executes instructions has one shape: a method with the state that may fail.
@@ -34,6 +34,7 @@ mod debug;
 mod division;
 mod engine;
 mod finish;
+mod growth;
 mod instruction;
 mod ir;
 mod known;
@@ -165,6 +166,7 @@ fn start(engine: &mut Engine<'_, '_>, entry: &str, thread: usize) -> Result<Stat
         heap: BTreeSet::new(),
         started: 0,
         spawned: BTreeSet::new(),
+        destructors: Vec::new(),
         prelude: thread == 0,
         known: BTreeMap::new(),
     };

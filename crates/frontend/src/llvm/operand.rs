@@ -4,7 +4,7 @@ use palisade_program::{AssertKind, Expr, LocalExpr, Step};
 
 use super::arith;
 use super::engine::{Engine, Flow, Run, SMALLER, Trouble, unsupported};
-use super::ir::{Const, Operand, Type};
+use super::ir::{Argument, Const, Operand, Type};
 use super::state::{State, Value};
 use super::values::{decided, possible, range_of, refine, values_of};
 
@@ -51,6 +51,23 @@ impl Engine<'_, '_> {
         Ok(Err(Flow::Fork(forks)))
     }
 
+    /// The same of all arguments of a call.
+    pub(super) fn all_pinned(
+        &mut self,
+        state: &mut State,
+        arguments: &[Argument],
+        what: &str,
+    ) -> Run<Result<Vec<i64>, Flow>> {
+        let mut numbers = Vec::new();
+        for argument in arguments {
+            match self.pinned(state, &argument.value, what)? {
+                Ok(number) => numbers.push(number),
+                Err(flow) => return Ok(Err(flow)),
+            }
+        }
+        Ok(Ok(numbers))
+    }
+
     /// The value of an operand.
     pub(super) fn value(&mut self, state: &State, operand: &Operand, ty: &Type) -> Run<Value> {
         match operand {
@@ -68,9 +85,13 @@ impl Engine<'_, '_> {
         let word = |value| Ok(Value::Word(Expr::Const(value)));
         match constant {
             Const::Undef => Ok(Value::Undefined),
-            Const::Int(value) => match ty.bits() {
-                Some(bits) if bits <= 64 => word(arith::canonical(*value, bits)),
-                Some(_) | None => unsupported("an integer of more than 64 bits", SMALLER),
+            Const::Int(value) => match (ty, ty.bits()) {
+                // The bits of a floating-point number.
+                (Type::Other(_, size @ (4 | 8)), _) => {
+                    word(arith::canonical(*value, *size as u32 * 8))
+                }
+                (_, Some(bits)) if bits <= 64 => word(arith::canonical(*value, bits)),
+                (_, Some(_) | None) => unsupported("an integer of more than 64 bits", SMALLER),
             },
             Const::Zero => match ty {
                 Type::Int(_) | Type::Pointer | Type::Other(..) => word(0),

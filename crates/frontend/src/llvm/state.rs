@@ -60,6 +60,8 @@ pub(super) struct State {
     pub(super) started: u32,
     /// Which.
     pub(super) spawned: BTreeSet<usize>,
+    /// Variables of the thread that have to be destroyed when it ends, each with the function that does it.
+    pub(super) destructors: Vec<(i64, i64)>,
     /// Whether no thread was started yet and all is known.
     pub(super) prelude: bool,
     pub(super) known: Known,

@@ -45,16 +45,14 @@ impl<'m> Engine<'_, 'm> {
         dst: Option<u32>,
         arguments: &'m [Argument],
     ) -> Run<Flow> {
-        let mut numbers = Vec::new();
         if name == "opaque" {
             return self.opaque(state, dst, arguments);
         }
-        for argument in arguments {
-            match self.pinned(state, &argument.value, "a thread, a lock or a function")? {
-                Ok(number) => numbers.push(number),
-                Err(flow) => return Ok(flow),
-            }
-        }
+        let what = "a thread, a lock or a function";
+        let numbers = match self.all_pinned(state, arguments, what)? {
+            Ok(numbers) => numbers,
+            Err(flow) => return Ok(flow),
+        };
         match (name, numbers.as_slice()) {
             ("spawn", [function, argument, scope]) => {
                 let id = self.spawn(state, *function, *argument, *scope)?;
@@ -80,6 +78,10 @@ impl<'m> Engine<'_, 'm> {
             ("many_values", []) => unsupported(
                 "a channel that carries more than eight values",
                 "send fewer values, or give each phase a channel of its own",
+            ),
+            ("many_entries", []) => unsupported(
+                "a map, set or queue of more than eight entries",
+                "insert fewer entries",
             ),
             ("rendezvous", []) => unsupported(
                 "a channel without room for a value",

@@ -229,18 +229,29 @@ pub(super) fn possible(e: &LocalExpr, known: &Known) -> Option<BTreeSet<i64>> {
     if let Expr::Const(value) = e {
         return Some(BTreeSet::from([*value]));
     }
+    let is_listed = |id: &LocalId| known.get(id).and_then(Values::list).is_some();
+    if !locals_of(e).iter().all(is_listed) {
+        return of_operand(e, known);
+    }
+    let mut values = BTreeSet::new();
+    for case in cases(&locals_of(e), known)? {
+        values.insert(value_in(e, &case)?);
+    }
+    Some(values)
+}
+
+/// All combinations of the values of some locals, if they are few.
+fn cases(locals: &BTreeSet<LocalId>, known: &Known) -> Option<Vec<Vec<(LocalId, i64)>>> {
     let mut cases: Vec<Vec<(LocalId, i64)>> = vec![Vec::new()];
-    for id in locals_of(e) {
-        let Some(list) = known.get(&id).and_then(Values::list) else {
-            return of_operand(e, known);
-        };
+    for id in locals {
+        let list = known.get(id).and_then(Values::list)?;
         if cases.len() * list.len() > MOST_CASES {
             return None;
         }
         cases = cases
             .into_iter()
             .flat_map(|case| {
-                let more = list.iter().map(move |v| (id, *v));
+                let more = list.iter().map(move |v| (*id, *v));
                 more.map(move |more| {
                     let mut case = case.clone();
                     case.push(more);
@@ -249,11 +260,7 @@ pub(super) fn possible(e: &LocalExpr, known: &Known) -> Option<BTreeSet<i64>> {
             })
             .collect();
     }
-    let mut values = BTreeSet::new();
-    for case in cases {
-        values.insert(value_in(e, &case)?);
-    }
-    Some(values)
+    Some(cases)
 }
 
 /// The values of an expression of which a local has too many: with a constant, those of the other
@@ -325,8 +332,11 @@ pub(super) fn refine(e: &LocalExpr, is: bool, known: &mut Known) {
         refine(a, is, known);
         return refine(b, is, known);
     }
-    let locals: Vec<LocalId> = locals_of(e).into_iter().collect();
-    let [id] = locals.as_slice() else { return };
+    let locals = locals_of(e);
+    if locals.len() > 1 {
+        return refine_together(e, is, &locals, known);
+    }
+    let Some(id) = locals.first() else { return };
     let Some(values) = known.get(id) else { return };
     let holds = |v: i64| value_in(e, &[(*id, v)]).is_none_or(|value| (value != 0) == is);
     if values.list().is_some() {
@@ -356,6 +366,22 @@ pub(super) fn refine(e: &LocalExpr, is: bool, known: &mut Known) {
         };
         if lo <= hi {
             known.insert(*id, Values::range(lo, hi));
+        }
+    }
+}
+
+/// Of each local of a condition those values that go with some of the others.
+fn refine_together(e: &LocalExpr, is: bool, locals: &BTreeSet<LocalId>, known: &mut Known) {
+    let Some(cases) = cases(locals, known) else {
+        return;
+    };
+    let holds = |case: &[(LocalId, i64)]| value_in(e, case).is_none_or(|v| (v != 0) == is);
+    let cases: Vec<_> = cases.into_iter().filter(|case| holds(case)).collect();
+    for id in locals {
+        let of = |case: &Vec<(LocalId, i64)>| case.iter().find(|(l, _)| l == id).map(|(_, v)| *v);
+        let list: BTreeSet<i64> = cases.iter().filter_map(of).collect();
+        if !list.is_empty() {
+            known.insert(*id, Values::of(list));
         }
     }
 }

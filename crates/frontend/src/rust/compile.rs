@@ -13,6 +13,7 @@ use super::{Crate, Linked, Options};
 pub(super) const OURS: [&str; 3] = ["std", "loom", "shuttle"];
 const STD: &str = include_str!("library/std.rs");
 const MPSC: &str = include_str!("library/mpsc.rs");
+const COLLECTIONS: &str = include_str!("library/collections.rs");
 const LOOM: &str = include_str!("library/loom.rs");
 const SHUTTLE: &str = include_str!("library/shuttle.rs");
 
@@ -129,6 +130,7 @@ fn library(folder: &Path, names: &[&str], options: &Options) -> Result<(), Troub
             let sync = folder.join("sync");
             std::fs::create_dir_all(&sync).map_err(written)?;
             std::fs::write(sync.join("mpsc.rs"), MPSC).map_err(written)?;
+            std::fs::write(folder.join("collections.rs"), COLLECTIONS).map_err(written)?;
         }
         let mut command = compiler(options);
         command.args([

@@ -141,6 +141,9 @@ impl<'a> Code<'_, 'a> {
         if let Some(v) = self.shmem_call(name, args, span)? {
             return Ok(v);
         }
+        if let Some(v) = self.gaspi_call(name, args, span)? {
+            return Ok(v);
+        }
         if let Some(v) = self.openmp_call(name, args, span)? {
             return Ok(v);
         }

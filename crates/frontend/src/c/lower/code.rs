@@ -116,6 +116,10 @@ pub(super) struct Code<'c, 'a> {
     /// Loops around this place that were not unrolled, and labels before it that a
     /// jump leads back to.
     pub(super) loop_depth: usize,
+    /// Whether the value that is loaded is printed, and nothing depends on it.
+    pub(super) is_printed: bool,
+    /// Whether the loop around this place may issue remote operations again before they are complete.
+    pub(super) overlaps: bool,
     /// The thread's number among the plans; 0 is `main`.
     pub(super) thread: usize,
     /// Whether any number of copies of this thread run.
@@ -177,6 +181,8 @@ impl<'c, 'a> Code<'c, 'a> {
             frames: Vec::new(),
             cleanups: Vec::new(),
             loop_depth: 0,
+            is_printed: false,
+            overlaps: false,
             thread,
             is_any,
             thread_locals: HashMap::new(),

@@ -7,7 +7,7 @@ use super::assign::part_at;
 use super::code::{Code, Lower};
 use super::expr::unsupported;
 use super::value::Val;
-use crate::c::ast::{Expr, ExprKind};
+use crate::c::ast::{Expr, ExprKind, Unary};
 use crate::c::types::Type;
 
 /// Functions without effect on what is checked; their arguments are evaluated.
@@ -65,7 +65,7 @@ impl Code<'_, '_> {
         if SILENT.contains(&name) {
             for a in args {
                 if !matches!(a.kind, ExprKind::Str(_) | ExprKind::Float(_)) && !is_stream(a) {
-                    self.discard(a)?;
+                    self.print(a)?;
                 }
             }
             if name == "pthread_detach" || name.contains("attr") || name.starts_with("pthread_") {
@@ -171,6 +171,29 @@ impl Code<'_, '_> {
             self.store(&part_at(place.clone(), &path, &ty), v, span)?;
         }
         Ok(Val::constant(i128::from(result), &Type::INT))
+    }
+
+    /// Evaluates what is printed. Remote memory may hold anything there: nothing depends on it.
+    fn print(&mut self, e: &Expr) -> Lower<()> {
+        let is_place = matches!(
+            e.kind,
+            ExprKind::Ident(_)
+                | ExprKind::Index(..)
+                | ExprKind::Member(..)
+                | ExprKind::Arrow(..)
+                | ExprKind::Unary(Unary::Deref, _)
+        );
+        if !is_place || self.cx.onesided.is_none() {
+            return self.discard(e);
+        }
+        let place = self.place(e)?;
+        if !place.ty().is_value() {
+            return Ok(());
+        }
+        self.is_printed = true;
+        let loaded = self.load(&place, e.span);
+        self.is_printed = false;
+        loaded.map(|_| ())
     }
 
     /// A run that gets here makes the verdict unknown, and goes no further.

@@ -113,6 +113,7 @@ use layout::{
     ALIGNMENT, ARGUMENTS, Cells, FIRST_ADDRESS, FIRST_FUNCTION, GAP, LARGE, Layouts, NARROW_GAP,
     Object,
 };
+pub use onesided::Library;
 use thread::{Captured, Plan};
 
 /// Threads that wait for signals, at most, where lost ones are looked for.
@@ -125,11 +126,20 @@ pub(super) fn each_statement<'s>(s: &'s super::ast::Stmt, f: &mut dyn FnMut(&'s 
     walk::each_stmt(s, f);
 }
 
-/// Whether remote races are looked for whatever is asked, and whether it is OpenSHMEM.
-pub(super) fn always_races(file: &File) -> (bool, bool) {
+/// Whether remote races are looked for whatever is asked, and the library.
+pub(super) fn always_races(file: &File) -> (bool, Library) {
     let names = walk::file_names(file).mentioned;
-    let is_shmem = mpi::is_shmem(&names);
-    (is_shmem || mpi::needs_races(&names), is_shmem)
+    needs_races(&names)
+}
+
+/// The same of the names of a file.
+fn needs_races(names: &HashSet<String>) -> (bool, Library) {
+    let library = Library::of(names);
+    let is_always = match library {
+        Library::Mpi => mpi::needs_races(names),
+        Library::Shmem | Library::Gaspi => true,
+    };
+    (is_always, library)
 }
 
 /// Lowers a file.
@@ -789,10 +799,10 @@ impl<'a> Context<'a> {
         // The network computes with the values of cells.
         self.layouts.floats = false;
         let names = &self.names_used.mentioned;
-        let is_shmem = mpi::is_shmem(names);
-        if self.options.races == Races::Check || is_shmem || mpi::needs_races(names) {
+        let (is_always, library) = needs_races(names);
+        if self.options.races == Races::Check || is_always {
             let tracked = self.previous.tracked.clone();
-            self.onesided = Some(onesided::Onesided::new(tracked, is_shmem));
+            self.onesided = Some(onesided::Onesided::new(tracked, library));
             self.layouts.floats = true;
         }
         let mut templates = Vec::new();

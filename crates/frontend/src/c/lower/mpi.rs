@@ -38,6 +38,7 @@ use palisade_program::{
 use super::code::{Code, Known, Lower, meet};
 use super::expr::unsupported;
 use super::layout::Cells;
+use super::onesided::Library;
 use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Expr, ExprKind, Unary};
@@ -129,12 +130,8 @@ pub(super) struct Mpi {
 pub(super) fn is_used(file: &crate::c::ast::File) -> bool {
     let names = super::walk::file_names(file).mentioned;
     let mut names = names.iter();
-    names.any(|name| name.starts_with("MPI_Init") || name.starts_with("shmem_init"))
-}
-
-/// Whether these are the names of an OpenSHMEM program.
-pub(super) fn is_shmem(names: &std::collections::HashSet<String>) -> bool {
-    names.contains("shmem_init") || names.contains("shmem_init_thread")
+    let starts = ["MPI_Init", "shmem_init", "gaspi_proc_init"];
+    names.any(|name| starts.iter().any(|start| name.starts_with(start)))
 }
 
 /// Whether the argument is a buffer of the network: it has to be in memory.
@@ -157,6 +154,10 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Waitsome" | "MPI_Testsome" => matches!(argument, 1 | 3),
         "MPI_Fetch_and_op" => argument < 2,
         "MPI_Compare_and_swap" => argument < 3,
+        "gaspi_allreduce" => argument < 2,
+        "gaspi_atomic_fetch_add" => argument == 4,
+        "gaspi_atomic_compare_swap" => argument == 5,
+        "gaspi_segment_bind" | "gaspi_segment_use" => argument == 1,
         _ => false,
     }
 }
@@ -164,6 +165,7 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
 /// Whether the function takes addresses only to write there, or of buffers.
 pub(super) fn takes_places(function: &str) -> bool {
     function.starts_with("MPI_")
+        || function.starts_with("gaspi_")
         || matches!(
             function,
             "shmem_ctx_create" | "shmem_team_create_ctx" | "shmem_team_split_strided"
@@ -420,7 +422,7 @@ impl Code<'_, '_> {
     }
 
     /// Stores a rank or a size.
-    fn set_number(&mut self, to: &Expr, value: u32, span: Span) -> Lower<()> {
+    pub(super) fn set_number(&mut self, to: &Expr, value: u32, span: Span) -> Lower<()> {
         let place = self.target_of(to)?;
         self.store_number(&place, i64::from(value), span)
     }
@@ -538,12 +540,15 @@ impl Code<'_, '_> {
     ) -> Lower<()> {
         let value = self.value(rank)?;
         let value = self.saved(value, span);
-        let is_shmem = self
+        let library = self
             .cx
             .onesided
             .as_ref()
-            .is_some_and(super::onesided::Onesided::is_shmem);
-        let nobody = (!is_shmem).then_some(NOBODY);
+            .map(super::onesided::Onesided::library);
+        let nobody = match library {
+            Some(Library::Mpi) | None => Some(NOBODY),
+            Some(Library::Shmem | Library::Gaspi) => None,
+        };
         let all: Vec<u32> = (0..self.mpi().ranks).collect();
         self.each_rank_of(&value, &all, nobody, span, &mut |code, rank| match rank {
             Some(rank) => f(code, rank),

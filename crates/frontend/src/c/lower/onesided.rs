@@ -1,4 +1,4 @@
-//! *One-sided communication with its races*: programs of MPI ranks or OpenSHMEM processing
+//! *One-sided communication with its races*: programs of MPI or GASPI ranks or OpenSHMEM processing
 //! elements (PEs), lowered so that a race of remote accesses is a failing assertion
 //! ([`palisade_program::AssertKind::RemoteRace`]) and everything else is an ordinary program.
 //!
@@ -6,7 +6,7 @@
 //!
 //! A remote operation accesses memory of its target and of its origin. These accesses are *under
 //! way* from its call until a call *completes* it: flush, unlock, fence, complete, wait of its
-//! request, quiet, barrier ([`shadow`] has the table). A load or store of a rank's own memory
+//! request, quiet, barrier, the delivery of a notification ([`shadow`] has the table). A load or store of a rank's own memory
 //! happens at once. Two accesses *conflict* if they touch a common byte, one of them writes, and they
 //! are not atomic operations that the library orders ([`shadow::Class::conflicts`]). A *race* is an access while a
 //! conflicting one is under way.
@@ -46,17 +46,22 @@
 //! | `shmem`, `shmem_calls` | OpenSHMEM: operations; calls |
 //! | `symmetric` | memory that every PE has |
 //! | `team` | teams, their barriers and reductions |
+//! | `gaspi`, `gaspi_calls` | GASPI: operations, notifications; calls |
+//! | `segment` | GASPI: segments, and the memory at an offset of one |
 
 mod collective;
 mod communicator;
 mod completion;
 mod datatype;
 mod epoch;
+mod gaspi;
+mod gaspi_calls;
 mod message;
 mod mpi_calls;
 mod network;
 mod request;
 mod rounds;
+mod segment;
 mod shadow;
 mod shmem;
 mod shmem_calls;
@@ -100,10 +105,12 @@ pub(super) struct Tracked {
     accesses: BTreeMap<shadow::Access, BTreeSet<usize>>,
     /// Atomic operations that may be on their way.
     ways: BTreeSet<network::Way>,
-    /// Calls that return a request.
-    requests: Vec<(u32, usize, u32, Span)>,
+    /// Calls that are told apart by numbers: those that return a request, and those that the network delivers.
+    requests: Vec<request::Site>,
     /// The forms of messages.
     forms: BTreeSet<message::Form>,
+    /// Whether a loop sends messages without receiving some.
+    sends_in_loops: bool,
     /// The receives among the requests.
     receives: BTreeMap<usize, message::Receive>,
     /// The sends among the requests, where deadlocks are asked for.
@@ -122,6 +129,34 @@ pub(super) struct Tracked {
     attached: BTreeSet<(usize, u32, usize, u64)>,
     /// OpenSHMEM: symmetric objects, by PE and by what is the same at every PE.
     symmetric: BTreeMap<(u32, String), usize>,
+    /// GASPI: the segments of each rank, by their numbers.
+    segments: BTreeMap<(u32, i64), segment::Segment>,
+    /// GASPI: how many notifications of a segment are used.
+    notifications: u32,
+}
+
+/// The library whose calls are remote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// MPI.
+    Mpi,
+    /// OpenSHMEM.
+    Shmem,
+    /// GASPI.
+    Gaspi,
+}
+
+impl Library {
+    /// The library that a program with these names uses.
+    pub(in crate::c) fn of(names: &std::collections::HashSet<String>) -> Self {
+        if names.contains("shmem_init") || names.contains("shmem_init_thread") {
+            Self::Shmem
+        } else if names.contains("gaspi_proc_init") {
+            Self::Gaspi
+        } else {
+            Self::Mpi
+        }
+    }
 }
 
 /// What is known of one-sided communication.
@@ -137,12 +172,14 @@ pub(super) struct Onesided {
     epochs: BTreeMap<epoch::Epoch, LocalId>,
     /// How many atomic operations the rank at hand has called so far.
     count: usize,
-    /// Whether the program uses OpenSHMEM.
-    is_shmem: bool,
+    /// The library that the program uses.
+    library: Library,
     /// Whether a collective call is lowered, which may consist of others.
     is_collective: bool,
     /// Communicators that were made: where, and of which colour.
     communicators: Vec<(communicator::Making, i64)>,
+    /// How often each call was met so far.
+    met: BTreeMap<(u32, usize, u32, Span), u32>,
     /// How many makings of each communicator the rank at hand has met.
     makings: BTreeMap<i64, usize>,
     /// OpenSHMEM: the teams of contexts that the PE at hand has made.
@@ -155,7 +192,7 @@ pub(super) struct Onesided {
 
 impl Onesided {
     /// Starts a pass with what the one before has found.
-    pub(super) const fn new(tracked: Tracked, is_shmem: bool) -> Self {
+    pub(super) const fn new(tracked: Tracked, library: Library) -> Self {
         Self {
             tracked,
             commons: BTreeMap::new(),
@@ -163,9 +200,10 @@ impl Onesided {
             datatypes: Vec::new(),
             epochs: BTreeMap::new(),
             count: 0,
-            is_shmem,
+            library,
             is_collective: false,
             communicators: Vec::new(),
+            met: BTreeMap::new(),
             makings: BTreeMap::new(),
             contexts: Vec::new(),
             teams: Vec::new(),
@@ -173,8 +211,8 @@ impl Onesided {
         }
     }
 
-    pub(super) const fn is_shmem(&self) -> bool {
-        self.is_shmem
+    pub(super) const fn library(&self) -> Library {
+        self.library
     }
 
     /// Another rank is lowered.
@@ -250,8 +288,11 @@ impl Code<'_, '_> {
 
     /// Who does something, for reports.
     fn whose(&self) -> String {
-        let is_shmem = self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem);
-        let word = if is_shmem { "PE" } else { "rank" };
+        let library = self.cx.onesided.as_ref().map(|o| o.library);
+        let word = match library {
+            Some(Library::Shmem) => "PE",
+            Some(Library::Mpi | Library::Gaspi) | None => "rank",
+        };
         format!("{word} {}'s", self.me())
     }
 
@@ -280,6 +321,14 @@ impl Code<'_, '_> {
         self.cx.one_sided().is_collective = false;
         self.store_to(&word, Ir::Const(0), span);
         result
+    }
+
+    /// Whether the program uses a library.
+    fn uses(&self, library: Library) -> bool {
+        self.cx
+            .onesided
+            .as_ref()
+            .is_some_and(|o| o.library == library)
     }
 
     /// How many ranks there are.

@@ -684,7 +684,7 @@ impl Code<'_, '_> {
                 };
                 self.own_access(&src, Class::Read, span, |code| code.emit(step, span));
                 let e = self.read(dst);
-                if case.poisoned {
+                if case.poisoned && !self.is_printed {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
                     // A later thread may make the variable: its name follows in the end.
                     let kind = AssertKind::Uninitialised {

@@ -1,5 +1,5 @@
 //! *Statements*: control flow, declarations, jumps. A loop that starts or awaits
-//! threads is unrolled as long as its condition is a constant.
+//! threads, or remote operations in a few rounds, is unrolled as long as its condition is a constant.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -13,12 +13,34 @@ use super::code::{Code, Lower, Switch, meet};
 use super::expr::unsupported;
 use super::layout::Cells;
 use super::walk;
-use crate::c::ast::{Declaration, Expr, ExprKind, Stmt, StmtKind, Storage};
+use crate::c::ast::{Binary, Declaration, Expr, ExprKind, Stmt, StmtKind, Storage, Unary};
 use crate::c::types::Type;
 use crate::diagnostic::Diagnostic;
 
 /// Rounds of a loop that are unrolled at most.
 const MAX_UNROLL: usize = 128;
+
+/// Rounds of a loop with remote operations that is unrolled, at most.
+const MAX_SHORT: i128 = 4;
+
+/// The variable and the bound of `i < bound`.
+fn counted(cond: &Expr) -> Option<(&str, &Expr)> {
+    let ExprKind::Binary(Binary::Lt | Binary::Le, a, bound) = &cond.kind else {
+        return None;
+    };
+    match &a.kind {
+        ExprKind::Ident(name) => Some((name, bound)),
+        _ => None,
+    }
+}
+
+/// Whether a step is `i++` or `++i`.
+fn steps_up(step: &Expr, name: &str) -> bool {
+    let ExprKind::Unary(Unary::PreIncrement | Unary::PostIncrement, a) = &step.kind else {
+        return false;
+    };
+    matches!(&a.kind, ExprKind::Ident(of) if of == name)
+}
 
 /// The parts of a loop.
 struct Loop<'s> {
@@ -436,7 +458,8 @@ impl Code<'_, '_> {
         let finite = l.cond.is_some_and(walk::has_name);
         let exit = self.target();
         self.frame().breaks.push(exit);
-        if with_threads && finite && !walk::is_entered(l.body) && self.live {
+        let is_unrolled = with_threads || self.is_short(l);
+        if is_unrolled && finite && !walk::is_entered(l.body) && self.live {
             self.unrolled(l)?;
         } else {
             self.general_loop(l)?;
@@ -456,6 +479,44 @@ impl Code<'_, '_> {
         }
         self.arrive(target);
         Ok(())
+    }
+
+    /// Whether a loop calls a library of remote operations in each of a few rounds: each round has operations of its own
+    /// then, with ranks and offsets that are known.
+    fn is_short(&mut self, l: &Loop<'_>) -> bool {
+        if self.cx.onesided.is_none() || !self.is_remote(l.body) {
+            return false;
+        }
+        let Some((name, last)) = l.cond.and_then(counted) else {
+            return false;
+        };
+        let is_step = l.step.is_some_and(|step| steps_up(step, name));
+        if !is_step || walk::assigned(&[l.body], &[]).contains(name) {
+            return false;
+        }
+        let first = Expr {
+            kind: ExprKind::Ident(name.to_owned()),
+            span: l.span,
+        };
+        match (self.peek(&first), self.peek(last)) {
+            (Some(first), Some(last)) => last - first <= MAX_SHORT,
+            _ => false,
+        }
+    }
+
+    /// Whether remote operations are called in a statement, or in functions that it calls.
+    fn is_remote(&self, body: &Stmt) -> bool {
+        let mut found = false;
+        walk::each_in_stmt(body, &mut |e| {
+            if let ExprKind::Call(callee, _) = &e.kind
+                && let ExprKind::Ident(name) = &callee.kind
+            {
+                let families = ["MPI_", "shmem_", "gaspi_"];
+                found |= families.iter().any(|family| name.starts_with(family));
+                found |= self.cx.functions.contains_key(name.as_str());
+            }
+        });
+        found
     }
 
     /// Round by round while the condition is a constant; a loop for the rest.
@@ -512,6 +573,8 @@ impl Code<'_, '_> {
         }
         let invariant = self.known.clone();
         self.loop_depth += 1;
+        let overlaps = !self.completes(l.body, &exprs);
+        let around = std::mem::replace(&mut self.overlaps, overlaps);
         let (head, body, exit) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
         // A jump into the loop comes round to its start.
         let was_live = self.live || entered;
@@ -552,6 +615,7 @@ impl Code<'_, '_> {
         self.live = can_exit;
         self.known = invariant;
         self.loop_depth -= 1;
+        self.overlaps = around;
         Ok(())
     }
 

@@ -20,6 +20,7 @@ mod ask {
         pub fn __palisade_opaque(value: u64) -> u64;
         pub fn __palisade_many_values() -> !;
         pub fn __palisade_rendezvous() -> !;
+        pub fn __palisade_many_entries() -> !;
     }
 }
 
@@ -46,6 +47,8 @@ pub mod hint {
         unsafe { crate::ask::__palisade_opaque(value) }
     }
 }
+
+pub mod collections;
 
 pub mod thread {
     pub use real::thread::{AccessError, LocalKey, Result, available_parallelism, panicking};

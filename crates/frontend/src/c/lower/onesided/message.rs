@@ -34,10 +34,11 @@ use super::transfer::Elements;
 use crate::c::ast::Expr;
 use crate::c::types::Type;
 
-/// Messages of one queue at most.
-const MAX_MESSAGES: u32 = 3;
+/// Messages of one queue at most; where a loop sends without receiving, too.
+const FEW_MESSAGES: u32 = 3;
+const MANY_MESSAGES: u32 = 8;
 /// Elements of one message at most.
-const MAX_LENGTH: u32 = 8;
+pub(super) const MAX_LENGTH: u32 = 8;
 /// Any source, any tag.
 pub(super) const ANY: i128 = -1;
 /// Numbers of predefined types are below.
@@ -59,6 +60,9 @@ pub(super) struct Envelope {
     pub(super) form: LocalId,
 }
 
+/// The cells that an element may be, each with its condition.
+type Cases = Vec<(LocalExpr, Memory)>;
+
 /// Messages of one purpose in one communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Channel {
@@ -78,6 +82,14 @@ impl Channel {
     pub(super) const fn messages(communicator: i64) -> Self {
         Self {
             purpose: "message",
+            communicator,
+        }
+    }
+
+    /// Messages of GASPI's passive communication.
+    pub(super) const fn passive(communicator: i64) -> Self {
+        Self {
+            purpose: "passive",
             communicator,
         }
     }
@@ -148,14 +160,24 @@ pub(super) fn at(var: GlobalId, index: LocalExpr) -> Memory {
 }
 
 impl Code<'_, '_> {
+    /// Messages of one queue at most.
+    fn most_messages(&mut self) -> u32 {
+        if self.cx.one_sided().tracked.sends_in_loops {
+            MANY_MESSAGES
+        } else {
+            FEW_MESSAGES
+        }
+    }
+
     pub(super) fn queue(&mut self, channel: Channel, from: u32, to: u32, span: Span) -> Queue {
         let differ = self.cx.one_sided().tracked.forms.len() > 1;
+        let most = self.most_messages();
         let mut make = |what: &str, len| self.cx.common(channel.word(from, to, what), len, span);
         Queue {
             used: make("used", None),
-            tags: make("tags", Some(MAX_MESSAGES)),
-            data: make("data", Some(MAX_MESSAGES * MAX_LENGTH)),
-            forms: differ.then(|| make("forms", Some(MAX_MESSAGES))),
+            tags: make("tags", Some(most)),
+            data: make("data", Some(most * MAX_LENGTH)),
+            forms: differ.then(|| make("forms", Some(most))),
         }
     }
 
@@ -165,7 +187,7 @@ impl Code<'_, '_> {
         buffer: &Expr,
         (base, elements): &Elements,
         span: Span,
-    ) -> Lower<Vec<Vec<(LocalExpr, Memory)>>> {
+    ) -> Lower<Vec<Cases>> {
         if elements.len() > MAX_LENGTH as usize {
             return unsupported(
                 span,
@@ -190,14 +212,29 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
-        let form = (cells.len(), buffer.1.0);
-        self.cx.one_sided().tracked.forms.insert(form);
+        self.push_cells((channel, to), (&cells, buffer.1.0), tag, name, span)
+    }
+
+    /// The same of elements of a type.
+    pub(super) fn push_cells(
+        &mut self,
+        (channel, to): (Channel, u32),
+        (cells, base): (&[Cases], i64),
+        tag: &Val,
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
+        let form = (cells.len(), base);
+        let is_many = self.copies() > 1;
+        let tracked = &mut self.cx.one_sided().tracked;
+        tracked.forms.insert(form);
+        tracked.sends_in_loops |= is_many;
+        let most = i64::from(self.most_messages());
         let queue = self.queue(channel, self.me(), to, span);
         let what = format!("{} `{name}`", self.whose());
         self.atomically(AtomicKind::Block, span, |code| {
             let used = code.load_from(&Memory::scalar(queue.used), span);
-            let room =
-                LocalExpr::binary(BinOp::Lt, used.clone(), Ir::Const(i64::from(MAX_MESSAGES)));
+            let room = LocalExpr::binary(BinOp::Lt, used.clone(), Ir::Const(most));
             code.require(room, "more messages on their way than are followed", span);
             let start =
                 LocalExpr::binary(BinOp::Mul, used.clone(), Ir::Const(i64::from(MAX_LENGTH)));
@@ -343,7 +380,8 @@ impl Code<'_, '_> {
             self.go(join, span);
             self.at(join);
         }
-        for k in 0..MAX_MESSAGES - 1 {
+        let most = self.most_messages();
+        for k in 0..most - 1 {
             let (here, next) = (i64::from(k), i64::from(k) + 1);
             for words in [Some(queue.tags), queue.forms].into_iter().flatten() {
                 let moved = self.load_from(&at(words, Ir::Const(next)), span);
@@ -355,7 +393,7 @@ impl Code<'_, '_> {
                 self.store_to(&at(queue.data, Ir::Const(here * row + e)), moved, span);
             }
         }
-        let last = i64::from(MAX_MESSAGES) - 1;
+        let last = i64::from(most) - 1;
         for words in [Some(queue.tags), queue.forms].into_iter().flatten() {
             self.store_to(&at(words, Ir::Const(last)), Ir::Const(0), span);
         }
@@ -377,10 +415,23 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         let cells = self.message_cells(buffer.0, buffer.1, span)?;
+        let buffer = (cells.as_slice(), buffer.1.0);
+        self.pull_cells((channel, from), buffer, (tag, status), name, span)
+    }
+
+    /// The same into elements of a type.
+    pub(super) fn pull_cells(
+        &mut self,
+        (channel, from): (Channel, u32),
+        (cells, base): (&[Cases], i64),
+        (tag, status): (&Val, Status<'_>),
+        name: &str,
+        span: Span,
+    ) -> Lower<()> {
         let queue = self.queue(channel, from, self.me(), span);
         let what = format!("{} `{name}`", self.whose());
         let is_message = channel == Channel::messages(channel.communicator);
-        let form = (cells.len(), buffer.1.0);
+        let form = (cells.len(), base);
         let sent = self.envelope(span);
         self.atomically(AtomicKind::Block, span, |code| {
             if is_message {
@@ -478,7 +529,7 @@ impl Code<'_, '_> {
         let open = self.load_from(&open, span);
         let behind = self.earlier_receives(request, span);
         let behind = self.load_from(&behind, span);
-        for k in 0..i64::from(MAX_MESSAGES) {
+        for k in 0..i64::from(self.most_messages()) {
             let sent = self.load_from(&at(queue.tags, Ir::Const(k)), span);
             let is_closed = LocalExpr::binary(BinOp::Eq, open.clone(), Ir::Const(0));
             let none = LocalExpr::binary(BinOp::Le, used.clone(), Ir::Const(k));
@@ -547,6 +598,7 @@ impl Code<'_, '_> {
             to,
             request: Some(request),
             fetches: false,
+            covers: false,
         }
     }
 

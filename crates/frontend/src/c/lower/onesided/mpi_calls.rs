@@ -42,8 +42,10 @@ impl Code<'_, '_> {
             _ => None,
         };
         if let (Some(plain), [args @ .., request]) = (with_request, args) {
-            let request = self.open_request(request, span)?;
-            self.remote_call(plain, name, args, Some(request), span)?;
+            self.each_request(request, span, &mut |code, request| {
+                code.remote_call(plain, name, args, Some(request), span)
+                    .map(|_| ())
+            })?;
             return Ok(Some(()));
         }
         if self.remote_call(name, name, args, None, span)? {

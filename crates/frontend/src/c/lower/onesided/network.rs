@@ -16,7 +16,7 @@ use super::super::Context;
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::shadow::Part;
-use super::{LAST_MARK, OPAQUE};
+use super::{LAST_MARK, Library, OPAQUE};
 
 /// Slots at most.
 const MAX_SLOTS: usize = 128;
@@ -31,6 +31,8 @@ pub(in super::super) struct Way {
     pub(super) request: Option<usize>,
     /// Whether it brings a value: its origin's side is not done before it has arrived.
     pub(super) fetches: bool,
+    /// GASPI: whether it is a notification that comes behind the writes before it.
+    covers: bool,
     /// The variable that changes.
     var: Option<GlobalId>,
 }
@@ -166,7 +168,7 @@ pub(super) struct Slot {
     target: Option<(Saved, Combine)>,
     operands: Vec<GlobalId>,
     result: Option<Saved>,
-    /// OpenSHMEM: the number of the operation whose accesses are over when it is delivered.
+    /// OpenSHMEM, GASPI: the number of the operation whose accesses are over when it is delivered.
     ends: Option<usize>,
     span: Span,
 }
@@ -228,17 +230,40 @@ impl Code<'_, '_> {
         self.send_message(message, issue, span)
     }
 
-    /// Sends an operation on its way.
+    /// Sends an operation on its way. One without a number of its own takes the first slot of its call that is free.
     pub(super) fn send_message(
         &mut self,
         message: Message,
         issue: &super::shadow::Issue,
         span: Span,
     ) -> Lower<()> {
+        let copies = if issue.request.is_some() {
+            1
+        } else {
+            self.copies()
+        };
+        let onesided = self.cx.one_sided();
+        let first = onesided.count;
+        onesided.count += copies;
+        let words: Vec<GlobalId> = (first..first + copies)
+            .map(|number| self.active_word(self.me(), number, span))
+            .collect();
+        let cases = self.first_free(&words, span);
+        let cases: Vec<_> = cases.into_iter().zip(first..).collect();
+        self.each_case(&cases, span, &mut |code, number| {
+            code.send_numbered(*number, message.clone(), issue, span)
+        })
+    }
+
+    fn send_numbered(
+        &mut self,
+        number: usize,
+        message: Message,
+        issue: &super::shadow::Issue,
+        span: Span,
+    ) -> Lower<()> {
         let by = self.me();
         let onesided = self.cx.one_sided();
-        let number = onesided.count;
-        onesided.count += 1;
         if onesided.slots.len() >= MAX_SLOTS {
             return unsupported(
                 span,
@@ -253,6 +278,7 @@ impl Code<'_, '_> {
             to: issue.to,
             request: issue.request,
             fetches: issue.fetches,
+            covers: issue.covers,
             var: message.target.as_ref().map(|(target, _)| target.var),
         };
         self.cx.one_sided().tracked.ways.insert(way);
@@ -282,13 +308,14 @@ impl Code<'_, '_> {
             let behind = self.behind(&way, &other, span);
             let there = self.active(&other, span);
             let on_way = self.load_word(there, span);
-            let must = match (other.request, self.cx.one_sided().is_shmem) {
-                (Some(number), true) => {
+            let must = match (other.request, self.cx.one_sided().library) {
+                (_, Library::Gaspi) => Ir::TRUE,
+                (Some(number), Library::Shmem) => {
                     let word = self.fenced_word(number, span);
                     let fenced = self.load_word(word, span);
                     LocalExpr::binary(BinOp::Eq, fenced, Ir::Const(1))
                 }
-                _ => match (index, self.saved_index(&other)) {
+                (_, Library::Mpi | Library::Shmem) => match (index, self.saved_index(&other)) {
                     (Some(a), Some(b)) => {
                         let b = self.cx.common(b, None, span);
                         let (a, b) = (self.load_word(a, span), self.load_word(b, span));
@@ -301,7 +328,8 @@ impl Code<'_, '_> {
             let (yes, no) = (Box::new(Ir::Const(1)), Box::new(Ir::Const(0)));
             self.set_word(behind, Ir::Cond(Box::new(both), yes, no), span);
         }
-        let ends = issue.request.filter(|_| self.cx.one_sided().is_shmem);
+        let library = self.cx.one_sided().library;
+        let ends = issue.request.filter(|_| library != Library::Mpi);
         self.set_word(active, Ir::Const(1), span);
         self.cx.one_sided().slots.push(Slot {
             way,
@@ -323,7 +351,11 @@ impl Code<'_, '_> {
     }
 
     fn active(&mut self, way: &Way, span: Span) -> GlobalId {
-        let name = format!("rank{}.atomic{}.under_way", way.by, way.number);
+        self.active_word(way.by, way.number, span)
+    }
+
+    fn active_word(&mut self, by: u32, number: usize, span: Span) -> GlobalId {
+        let name = format!("rank{by}.atomic{number}.under_way");
         self.cx.common(name, None, span)
     }
 
@@ -333,15 +365,20 @@ impl Code<'_, '_> {
         self.cx.common(name, None, span)
     }
 
-    /// The other operations of the rank that it may have to wait for: MPI keeps the order on one location,
-    /// OpenSHMEM that of fences.
+    /// The other operations of the rank that it may come behind: MPI keeps the order on one location,
+    /// OpenSHMEM that of fences, GASPI that of writes and a notification of their queue.
     fn ways_before(&mut self, way: &Way) -> Vec<Way> {
-        let is_shmem = self.cx.one_sided().is_shmem;
+        let library = self.cx.one_sided().library;
         let all = self.cx.one_sided().tracked.ways.iter();
         let others = all.filter(|w| {
             let is_other = w.by == way.by && w.number != way.number;
             let place = (w.channel, w.to) == (way.channel, way.to);
-            is_other && if is_shmem { place } else { w.var == way.var }
+            let is_before = match library {
+                Library::Mpi => w.var == way.var,
+                Library::Shmem => place,
+                Library::Gaspi => place && way.covers,
+            };
+            is_other && is_before
         });
         others.copied().collect()
     }
@@ -373,6 +410,13 @@ impl Code<'_, '_> {
         }
     }
 
+    /// The other operations of the rank that may come behind it.
+    fn ways_behind(&mut self, way: &Way) -> Vec<Way> {
+        let mut all: Vec<Way> = self.cx.one_sided().tracked.ways.iter().copied().collect();
+        all.retain(|other| self.ways_before(other).contains(way));
+        all
+    }
+
     fn own_ways(&mut self, is_meant: &dyn Fn(&Way) -> bool) -> Vec<Way> {
         let me = self.me();
         let all = self.cx.one_sided().tracked.ways.iter();
@@ -393,6 +437,8 @@ impl Code<'_, '_> {
     fn deliver(&mut self, slot: &Slot) -> Lower<()> {
         let span = slot.span;
         let others = self.ways_before(&slot.way);
+        let behind_it = self.ways_behind(&slot.way);
+        let is_gaspi = self.cx.one_sided().library == Library::Gaspi;
         self.atomically(AtomicKind::Block, span, |code| {
             let on_way = code.load_word(slot.active, span);
             let is_active = LocalExpr::binary(BinOp::Eq, on_way, Ir::Const(1));
@@ -400,6 +446,12 @@ impl Code<'_, '_> {
             for other in &others {
                 let behind = code.behind(&slot.way, other, span);
                 let value = code.load_word(behind, span);
+                if let (true, Some(number)) = (is_gaspi, other.request) {
+                    // What was written before it is there, too.
+                    code.end_accesses(slot.way.by, number, &value, span)?;
+                    code.set_word(behind, Ir::Const(0), span);
+                    continue;
+                }
                 let first = LocalExpr::binary(BinOp::Eq, value, Ir::Const(0));
                 code.emit(Step::Assume(first), span);
             }
@@ -418,10 +470,12 @@ impl Code<'_, '_> {
                 }
             }
             if let Some(number) = slot.ends {
-                code.end_delivery(slot.way.by, number, span)?;
+                code.end_accesses(slot.way.by, number, &Ir::TRUE, span)?;
+                let word = code.request_word(number, span);
+                code.set_word(word, Ir::Const(0), span);
             }
             code.set_word(slot.active, Ir::Const(0), span);
-            for other in &others {
+            for other in &behind_it {
                 let behind = code.behind(other, &slot.way, span);
                 code.set_word(behind, Ir::Const(0), span);
             }
@@ -429,17 +483,23 @@ impl Code<'_, '_> {
         })
     }
 
-    /// OpenSHMEM: the accesses of an operation are over.
-    fn end_delivery(&mut self, by: u32, number: usize, span: Span) -> Lower<()> {
+    /// OpenSHMEM, GASPI: the accesses of an operation are over, if `when` is not 0.
+    fn end_accesses(&mut self, by: u32, number: usize, when: &LocalExpr, span: Span) -> Lower<()> {
         let is_over = |part| match part {
             Part::Delivered(n) | Part::RequestTarget(n) | Part::RequestOrigin(n) => n == number,
             Part::Target | Part::Origin | Part::Fenced | Part::Stored => false,
         };
         for place in self.shadow_cells(&|a| a.by == by && is_over(a.part), span)? {
-            self.store_to(&place, Ir::Const(0), span);
+            let value = match when {
+                Ir::Const(1) => Ir::Const(0),
+                _ => {
+                    let mark = self.load_from(&place, span);
+                    let is_over = LocalExpr::binary(BinOp::Ne, when.clone(), Ir::Const(0));
+                    Ir::Cond(Box::new(is_over), Box::new(Ir::Const(0)), Box::new(mark))
+                }
+            };
+            self.store_to(&place, value, span);
         }
-        let word = self.request_word(number, span);
-        self.set_word(word, Ir::Const(0), span);
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! *Requests*: handles of operations that a wait completes. A handle is the number of the call that
-//! returned it; 0 is no request. A call that is made again while its request is open is not
-//! followed.
+//! returned it; 0 is no request. In a loop without a call that completes operations a call has [`COPIES`] numbers;
+//! one that is made again while all of its requests are open is not followed.
+
+use std::collections::BTreeSet;
 
 use palisade_program::{
     AtomicKind, BinOp, Expr as Ir, GlobalId, LocalExpr, Place as Memory, Span, Step,
@@ -11,25 +13,134 @@ use super::super::expr::unsupported;
 use super::super::mpi::NOBODY;
 use super::super::place::Place;
 use super::super::value::Val;
-use super::shadow::Part;
-use crate::c::ast::Expr;
+use super::super::walk;
+use super::shadow::Part as Side;
+use crate::c::ast::{Expr, ExprKind, Function, Stmt};
 use crate::c::types::Type;
 
 /// Requests of one call at most.
 const MAX_REQUESTS: i128 = 32;
 /// The rank of a request that names none.
 const ANY: u32 = u32::MAX;
+/// Operations of one call in a loop that may be under way at once.
+const COPIES: usize = 4;
+/// Words in names of calls that complete operations, or wait for a partner.
+const COMPLETING: [&str; 9] = [
+    "_flush",
+    "_unlock",
+    "_fence",
+    "_complete",
+    "MPI_Wait",
+    "MPI_Recv",
+    "MPI_Sendrecv",
+    "_quiet",
+    "shmem_barrier",
+];
+
+/// Rank, thread, target, place, and how often the call was met before.
+pub(super) type Site = (u32, usize, u32, Span, u32);
+
+/// What is looked through.
+enum Part<'e> {
+    Loop(&'e Stmt, &'e [&'e Expr]),
+    Function(&'e Function),
+}
 
 impl Code<'_, '_> {
-    /// The number of the call at `span`, to a rank.
+    /// The number of the call at `span`, to a rank. A function that is called twice has its calls twice.
     pub(super) fn request_number(&mut self, to: u32, span: Span) -> usize {
-        let request = (self.me(), self.thread, to, span);
-        let known = &mut self.cx.one_sided().tracked.requests;
+        let call = (self.me(), self.thread, to, span);
+        let onesided = self.cx.one_sided();
+        let met = onesided.met.entry(call).or_insert(0);
+        let request = (call.0, call.1, call.2, call.3, *met);
+        *met += 1;
+        let known = &mut onesided.tracked.requests;
         let place = known.iter().position(|r| *r == request);
         place.unwrap_or_else(|| {
             known.push(request);
             known.len() - 1
         })
+    }
+
+    /// How many of a call may be under way at once.
+    pub(super) const fn copies(&self) -> usize {
+        if self.loop_depth > 0 && self.overlaps {
+            COPIES
+        } else {
+            1
+        }
+    }
+
+    /// Runs `f` with the number of a call: in a loop with the first of some numbers that is not in use.
+    pub(super) fn each_number(
+        &mut self,
+        to: u32,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, usize) -> Lower<()>,
+    ) -> Lower<()> {
+        let copies = self.copies();
+        let numbers: Vec<usize> = (0..copies).map(|_| self.request_number(to, span)).collect();
+        let words: Vec<GlobalId> = numbers
+            .iter()
+            .map(|number| self.request_word(*number, span))
+            .collect();
+        let cases = self.first_free(&words, span);
+        let cases: Vec<_> = cases.into_iter().zip(numbers).collect();
+        self.each_case(&cases, span, &mut |code, number| f(code, *number))
+    }
+
+    /// For each word whether it is the first that is 0; the last one also if none is.
+    pub(super) fn first_free(&mut self, words: &[GlobalId], span: Span) -> Vec<LocalExpr> {
+        let Some((_, first)) = words.split_last() else {
+            return Vec::new();
+        };
+        let mut rest = Ir::TRUE;
+        let mut all = Vec::new();
+        for word in first {
+            let open = self.load_from(&Memory::scalar(*word), span);
+            let is_free = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
+            all.push(rest.clone().and(is_free.clone()));
+            rest = rest.and(is_free.negate());
+        }
+        all.push(rest);
+        all
+    }
+
+    /// Whether what is issued in a loop is complete before the next round, as far as its text says.
+    pub(in super::super) fn completes(&self, body: &Stmt, exprs: &[&Expr]) -> bool {
+        if self.cx.onesided.is_none() {
+            return true;
+        }
+        let mut open = vec![Part::Loop(body, exprs)];
+        let mut seen = BTreeSet::new();
+        while let Some(part) = open.pop() {
+            let mut found = false;
+            let mut called = Vec::new();
+            let mut look = |e: &Expr| {
+                if let ExprKind::Call(callee, _) = &e.kind
+                    && let ExprKind::Ident(name) = &callee.kind
+                {
+                    found |= COMPLETING.iter().any(|word| name.contains(word));
+                    called.push(name.clone());
+                }
+            };
+            match part {
+                Part::Loop(body, exprs) => {
+                    walk::each_in_stmt(body, &mut look);
+                    exprs.iter().for_each(|e| walk::each_expr(e, &mut look));
+                }
+                Part::Function(f) => f.body.iter().for_each(|s| walk::each_in_stmt(s, &mut look)),
+            }
+            if found {
+                return true;
+            }
+            called.retain(|name| seen.insert(name.clone()));
+            let functions = called
+                .iter()
+                .filter_map(|name| self.cx.functions.get(name.as_str()));
+            open.extend(functions.map(|f| Part::Function(f)));
+        }
+        false
     }
 
     /// OpenSHMEM: whether a fence has come behind the operation.
@@ -48,9 +159,27 @@ impl Code<'_, '_> {
         self.open_request_of(ANY, to, span)
     }
 
+    /// Opens a request of the call at `span` as [`Self::each_number`] says, and runs `f` with it.
+    pub(super) fn each_request(
+        &mut self,
+        to: &Expr,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, usize) -> Lower<()>,
+    ) -> Lower<()> {
+        self.each_number(ANY, span, &mut |code, number| {
+            code.open_number(number, to, span)?;
+            f(code, number)
+        })
+    }
+
     /// The same of a call that is several: one for each value of `which`.
     pub(super) fn open_request_of(&mut self, which: u32, to: &Expr, span: Span) -> Lower<usize> {
         let number = self.request_number(which, span);
+        self.open_number(number, to, span)?;
+        Ok(number)
+    }
+
+    fn open_number(&mut self, number: usize, to: &Expr, span: Span) -> Lower<()> {
         let word = Memory::scalar(self.request_word(number, span));
         let open = self.load_from(&word, span);
         let is_closed = LocalExpr::binary(BinOp::Eq, open, Ir::Const(0));
@@ -60,8 +189,7 @@ impl Code<'_, '_> {
             span,
         );
         self.store_to(&word, Ir::Const(1), span);
-        self.set_handle(to, number as i64 + 1, span)?;
-        Ok(number)
+        self.set_handle(to, number as i64 + 1, span)
     }
 
     /// Waits for a request, and sets its handle to none.
@@ -108,8 +236,8 @@ impl Code<'_, '_> {
             }
             code.await_atomics(&|way| way.request == Some(number) && way.fetches, span);
             let is_done = |part| match part {
-                Part::RequestOrigin(n) | Part::RequestTarget(n) | Part::Delivered(n) => n == number,
-                Part::Origin | Part::Target | Part::Fenced | Part::Stored => false,
+                Side::RequestOrigin(n) | Side::RequestTarget(n) | Side::Delivered(n) => n == number,
+                Side::Origin | Side::Target | Side::Fenced | Side::Stored => false,
             };
             code.complete_accesses(&|a| is_done(a.part), span)?;
             code.store_to(&word, Ir::Const(0), span);

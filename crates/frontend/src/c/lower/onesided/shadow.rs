@@ -9,6 +9,7 @@
 //! | origin | the same, and flush_local; for blocking calls their return |
 //! | store to a shared window | what synchronises the window ([`super::window`]) |
 //! | origin of a request | the same, and the wait of the request |
+//! | write of GASPI | the delivery of a notification ([`super::gaspi`]); its origin also the wait for its queue |
 //! | target of a request that brings a value | the same, and the wait of the request |
 
 use palisade_program::{
@@ -108,7 +109,7 @@ pub(in super::super) enum Part {
     RequestOrigin(usize),
     /// The target's memory, in an operation with this request that brings a value.
     RequestTarget(usize),
-    /// OpenSHMEM: the target's memory, until the network delivers the operation with this number.
+    /// OpenSHMEM, GASPI: the target's memory, until the network delivers the operation with this number.
     Delivered(usize),
     /// OpenSHMEM: the target's memory, in a put that a fence has ordered before later ones.
     Fenced,
@@ -152,6 +153,8 @@ pub(super) struct Issue {
     pub(super) request: Option<usize>,
     /// Whether the operation brings a value: the wait of its request completes all of it.
     pub(super) fetches: bool,
+    /// GASPI: whether it is a notification that comes behind the writes before it.
+    pub(super) covers: bool,
 }
 
 impl Issue {
@@ -485,15 +488,25 @@ impl Code<'_, '_> {
 
     /// OpenSHMEM: a fence orders the puts that have no delivery of their own.
     pub(super) fn fence_accesses(&mut self, channel: usize, span: Span) -> Lower<()> {
+        let is_put =
+            |a: &Access| a.channel == channel && a.part == Part::Target && a.class.writes();
+        self.shift_accesses(&is_put, &|_| Part::Fenced, span)
+    }
+
+    /// The own accesses that `is_meant` says are completed as another part says from here on.
+    pub(super) fn shift_accesses(
+        &mut self,
+        is_meant: &dyn Fn(&Access) -> bool,
+        shifted: &dyn Fn(Part) -> Part,
+        span: Span,
+    ) -> Lower<()> {
         let me = self.me();
         let all = self.cx.one_sided().tracked.accesses.iter();
-        let puts = all.filter(|(a, _)| {
-            a.by == me && a.channel == channel && a.part == Part::Target && a.class.writes()
-        });
-        let puts: Vec<_> = puts.map(|(a, sites)| (a.clone(), sites.clone())).collect();
-        for (access, sites) in puts {
+        let meant = all.filter(|(a, _)| a.by == me && is_meant(a));
+        let meant: Vec<_> = meant.map(|(a, sites)| (a.clone(), sites.clone())).collect();
+        for (access, sites) in meant {
             let fenced = Access {
-                part: Part::Fenced,
+                part: shifted(access.part),
                 ..access.clone()
             };
             let known = &mut self.cx.one_sided().tracked.accesses;

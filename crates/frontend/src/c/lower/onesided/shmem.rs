@@ -61,31 +61,49 @@ impl Remote<'_> {
 }
 
 /// The value of a register.
-fn register(local: LocalId) -> LocalExpr {
+pub(super) fn register(local: LocalId) -> LocalExpr {
     Ir::Atom(palisade_program::LocalAtom::Local(local))
 }
 
-fn is(e: LocalExpr, value: i64) -> LocalExpr {
+pub(super) fn is(e: LocalExpr, value: i64) -> LocalExpr {
     LocalExpr::binary(BinOp::Eq, e, Ir::Const(value))
 }
 
 impl Code<'_, '_> {
     fn issue_of(&mut self, op: &Remote<'_>, to: u32, span: Span) -> (Issue, usize, String) {
+        let number = self.request_number(to, span);
+        let (issue, words) = self.numbered_issue(op, (to, number), span);
+        (issue, number, words)
+    }
+
+    fn numbered_issue(
+        &mut self,
+        op: &Remote<'_>,
+        (to, number): (u32, usize),
+        span: Span,
+    ) -> (Issue, String) {
         let words = format!("PE {}'s `{}` to PE {to}", self.me(), op.name);
         let site = self.cx.one_sided().site(words.clone(), span);
-        let number = self.request_number(to, span);
         let issue = Issue {
             site,
             channel: op.context,
             to,
             request: Some(number),
             fetches: false,
+            covers: false,
         };
-        (issue, number, words)
+        (issue, words)
     }
 
     /// A call that is delivered by itself is not made again before.
     fn open_delivery(&mut self, number: usize, span: Span) {
+        self.open_call(number, span);
+        let fenced = Memory::scalar(self.fenced_word(number, span));
+        self.store_to(&fenced, Ir::Const(0), span);
+    }
+
+    /// The same where there are no fences.
+    pub(super) fn open_call(&mut self, number: usize, span: Span) {
         let word = Memory::scalar(self.request_word(number, span));
         let open = self.load_from(&word, span);
         self.require(
@@ -94,8 +112,6 @@ impl Code<'_, '_> {
             span,
         );
         self.store_to(&word, Ir::Const(1), span);
-        let fenced = Memory::scalar(self.fenced_word(number, span));
-        self.store_to(&fenced, Ir::Const(0), span);
     }
 
     /// Puts in loops that a fence has ordered may not be waited for by a signal.
@@ -127,65 +143,74 @@ impl Code<'_, '_> {
         let is_looped = self.loop_depth > 0 && signal.is_none();
         let is_single = target.len() == 1 && !is_looped && signal.is_none();
         self.each_rank(op.pe, span, &mut |code, to| {
-            let (issue, number, what) = code.issue_of(op, to, span);
-            let target_part = match (is_looped, is_single) {
-                (true, _) => Part::Target,
-                (false, true) => Part::Delivered(number),
-                (false, false) => Part::RequestTarget(number),
-            };
-            let origin_part = if is_looped && !blocking {
-                Part::Origin
-            } else {
-                Part::RequestOrigin(number)
-            };
-            code.atomically(AtomicKind::Block, span, |code| {
-                if !is_looped {
-                    code.open_delivery(number, span);
-                    code.refuse_fenced_loops(op, to, span)?;
-                }
-                for (k, byte) in target.iter().enumerate() {
-                    let cells = code.symmetric_cells((&op.address, to), (*byte, op.base), span)?;
-                    code.each_case(&cells, span, &mut |code, touched| {
-                        for cell in &touched.cells {
-                            code.check_ordered(cell, Class::Write, &what, span)?;
-                        }
-                        for cell in &touched.cells {
-                            code.mark_access(cell, (target_part, Class::Write), &issue, span)?;
-                        }
-                        let value = match source {
-                            Source::Value(given) => given.clone(),
-                            Source::Buffer(buffer, elements) => {
-                                let origin =
-                                    code.buffer_cells(buffer, elements[k], op.base, span)?;
-                                let into = code.hidden(span);
-                                code.each_case(&origin, span, &mut |code, place| {
-                                    code.check_access(place, Class::Read, &what, span)?;
-                                    let marked = (origin_part, Class::Read);
-                                    code.mark_access(place, marked, &issue, span)?;
-                                    let (dst, src) = (into, place.clone());
-                                    code.emit(Step::Load { dst, src }, span);
-                                    Ok(())
-                                })?;
-                                register(into)
+            let one = &mut |code: &mut Self, number: usize| {
+                let (issue, what) = code.numbered_issue(op, (to, number), span);
+                let target_part = match (is_looped, is_single) {
+                    (true, _) => Part::Target,
+                    (false, true) => Part::Delivered(number),
+                    (false, false) => Part::RequestTarget(number),
+                };
+                let origin_part = if is_looped && !blocking {
+                    Part::Origin
+                } else {
+                    Part::RequestOrigin(number)
+                };
+                code.atomically(AtomicKind::Block, span, |code| {
+                    if !is_looped {
+                        code.open_delivery(number, span);
+                        code.refuse_fenced_loops(op, to, span)?;
+                    }
+                    for (k, byte) in target.iter().enumerate() {
+                        let cells =
+                            code.symmetric_cells((&op.address, to), (*byte, op.base), span)?;
+                        code.each_case(&cells, span, &mut |code, touched| {
+                            for cell in &touched.cells {
+                                code.check_ordered(cell, Class::Write, &what, span)?;
                             }
-                        };
-                        code.put_value(op, touched, value, is_single.then_some(&issue), span)
+                            for cell in &touched.cells {
+                                code.mark_access(cell, (target_part, Class::Write), &issue, span)?;
+                            }
+                            let value = match source {
+                                Source::Value(given) => given.clone(),
+                                Source::Buffer(buffer, elements) => {
+                                    let origin =
+                                        code.buffer_cells(buffer, elements[k], op.base, span)?;
+                                    let into = code.hidden(span);
+                                    code.each_case(&origin, span, &mut |code, place| {
+                                        code.check_access(place, Class::Read, &what, span)?;
+                                        let marked = (origin_part, Class::Read);
+                                        code.mark_access(place, marked, &issue, span)?;
+                                        let (dst, src) = (into, place.clone());
+                                        code.emit(Step::Load { dst, src }, span);
+                                        Ok(())
+                                    })?;
+                                    register(into)
+                                }
+                            };
+                            code.put_value(op, touched, value, is_single.then_some(&issue), span)
+                        })?;
+                    }
+                    if let Some(signal) = signal {
+                        code.send_signal(op, signal, &issue, &what, span)?;
+                    } else if !is_single && !is_looped {
+                        code.send_message(Message::nothing(), &issue, span)?;
+                    }
+                    Ok(())
+                })?;
+                if blocking && matches!(source, Source::Buffer(..)) {
+                    code.atomically(AtomicKind::Block, span, |code| {
+                        let returned = Part::RequestOrigin(number);
+                        code.complete_accesses(&|a| a.part == returned, span)
                     })?;
                 }
-                if let Some(signal) = signal {
-                    code.send_signal(op, signal, &issue, &what, span)?;
-                } else if !is_single && !is_looped {
-                    code.send_message(Message::nothing(), &issue, span)?;
-                }
                 Ok(())
-            })?;
-            if blocking && matches!(source, Source::Buffer(..)) {
-                code.atomically(AtomicKind::Block, span, |code| {
-                    let returned = Part::RequestOrigin(number);
-                    code.complete_accesses(&|a| a.part == returned, span)
-                })?;
+            };
+            if is_looped {
+                // It has no delivery of its own.
+                let number = code.request_number(to, span);
+                return one(code, number);
             }
-            Ok(())
+            code.each_number(to, span, one)
         })
     }
 
@@ -288,34 +313,36 @@ impl Code<'_, '_> {
         span: Span,
     ) -> Lower<()> {
         self.each_rank(op.pe, span, &mut |code, to| {
-            let (issue, number, what) = code.issue_of(op, to, span);
-            code.atomically(AtomicKind::Block, span, |code| {
-                code.open_delivery(number, span);
-                code.refuse_fenced_loops(op, to, span)?;
-                let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
-                code.each_case(&cells, span, &mut |code, touched| {
-                    let class = op.atomic(touched.phase, AtomicClass::Swap);
-                    code.atomic_access(
-                        touched,
-                        class,
-                        Part::Delivered(number),
-                        &issue,
-                        &what,
-                        span,
-                    )?;
-                    let is_same = integer(op.base).as_ref() == Some(touched.ty.plain());
-                    let message = match touched.cells.first() {
-                        Some(target) if touched.is_whole && is_same => {
-                            Message::change(target, combine, vec![operand.clone()])
-                        }
-                        _ => {
-                            for cell in &touched.cells {
-                                code.store_to(cell, Ir::Const(OPAQUE), span);
+            code.each_number(to, span, &mut |code, number| {
+                let (issue, what) = code.numbered_issue(op, (to, number), span);
+                code.atomically(AtomicKind::Block, span, |code| {
+                    code.open_delivery(number, span);
+                    code.refuse_fenced_loops(op, to, span)?;
+                    let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
+                    code.each_case(&cells, span, &mut |code, touched| {
+                        let class = op.atomic(touched.phase, AtomicClass::Swap);
+                        code.atomic_access(
+                            touched,
+                            class,
+                            Part::Delivered(number),
+                            &issue,
+                            &what,
+                            span,
+                        )?;
+                        let is_same = integer(op.base).as_ref() == Some(touched.ty.plain());
+                        let message = match touched.cells.first() {
+                            Some(target) if touched.is_whole && is_same => {
+                                Message::change(target, combine, vec![operand.clone()])
                             }
-                            Message::nothing()
-                        }
-                    };
-                    code.send_message(message, &issue, span)
+                            _ => {
+                                for cell in &touched.cells {
+                                    code.store_to(cell, Ir::Const(OPAQUE), span);
+                                }
+                                Message::nothing()
+                            }
+                        };
+                        code.send_message(message, &issue, span)
+                    })
                 })
             })
         })
@@ -403,39 +430,41 @@ impl Code<'_, '_> {
             _ => AtomicClass::Swap,
         };
         self.each_rank(op.pe, span, &mut |code, to| {
-            let (mut issue, number, what) = code.issue_of(op, to, span);
-            issue.fetches = true;
-            code.atomically(AtomicKind::Block, span, |code| {
-                code.open_delivery(number, span);
-                code.refuse_fenced_loops(op, to, span)?;
-                let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
-                code.each_case(&cells, span, &mut |code, touched| {
-                    let class = op.atomic(touched.phase, change);
-                    code.atomic_access(
-                        touched,
-                        class,
-                        Part::Delivered(number),
-                        &issue,
-                        &what,
-                        span,
-                    )?;
-                    let places = code.buffer_cells(result, 0, op.base, span)?;
-                    code.each_case(&places, span, &mut |code, place| {
-                        code.check_access(place, Class::Write, &what, span)?;
-                        code.mark_access(place, (Part::Origin, Class::Write), &issue, span)?;
-                        let is_same = integer(op.base).as_ref() == Some(touched.ty.plain());
-                        let message = match touched.cells.first() {
-                            Some(target) if touched.is_whole && is_same => {
-                                Message::change(target, combine, operands.to_vec()).into(place)
-                            }
-                            _ => {
-                                for cell in touched.cells.iter().chain([place]) {
-                                    code.store_to(cell, Ir::Const(OPAQUE), span);
+            code.each_number(to, span, &mut |code, number| {
+                let (mut issue, what) = code.numbered_issue(op, (to, number), span);
+                issue.fetches = true;
+                code.atomically(AtomicKind::Block, span, |code| {
+                    code.open_delivery(number, span);
+                    code.refuse_fenced_loops(op, to, span)?;
+                    let cells = code.symmetric_cells((&op.address, to), (0, op.base), span)?;
+                    code.each_case(&cells, span, &mut |code, touched| {
+                        let class = op.atomic(touched.phase, change);
+                        code.atomic_access(
+                            touched,
+                            class,
+                            Part::Delivered(number),
+                            &issue,
+                            &what,
+                            span,
+                        )?;
+                        let places = code.buffer_cells(result, 0, op.base, span)?;
+                        code.each_case(&places, span, &mut |code, place| {
+                            code.check_access(place, Class::Write, &what, span)?;
+                            code.mark_access(place, (Part::Origin, Class::Write), &issue, span)?;
+                            let is_same = integer(op.base).as_ref() == Some(touched.ty.plain());
+                            let message = match touched.cells.first() {
+                                Some(target) if touched.is_whole && is_same => {
+                                    Message::change(target, combine, operands.to_vec()).into(place)
                                 }
-                                Message::nothing()
-                            }
-                        };
-                        code.send_message(message, &issue, span)
+                                _ => {
+                                    for cell in touched.cells.iter().chain([place]) {
+                                        code.store_to(cell, Ir::Const(OPAQUE), span);
+                                    }
+                                    Message::nothing()
+                                }
+                            };
+                            code.send_message(message, &issue, span)
+                        })
                     })
                 })
             })

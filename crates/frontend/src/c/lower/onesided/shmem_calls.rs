@@ -6,6 +6,7 @@ use palisade_program::{BinOp, Expr as Ir, LocalExpr, LocalId, Span};
 use super::super::code::{Code, Lower};
 use super::super::expr::unsupported;
 use super::super::value::Val;
+use super::Library;
 use super::OPAQUE;
 use super::datatype::{Datatype, integer, width};
 use super::network::Combine;
@@ -102,7 +103,7 @@ impl Code<'_, '_> {
         let Some(rest) = name.strip_prefix("shmem_") else {
             return Ok(None);
         };
-        if !self.cx.onesided.as_ref().is_some_and(|o| o.is_shmem) {
+        if !self.uses(Library::Shmem) {
             return Err(
                 Diagnostic::error(span, format!("`{name}` without shmem_init"))
                     .help("call shmem_init first in main"),

@@ -146,8 +146,20 @@ impl<'c, 'a> Code<'c, 'a> {
         span: Span,
         f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
     ) -> Lower<()> {
-        const NONE: i64 = -1;
         let channel = Channel::messages(communicator.handle);
+        self.some_sender((channel, communicator), among, unseen, span, f)
+    }
+
+    /// The same of messages of any purpose.
+    pub(super) fn some_sender(
+        &mut self,
+        (channel, communicator): (Channel, &Communicator),
+        among: &[u32],
+        unseen: Option<Otherwise<'_, 'c, 'a>>,
+        span: Span,
+        f: &dyn Fn(&mut Self, u32, usize) -> Lower<()>,
+    ) -> Lower<()> {
+        const NONE: i64 = -1;
         let chosen = self.hidden(span);
         let is =
             |k: i64| LocalExpr::binary(BinOp::Eq, Ir::Atom(LocalAtom::Local(chosen)), Ir::Const(k));

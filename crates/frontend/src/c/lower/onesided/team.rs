@@ -162,6 +162,7 @@ impl Code<'_, '_> {
             to: me,
             request: Some(number),
             fetches: false,
+            covers: false,
         };
         let part = Part::RequestOrigin(number);
         // A PE may be one reduction ahead of others, which still read the one before: two

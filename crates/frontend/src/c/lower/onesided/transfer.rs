@@ -237,6 +237,7 @@ impl Code<'_, '_> {
                 to: rank,
                 request: op.request,
                 fetches: op.result.is_some(),
+                covers: false,
             };
             code.atomically(AtomicKind::Block, span, |code| {
                 for k in 0..count {

@@ -211,6 +211,7 @@ impl Code<'_, '_> {
             to: self.me(),
             request: None,
             fetches: false,
+            covers: false,
         };
         self.mark_access(place, (Part::Stored, Class::Write), &issue, span)
     }
