@@ -36,11 +36,8 @@ mod preprocess;
 mod real;
 mod types;
 
-<<<<<<< HEAD
-pub use object::{Object, ParsedObject, has_specification, parse_object};
-=======
 pub use lower::Library;
->>>>>>> a18b04b00ed25c970a84fc61666081ceffac949c
+pub use object::{Object, ParsedObject, has_specification, parse_object};
 pub use predicates::{noted, with_predicates};
 pub use preprocess::Preprocessor;
 pub use types::DataModel;

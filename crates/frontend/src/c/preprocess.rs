@@ -45,11 +45,7 @@ pub(super) struct Unit<'a> {
 const STDIN: &str = "<stdin>";
 
 /// Headers by name.
-<<<<<<< HEAD
-const HEADERS: [(&str, &str); 37] = [
-=======
-const HEADERS: [(&str, &str); 35] = [
->>>>>>> a18b04b00ed25c970a84fc61666081ceffac949c
+const HEADERS: [(&str, &str); 38] = [
     (
         "__palisade_cancel.h",
         include_str!("headers/__palisade_cancel.h"),
