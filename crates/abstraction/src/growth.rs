@@ -20,12 +20,17 @@ const FEW: i64 = 64;
 /// Whether the values of a program grow.
 pub fn grows(program: &Program, threads: &[Instance], finite: &Finite) -> bool {
     let is_wide = |init: Init, domain: Option<Domain>| init == Init::Any && !is_narrow(domain);
-    if program.globals.iter().any(|g| g.init.iter().any(|i| is_wide(*i, g.domain))) {
+    if program
+        .globals
+        .iter()
+        .any(|g| g.init.iter().any(|i| is_wide(*i, g.domain)))
+    {
         return true;
     }
     threads.iter().zip(&finite.locals).any(|(thread, locals)| {
         let template = program.template(thread.template);
-        template.locals.iter().any(|l| is_wide(l.init, l.domain)) || !Graph { locals }.settles(&template.cfg)
+        template.locals.iter().any(|l| is_wide(l.init, l.domain))
+            || !Graph { locals }.settles(&template.cfg)
     })
 }
 
@@ -136,14 +141,14 @@ impl Graph<'_> {
 /// Whether each round among `edges` with one of the `steps` compares the counter, or a copy of it, with a constant
 /// that it comes to.
 fn is_guarded(cfg: &Cfg, edges: &[usize], steps: &[usize], (local, by): (LocalId, i64)) -> bool {
-    let is_copy = |step: &Step| {
-        matches!(step, Step::Assign { value, .. } if *value == Expr::Atom(LocalAtom::Local(local)))
-    };
+    let is_copy = |step: &Step| matches!(step, Step::Assign { value, .. } if *value == Expr::Atom(LocalAtom::Local(local)));
     let written = |copy: LocalId| {
         let edges = edges.iter().map(|k| &cfg.edges[*k].step);
         edges.filter(move |step| step.written_local() == Some(copy))
     };
-    let copied = edges.iter().filter_map(|k| cfg.edges[*k].step.written_local());
+    let copied = edges
+        .iter()
+        .filter_map(|k| cfg.edges[*k].step.written_local());
     let mut same: Vec<LocalId> = copied.filter(|c| written(*c).all(is_copy)).collect();
     same.push(local);
     let mut left = vec![false; cfg.edges.len()];
