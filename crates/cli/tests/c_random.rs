@@ -204,7 +204,7 @@ fn floating_point_is_what_the_compilers_compute() {
 
 #[test]
 fn memory_of_computed_sizes_and_texts() {
-    let count = number("PALISADE_SOAK", 40);
+    let count = number("PALISADE_SOAK", 15);
     compared(c_generator::allocations::program, count, 8);
 }
 
