@@ -78,6 +78,7 @@ pub struct Reachable {
 }
 
 /// How much of histories and of the SC order of RC11 is kept exactly.
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Summary {
     /// Newest messages of each cell.

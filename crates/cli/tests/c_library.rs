@@ -430,9 +430,9 @@ int main(void) { int i = 0; while (i < LENGTH && nondet_int()) {
         &list("9", "<= 9"),
         "unsupported: more than 4 allocations of one call in a loop",
     );
-    let array = "_Bool nondet_bool(void); int main(void) { int n = 1 + MORE * nondet_bool() + nondet_bool();
+    let text = "_Bool nondet_bool(void); int main(void) { int n = 1 + MORE * nondet_bool() + nondet_bool();
   int *a = calloc(n, sizeof(int)); for (int i = 0; i < n; i++) assert(a[i] == 0); a[n - LESS] = 1; free(a); }";
-    let array = |more: &str, less: &str| array.replace("MORE", more).replace("LESS", less);
+    let array = |more: &str, less: &str| text.replace("MORE", more).replace("LESS", less);
     with_headers(&array("1", "1"), "holds");
     with_headers(
         &array("1", "0"),
@@ -442,7 +442,7 @@ int main(void) { int i = 0; while (i < LENGTH && nondet_int()) {
         &array("9", "1"),
         "unsupported: an allocation of more than 8 elements whose size is no constant",
     );
-    let local = array.replace("int *a = calloc(n, sizeof(int));", "int a[n];");
+    let local = text.replace("int *a = calloc(n, sizeof(int));", "int a[n];");
     let local = local
         .replace("assert(a[i] == 0)", "a[i] = 0")
         .replace("free(a);", "");

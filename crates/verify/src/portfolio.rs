@@ -581,7 +581,7 @@ pub(crate) fn rows(
 ) -> Result<Vec<Row>, Gap> {
     let program = &**stack.top();
     if options.model == Model::Rc11 {
-        return histories(program, base, options);
+        return Ok(histories(program, base, options));
     }
     let any = program.has_unbounded_threads() && options.threads.is_none() && options.symmetry;
     if program.progress {
@@ -698,9 +698,9 @@ fn progress(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<
 }
 
 /// The rows for RC11: bugs first, then summaries of histories, from coarse to exact.
-fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec<Row>, Gap> {
+fn histories(program: &Program, base: &[Layer], options: &Options) -> Vec<Row> {
     if program.has_unbounded_threads() && options.threads.is_none() {
-        return Ok(many_histories(base, options));
+        return many_histories(base, options);
     }
     // Where threads are looked at together, prompt runs are not enough.
     let is_never = |p: &Property| p.kind == PropertyKind::Never;
@@ -755,7 +755,7 @@ fn histories(program: &Program, base: &[Layer], options: &Options) -> Result<Vec
     }
     rows.extend(ladder(LADDER.len(), states).map(|(kept, states)| row(summary(kept), states)));
     rows.push(row(summary(EXACT), states));
-    Ok(rows)
+    rows
 }
 
 /// The rows for any number of threads under RC11.

@@ -50,7 +50,7 @@ pub(super) fn check(
     options: &Options,
 ) -> Result<usize, Refusal> {
     let unsupported = |what: &str| Refusal::whole(Reason::Unsupported(what.to_owned()));
-    let template = template(program).map_err(|what| unsupported(what))?;
+    let template = template(program).map_err(&unsupported)?;
     let size = certificate.threads;
     if !(1..=2).contains(&size) {
         return Err(unsupported("views of so many copies"));
@@ -135,7 +135,18 @@ fn without_sc_order(program: &Program) -> Program {
                     weaken(&mut inner.step, default);
                 }
             }
-            step => weaken(step, Order::Plain),
+            step @ (Step::Skip
+            | Step::Assume(_)
+            | Step::Assign { .. }
+            | Step::Havoc { .. }
+            | Step::Load { .. }
+            | Step::Store { .. }
+            | Step::Fence(_)
+            | Step::Assert { .. }
+            | Step::Put { .. }
+            | Step::Get { .. }
+            | Step::RemoteAtomic(_)
+            | Step::Flush(_)) => weaken(step, Order::Plain),
         }
     }
     weak

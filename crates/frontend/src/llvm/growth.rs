@@ -80,7 +80,7 @@ impl<'m> Engine<'_, 'm> {
                 len.saturating_add(asked)
             }
         };
-        if needed > ROOM || needed < 0 {
+        if !(0..=ROOM).contains(&needed) {
             return unsupported(
                 format!("a vector of more than {ROOM} elements that threads share"),
                 "push fewer elements, or reserve the room before the threads start",

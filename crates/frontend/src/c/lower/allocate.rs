@@ -130,7 +130,7 @@ impl Code<'_, '_> {
         self.assume(rest, join, span);
         self.at(join);
         self.known.clear();
-        self.free_value(old, span)?;
+        self.free_value(old, span);
         Ok(new)
     }
 

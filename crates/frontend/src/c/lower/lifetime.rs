@@ -261,13 +261,14 @@ impl Code<'_, '_> {
     /// `free(p)`.
     pub(super) fn free(&mut self, pointer: &Expr, span: Span) -> Lower<()> {
         let pointer = self.value(pointer)?;
-        self.free_value(pointer, span)
+        self.free_value(pointer, span);
+        Ok(())
     }
 
     /// The same, of a pointer that was evaluated.
-    pub(super) fn free_value(&mut self, pointer: Val, span: Span) -> Lower<()> {
+    pub(super) fn free_value(&mut self, pointer: Val, span: Span) {
         if !self.cx.checks_lifetimes() || pointer.as_constant() == Some(0) {
-            return Ok(());
+            return;
         }
         let pointer = self.saved(pointer, span);
         let address = pointer.e.clone();
@@ -305,7 +306,6 @@ impl Code<'_, '_> {
         self.here = join;
         self.go(done, span);
         self.here = done;
-        Ok(())
     }
 
     /// The program ends here.

@@ -7,8 +7,8 @@
 //! | atomic operation | the call returns |
 //!
 //! The network delivers notifications at any time. One that a write brings along (`gaspi_write_notify`) *covers* that write, and
-//! one of its own (`gaspi_notify`) all writes that its rank has posted to the same queue for the same rank before it: "the notify() implies a
-//! fence for all preceding write() whereas the write_notify() shall not imply anything for preceding write()'s" [GASPI Forum, January 2016].
+//! one of its own (`gaspi_notify`) all writes that its rank has posted to the same queue for the same rank before it: "the `notify()` implies a
+//! fence for all preceding `write()` whereas the `write_notify()` shall not imply anything for preceding `write()`'s" [GASPI Forum, January 2016].
 //! Notifications may overtake each other, and a barrier, a wait for a queue, or a later read says nothing of what is there at the target.
 //!
 //! As everywhere where races are looked for, data move when the operation is posted ([`super`]). Only a notification is a message of
@@ -32,6 +32,9 @@ use super::shmem::{is, register};
 use super::{Library, OPAQUE};
 use crate::c::ast::Expr;
 use crate::c::types::Type;
+
+/// The bytes of a cell of a passive message, with where each comes from.
+type PassiveCell = Vec<(LocalExpr, Memory)>;
 
 /// Notifications of a segment at most, and as many where it is not known which one is meant.
 const MAX_NOTIFICATIONS: i128 = 64;
@@ -249,7 +252,11 @@ impl Code<'_, '_> {
     fn send_notice(&mut self, notice: &Notice, to: u32, issue: &Issue, span: Span) -> Lower<()> {
         let cell = self.notification((to, notice.segment), &notice.id, span)?;
         let value = vec![notice.value.clone()];
-        self.send_message(Message::change(&cell, Combine::Replace, value), issue, span)
+        self.send_message(
+            &Message::change(&cell, Combine::Replace, value),
+            issue,
+            span,
+        )
     }
 
     /// `gaspi_notify`: comes behind the writes to the same rank in the same queue.
@@ -513,11 +520,7 @@ impl Code<'_, '_> {
     }
 
     /// The cells of a message of passive communication.
-    fn passive_cells(
-        &mut self,
-        region: &Region,
-        span: Span,
-    ) -> Lower<(Vec<Vec<(LocalExpr, Memory)>>, i64)> {
+    fn passive_cells(&mut self, region: &Region, span: Span) -> Lower<(Vec<PassiveCell>, i64)> {
         let me = self.me();
         let pieces = self.segment_cells(me, region, span)?;
         let whole = |p: &Piece| p.at >= 0 && p.at + p.bytes as i64 <= region.bytes as i64;

@@ -473,9 +473,10 @@ impl Code<'_, '_> {
                 let segment = self.segment_number(segment, span)?;
                 let id = self.value(id)?;
                 let id = self.saved(id, span);
-                let old = match super::super::thread::is_null(old) {
-                    true => None,
-                    false => Some(self.target_of(old)?),
+                let old = if super::super::thread::is_null(old) {
+                    None
+                } else {
+                    Some(self.target_of(old)?)
                 };
                 self.gaspi_reset((segment, &id), old.as_ref(), span)?;
                 Val::constant(0, &Type::INT)

@@ -227,13 +227,13 @@ impl Code<'_, '_> {
         let values = operands.iter().map(|o| self.load_from(o, span)).collect();
         let mut message = Message::change(target, combine, values);
         message.result = result.cloned();
-        self.send_message(message, issue, span)
+        self.send_message(&message, issue, span)
     }
 
     /// Sends an operation on its way. One without a number of its own takes the first slot of its call that is free.
     pub(super) fn send_message(
         &mut self,
-        message: Message,
+        message: &Message,
         issue: &super::shadow::Issue,
         span: Span,
     ) -> Lower<()> {
@@ -490,13 +490,12 @@ impl Code<'_, '_> {
             Part::Target | Part::Origin | Part::Fenced | Part::Stored => false,
         };
         for place in self.shadow_cells(&|a| a.by == by && is_over(a.part), span)? {
-            let value = match when {
-                Ir::Const(1) => Ir::Const(0),
-                _ => {
-                    let mark = self.load_from(&place, span);
-                    let is_over = LocalExpr::binary(BinOp::Ne, when.clone(), Ir::Const(0));
-                    Ir::Cond(Box::new(is_over), Box::new(Ir::Const(0)), Box::new(mark))
-                }
+            let value = if *when == Ir::Const(1) {
+                Ir::Const(0)
+            } else {
+                let mark = self.load_from(&place, span);
+                let is_over = LocalExpr::binary(BinOp::Ne, when.clone(), Ir::Const(0));
+                Ir::Cond(Box::new(is_over), Box::new(Ir::Const(0)), Box::new(mark))
             };
             self.store_to(&place, value, span);
         }

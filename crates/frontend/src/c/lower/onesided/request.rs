@@ -127,7 +127,9 @@ impl Code<'_, '_> {
             match part {
                 Part::Loop(body, exprs) => {
                     walk::each_in_stmt(body, &mut look);
-                    exprs.iter().for_each(|e| walk::each_expr(e, &mut look));
+                    for e in exprs {
+                        walk::each_expr(e, &mut look);
+                    }
                 }
                 Part::Function(f) => f.body.iter().for_each(|s| walk::each_in_stmt(s, &mut look)),
             }

@@ -365,7 +365,9 @@ impl Code<'_, '_> {
                     for s in &f.body {
                         walk::each_stmt(s, &mut |s| {
                             if let StmtKind::Declare(all) = &s.kind {
-                                all.iter().for_each(|d| look(&d.name, d.init.as_ref()));
+                                for d in all {
+                                    look(&d.name, d.init.as_ref());
+                                }
                             }
                         });
                     }

@@ -193,7 +193,7 @@ impl Code<'_, '_> {
                     if let Some(signal) = signal {
                         code.send_signal(op, signal, &issue, &what, span)?;
                     } else if !is_single && !is_looped {
-                        code.send_message(Message::nothing(), &issue, span)?;
+                        code.send_message(&Message::nothing(), &issue, span)?;
                     }
                     Ok(())
                 })?;
@@ -230,13 +230,13 @@ impl Code<'_, '_> {
                 self.store_to(cell, Ir::Const(OPAQUE), span);
             }
             return match delivery {
-                Some(issue) => self.send_message(Message::nothing(), issue, span),
+                Some(issue) => self.send_message(&Message::nothing(), issue, span),
                 None => Ok(()),
             };
         };
         if let Some(issue) = delivery {
             let message = Message::change(target, Combine::Replace, vec![value]);
-            return self.send_message(message, issue, span);
+            return self.send_message(&message, issue, span);
         }
         self.store_to(target, value, span);
         Ok(())
@@ -341,7 +341,7 @@ impl Code<'_, '_> {
                                 Message::nothing()
                             }
                         };
-                        code.send_message(message, &issue, span)
+                        code.send_message(&message, &issue, span)
                     })
                 })
             })
@@ -463,7 +463,7 @@ impl Code<'_, '_> {
                                     Message::nothing()
                                 }
                             };
-                            code.send_message(message, &issue, span)
+                            code.send_message(&message, &issue, span)
                         })
                     })
                 })
@@ -503,7 +503,7 @@ impl Code<'_, '_> {
                     Message::nothing()
                 }
             };
-            code.send_message(message, issue, span)
+            code.send_message(&message, issue, span)
         })
     }
 
