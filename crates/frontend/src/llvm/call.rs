@@ -124,6 +124,10 @@ impl<'m> Engine<'_, 'm> {
     ) -> Run<Flow> {
         match known {
             Known::Nothing => self.done(state, dst, Value::Undefined),
+            Known::Panic(_) if state.is_behind_model => unsupported(
+                "an assertion behind a model, which is about all of its executions",
+                "assert inside of the model",
+            ),
             Known::Panic(words) => {
                 let words = self
                     .panic_words(state, name, arguments)

@@ -167,6 +167,7 @@ fn start(engine: &mut Engine<'_, '_>, entry: &str, thread: usize) -> Result<Stat
         started: 0,
         spawned: BTreeSet::new(),
         destructors: Vec::new(),
+        is_behind_model: false,
         prelude: thread == 0,
         known: BTreeMap::new(),
     };

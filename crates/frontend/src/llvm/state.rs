@@ -62,6 +62,8 @@ pub(super) struct State {
     pub(super) spawned: BTreeSet<usize>,
     /// Variables of the thread that have to be destroyed when it ends, each with the function that does it.
     pub(super) destructors: Vec<(i64, i64)>,
+    /// Whether a model of loom's has ended: what is asserted now is about all of its executions.
+    pub(super) is_behind_model: bool,
     /// Whether no thread was started yet and all is known.
     pub(super) prelude: bool,
     pub(super) known: Known,

@@ -79,6 +79,10 @@ impl<'m> Engine<'_, 'm> {
                 "a channel that carries more than eight values",
                 "send fewer values, or give each phase a channel of its own",
             ),
+            ("behind_model", []) => {
+                state.is_behind_model = true;
+                self.answered(state, dst, None)
+            }
             ("many_entries", []) => unsupported(
                 "a map, set or queue of more than eight entries",
                 "insert fewer entries",

@@ -276,6 +276,7 @@ impl Code<'_, '_> {
             // An access that nobody uses: volatile or not, it happens.
             ExprKind::Cast(Type::Void, a) => self.discard(a),
             ExprKind::Int(..) | ExprKind::Str(_) => Ok(()),
+            ExprKind::Call(callee, args) if self.only_prints(callee, args) => self.print_all(args),
             ExprKind::Cond(c, Some(a), b) => {
                 let (yes, no, join) = (self.graph.loc(), self.graph.loc(), self.graph.loc());
                 let (can, cannot) = self.branch(c, yes, no)?;

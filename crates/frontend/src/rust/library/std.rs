@@ -21,6 +21,7 @@ mod ask {
         pub fn __palisade_many_values() -> !;
         pub fn __palisade_rendezvous() -> !;
         pub fn __palisade_many_entries() -> !;
+        pub fn __palisade_behind_model();
     }
 }
 
@@ -30,6 +31,11 @@ pub mod __palisade {
     #[inline]
     pub fn join_all() {
         unsafe { crate::ask::__palisade_join_scope(0) }
+    }
+    /// What comes from here on sees the outcomes of all executions of a model.
+    #[inline]
+    pub fn behind_model() {
+        unsafe { crate::ask::__palisade_behind_model() }
     }
     /// Waits until the number is `from`, and makes it `to`.
     #[inline]
