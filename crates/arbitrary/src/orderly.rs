@@ -42,7 +42,8 @@ pub fn copied(rng: &mut Rng, plain: bool) -> String {
         let _ = writeln!(text, "thread main {{\n{body}}}");
     }
     let body = body(rng, (plain, false), 3);
-    let _ = writeln!(text, "thread t[*] {{\n{body}}}");
+    let sum = rng.between(1, 3);
+    let _ = writeln!(text, "thread t[*] {{\n{body}assert(a + b != {sum});\n}}");
     text
 }
 
