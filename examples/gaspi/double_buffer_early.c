@@ -1,5 +1,5 @@
 /* The producer does not wait until a buffer is free again.
- * expect: -n 2 rma=violated */
+ * expect: -n 2 sc=violated rma=violated */
 #include <GASPI.h>
 #include <assert.h>
 

@@ -1,5 +1,5 @@
 /* The same with a wait for the queue and a barrier: neither says that the data are there.
- * expect: -n 2 rma=violated */
+ * expect: -n 2 sc=violated rma=violated */
 #include <GASPI.h>
 #include <assert.h>
 

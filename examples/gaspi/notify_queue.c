@@ -1,5 +1,5 @@
 /* The notification is in another queue than the write, which it may overtake.
- * expect: -n 2 rma=violated */
+ * expect: -n 2 sc=violated rma=violated */
 #include <GASPI.h>
 #include <assert.h>
 

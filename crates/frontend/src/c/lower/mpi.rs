@@ -155,6 +155,8 @@ pub(super) fn is_buffer(function: &str, argument: usize) -> bool {
         "MPI_Fetch_and_op" => argument < 2,
         "MPI_Compare_and_swap" => argument < 3,
         "gaspi_allreduce" => argument < 2,
+        "gaspi_atomic_fetch_add" => argument == 4,
+        "gaspi_atomic_compare_swap" => argument == 5,
         "gaspi_segment_bind" | "gaspi_segment_use" => argument == 1,
         _ => false,
     }

@@ -495,12 +495,8 @@ impl Code<'_, '_> {
         };
         let place = self.target_of(old)?;
         if place.ty().plain() == &word {
-            if self.in_registers(&place) {
-                self.check_followed(&found, span);
-            } else {
-                // It is looked at where it is read.
-                self.poison(&place);
-            }
+            // It is looked at where it is read.
+            self.poison(&place);
             let found = self.held(found, &word);
             return self.store(&place, found, span);
         }
