@@ -329,7 +329,7 @@ fn unsupported_constructs() {
         ),
         (
             "int n;\nint main(void) { n = 4; int a[n][n]; a[0][0] = 1; }",
-            "unsupported: an array whose length is no constant",
+            "error: line 2: unsupported: an array whose length is no constant",
         ),
         (
             "char *s; int sscanf(const char *, const char *, ...);\nint main(void) { int x; sscanf(s, \"%s\", &x); }",

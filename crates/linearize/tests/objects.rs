@@ -325,10 +325,11 @@ int main(void) {{ pthread_t t; pthread_create(&t, 0, other, 0); rf = f(1); pthre
 
 /// The same of the data structure: whether a specification that allows anything but these results is broken.
 fn returns_by_structure(made: &Made, (f, g): (i64, i64)) -> bool {
-    let any = RESULTS
-        .map(|value| format!("if (*) {{ r = {value}; }} else "))
-        .collect::<String>()
-        + "{ }";
+    let mut any = String::new();
+    for value in RESULTS {
+        let _ = write!(any, "if (*) {{ r = {value}; }} else ");
+    }
+    any.push_str("{ }");
     let operation = |name: &str| {
         format!(
             "operation {name}() returns int {{ int r = {}; {any} r{name} = r; n{name} = n{name} + 1; \

@@ -53,7 +53,7 @@ pub(crate) fn program(number: usize) -> (String, bool) {
     let p = format!("p{number}_");
     let mut text = format!("volatile unsigned {p}zero;\n");
     let mut calls = String::new();
-    for k in 0..1 + rng.below(2) {
+    for k in 0..=rng.below(2) {
         let body = if rng.below(3) == 0 {
             strings(rng)
         } else {
@@ -126,7 +126,7 @@ fn strings(rng: &mut Rng) -> String {
     let mut body = format!(
         "  char s[32], t[8];\n  strcpy(s, \"{text}\"); strcpy(t, \"{other}\");\n  char *end = s; long v;\n"
     );
-    for _ in 0..1 + rng.below(3) {
+    for _ in 0..=rng.below(3) {
         let base = rng.pick(&["0", "10", "16", "8", "2", "36"]);
         let c = rng.pick(&["'a'", "'b'", "'9'", "0", "'\\t'", "'Q'"]);
         let e = match rng.below(12) {
