@@ -641,7 +641,8 @@ pub(crate) fn rows(
         if is_finite(program, options, &encodings) {
             rows.push(reachable(base, REACH.1).when(When::StatesUnseen));
         } else if settles(program, options, &encodings) {
-            rows.push(reachable(base, SETTLING).when(When::StatesUnseen));
+            let states = SETTLING.min(options.max_states as u64);
+            rows.push(reachable(base, states).when(When::StatesUnseen));
         }
         let is_buffered = matches!(options.model, Model::Tso | Model::Pso);
         for wide in WIDE_BUFFERS {
@@ -658,7 +659,8 @@ pub(crate) fn rows(
     }
     rows.extend(searches(base, &encodings, options));
     if falsify && may_list_states(program, options) && is_reachable(program, options) {
-        let last = reachable(base, REACH.1);
+        // Fewer than those from which on the check is asked without an end of the machine's search.
+        let last = reachable(base, (REACH_LAST - 1).min(options.max_states as u64));
         rows.push(if settles(program, options, &encodings) {
             last.when(When::StatesUnseen)
         } else {
