@@ -156,6 +156,11 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("u = bump(&y);", "u = y; y = u + 1;"),
     ("exchange(&t, &u);", "s = t; t = u; u = s;"),
     (
+        "u = attempt(&x, t);",
+        "s = t; atomic { if (x == s) { x = 9; ok = true; } else { s = x; ok = false; } } if (ok) { u = 1; } else { u = s; }",
+    ),
+    ("u = trebled(t) + t;", "u = t + 3 + t;"),
+    (
         "switch (t) { case 0: u = 1; break; case 1: case 2: u = a; break; default: u = 2; }",
         "if (t == 0) { u = 1; } else if (t == 1 || t == 2) { u = a; } else { u = 2; }",
     ),
@@ -193,6 +198,8 @@ const STATEMENTS: &[(&str, &str)] = &[
 
 const C_HEAD: &str = "#include <stdatomic.h>\n#include <pthread.h>\nstatic atomic_int x, y; static int z; static pthread_mutex_t l;\n\
     static int bump(atomic_int *p) { int v = atomic_load(p); atomic_store(p, v + 1); return v; }\n\
+    static int attempt(atomic_int *p, int e) { if (atomic_compare_exchange_strong(p, &e, 9)) return 1; return e; }\n\
+    static void more(int *p) { *p = *p + 3; } static int trebled(int v) { more(&v); return v; }\n\
     static void exchange(int *p, int *q) { int v = *p; *p = *q; *q = v; }\n";
 
 /// The same statement in a specification: shared variables have other names there, and nobody else acts.

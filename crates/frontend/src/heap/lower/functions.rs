@@ -197,11 +197,15 @@ impl<'a> Builder<'a> {
     fn parameter(&mut self, function: &ast::Method, name: &Name, ty: Ty, value: Value) -> Variable {
         let tag = value.tag.map(Term::local);
         // What a `ref` leads to may change.
+        let changes = Changes {
+            name: &name.text,
+            functions: self.tables.functions,
+        };
         let has_references = function.parameters.iter().any(|p| p.is_reference);
         if let (Some(id), true, true) = (
             value.term.local(),
             tag.is_none_or(|tag| tag.is_some()),
-            !has_references && !assigned(&function.body, &name.text),
+            !has_references && !changes.any(&function.body),
         ) {
             let tag = tag.flatten();
             return Variable { id, tag, ty };
@@ -286,45 +290,107 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Whether a local of this name, or a part of it, is assigned in the statements.
-fn assigned(statements: &[Stmt], name: &str) -> bool {
-    let is_it = |path: &Path| {
+/// Looks for what changes a local: assignments, what a failing `cas` has found, `ref` parameters.
+struct Changes<'f> {
+    name: &'f str,
+    functions: &'f [ast::Method],
+}
+
+impl Changes<'_> {
+    /// Whether the local, or a part of it, is changed in the statements.
+    fn any(&self, statements: &[Stmt]) -> bool {
+        statements.iter().any(|s| self.stmt(s))
+    }
+
+    fn is_it(&self, path: &Path) -> bool {
         let part = |name: &Name| matches!(name.text.as_str(), "ptr" | "mark" | "count");
         let whole = match path.parts.as_slice() {
             [] => true,
             [Part::Field(field)] => part(field),
             _ => false,
         };
-        whole && path.base.text == name
-    };
-    let inside = |one: &Stmt| assigned(std::slice::from_ref(one), name);
-    statements.iter().any(|statement| match &statement.kind {
-        StmtKind::Assign(path, _) => is_it(path),
-        StmtKind::Block(body) | StmtKind::Atomic(body) => assigned(body, name),
-        StmtKind::If(_, then, other) => inside(then) || other.as_deref().is_some_and(inside),
-        StmtKind::While(_, body) | StmtKind::DoWhile(body, _) => inside(body),
-        StmtKind::For(start, _, step, body) => {
-            let parts = [start.as_deref(), step.as_deref(), Some(&**body)];
-            parts.into_iter().flatten().any(inside)
+        whole && path.base.text == self.name
+    }
+
+    fn stmt(&self, statement: &Stmt) -> bool {
+        let of_decl = |d: &ast::Decl| d.value.iter().chain(&d.values).any(|e| self.expr(e));
+        match &statement.kind {
+            StmtKind::Assign(path, value) => {
+                self.is_it(path) || self.path(path) || self.expr(value)
+            }
+            StmtKind::Block(body) | StmtKind::Atomic(body) => self.any(body),
+            StmtKind::If(c, then, other) => {
+                self.expr(c) || self.stmt(then) || other.as_deref().is_some_and(|s| self.stmt(s))
+            }
+            StmtKind::While(c, body) | StmtKind::DoWhile(body, c) => {
+                self.expr(c) || self.stmt(body)
+            }
+            StmtKind::For(start, c, step, body) => {
+                let parts = [start.as_deref(), step.as_deref(), Some(&**body)];
+                c.as_ref().is_some_and(|c| self.expr(c))
+                    || parts.into_iter().flatten().any(|s| self.stmt(s))
+            }
+            StmtKind::Choose(blocks) => blocks.iter().any(|block| self.any(block)),
+            StmtKind::Declare(all) => all.iter().any(of_decl),
+            StmtKind::Return(value) => value.as_ref().is_some_and(|e| self.expr(e)),
+            StmtKind::Cas(e)
+            | StmtKind::Swap(e)
+            | StmtKind::Call(e)
+            | StmtKind::Free(e)
+            | StmtKind::Assume(e)
+            | StmtKind::Assert(e) => self.expr(e),
+            StmtKind::Lock(path) | StmtKind::Unlock(path) => self.path(path),
+            StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Skip
+            | StmtKind::Fence
+            | StmtKind::Commit(..)
+            | StmtKind::Soft(..) => false,
         }
-        StmtKind::Choose(blocks) => blocks.iter().any(|block| assigned(block, name)),
-        StmtKind::Declare(_)
-        | StmtKind::Cas(_)
-        | StmtKind::Swap(_)
-        | StmtKind::Call(_)
-        | StmtKind::Break
-        | StmtKind::Continue
-        | StmtKind::Return(_)
-        | StmtKind::Lock(_)
-        | StmtKind::Unlock(_)
-        | StmtKind::Free(_)
-        | StmtKind::Assume(_)
-        | StmtKind::Assert(_)
-        | StmtKind::Skip
-        | StmtKind::Fence
-        | StmtKind::Commit(..)
-        | StmtKind::Soft(..) => false,
-    })
+    }
+
+    /// Whether an index of the path changes it.
+    fn path(&self, path: &Path) -> bool {
+        path.parts.iter().any(|part| match part {
+            Part::Field(_) => false,
+            Part::Index(index) => self.expr(index),
+        })
+    }
+
+    fn expr(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Cas(cas) => {
+                cas.found.as_ref().is_some_and(|found| self.is_it(found))
+                    || self.path(&cas.place)
+                    || self.expr(&cas.expect)
+                    || self.expr(&cas.new)
+            }
+            ExprKind::Call(name, arguments) => {
+                let called = self.functions.iter().find(|f| f.name.text == name.text);
+                let parameters = called.map_or(&[][..], |f| &f.parameters);
+                let is_it = |e: &Expr| matches!(&e.kind, ExprKind::Path(path) if self.is_it(path));
+                let mut given = parameters.iter().zip(arguments);
+                given.any(|(p, e)| p.is_reference && is_it(e))
+                    || arguments.iter().any(|e| self.expr(e))
+            }
+            ExprKind::Path(path) => self.path(path),
+            ExprKind::Swap(path, by, _) => self.path(path) || self.expr(by),
+            ExprKind::Not(a) => self.expr(a),
+            ExprKind::Pack(a, b)
+            | ExprKind::And(a, b)
+            | ExprKind::Or(a, b)
+            | ExprKind::Compare(_, a, b)
+            | ExprKind::Add(a, b, _)
+            | ExprKind::Remainder(a, b) => self.expr(a) || self.expr(b),
+            ExprKind::Null
+            | ExprKind::Empty
+            | ExprKind::Infinity(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Any
+            | ExprKind::New(_) => false,
+        }
+    }
 }
 
 /// Functions have names of their own.
