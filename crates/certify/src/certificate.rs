@@ -72,9 +72,30 @@ impl Kind {
 pub struct Reachable {
     /// So many at most.
     pub most: u64,
-    /// Whether states that differ by a shift of counters are one
-    /// ([`palisade_program::shift`]; the check finds the groups and their rules by itself).
-    pub shifted: bool,
+    /// How the values of counters are told apart.
+    pub counters: Counters,
+}
+
+/// How states are told apart that differ in counters ([`palisade_program::shift`]; the check finds the groups
+/// and their rules by itself).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Counters {
+    /// By their values.
+    #[default]
+    Exact,
+    /// Up to a shift.
+    Shifted,
+    /// Up to a shift, and by order and remainder alone where they are far apart.
+    Gaps,
+}
+
+impl Counters {
+    /// All of them, with the word for it in certificates.
+    pub const NAMED: [(Self, &str); 3] = [
+        (Self::Exact, ""),
+        (Self::Shifted, "shifted"),
+        (Self::Gaps, "gaps"),
+    ];
 }
 
 /// How much of histories and of the SC order of RC11 is kept exactly.

@@ -72,7 +72,7 @@ mod worker;
 
 pub use buffer::{Buffer, Item};
 pub use buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-pub use certificate::{Certificate, Control, Cube, Entry, Kind, Reachable, Summary};
+pub use certificate::{Certificate, Control, Counters, Cube, Entry, Kind, Reachable, Summary};
 pub use check::{Checked, Options, check};
 pub use fingerprint::Fingerprint;
 pub use interference::{

@@ -5,7 +5,7 @@
 use crate::atom_text::AtomReader;
 use crate::buffer::{Buffer, Item};
 use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-use crate::certificate::{Certificate, Control, Cube, Entry, Kind, Reachable, Summary};
+use crate::certificate::{Certificate, Control, Counters, Cube, Entry, Kind, Reachable, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::names::StateNames;
 use crate::remote::Pending;
@@ -123,7 +123,7 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
         "views" => Kind::Views,
         "reachable" => Kind::Reachable(Reachable {
             most: line.number()?,
-            shifted: is_word(&mut line, "shifted"),
+            counters: counters(&mut line),
         }),
         "histories" => {
             let messages = line.number()?;
@@ -152,6 +152,12 @@ fn kind(lines: &mut Lines<'_>) -> Result<Kind, ParseError> {
 }
 
 /// Whether this word comes next, which is passed then.
+fn counters(line: &mut Line) -> Counters {
+    let mut named = Counters::NAMED.into_iter();
+    let found = named.find(|(_, word)| is_word(line, word));
+    found.map_or(Counters::Exact, |(counters, _)| counters)
+}
+
 fn is_word(line: &mut Line, wanted: &str) -> bool {
     let found = matches!(line.peek(), Some(Token::Name(word)) if word == wanted);
     if found {

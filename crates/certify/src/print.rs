@@ -3,7 +3,8 @@
 //! ```text
 //! palisade certificate 1
 //! fingerprint 0f3a...
-//! kind inductive                  or stops, or views; under RC11 histories 2 carried 3: so many
+//! kind inductive                  or stops, or views; reachable 90: so many states at most, `shifted`:
+//!                                 up to a shift of counters, `gaps`: and to how wide gaps are; under RC11 histories 2 carried 3: so many
 //!                                 messages and SC events are exact, `bare`: old ones carry nothing,
 //!                                 `shifted`: counters, `prompt`: loads happen as soon as they can
 //! model pso
@@ -35,7 +36,7 @@
 
 use crate::buffer::{Buffer, Item};
 use crate::buffer_summary::{BufferSummary, Keep, SummaryInvariant};
-use crate::certificate::{Certificate, Control, Cube, Kind, Reachable, Summary};
+use crate::certificate::{Certificate, Control, Counters, Cube, Kind, Reachable, Summary};
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
@@ -73,9 +74,10 @@ fn write_header(
         Kind::Inductive => "inductive".to_owned(),
         Kind::Stops => "stops".to_owned(),
         Kind::Views => "views".to_owned(),
-        Kind::Reachable(Reachable { most, shifted }) => {
-            let shifted = if shifted { " shifted" } else { "" };
-            format!("reachable {most}{shifted}")
+        Kind::Reachable(Reachable { most, counters }) => {
+            let word = Counters::NAMED.iter().find(|(known, _)| *known == counters);
+            let word = word.map_or("", |(_, word)| word);
+            format!("reachable {most} {word}").trim_end().to_owned()
         }
         Kind::Histories(Summary {
             messages,

@@ -3,6 +3,10 @@
 //! guess of somebody else; here each expression gets its group, or none, and every use of a
 //! variable is checked. Locals have a group at each location; within an atomic block they have that of what was
 //! last written, and none can be told where paths disagree.
+//!
+//! Beside the groups it is found what is asked of *distances* between counters: the largest constants in comparisons,
+//! and how far a step sets a counter from one that was there before ([`Distances`]). Counters further apart than
+//! that need not be told apart by their distance (`reach/gaps.rs`).
 
 use palisade_program::liveness::Liveness;
 use palisade_program::property::PropAtom;
@@ -11,16 +15,78 @@ use palisade_program::{
     BinOp, Cfg, Edge, Expr, GlobalId, Init, LocId, LocalAtom, LocalExpr, LocalId, Place, Program,
     Step, TemplateId, UnOp,
 };
+use std::cell::{Cell, RefCell};
 
 /// Some variable is used against the rules.
 pub(crate) struct IllTyped;
 
-/// The group of an expression; `None` if its value is the same in shifted states.
-type Typed = Result<Option<usize>, IllTyped>;
+/// What steps and properties ask of the distances between counters of one group.
+pub(crate) struct Distances {
+    /// Comparisons come out the same for all distances above this; `None` if a distance is used in another way.
+    pub(crate) compared: Option<i64>,
+    /// How far each edge of each template sets a counter from one that was there before; `None` if that is not known.
+    pub(crate) moved: Vec<Vec<Option<i64>>>,
+}
+
+/// What an expression has to do with distances.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offset {
+    /// It is no counter, and the same for all distances of counters.
+    Free,
+    /// It is a counter, or a difference of two, plus or minus at most this.
+    By(i64),
+    /// A counter plus a variable, or something else that depends on distances.
+    Any,
+}
+
+impl Offset {
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::By(a), Self::By(b)) => a.checked_add(b).map_or(Self::Any, Self::By),
+            (Self::Free | Self::By(_) | Self::Any, _) => Self::Any,
+        }
+    }
+
+    /// With a constant added or compared.
+    fn with<A>(self, other: &Expr<A>) -> Self {
+        match (self, other) {
+            (Self::By(_), Expr::Const(k)) => self.plus(Self::By(k.saturating_abs())),
+            (Self::Free | Self::By(_) | Self::Any, _) => Self::Any,
+        }
+    }
+}
+
+/// An expression: its group, `None` if its value is the same in shifted states; and its offset.
+#[derive(Clone, Copy)]
+struct Typing {
+    group: Option<usize>,
+    offset: Offset,
+}
+
+impl Typing {
+    const FREE: Self = Self {
+        group: None,
+        offset: Offset::Free,
+    };
+
+    const fn of(group: Option<usize>) -> Self {
+        let offset = match group {
+            None => Offset::Free,
+            Some(_) => Offset::By(0),
+        };
+        Self { group, offset }
+    }
+}
+
+type Typed = Result<Typing, IllTyped>;
 
 /// Whether all uses of the groups' variables follow the rules.
-pub(crate) fn check(program: &Program, groups: &Groups) -> Result<(), IllTyped> {
-    let rules = Rules { groups };
+pub(crate) fn check(program: &Program, groups: &Groups) -> Result<Distances, IllTyped> {
+    let rules = Rules {
+        groups,
+        compared: Cell::new(Some(0)),
+        moved: RefCell::default(),
+    };
     let sound = groups
         .0
         .iter()
@@ -32,6 +98,7 @@ pub(crate) fn check(program: &Program, groups: &Groups) -> Result<(), IllTyped> 
         let members = groups.0.iter().filter(|g| g.globals.contains(&var)).count();
         require(members == 0 || (members == 1 && !is_free))?;
     }
+    let mut moved = Vec::new();
     for template in program.template_ids() {
         let code = program.template(template);
         let types = LocalTypes::of(program, template, groups);
@@ -43,7 +110,7 @@ pub(crate) fn check(program: &Program, groups: &Groups) -> Result<(), IllTyped> 
                 require(members == 0 || (members == 1 && !is_free))?;
             }
         }
-        rules.steps(&code.cfg, &types)?;
+        moved.push(rules.steps(&code.cfg, &types)?);
     }
     for property in &program.properties {
         let everywhere = |t: TemplateId, local: LocalId| {
@@ -52,14 +119,17 @@ pub(crate) fn check(program: &Program, groups: &Groups) -> Result<(), IllTyped> 
             let first = all.next().flatten();
             require(all.all(|group| group == first)).map(|()| first)
         };
-        let group = rules.group(&property.cond, &|atom| match atom {
-            PropAtom::Global(var, _) => Ok(rules.global(*var)),
-            PropAtom::Local(t, local) => everywhere(property.threads[t.index()].template, *local),
-            PropAtom::SelfOf(_) | PropAtom::At(..) => Ok(None),
+        let typing = rules.typing(&property.cond, &|atom| match atom {
+            PropAtom::Global(var, _) => Ok(Typing::of(rules.global(*var))),
+            PropAtom::Local(t, local) => {
+                everywhere(property.threads[t.index()].template, *local).map(Typing::of)
+            }
+            PropAtom::SelfOf(_) | PropAtom::At(..) => Ok(Typing::FREE),
         })?;
-        require(group.is_none())?;
+        rules.used(typing)?;
     }
-    Ok(())
+    let compared = rules.compared.get();
+    Ok(Distances { compared, moved })
 }
 
 /// The groups of one template's locals.
@@ -100,6 +170,10 @@ fn require(holds: bool) -> Result<(), IllTyped> {
 
 struct Rules<'a> {
     groups: &'a Groups,
+    /// [`Distances::compared`], so far.
+    compared: Cell<Option<i64>>,
+    /// How far the edge that is looked at sets a counter, by the edges in it.
+    moved: RefCell<Vec<Option<i64>>>,
 }
 
 impl Rules<'_> {
@@ -107,34 +181,86 @@ impl Rules<'_> {
         self.groups.of(Counter::Global(var))
     }
 
-    fn group<A>(&self, e: &Expr<A>, atom: &dyn Fn(&A) -> Typed) -> Typed {
+    /// A comparison whose sides are together so far from counters.
+    fn compares(&self, offset: Offset) {
+        let wanted = match offset {
+            Offset::Free => return,
+            Offset::By(k) => Some(k),
+            Offset::Any => None,
+        };
+        let so_far = self.compared.get();
+        let both = so_far.zip(wanted);
+        self.compared.set(both.map(|(a, b)| a.max(b)));
+    }
+
+    /// An expression whose value itself is used: it must be the same in shifted states, and where distances are not
+    /// told apart it must not depend on them.
+    fn used(&self, typing: Typing) -> Result<(), IllTyped> {
+        require(typing.group.is_none())?;
+        if typing.offset != Offset::Free {
+            self.compares(Offset::Any);
+        }
+        Ok(())
+    }
+
+    fn typing<A>(&self, e: &Expr<A>, atom: &dyn Fn(&A) -> Typed) -> Typed {
         match e {
-            Expr::Const(_) => Ok(None),
+            Expr::Const(_) => Ok(Typing::FREE),
             Expr::Atom(a) => atom(a),
             Expr::Unary(UnOp::Neg | UnOp::Not | UnOp::BitNot | UnOp::Wrap { .. }, a) => {
-                require(self.group(a, atom)?.is_none())?;
-                Ok(None)
+                self.used(self.typing(a, atom)?)?;
+                Ok(Typing::FREE)
             }
             Expr::Binary(op, a, b) => {
-                let (left, right) = (self.group(a, atom)?, self.group(b, atom)?);
+                let (left, right) = (self.typing(a, atom)?, self.typing(b, atom)?);
                 match op {
-                    BinOp::Add => match (left, right) {
-                        (group, None) | (None, group) => Ok(group),
+                    BinOp::Add => match (left.group, right.group) {
                         (Some(_), Some(_)) => Err(IllTyped),
+                        (group, None) | (None, group) => {
+                            let offset = match (left.offset, right.offset) {
+                                (Offset::Free, Offset::Free) => Offset::Free,
+                                (offset, Offset::Free) => offset.with(b),
+                                (Offset::Free, offset) => offset.with(a),
+                                (Offset::By(_) | Offset::Any, _) => Offset::Any,
+                            };
+                            Ok(Typing { group, offset })
+                        }
                     },
-                    BinOp::Sub => match (left, right) {
-                        (group, None) => Ok(group),
-                        (left, right) => require(left == right).map(|()| None),
-                    },
-                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
-                        require(left == right).map(|()| None)
+                    BinOp::Sub => {
+                        let offset = match (left.offset, right.offset) {
+                            (Offset::Free, Offset::Free) => Offset::Free,
+                            (offset, Offset::Free) => offset.with(b),
+                            (Offset::Free, offset) => offset.with(a),
+                            (x, y) if left.group.is_some() && right.group.is_some() => x.plus(y),
+                            (Offset::By(_) | Offset::Any, _) => Offset::Any,
+                        };
+                        let group = match (left.group, right.group) {
+                            (group, None) => group,
+                            (left, right) => require(left == right).map(|()| None)?,
+                        };
+                        Ok(Typing { group, offset })
                     }
-                    BinOp::Mod => match (left, &**b) {
+                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
+                        require(left.group == right.group)?;
+                        self.compares(match (left.offset, right.offset) {
+                            (Offset::Free, Offset::Free) => Offset::Free,
+                            (offset, Offset::Free) => offset.with(b),
+                            (Offset::Free, offset) => offset.with(a),
+                            (x, y) if left.group.is_some() => x.plus(y),
+                            (Offset::By(_) | Offset::Any, _) => Offset::Any,
+                        });
+                        Ok(Typing::FREE)
+                    }
+                    BinOp::Mod => match (left.group, &**b) {
                         (Some(group), Expr::Const(k)) => {
                             let modulus = self.groups.0[group].modulus;
-                            require(*k != 0 && modulus % k == 0).map(|()| None)
+                            require(*k != 0 && modulus % k == 0)?;
+                            if left.offset == Offset::Any {
+                                self.compares(Offset::Any);
+                            }
+                            Ok(Typing::FREE)
                         }
-                        _ => require(left.is_none() && right.is_none()).map(|()| None),
+                        _ => self.both_used(left, right),
                     },
                     BinOp::Mul
                     | BinOp::Div
@@ -144,39 +270,74 @@ impl Rules<'_> {
                     | BinOp::BitOr
                     | BinOp::BitXor
                     | BinOp::Shl
-                    | BinOp::Shr => require(left.is_none() && right.is_none()).map(|()| None),
+                    | BinOp::Shr => self.both_used(left, right),
                 }
             }
             Expr::Cond(c, a, b) => {
-                require(self.group(c, atom)?.is_none())?;
-                let group = self.group(a, atom)?;
-                require(group == self.group(b, atom)?)?;
-                Ok(group)
+                self.used(self.typing(c, atom)?)?;
+                let (a, b) = (self.typing(a, atom)?, self.typing(b, atom)?);
+                require(a.group == b.group)?;
+                let offset = match (a.offset, b.offset) {
+                    (Offset::Free, Offset::Free) => Offset::Free,
+                    (Offset::By(x), Offset::By(y)) if a.group.is_some() => Offset::By(x.max(y)),
+                    (Offset::Free | Offset::By(_) | Offset::Any, _) => Offset::Any,
+                };
+                Ok(Typing {
+                    group: a.group,
+                    offset,
+                })
             }
         }
     }
 
+    fn both_used(&self, left: Typing, right: Typing) -> Typed {
+        self.used(left)?;
+        self.used(right)?;
+        Ok(Typing::FREE)
+    }
+
     fn local(&self, locals: &[InBlock], e: &LocalExpr) -> Typed {
-        self.group(e, &|atom| match atom {
-            LocalAtom::Local(local) => locals[local.index()].ok_or(IllTyped),
-            LocalAtom::SelfId => Ok(None),
+        self.typing(e, &|atom| match atom {
+            LocalAtom::Local(local) => locals[local.index()].ok_or(IllTyped).map(Typing::of),
+            LocalAtom::SelfId => Ok(Typing::FREE),
         })
     }
 
-    fn place(&self, locals: &[InBlock], place: &Place) -> Typed {
+    /// The group of what is written. A counter is set so far from another.
+    fn written(&self, typing: Typing) -> Option<usize> {
+        match (typing.group, typing.offset) {
+            (None, Offset::Free) => {}
+            (None, Offset::By(_) | Offset::Any) => self.compares(Offset::Any),
+            (Some(_), Offset::By(k)) => self.moved.borrow_mut().push(Some(k)),
+            (Some(_), Offset::Free | Offset::Any) => self.moved.borrow_mut().push(None),
+        }
+        typing.group
+    }
+
+    fn place(&self, locals: &[InBlock], place: &Place) -> Result<Option<usize>, IllTyped> {
         if let Some(index) = &place.index {
-            require(self.local(locals, index)?.is_none())?;
+            self.used(self.local(locals, index)?)?;
         }
         Ok(self.global(place.var))
     }
 
-    /// The steps of a template.
-    fn steps(&self, cfg: &Cfg, types: &LocalTypes) -> Result<(), IllTyped> {
+    /// The steps of a template: how far each sets a counter.
+    fn steps(&self, cfg: &Cfg, types: &LocalTypes) -> Result<Vec<Option<i64>>, IllTyped> {
+        let mut moved = Vec::new();
         for edge in &cfg.edges {
+            self.moved.borrow_mut().clear();
             let before = &types.at[edge.from.index()];
             let before: Vec<InBlock> = before.iter().map(|group| Some(*group)).collect();
             let after = match &edge.step {
-                Step::Atomic(atomic) => self.block(&atomic.body, before)?,
+                Step::Atomic(atomic) => {
+                    let after = self.block(&atomic.body, before)?;
+                    // The last pass over the block has all of its edges; in a loop they come again.
+                    if atomic.body.has_cycle() && !self.moved.borrow().iter().all(|k| *k == Some(0))
+                    {
+                        self.moved.borrow_mut().push(None);
+                    }
+                    after
+                }
                 Step::Skip | Step::Fence(_) | Step::Assume(_) | Step::Assert { .. } => {
                     self.after(edge, before)?
                 }
@@ -191,8 +352,10 @@ impl Rules<'_> {
                 let claimed = types.at[edge.to.index()][local.index()];
                 require(after[local.index()] == Some(claimed))?;
             }
+            let sum = |sum: Option<i64>, k: &Option<i64>| sum.zip(*k)?.0.checked_add((*k)?);
+            moved.push(self.moved.borrow().iter().fold(Some(0), sum));
         }
-        Ok(())
+        Ok(moved)
     }
 
     /// The groups behind a block: what is known at each of its locations, until nothing changes.
@@ -203,6 +366,7 @@ impl Rules<'_> {
         let mut changed = true;
         while changed {
             changed = false;
+            self.moved.borrow_mut().clear();
             for edge in &body.edges {
                 let Some(before) = at[edge.from.index()].clone() else {
                     continue;
@@ -230,10 +394,10 @@ impl Rules<'_> {
         match &edge.step {
             Step::Skip | Step::Fence(_) => {}
             Step::Assume(cond) | Step::Assert { cond, .. } => {
-                require(self.local(&locals, cond)?.is_none())?;
+                self.used(self.local(&locals, cond)?)?;
             }
             Step::Assign { dst, value } => {
-                locals[dst.index()] = Some(self.local(&locals, value)?);
+                locals[dst.index()] = Some(self.written(self.local(&locals, value)?));
             }
             Step::Havoc { dst, .. } => locals[dst.index()] = Some(None),
             Step::Load { dst, src } => {
@@ -241,7 +405,7 @@ impl Rules<'_> {
             }
             Step::Store { dst, value } => {
                 let to = self.place(&locals, dst)?;
-                require(to == self.local(&locals, value)?)?;
+                require(to == self.written(self.local(&locals, value)?))?;
             }
             // Blocks have none in them.
             Step::Atomic(_) => return Err(IllTyped),

@@ -101,7 +101,7 @@ fn reachable(program: &Program, model: Model, most: u64) -> Certificate {
         fingerprint,
         Kind::Reachable(Reachable {
             most,
-            shifted: false,
+            counters: palisade_certify::Counters::Exact,
         }),
         model,
         THREADS,

@@ -8,7 +8,7 @@ use palisade_program::{Model, Orders, Program};
 use palisade_verify::{Buffers, Extrapolate, Keep, Options, Promote, Sharing, Strategy};
 
 use crate::compare::{
-    any_number, deadlocks, fewest_fences, finals, machine, proof, reachable, read, shifted,
+    any_number, deadlocks, fewest_fences, finals, gaps, machine, proof, reachable, read, shifted,
 };
 use crate::{Counts, Difference, Outcome};
 
@@ -364,7 +364,8 @@ pub static ROWS: &[Row] = &[
     row!("protocols-machine", "explore and naive interpreter on protocols", 100, 60, protocol, machine, 0, 20..=80),
     row!("reachable", "states found by the checker, SC, TSO, PSO", 60, 600, threads, reachable, 5, 30..=70),
     row!("counters", "the machine and a naive interpreter on counters, SC, TSO, PSO", 20, 300, counting, machine, 5, 20..=80),
-    row!("counters-reachable", "counters shifted by the checker, SC, TSO, PSO", 20, 300, counting, shifted, 5, 20..=80),
+    row!("counters-reachable", "counters shifted by the checker, SC, TSO, PSO", 10, 300, counting, shifted, 5, 20..=80),
+    row!("counters-gaps", "counters far apart known by their order, SC, TSO, PSO", 10, 300, counting, gaps, 60, 10..=90),
     row!("protocols-reachable", "the same on protocols", 20, 200, protocol, reachable, 5, 20..=80),
     row!("verify", "proofs and bugs, SC, TSO, PSO", 120, 1500, threads, verified, 5, 30..=70),
     row!("protocols", "proofs and bugs of protocols, SC, TSO, PSO", 80, 200, protocol, verified, 5, 20..=80),

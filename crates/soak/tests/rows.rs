@@ -31,6 +31,7 @@ rows! {
     reachable "reachable"
     counters "counters"
     counters_reachable "counters-reachable"
+    counters_gaps "counters-gaps"
     protocols_reachable "protocols-reachable"
     verify "verify"
     protocols "protocols"

@@ -45,6 +45,8 @@ pub enum Few {
     Listed(usize),
     /// Those up to a shift of counters.
     Shifted,
+    /// And up to how far counters are apart that are far apart: perhaps.
+    Gaps,
 }
 
 /// What was missing.
@@ -117,6 +119,8 @@ pub enum Weak {
     Joins,
     /// Views of a few threads cannot show that all of them are never blocked.
     Deadlocks,
+    /// Counters far apart are known by their order, and more is needed.
+    Gaps,
     /// The proof does not show that no thread spins for ever.
     Progress,
     /// The solver gave up.
@@ -158,6 +162,9 @@ impl fmt::Display for Weak {
             Self::Joins => f.write_str(
                 "violated where the program does not wait for its threads; no run was found \
                  where it does",
+            ),
+            Self::Gaps => f.write_str(
+                "how far apart counters are matters also where it is far (--buffers bounded:K looks for predicates instead)",
             ),
             Self::Progress => f.write_str(
                 "that no thread spins for ever is not shown: it is where all states can be listed",

@@ -24,6 +24,7 @@
 
 use palisade_abstraction::finite::{Finite, Values};
 use palisade_abstraction::growth;
+use palisade_certify::Counters;
 use palisade_machine::Summary;
 use palisade_memory::{need, rma};
 use palisade_program::shift::Groups;
@@ -52,6 +53,10 @@ pub(crate) const FEW_STATES: u64 = 800_000;
 
 /// Questions to the solver before which predicates are preferred to states up to a shift.
 pub(crate) const FEW_CALLS: u64 = 1_000;
+/// States of the machine's search up to a shift, which comes before such a proof.
+pub(crate) const SHIFTED: u64 = 200_000;
+/// States of a proof in which counters far apart are known by their order.
+const GAPS: u64 = 400_000;
 
 /// Falsification while searches for a proof go on.
 pub(crate) struct Later {
@@ -397,8 +402,8 @@ pub enum Method {
         buffer: u32,
         /// States.
         states: u64,
-        /// Whether there are finitely many only up to a shift of counters.
-        shifted: bool,
+        /// How states that differ in counters are told apart. Without their gaps the check alone searches.
+        counters: Counters,
     },
     /// The machine searches all runs under RC11, with histories exact or summarised.
     Histories {
@@ -911,7 +916,7 @@ fn reachable(base: &[Layer], states: u64) -> Row {
     let method = Method::Reach {
         buffer: REACH.0,
         states,
-        shifted: false,
+        counters: Counters::Exact,
     };
     Row::new(base, method)
 }
@@ -921,9 +926,18 @@ pub(crate) fn shifted(base: &[Layer], states: u64) -> Row {
     let method = Method::Reach {
         buffer: REACH.0,
         states,
-        shifted: true,
+        counters: Counters::Shifted,
     };
     Row::new(base, method)
+}
+
+/// The same where counters far apart are known by their order only.
+pub(crate) fn gaps() -> Method {
+    Method::Reach {
+        buffer: REACH.0,
+        states: GAPS,
+        counters: Counters::Gaps,
+    }
 }
 
 /// Whether a program has counters that grow without bound, and finitely many states perhaps up to their
@@ -1259,11 +1273,18 @@ impl Method {
             Self::Reach {
                 buffer,
                 states,
-                shifted,
-            } => {
-                let shifted = if *shifted { ", counters shifted" } else { "" };
-                format!("reachable states: {states} states, buffers of {buffer}{shifted}")
-            }
+                counters,
+            } => match counters {
+                Counters::Exact => {
+                    format!("reachable states: {states} states, buffers of {buffer}")
+                }
+                Counters::Shifted => format!(
+                    "reachable states: {states} states, buffers of {buffer}, counters shifted"
+                ),
+                Counters::Gaps => {
+                    format!("reachable states: {states} states, counters far apart by their order")
+                }
+            },
             Self::Histories { summary, states } => match summary {
                 None => format!("search all runs: {states} states, exact histories"),
                 Some(summary) => {

@@ -3,7 +3,7 @@
 
 use palisade_abstraction::finite::Finite;
 use palisade_abstraction::growth::grows;
-use palisade_certify::{Kind, Reachable};
+use palisade_certify::{Counters, Kind, Reachable};
 use palisade_program::{Program, Source, Verdict};
 use palisade_verify::{Options, verify};
 
@@ -73,7 +73,10 @@ fn numbers_that_grow_for_some_rounds() {
     let kind = report.certificate.map(|certificate| certificate.kind);
     let is_listed = matches!(
         kind,
-        Some(Kind::Reachable(Reachable { shifted: false, .. }))
+        Some(Kind::Reachable(Reachable {
+            counters: Counters::Exact,
+            ..
+        }))
     );
     assert!(is_listed, "{kind:?}");
     let report = verify(&program(143), &options);

@@ -161,7 +161,7 @@ fn reachable_states() {
             }
             let states = Reachable {
                 most: 3_000,
-                shifted: false,
+                counters: palisade_certify::Counters::Exact,
             };
             let fingerprint = Fingerprint::of(&program, model, 2);
             let certificate = Certificate::empty(fingerprint, Kind::Reachable(states), model, 2);

@@ -13,9 +13,11 @@
 //! | `threads` | thread states, decision trees of their steps |
 //! | `judged` | which states violate a property |
 //! | `shifted` | one state for all that differ by a shift of counters |
+//! | `gaps` | and by how far apart counters are that are far apart |
 //! | `stagnant` | deadlocks, and threads that may spin for ever |
 //! | `store` | packed states, each once |
 
+mod gaps;
 mod judged;
 mod shifted;
 mod stagnant;
@@ -75,8 +77,7 @@ pub(crate) fn check(
     let instances = program.instances(certificate.threads);
     let judged = Judged::new(program, &instances);
     let threads = Threads::new(program, certificate.model, &instances, judged);
-    let shift = reachable.shifted.then(|| Shift::of(program, &instances));
-    let shift = shift.transpose();
+    let shift = Shift::of(program, certificate.model, &instances, reachable.counters);
     let shift = shift.map_err(|IllTyped| refused("counters that are no group"))?;
     let mut search = Search {
         threads,
@@ -168,9 +169,27 @@ impl Layout {
     }
 }
 
+/// The states that were found.
+struct Packed {
+    layout: Layout,
+    store: Store,
+    /// One state.
+    record: Vec<u8>,
+}
+
+impl Packed {
+    fn add(&mut self, state: &[u32]) -> Result<(), Stop> {
+        for (at, number) in state.iter().enumerate() {
+            self.layout.write(&mut self.record, at, *number)?;
+        }
+        self.store.insert(&self.record);
+        Ok(())
+    }
+}
+
 struct Search<'p, 'o> {
     threads: Threads<'p>,
-    /// How states are shifted, if they are.
+    /// How counters are shifted, if they are.
     shift: Option<Shift>,
     most: u64,
     options: &'o Options,
@@ -195,63 +214,78 @@ impl Search<'_, '_> {
     /// The least set of states; each of them is judged.
     fn states(&mut self, layout: Layout) -> Result<Found, Stop> {
         let count = self.threads.count();
-        let mut store = Store::new(layout.width);
-        let mut record = vec![0; layout.width];
+        let mut found = Packed {
+            layout,
+            store: Store::new(layout.width),
+            record: vec![0; layout.width],
+        };
         for mut start in starts(&mut self.threads)? {
-            if let Some(shift) = &mut self.shift {
-                self.threads.represent(shift, &mut start)?;
-            }
-            for (at, number) in start.into_iter().enumerate() {
-                layout.write(&mut record, at, number)?;
-            }
-            store.insert(&record);
+            self.insert(&mut start, None, &mut found)?;
         }
         let mut steps = 0;
         let mut numbers = vec![0; count + self.threads.program().cell_count()];
         let mut successor = numbers.clone();
-        let mut current = record.clone();
+        let mut current = found.record.clone();
         let mut next = 0;
-        while next < store.len() {
-            self.is_over(next, store.len())?;
-            current.copy_from_slice(store.record(next));
+        while next < found.store.len() {
+            self.is_over(next, found.store.len())?;
+            current.copy_from_slice(found.store.record(next));
             next += 1;
             layout.read(&current, &mut numbers);
             let (own, cells) = numbers.split_at(count);
-            let threads = &mut self.threads;
-            threads.judge(own, cells)?;
-            threads.get_on(own, cells)?;
+            self.threads.judge(own, cells)?;
+            self.threads.get_on(own, cells)?;
+            let clusters = self.shift.as_ref();
+            let clusters = clusters.map(|shift| self.threads.clusters(shift, &numbers));
             for (thread, &number) in own.iter().enumerate() {
-                for step in 0..threads.steps(thread, number) {
-                    for change in threads.changes(thread, number, step, cells)? {
+                for step in 0..self.threads.steps(thread, number) {
+                    for change in self.threads.changes(thread, number, step, cells)? {
                         steps += 1;
-                        let change = threads.change(change);
-                        let writes = threads.writes(change);
-                        if let Some(shift) = &mut self.shift {
+                        let change = self.threads.change(change);
+                        let writes = self.threads.writes(change);
+                        if let Some(clusters) = &clusters {
                             successor.copy_from_slice(&numbers);
                             successor[thread] = change.to;
                             for &(cell, value) in writes {
                                 successor[count + cell as usize] = value;
                             }
-                            threads.represent(shift, &mut successor)?;
-                            for (at, number) in successor.iter().enumerate() {
-                                layout.write(&mut record, at, *number)?;
-                            }
-                        } else {
-                            record.copy_from_slice(&current);
-                            layout.write(&mut record, thread, change.to)?;
-                            for &(cell, value) in writes {
-                                layout.write(&mut record, count + cell as usize, value)?;
-                            }
+                            self.insert(&mut successor, Some(clusters), &mut found)?;
+                            continue;
                         }
-                        store.insert(&record);
+                        found.record.copy_from_slice(&current);
+                        layout.write(&mut found.record, thread, change.to)?;
+                        for &(cell, value) in writes {
+                            layout.write(&mut found.record, count + cell as usize, value)?;
+                        }
+                        found.store.insert(&found.record);
                     }
                 }
             }
         }
         Ok(Found {
-            states: store.len(),
+            states: found.store.len(),
             steps,
         })
+    }
+
+    /// Adds a state, or what represents it. `clusters` are those of the state before.
+    fn insert(
+        &mut self,
+        state: &mut [u32],
+        clusters: Option<&[Vec<i64>]>,
+        found: &mut Packed,
+    ) -> Result<(), Stop> {
+        let Some(shift) = &mut self.shift else {
+            return found.add(state);
+        };
+        let Some(width) = shift.width else {
+            self.threads.represent(shift, state)?;
+            return found.add(state);
+        };
+        let all = self
+            .threads
+            .representatives(shift, width, clusters, state)?;
+        all.iter().try_for_each(|state| found.add(state))
     }
 
     /// Ends a search at its limits.

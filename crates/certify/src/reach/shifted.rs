@@ -5,35 +5,53 @@
 //! state. The representative is the state in which the first cell of each group, in memory, is from 0 to the
 //! modulus - 1. Buffered stores and live locals move along; what is dead is 0.
 
+use super::gaps::Width;
 use super::threads::{Own, Threads};
+use crate::certificate::Counters;
 use crate::shift::{IllTyped, check};
 use crate::steps::{Trouble, unsupported};
 use palisade_program::shift::{Counter, Group, Groups};
-use palisade_program::{Cell, Instance, LocalId, Program, Span};
+use palisade_program::{Cell, Instance, LocalId, Model, Program, Span};
 use rustc_hash::FxHashMap;
 
 /// One group of counters, by cells and threads.
-struct Members {
-    modulus: i64,
-    cells: Vec<Cell>,
+pub(super) struct Members {
+    pub(super) modulus: i64,
+    pub(super) cells: Vec<Cell>,
     /// For each thread its locals, at each location.
-    locals: Vec<Vec<Vec<LocalId>>>,
+    pub(super) locals: Vec<Vec<Vec<LocalId>>>,
 }
 
 /// How states are shifted.
 pub(super) struct Shift {
-    groups: Vec<Members>,
+    pub(super) groups: Vec<Members>,
     /// For each cell its group.
     group_of: Vec<Option<usize>>,
+    /// From which gap on it does not matter how wide it is, if it is looked at so.
+    pub(super) width: Option<Width>,
     /// States of threads moved by a number, by thread, state, group and number.
     moved: FxHashMap<(usize, u32, usize, i64), u32>,
 }
 
 impl Shift {
-    /// For the groups of a program; an error if they are against the rules.
-    pub(super) fn of(program: &Program, instances: &[Instance]) -> Result<Self, IllTyped> {
+    /// For the groups of a program, `None` if counters are exact; an error if they are against the rules.
+    pub(super) fn of(
+        program: &Program,
+        model: Model,
+        instances: &[Instance],
+        counters: Counters,
+    ) -> Result<Option<Self>, IllTyped> {
+        if counters == Counters::Exact {
+            return Ok(None);
+        }
         let groups = Groups::infer(program);
-        check(program, &groups)?;
+        let distances = check(program, &groups)?;
+        let width = match counters {
+            Counters::Exact | Counters::Shifted => None,
+            Counters::Gaps => {
+                Some(Width::of(program, model, instances, &distances).ok_or(IllTyped)?)
+            }
+        };
         let cells = || (0..program.cell_count()).map(Cell::from);
         let group_of = |cell| groups.of(Counter::Global(program.variable_of(cell).0));
         let group_of: Vec<Option<usize>> = cells().map(group_of).collect();
@@ -47,11 +65,17 @@ impl Shift {
                 .map(|i| locals_of(program, group, *i))
                 .collect(),
         };
-        Ok(Self {
+        Ok(Some(Self {
             groups: groups.0.iter().enumerate().map(members).collect(),
             group_of,
+            width,
             moved: FxHashMap::default(),
-        })
+        }))
+    }
+
+    /// The group of a cell.
+    pub(super) fn group_of(&self, cell: Cell) -> Option<usize> {
+        self.group_of[cell.index()]
     }
 }
 
@@ -97,8 +121,8 @@ impl Threads<'_> {
                         let value = &mut moved.locals[local.index()];
                         *value = less(*value, by)?;
                     }
-                    let is_member = |cell: Cell| shift.group_of[cell.index()] == Some(number);
-                    move_slots(&mut moved, is_member, by)?;
+                    let is_member = |cell: Cell| shift.group_of(cell) == Some(number);
+                    move_slots(&mut moved, is_member, |value| less(value, by))?;
                     let moved = self.intern(thread, moved);
                     shift.moved.insert(key, moved);
                     moved
@@ -109,15 +133,19 @@ impl Threads<'_> {
     }
 }
 
-/// Moves the values of buffered stores to the cells of a group.
-fn move_slots(own: &mut Own, is_member: impl Fn(Cell) -> bool, by: i64) -> Result<(), Trouble> {
+/// Gives the buffered stores to the cells of a group other values.
+pub(super) fn move_slots(
+    own: &mut Own,
+    is_member: impl Fn(Cell) -> bool,
+    moved: impl Fn(i64) -> Result<i64, Trouble>,
+) -> Result<(), Trouble> {
     let cells: Vec<Cell> = own.buffer.cells().collect();
     if cells.len() != own.slots.len() {
         return Err(unsupported("slots that are no stores", Span::default()));
     }
     for (cell, value) in cells.into_iter().zip(&mut own.slots) {
         if is_member(cell) {
-            *value = less(*value, by)?;
+            *value = moved(*value)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ pub mod replay;
 
 use std::sync::Arc;
 
-use palisade_certify::{Certificate, Reason};
+use palisade_certify::{Certificate, Counters, Kind, Reachable, Reason};
 use palisade_logic::SolverStats;
 use palisade_machine::{Refused, ReplayError, Witness};
 use palisade_program::{Bound, Program, Violation};
@@ -62,7 +62,18 @@ pub fn checked(
     match palisade_certify::check(program, certificate, &check) {
         Ok(checked) => Ok(checked.entries),
         Err(refusal) => {
-            let refused = || Gap::Refused(refusal.to_string());
+            // It stands for runs that the program does not have, and is asked for on trial.
+            let is_trial = matches!(
+                certificate.kind,
+                Kind::Reachable(Reachable {
+                    counters: Counters::Gaps,
+                    ..
+                })
+            );
+            let refused = || match is_trial {
+                true => Gap::Weak(Weak::Gaps),
+                false => Gap::Refused(refusal.to_string()),
+            };
             Err(match refusal.reason {
                 Reason::Undecided(reason) => reason.into(),
                 Reason::Progress => Gap::Weak(Weak::Progress),

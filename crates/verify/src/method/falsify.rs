@@ -20,7 +20,8 @@ use palisade_program::{Model, Program, Span, Vacuous, Verdict, Violation};
 
 use crate::answer::{Few, Gap, Report, Stats, Vacuity};
 use crate::portfolio::{
-    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHORT, TELLING, has_unbounded_counters,
+    BUFFER, FEW_CALLS, FEW_STATES, LATER, QUICK, RC11_BUGS, SHIFTED, SHORT, TELLING,
+    has_unbounded_counters,
 };
 
 /// A run into a violation.
@@ -187,6 +188,7 @@ pub struct Falsifier<'a> {
     options: &'a crate::Options,
     /// Whether a proof state by state may be tried; not again after one with all states.
     may_list: Cell<bool>,
+    asked_for_counters: Cell<bool>,
     /// How many of [`LATER`] have been made.
     made: Cell<usize>,
     /// A deadlock that was seen.
@@ -200,6 +202,7 @@ impl<'a> Falsifier<'a> {
             program,
             options,
             may_list: Cell::new(may_list),
+            asked_for_counters: Cell::new(false),
             made: Cell::new(0),
             deadlock: RefCell::new(None),
         }
@@ -215,6 +218,24 @@ impl<'a> Falsifier<'a> {
         self.deadlock.borrow().clone()
     }
 
+    /// Where counters grow without bound: all states up to a shift, if these come to an end soon, else those up
+    /// to how far counters are apart.
+    fn counters(&self) -> Heard {
+        let room = (BUFFER, SHIFTED);
+        let found = search(self.program, self.options.model, room, true, self.options);
+        match found {
+            Falsified::Bug(bug) => Heard::Bug(bug),
+            Falsified::All(_) => {
+                self.may_list.set(false);
+                Heard::Stop(Gap::FewStates(Few::Shifted))
+            }
+            Falsified::BesideThePoint(_) | Falsified::Nothing(_) if self.options.certify => {
+                Heard::Stop(Gap::FewStates(Few::Gaps))
+            }
+            Falsified::BesideThePoint(_) | Falsified::Nothing(_) => Heard::Nothing,
+        }
+    }
+
     /// Asked after a round without proof: makes the falsification whose time has come.
     /// `calls` is how often the solver was asked so far.
     pub fn ask(&self, stats: &Stats, calls: u64) -> Heard {
@@ -222,7 +243,16 @@ impl<'a> Falsifier<'a> {
             return Heard::Nothing;
         };
         let is_large = stats.steps >= now.steps;
-        if stats.iterations < now.rounds && !is_large && calls < now.calls {
+        let is_due = stats.iterations >= now.rounds || is_large || calls >= now.calls;
+        // Predicates tell more than such states do, but these are found faster than a bug that is not shallow.
+        if (calls >= FEW_CALLS || (is_due && self.made.get() > 0))
+            && self.may_list.get()
+            && !self.asked_for_counters.replace(true)
+            && has_unbounded_counters(self.program, self.options)
+        {
+            return self.counters();
+        }
+        if !is_due {
             return Heard::Nothing;
         }
         self.made.set(self.made.get() + 1);
@@ -239,22 +269,6 @@ impl<'a> Falsifier<'a> {
             }
             Falsified::Nothing(seen) => {
                 self.remember(seen.deadlock);
-                // Predicates tell more than shifted states do.
-                if calls >= FEW_CALLS
-                    && self.may_list.get()
-                    && has_unbounded_counters(program, options)
-                {
-                    match search(program, options.model, room, true, options) {
-                        Falsified::Bug(bug) => return Heard::Bug(bug),
-                        Falsified::All(seen) if seen.states <= FEW_STATES => {
-                            self.may_list.set(false);
-                            return Heard::Stop(Gap::FewStates(Few::Shifted));
-                        }
-                        Falsified::BesideThePoint(_)
-                        | Falsified::All(_)
-                        | Falsified::Nothing(_) => {}
-                    }
-                }
                 match by_random_schedules(program, options, now.schedules) {
                     Some(bug) => return Heard::Bug(bug),
                     None => Some(now.proof)

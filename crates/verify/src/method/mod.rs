@@ -156,8 +156,8 @@ impl<'a> Session<'a> {
             Method::Reach {
                 buffer,
                 states,
-                shifted,
-            } => self.reach((*buffer, *states), *shifted, record),
+                counters,
+            } => self.reach((*buffer, *states), *counters, record),
             Method::Histories { summary, states } => self.histories(*summary, *states, record),
             Method::Prompt { summary, states } => self.prompt(*summary, *states),
             Method::Many {
@@ -264,6 +264,7 @@ impl<'a> Session<'a> {
     pub(crate) fn few_states(&self, few: Few) -> Option<Method> {
         let most = match few {
             Few::Listed(most) => most,
+            Few::Gaps => return Some(portfolio::gaps()),
             Few::Shifted => return Some(portfolio::shifted(&[], portfolio::FEW_STATES).method),
         };
         let encodings = portfolio::encodings(self.program, self.options).ok()?;

@@ -10,9 +10,10 @@
 //!
 //! Counters that grow without bound but are only compared with each other
 //! ([`palisade_program::shift`]) leave finitely many states up to a shift. The machine searches these, and so
-//! does the check, which has its own account of the rules.
+//! does the check, which has its own account of the rules. Where some lag behind without end, the check alone
+//! searches states in which counters far apart are known by their order ([`Counters::Gaps`]).
 
-use palisade_certify::{Certificate, Fingerprint, Kind, Reachable};
+use palisade_certify::{Certificate, Counters, Fingerprint, Kind, Reachable};
 
 use super::falsify::{self, Falsified};
 use super::{Record, Session};
@@ -23,9 +24,17 @@ impl Session<'_> {
     pub(super) fn reach(
         &self,
         (buffer, states): (u32, u64),
-        shifted: bool,
+        counters: Counters,
         record: &mut Record,
     ) -> Answer {
+        let shifted = match counters {
+            Counters::Exact => false,
+            Counters::Shifted => true,
+            Counters::Gaps => {
+                let most = states;
+                return self.reachable(Reachable { most, counters });
+            }
+        };
         match falsify::search(
             self.program,
             self.options.model,
@@ -47,7 +56,7 @@ impl Session<'_> {
                 let is_last = states >= portfolio::REACH_LAST;
                 if is_limit && is_last && self.options.certify && !shifted {
                     let most = REACH_ALONE;
-                    return self.reachable(Reachable { most, shifted });
+                    return self.reachable(Reachable { most, counters });
                 }
                 portfolio::nothing().into()
             }
@@ -56,7 +65,7 @@ impl Session<'_> {
                 record.saw(&seen, true);
                 let most = seen.states.saturating_mul(REACH_MORE.0) + REACH_MORE.1;
                 self.saw_deadlock(seen.deadlock, record);
-                self.reachable(Reachable { most, shifted })
+                self.reachable(Reachable { most, counters })
             }
         }
     }
