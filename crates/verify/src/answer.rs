@@ -164,7 +164,7 @@ impl fmt::Display for Weak {
                  where it does",
             ),
             Self::Gaps => f.write_str(
-                "how far apart counters are matters also where it is far (--buffers bounded:K looks for predicates instead)",
+                "how far apart counters are matters, however far it is",
             ),
             Self::Progress => f.write_str(
                 "that no thread spins for ever is not shown: it is where all states can be listed",

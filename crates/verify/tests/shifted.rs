@@ -252,3 +252,38 @@ fn a_ring_is_proved_by_shifted_states() {
         assert!(matches!(report.verdict, Verdict::Violated(_)), "{wrong}");
     }
 }
+
+/// One counter runs ahead by more than seven, as far as it likes, then the other comes after it. The steps are counted modulo
+/// five: any remainder may be there when they meet.
+#[test]
+fn wide_gaps_are_closed_after_any_number_of_steps() {
+    for (rest, modulus) in [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (1, 3)] {
+        let text = format!(
+            "shared x = 0; shared y = 0; shared phase = 0; shared steps = 0; shared slot[{modulus}] = 0;
+             thread ahead {{ local p = 0; while (1) {{ atomic {{ assume(phase == 0); p = x; x = p + 1; }} slot[p % {modulus}] = 1; }} }}
+             thread after {{ local q = 0; local b = 0; atomic {{ q = x; assume(q - y > 7); phase = 1; }}
+                while (1) {{ atomic {{ q = y; assume(q < x); y = q + 1; b = steps; steps = (b + 1) % 5; }} }} }}
+             never x == y && phase == 1 && steps == {rest};"
+        );
+        let program = read(&text);
+        for counters in [Counters::Shifted, Counters::Gaps] {
+            let states = Reachable {
+                most: 20_000,
+                counters,
+            };
+            let accepted = accepted_as(&program, Model::Sc, states);
+            assert_eq!(accepted, Some(false), "{counters:?}: {text}");
+        }
+        // The counters never pass each other: that holds, and only gaps show it.
+        let text = text.replace(&format!("x == y && phase == 1 && steps == {rest}"), "y > x");
+        let program = read(&text);
+        let states = |counters| Reachable {
+            most: 20_000,
+            counters,
+        };
+        let by_gaps = accepted_as(&program, Model::Sc, states(Counters::Gaps));
+        assert_eq!(by_gaps, Some(true), "{text}");
+        let by_shift = accepted_as(&program, Model::Sc, states(Counters::Shifted));
+        assert_eq!(by_shift, None, "{text}");
+    }
+}
