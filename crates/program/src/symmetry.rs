@@ -31,7 +31,7 @@ use crate::cfg::{Cfg, Place, Step};
 use crate::expr::{BinOp, Expr, UnOp};
 use crate::ids::{GlobalId, LocId, LocalId, TemplateId};
 use crate::liveness::{Liveness, inside_block};
-use crate::program::{Count, Domain, LocalAtom, Program};
+use crate::program::{Count, Domain, LocalAtom, Program, Template};
 use crate::property::{Pick, PropAtom};
 use crate::source::Span;
 
@@ -50,14 +50,38 @@ pub struct Symmetry {
     asymmetries: Vec<Option<Asymmetry>>,
     values: Vec<Option<TemplateId>>,
     indices: Vec<Option<TemplateId>>,
-    /// By template, location, local.
+    /// By template, location, local; empty where there is no symmetry.
     locals: Vec<Vec<Vec<Option<TemplateId>>>>,
 }
 
 impl Symmetry {
     /// Analyses `program`.
     pub fn of(program: &Program) -> Self {
+        let runs_once = |t: &Template| t.count == Count::Once;
+        if program.templates.iter().all(runs_once) {
+            return Self::none(program, "it runs once");
+        }
+        let pairs = |t: &Template| t.locals.len() * t.cfg.loc_count();
+        if program.templates.iter().map(pairs).sum::<usize>() > MOST_PAIRS {
+            return Self::none(program, "the program is too large");
+        }
         Analysis::new(program).finish()
+    }
+
+    /// That of a program without any.
+    fn none(program: &Program, reason: &str) -> Self {
+        let asymmetry = |t: &Template| {
+            Some(Asymmetry {
+                reason: reason.to_owned(),
+                span: t.span,
+            })
+        };
+        Self {
+            asymmetries: program.templates.iter().map(asymmetry).collect(),
+            values: vec![None; program.globals.len()],
+            indices: vec![None; program.globals.len()],
+            locals: Vec::new(),
+        }
     }
 
     /// Whether the copies of `template` are interchangeable. Templates that run
@@ -88,9 +112,13 @@ impl Symmetry {
         loc: LocId,
         local: LocalId,
     ) -> Option<TemplateId> {
-        self.locals[template.index()][loc.index()][local.index()]
+        let locals = self.locals.get(template.index())?;
+        locals[loc.index()][local.index()]
     }
 }
+
+/// Pairs of a local and a location that are looked at; larger programs have no symmetry.
+const MOST_PAIRS: usize = 1 << 23;
 
 /// What the members of a class are used for.
 #[derive(Clone, Default)]
