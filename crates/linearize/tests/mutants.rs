@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use palisade_linearize::lockstep::{Nodes, translate};
-use palisade_linearize::prove::{Interleaving, Options, prove};
+use palisade_linearize::prove::{Interleaving, Options, prove, simplified};
 use palisade_linearize::sets::{self, certificate::close};
 use palisade_linearize::{Found, Search, check_commits, explore, timeline};
 use palisade_program::heap::{Program, Specification};
@@ -92,6 +92,65 @@ fn swapped(node old, node new_top) returns bool {
     return cas(top[0], old, new_top);
 }
 ";
+
+/// Treiber's stack with boxes, a node for each round, and two methods that are alike.
+const BOXED_STACK: &str = "\
+spec stack;
+struct box {
+    data value;
+}
+struct node {
+    box item;
+    node next;
+}
+shared node top = null;
+method push(data v) {
+    while (true) {
+        node t;
+        node n = new node;
+        box b = new box;
+        b.value = v;
+        n.item = b;
+        t = top;
+        n.next = t;
+        if (cas(top, t, n)) {
+            commit;
+            return;
+        }
+    }
+}
+method pop() returns data {
+    node t, n;
+    box b;
+    data v;
+    while (true) {
+        t = top;
+        commit when t == null;
+        if (t == null) return empty;
+        n = t.next;
+        if (cas(top, t, n)) {
+            commit;
+            b = t.item;
+            v = b.value;
+            return v;
+        }
+    }
+}
+";
+
+/// The same without boxes.
+fn round_stack() -> String {
+    BOXED_STACK
+        .replace("struct box {\n    data value;\n}\n", "")
+        .replace("    box item;", "    data item;")
+        .replace("        box b = new box;\n        b.value = v;\n", "")
+        .replace("n.item = b;", "n.item = v;")
+        .replace("    box b;\n", "")
+        .replace(
+            "            b = t.item;\n            v = b.value;",
+            "            v = t.item;",
+        )
+}
 
 /// A counter, and the last value that a thread has seen.
 const KEEPING_COUNTER: &str = "\
@@ -670,6 +729,8 @@ fn wrong_mutants_of_structures_are_not_proved() {
         ("stack with flags", FLAG_STACK.to_owned(), TREIBER),
         ("stack with functions", FUNCTION_STACK.to_owned(), TREIBER),
         ("stack with counters", example("treiber_counted"), TREIBER),
+        ("stack with boxes", BOXED_STACK.to_owned(), TREIBER),
+        ("stack with rounds", round_stack(), TREIBER),
     ] {
         let most = if soak().is_some() { 10 * most } else { most };
         let mut ways = vec![Interleaving::Restricted];
@@ -688,6 +749,37 @@ fn wrong_mutants_of_structures_are_not_proved() {
         }
     }
     assert!(bad >= 20 && taken >= 15, "{bad} wrong, {taken} tried");
+}
+
+/// What is wrong with a program is wrong with it in fewer words, and the other way round.
+#[test]
+fn in_fewer_words_it_has_the_same_runs() {
+    let (mut changed, mut differ) = (0, [0, 0]);
+    for text in [BOXED_STACK.to_owned(), round_stack()] {
+        let mut random = Random(0x51_7cc1_b727_2202 ^ seed());
+        for _ in 0..soak().unwrap_or(120) {
+            let Some((text, program)) = mutated(&text, &mut random) else {
+                continue;
+            };
+            let simple = simplified(&program);
+            if simple == program {
+                continue;
+            }
+            changed += 1;
+            let (original, rewritten) = (wrong(&program), wrong(&simple));
+            assert_eq!(
+                original.is_some(),
+                rewritten.is_some(),
+                "{original:?} {rewritten:?}\n{text}"
+            );
+            differ[usize::from(original.is_some())] += 1;
+        }
+    }
+    println!("{changed} rewritten, {differ:?}");
+    assert!(
+        differ[0] >= 5 && differ[1] >= 10,
+        "{changed} rewritten, {differ:?}"
+    );
 }
 
 /// Objects without lists.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use palisade_linearize::prove::{Interleaving, Level, Options, Proof, Soft, emit, prove, prove_at};
+use palisade_linearize::prove::{
+    Interleaving, Level, Options, Proof, Soft, emit, prove, prove_at, simplified,
+};
 use palisade_program::Source;
-use palisade_program::heap::Program;
+use palisade_program::heap::{Program, Step};
 
 fn parsed(name: &str, text: &str) -> Program {
     match palisade_frontend::heap::parse(Source::new(name, text)) {
@@ -546,4 +548,129 @@ fn copies_and_unused_pointers_are_no_matter() {
     let program = parsed("queue", &wrong);
     let proved = prove(&program, &options).is_ok_and(|proof| proof.holds());
     assert!(!proved, "a value that was perhaps never written");
+}
+
+const ROUNDS: &str = "
+    spec stack;
+    struct box { data value; }
+    struct node { box item; node next; }
+    shared node top;
+    method push(data v) {
+        while (true) {
+            node t;
+            node n = new node;
+            box b = new box;
+            b.value = v;
+            n.item = b;
+            t = top;
+            n.next = t;
+            if (cas(top, t, n)) { commit; return; }
+        }
+    }
+    method pop() returns data {
+        node t, n;
+        box b;
+        data v;
+        while (true) {
+            t = top;
+            commit when t == null;
+            if (t == null) return empty;
+            n = t.next;
+            if (cas(top, t, n)) { commit; b = t.item; v = b.value; return v; }
+        }
+    }";
+
+/// An argument in a box, a node for each round of a loop, several methods that are alike.
+#[test]
+fn boxes_rounds_and_equal_methods_are_no_matter() {
+    let options = Options {
+        interleaving: Interleaving::Restricted,
+        ..Options::default()
+    };
+    let proof = attempt("rounds", ROUNDS, &options);
+    assert!(proof.holds(), "{:?} {:?}", proof.reason, proof.messages);
+    let again = |name: &str, other: &str| {
+        let at = ROUNDS.find(&format!("method {name}(")).expect("the method");
+        let method = &ROUNDS[at..];
+        let end = method.find("\n    }").expect("its end") + 6;
+        let copy = method[..end].replace(&format!("method {name}("), &format!("method {other}("));
+        let head = copy.find(" {").expect("a body");
+        format!("{} as {name}{}", &copy[..head], &copy[head..])
+    };
+    let copies = [
+        again("push", "put"),
+        again("push", "add_one"),
+        again("pop", "take"),
+    ];
+    let text = format!("{ROUNDS}{}", copies.concat());
+    let more = attempt("copies", &text, &options);
+    assert!(more.holds(), "{:?} {:?}", more.reason, more.messages);
+    assert_eq!(more.text.locations, proof.text.locations);
+}
+
+/// Where somebody can tell, boxes and nodes stay as they are.
+#[test]
+fn boxes_and_rounds_that_matter() {
+    let rewritten = |text: &str| {
+        let simple = simplified(&parsed("rounds", text));
+        let news = |m: usize| {
+            let edges = simple.methods[m].body.edges.iter();
+            edges.filter(|e| matches!(e.step, Step::New { .. })).count()
+        };
+        // Whether boxes are gone, and whether the allocation is in front of the loop.
+        let body = &simple.methods[0].body;
+        let first = body.edges.iter().find(|e| e.from == body.entry);
+        let hoisted = first.is_some_and(|e| matches!(e.step, Step::New { .. }));
+        (simple.structs.len() == 1 && news(0) == 1, hoisted)
+    };
+    assert_eq!(rewritten(ROUNDS), (true, true));
+    for (old, new, expected) in [
+        // The box is in a node before its value is written. One node is enough all the same.
+        (
+            "b.value = v;\n            n.item = b;",
+            "n.item = b;\n            b.value = v;",
+            (false, true),
+        ),
+        // Some nodes have no box.
+        ("n.item = b;", "if (*) n.item = b;", (false, false)),
+        // Boxes are compared.
+        (
+            "b = t.item; v",
+            "b = t.item; if (b == null) return empty; v",
+            (false, true),
+        ),
+        // A node that failed is known to others: it is a node of another round.
+        (
+            "t = top;\n            n.next = t;\n            if",
+            "t = top;\n            n.next = t;\n            t.next = n;\n            if",
+            (true, false),
+        ),
+        // What was written in the last round is read.
+        (
+            "t = top;\n            n.next = t;",
+            "t = n.next;\n            t = top;\n            n.next = t;",
+            (true, false),
+        ),
+    ] {
+        let text = ROUNDS.replace(old, new);
+        assert_ne!(text, ROUNDS);
+        assert_eq!(rewritten(&text), expected, "{new}");
+    }
+}
+
+/// A value that nobody needs is no reason to lose one that is needed.
+#[test]
+fn values_that_are_needed_are_kept() {
+    let text = "
+    spec none;
+    shared data x, y;
+    method get() returns data {
+        data a, b;
+        a = x;
+        b = a;
+        a = y;
+        return b;
+    }";
+    let program = parsed("kept", text);
+    assert_eq!(simplified(&program), program);
 }

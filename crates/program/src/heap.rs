@@ -491,6 +491,21 @@ impl Body {
             .filter(move |(_, e)| e.from == at)
     }
 
+    /// Adds a step in front of all others.
+    pub fn put_first(&mut self, step: Step, span: Span) {
+        let from = LocId::from(self.locations.len());
+        self.locations.push(Location { atomic: false });
+        let to = std::mem::replace(&mut self.entry, from);
+        let commits = Vec::new();
+        self.edges.push(Edge {
+            from,
+            to,
+            step,
+            commits,
+            span,
+        });
+    }
+
     /// The struct that a local points to.
     pub fn pointee(&self, local: LocalId) -> Option<StructId> {
         match self.locals.get(local.index())?.ty {

@@ -30,13 +30,15 @@ pub enum Colour {
     First,
     /// Last enqueued node.
     Last,
+    /// The node that leaves the queue next, where no pointer of the program leads to the one before it.
+    Front,
 }
 
 impl Colour {
     /// Whether at most one node has it.
     const fn single(&self) -> bool {
         match self {
-            Self::Pointer(_) | Self::First | Self::Last => true,
+            Self::Pointer(_) | Self::First | Self::Last | Self::Front => true,
             Self::Entered
             | Self::Left
             | Self::Valued
@@ -58,6 +60,7 @@ impl Colour {
             Self::Reached(p) => format!("r[{}]", fragment.pointers[*p].1),
             Self::First => first(fragment.sequence).to_owned(),
             Self::Last => "s.last".to_owned(),
+            Self::Front => "s.front".to_owned(),
         }
     }
 }
@@ -85,6 +88,9 @@ pub fn colours(fragment: &Fragment<'_>, level: Level) -> Vec<Colour> {
             Colour::Last,
         ]),
         Sequence::Nothing => {}
+    }
+    if fragment.has_front() {
+        all.push(Colour::Front);
     }
     if level >= Level::History {
         all.extend(pointers.clone().map(Colour::Was));

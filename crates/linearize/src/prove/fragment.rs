@@ -7,8 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use palisade_program::heap::{Body, Operation, Program, Step, Term, Type};
-use palisade_program::{FieldId, LocId, LocalId, SharedId};
+use palisade_program::heap::{
+    Body, Edge, Local, Operation, Place, Program, Role, Shared, Specification, Step, Term, Type,
+};
+use palisade_program::{FieldId, LocId, LocalId, SharedId, Span, StructId};
 
 use super::supported::{
     Unsupported, commits, free_choice, link, pointers_only, refuse, sequence, touches,
@@ -100,6 +102,82 @@ pub struct Fragment<'a> {
     pub link: (FieldId, String),
     /// What the specification keeps.
     pub sequence: Sequence,
+    /// The pointer (index) to the node that stands before the first value of a queue: one that `init` writes.
+    pub before: Option<usize>,
+}
+
+/// Whether `init` writes the shared variable.
+fn started(program: &Program, id: SharedId) -> bool {
+    let edges = program.init.iter().flat_map(|init| &init.edges);
+    let places = edges
+        .filter(|e| e.step.writes())
+        .filter_map(|e| e.step.place());
+    places.into_iter().any(|place| place == Place::Shared(id))
+}
+
+/// A queue whose `init` makes no node gets one that nothing leads to and nobody reads: values of the
+/// specification's queue stand behind it.
+pub(super) fn with_first_node(program: &Program) -> Program {
+    let mut program = program.clone();
+    let ids = (0..program.shared.len()).map(SharedId::from);
+    let has_one = ids.into_iter().any(|id| {
+        let pointer = matches!(program.shared[id.index()].ty, Type::Pointer(_));
+        pointer && started(&program, id)
+    });
+    if program.specification != Specification::Queue || has_one || program.structs.len() != 1 {
+        return program;
+    }
+    let (ty, span) = (Type::Pointer(StructId::from(0)), Span::default());
+    let shared = SharedId::from(program.shared.len());
+    program.shared.push(Shared {
+        name: "before".to_owned(),
+        ty,
+        tag: None,
+        init: Term::Null,
+        span,
+    });
+    let init = program.init.get_or_insert_with(|| Body {
+        locals: Vec::new(),
+        locations: vec![palisade_program::heap::Location { atomic: false }; 2],
+        edges: vec![Edge {
+            from: LocId::from(0),
+            to: LocId::from(1),
+            step: Step::Return(None),
+            commits: Vec::new(),
+            span,
+        }],
+        entry: LocId::from(0),
+        exit: LocId::from(1),
+        softs: Vec::new(),
+    });
+    let local = LocalId::from(init.locals.len());
+    init.locals.push(Local {
+        name: "before".to_owned(),
+        ty,
+        role: Role::Variable,
+        span,
+    });
+    let write = Step::Write {
+        to: Place::Shared(shared),
+        value: Term::Local(local),
+        tag: None,
+    };
+    for step in [write, Step::New { to: local }] {
+        init.put_first(step, span);
+    }
+    program
+}
+
+impl Fragment<'_> {
+    /// Whether the node before the first value of a queue is known to the model only, so that the program's pointers lead
+    /// to the first value itself.
+    pub(super) fn has_front(&self) -> bool {
+        let before = self.before.map(|p| Place::Shared(self.pointers[p].0));
+        let mut edges = self.program.methods.iter().flat_map(|m| &m.body.edges);
+        self.sequence == Sequence::Queue
+            && before.is_some()
+            && edges.all(|e| e.step.place() != before)
+    }
 }
 
 impl<'a> Fragment<'a> {
@@ -126,8 +204,10 @@ impl<'a> Fragment<'a> {
                 );
             }
         }
+        let before = pointers.iter().position(|(id, _)| started(program, *id));
         let mut fragment = Self {
             program,
+            before,
             methods: Vec::new(),
             variables: Vec::new(),
             locations: Vec::new(),

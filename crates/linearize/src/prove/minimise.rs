@@ -182,6 +182,7 @@ fn literal(fragment: &Fragment<'_>, (fact, holds): &(Fact, bool)) -> String {
             Colour::Reached(p) => format!("{sign}reaches({}, {})", pointer(p), x(a)),
             Colour::First => format!("{sign}first({})", x(a)),
             Colour::Last => format!("{sign}last({})", x(a)),
+            Colour::Front => format!("{sign}front({})", x(a)),
         },
     }
 }

@@ -42,6 +42,7 @@
 //! | file | term |
 //! |---|---|
 //! | `rewrite` | the same program in fewer words |
+//! | `unbox`, `round`, `private` | parts of it: boxes, nodes that are allocated in each round, nodes that nobody else knows |
 //! | [`plain`](mod@plain) | the program without numbers, truth values and tags |
 //! | `spin` | spin locks as locks |
 //! | [`fragment`], [`supported`] | which programs; their predicates' names |
@@ -66,14 +67,17 @@ pub mod minimise;
 pub mod model;
 pub mod places;
 pub mod plain;
+mod private;
 pub(crate) mod quiet;
 pub(crate) mod rewrite;
+mod round;
 pub mod soft;
 mod spin;
 mod start;
 pub(crate) mod step;
 pub mod supported;
 mod term;
+mod unbox;
 pub mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,8 +89,9 @@ use palisade_shape::engine::Limits;
 use palisade_shape::explore::Bounds;
 use palisade_shape::verdict::{Reason, Verdict, explain};
 
-use fragment::Fragment;
-pub(crate) use rewrite::{simplified, touched};
+use fragment::{Fragment, with_first_node};
+pub use rewrite::simplified;
+pub(crate) use rewrite::{touched, without_aliases};
 pub(crate) use spin::with_locks;
 pub use supported::Unsupported;
 
@@ -247,7 +252,7 @@ impl Proof {
 
 /// The model of `program` as text.
 pub fn emit(program: &Program, options: &Options<'_>, level: Level) -> Result<Text, Unsupported> {
-    let program = plain::plain(&with_locks(&simplified(program)))?;
+    let program = plain::plain(&with_first_node(&with_locks(&simplified(program))))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     let apart = Apart::first(options);
     Ok(model::text(
@@ -275,7 +280,7 @@ pub fn counts(
     interleaving: Interleaving,
     soft: Soft,
 ) -> Result<BTreeMap<String, Count>, Unsupported> {
-    let program = plain::plain(&with_locks(&simplified(program)))?;
+    let program = plain::plain(&with_first_node(&with_locks(&simplified(program))))?;
     let fragment = Fragment::of(&program, interleaving)?;
     let (_, chosen) = model::chosen(&fragment, soft, Level::Reach);
     let name = |method: usize| fragment.methods[method].name.to_owned();
@@ -317,7 +322,7 @@ pub fn prove(program: &Program, options: &Options<'_>) -> Result<Proof, Unsuppor
 }
 
 fn prove_plain(program: &Program, options: &Options<'_>) -> Result<Proof, Unsupported> {
-    let program = plain::plain(program)?;
+    let program = plain::plain(&with_first_node(program))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     let mut apart = Apart::first(options);
     let mut proof = by_levels(&fragment, options, apart);
@@ -376,7 +381,7 @@ pub fn prove_at(
     options: &Options<'_>,
     level: Level,
 ) -> Result<Proof, Unsupported> {
-    let program = plain::plain(&with_locks(&simplified(program)))?;
+    let program = plain::plain(&with_first_node(&with_locks(&simplified(program))))?;
     let fragment = Fragment::of(&program, options.interleaving)?;
     Ok(at_level(&fragment, options, Apart::first(options), level))
 }

@@ -236,6 +236,9 @@ impl Writer<'_> {
                 "%i nextcom(v) = is_node(v) & A(w) ({link}(v,w) -> com(w))"
             ));
         }
+        if self.fragment.has_front() {
+            self.line("%i s.front(v) = E(u) s.pos(u) & s.next(u,v)");
+        }
         for method in &self.fragment.methods {
             if let Some(mine) = method.mine {
                 let n = &self.fragment.variables[mine].name;
@@ -330,6 +333,11 @@ impl Writer<'_> {
             self.line(&format!("%r agree(v) & {link}(v,w) ==> s.next(v,w)"));
             self.line(&format!("%r agree(v) & s.next(v,w) ==> {link}(v,w)"));
             self.line(&format!("%r nextcom(v) & {link}(v,w) ==> com(w)"));
+        }
+        if self.fragment.has_front() {
+            self.line("%r s.pos(u) & s.next(u,v) ==> s.front(v)");
+            self.line("%r s.pos(u) & s.front(v) ==> s.next(u,v)");
+            self.line("%r s.front(v) & s.front(w) ==> v == w");
         }
         if self.level == Level::Reach {
             // Consequences of the definition of reachability along a function.

@@ -3,18 +3,37 @@
 //! | in the original | here |
 //! |---|---|
 //! | a local that is only ever a copy of the argument, and is not used before it is one | the argument |
+//! | two locals for data of which one takes the value of the other, never both needed | one local |
 //! | a shared pointer that only `init` writes and nobody reads | not written |
+//! | several methods that are one operation, written alike | one of them |
+//! | pointers to boxes of one value ([`unbox`](super::unbox)) | values |
+//! | a node for each round of a loop ([`round`](super::round)) | one node for all rounds |
 //!
-//! Both have the same runs as the original, but for values that nobody looks at.
+//! All have the same runs as the original, but for values and nodes that nobody looks at, and for which of several methods
+//! that are alike was called.
 
-use palisade_program::heap::{Body, Cond, Method, Place, Program, Step, Term, Type};
-use palisade_program::{LocalId, SharedId};
+use palisade_program::heap::{Body, Cond, Edge, Method, Place, Program, Role, Step, Term, Type};
+use palisade_program::{LocalId, SharedId, Span};
 
 use super::places::assigns;
+use super::round::hoisted;
+use super::unbox::unboxed;
 use crate::code::Code;
 
 /// The program in fewer words.
-pub(crate) fn simplified(program: &Program) -> Program {
+pub fn simplified(program: &Program) -> Program {
+    let mut simple = without_aliases(&unboxed(&without_copies(program)));
+    for method in &mut simple.methods {
+        while let Some((copy, of)) = coalesced(method) {
+            merge(&mut method.body, copy, of);
+        }
+        *method = hoisted(method);
+    }
+    simple
+}
+
+/// The program without copies of arguments and without shared pointers that nobody reads: the first and the third line of the table.
+pub(crate) fn without_aliases(program: &Program) -> Program {
     let mut simple = program.clone();
     for method in &mut simple.methods {
         while let Some((copy, of)) = copied(method) {
@@ -31,6 +50,39 @@ pub(crate) fn simplified(program: &Program) -> Program {
         }
     }
     simple
+}
+
+/// The program with one of several methods that are written alike.
+fn without_copies(program: &Program) -> Program {
+    let mut program = program.clone();
+    let mut kept: Vec<Method> = Vec::new();
+    program.methods.retain(|method| {
+        let plain = anonymous(method);
+        let is_new = !kept.contains(&plain);
+        if is_new {
+            kept.push(plain);
+        }
+        is_new
+    });
+    program
+}
+
+/// The method without names and places of its text, and without soft invariants.
+fn anonymous(method: &Method) -> Method {
+    let mut method = method.clone();
+    (method.name, method.span) = (String::new(), Span::default());
+    let body = &mut method.body;
+    body.softs.clear();
+    for local in &mut body.locals {
+        (local.name, local.span) = (String::new(), Span::default());
+    }
+    for edge in &mut body.edges {
+        edge.span = Span::default();
+        for commit in &mut edge.commits {
+            commit.span = Span::default();
+        }
+    }
+    method
 }
 
 /// Whether a step of a method touches the variable, `init` reads it, or a ghost looks at it.
@@ -81,6 +133,71 @@ fn copied(method: &Method) -> Option<(LocalId, LocalId)> {
         let before = live.live()[body.entry.index()][local.index()];
         (constant && !before && values.all(|step| *step == same)).then_some((local, *of))
     })
+}
+
+/// Two locals that hold data, one of which is assigned to the other, and that do not matter at the same place.
+fn coalesced(method: &Method) -> Option<(LocalId, LocalId)> {
+    let body = &method.body;
+    let live = Code::new(body);
+    let own = |local: LocalId| {
+        let role = body.locals[local.index()].role;
+        local.index() >= method.parameters
+            && body.locals[local.index()].ty == Type::Data
+            && matches!(role, Role::Variable | Role::Temporary)
+    };
+    let between = |step: &Step, a: LocalId, b: LocalId| {
+        [(a, b), (b, a)].into_iter().any(|(to, of)| {
+            let value = Term::Local(of);
+            *step == Step::Assign { to, value }
+        })
+    };
+    // Both matter at one place, or one matters where the other gets a value (that nobody may need).
+    let together = |a: LocalId, b: LocalId| {
+        let lost = |e: &Edge, to, other: LocalId| {
+            assigns(&e.step, to) && live.live()[e.to.index()][other.index()]
+        };
+        live.live().iter().any(|l| l[a.index()] && l[b.index()])
+            || body
+                .edges
+                .iter()
+                .any(|e| !between(&e.step, a, b) && (lost(e, a, b) || lost(e, b, a)))
+    };
+    let claimed = |local: LocalId| {
+        let mut found = false;
+        for commit in body.edges.iter().flat_map(|e| &e.commits) {
+            let mut look = |term: Term| found |= term == Term::Local(local);
+            commit.when.for_each_term(&mut look);
+        }
+        found
+    };
+    body.edges.iter().find_map(|edge| {
+        let Step::Assign {
+            to,
+            value: Term::Local(of),
+        } = &edge.step
+        else {
+            return None;
+        };
+        let fine = to != of && own(*to) && own(*of) && !claimed(*to) && !claimed(*of);
+        (fine && !together(*to, *of)).then_some((*to, *of))
+    })
+}
+
+/// Puts one local in place of another.
+fn merge(body: &mut Body, copy: LocalId, of: LocalId) {
+    for edge in &mut body.edges {
+        if let Step::Assign { to, .. } | Step::Read { to, .. } = &mut edge.step
+            && *to == copy
+        {
+            *to = of;
+        }
+    }
+    replace(body, copy, of);
+    for edge in &mut body.edges {
+        if matches!(edge.step, Step::Assign { to, value } if value == Term::Local(to)) {
+            edge.step = Step::Skip;
+        }
+    }
 }
 
 fn replace(body: &mut Body, copy: LocalId, of: LocalId) {

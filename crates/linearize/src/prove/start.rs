@@ -183,9 +183,8 @@ impl Maker<'_> {
             action.update(&x, format!("{x}(v) = 0"));
         }
         // The first node of all stands before the first value of a queue.
-        if let (Sequence::Queue, Some((_, g))) =
-            (self.fragment.sequence, self.fragment.pointers.first())
-        {
+        if let (Sequence::Queue, Some(before)) = (self.fragment.sequence, self.fragment.before) {
+            let (_, g) = &self.fragment.pointers[before];
             for ghost in ["s.pos", "s.last", "com", "dq"] {
                 action.update(ghost, format!("{ghost}(v) = {g}(v)"));
             }

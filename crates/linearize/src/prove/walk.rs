@@ -136,7 +136,8 @@ impl<'a> Walker<'a> {
         if let Some(init) = &fragment.program.init {
             walker.init(init, random);
         }
-        if let (Sequence::Queue, Some((id, _))) = (fragment.sequence, fragment.pointers.first()) {
+        if let (Sequence::Queue, Some(before)) = (fragment.sequence, fragment.before) {
+            let (id, _) = &fragment.pointers[before];
             walker.first = node(walker.memory.shared(*id));
             walker.last = walker.first;
             walker.entered.extend(walker.first);
@@ -445,6 +446,7 @@ impl<'a> Walker<'a> {
             Colour::Reached(p) => self.reaches(pointer(*p), n),
             Colour::First => self.first == Some(n),
             Colour::Last => self.last == Some(n),
+            Colour::Front => self.first.and_then(|n| self.next.get(&n)) == Some(&n),
         }
     }
 

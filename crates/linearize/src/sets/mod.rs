@@ -47,7 +47,7 @@ use palisade_program::heap::Program;
 
 pub use certificate::Certificate;
 
-use crate::prove::{Unsupported, simplified, with_locks};
+use crate::prove::{Unsupported, with_locks, without_aliases};
 use fixpoint::{Fixpoint, Stuck};
 use object::Object;
 use view::Mark;
@@ -154,7 +154,7 @@ pub fn prove(
     program: &Program,
     cancel: Option<&AtomicBool>,
 ) -> Result<Result<Proved, Unproved>, Unsupported> {
-    let simple = &simplified(program);
+    let simple = &without_aliases(program);
     let locks = with_locks(simple);
     let fingerprint = certificate::fingerprint(program);
     let outcome = prove_plain(&locks, locks != *simple, fingerprint, cancel)?;

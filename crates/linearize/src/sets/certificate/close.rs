@@ -9,7 +9,7 @@ use super::known::{Known, Told};
 use super::others::{Action, Seen};
 use super::own::Stepper;
 use super::{Certificate, Facts, Objection, What, entries, fingerprint, layout, open, plain};
-use crate::prove::{simplified, with_locks};
+use crate::prove::{with_locks, without_aliases};
 use crate::sets::marks;
 use crate::sets::object::Object;
 use crate::sets::view::{Key, Link, Mark, Standing, View, marked};
@@ -20,7 +20,7 @@ use crate::sets::view::{Key, Link, Mark, Standing, View, marked};
 /// The objection with the mark that came furthest.
 pub fn close(program: &Program, most: usize) -> Result<Certificate, Objection> {
     let print = fingerprint(program);
-    let simple = simplified(program);
+    let simple = without_aliases(program);
     let with = with_locks(&simple);
     let (mut last, mut furthest) = (plain(What::Unsupported), 0);
     for (locks, program) in [(true, &with), (false, &simple)] {

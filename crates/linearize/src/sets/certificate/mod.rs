@@ -1,6 +1,6 @@
 //! The *certificate* of a proof about a set, and its check: an account of its own of what steps do to views. With the search for a
 //! proof it shares the words of views (`view`), the numbers of fields and bits (`object`, looked at again in `layout`), and what is done to the
-//! program before (copies of the argument, spin locks: `prove::simplified`, `prove::with_locks`); with the search for wrong histories the concrete semantics of
+//! program before (copies of the argument, spin locks: `prove::without_aliases`, `prove::with_locks`); with the search for wrong histories the concrete semantics of
 //! steps ([`crate::step`]).
 //!
 //! *What is checked.* One key is looked at, any one. The certificate has views, *kinds* of nodes (key class, whether listed, bits) and *links* (key
@@ -68,7 +68,7 @@ use super::object::{Object, Word};
 use super::view::{History, Key, Link, Mark, Node, Slot, Standing, View, marked};
 use crate::code::Code;
 use crate::options::Reclaim;
-use crate::prove::{simplified, with_locks};
+use crate::prove::{with_locks, without_aliases};
 use crate::step::{Outcome, Rules, run};
 use crate::value::{Memory, Value};
 
@@ -241,7 +241,7 @@ impl Certificate {
         if fingerprint(program) != self.fingerprint {
             return Err(plain(What::Fingerprint));
         }
-        let mut program = simplified(program);
+        let mut program = without_aliases(program);
         if self.locks {
             program = with_locks(&program);
         }
