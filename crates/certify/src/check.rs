@@ -42,6 +42,8 @@ pub struct Options {
     pub workers: usize,
     /// Most states that a check of histories finds by itself.
     pub states: usize,
+    /// Whether a search of reachable states leaves out steps that make no difference.
+    pub partial_order: bool,
 }
 
 impl Default for Options {
@@ -51,6 +53,7 @@ impl Default for Options {
             stats: Arc::default(),
             workers: 1,
             states: usize::MAX,
+            partial_order: true,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{Difference, Outcome, reference};
 
 pub(crate) use machine::{finals, machine};
 pub(crate) use proof::{any_number, deadlocks, proof};
-pub(crate) use reach::{gaps, reachable, shifted};
+pub(crate) use reach::{gaps, reachable, reduced, shifted};
 pub(crate) use repair::fewest_fences;
 
 /// States that the naive interpreter visits at most.

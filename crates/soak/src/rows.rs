@@ -8,7 +8,8 @@ use palisade_program::{Model, Orders, Program};
 use palisade_verify::{Buffers, Extrapolate, Keep, Options, Promote, Sharing, Strategy};
 
 use crate::compare::{
-    any_number, deadlocks, fewest_fences, finals, gaps, machine, proof, reachable, read, shifted,
+    any_number, deadlocks, fewest_fences, finals, gaps, machine, proof, reachable, read, reduced,
+    shifted,
 };
 use crate::{Counts, Difference, Outcome};
 
@@ -94,6 +95,18 @@ fn failing(mut text: String, seed: u64, every: u64) -> String {
         let _ = writeln!(text, "finally (x0 != {});", seed % 3);
     }
     text
+}
+
+/// Programs whose threads often work apart.
+fn sparse(seed: u64) -> String {
+    let shape = Shape {
+        threads: 2 + seed as usize % 2,
+        vars: 3 + seed as usize % 5,
+        statements: 3 + seed as usize % 3,
+        modulus: 2 + seed as i64 % 2,
+        ..Shape::default()
+    };
+    failing(generate(seed, &shape), seed, 6)
 }
 
 fn counting(seed: u64) -> String {
@@ -362,7 +375,8 @@ pub static ROWS: &[Row] = &[
     row!("machine-rma", "explore and naive interpreter, SC, RMA", 100, 60, processes, machine, 0, 30..=80),
     row!("finals", "final states of explore and naive interpreter", 100, 100, threads, finals, 0, 0..=0),
     row!("protocols-machine", "explore and naive interpreter on protocols", 100, 60, protocol, machine, 0, 20..=80),
-    row!("reachable", "states found by the checker, SC, TSO, PSO", 60, 600, threads, reachable, 5, 30..=70),
+    row!("reachable", "states found by the checker, SC, TSO, PSO", 40, 600, threads, reachable, 5, 30..=70),
+    row!("reachable-reduced", "steps that are enough and all steps, deadlocks too", 20, 600, sparse, reduced, 5, 20..=80),
     row!("counters", "the machine and a naive interpreter on counters, SC, TSO, PSO", 20, 300, counting, machine, 5, 20..=80),
     row!("counters-reachable", "counters shifted by the checker, SC, TSO, PSO", 10, 300, counting, shifted, 5, 20..=80),
     row!("counters-gaps", "counters far apart known by their order, SC, TSO, PSO", 10, 300, counting, gaps, 60, 10..=90),

@@ -29,6 +29,7 @@ rows! {
     finals "finals"
     protocols_machine "protocols-machine"
     reachable "reachable"
+    reachable_reduced "reachable-reduced"
     counters "counters"
     counters_reachable "counters-reachable"
     counters_gaps "counters-gaps"

@@ -14,11 +14,13 @@
 //! | `judged` | which states violate a property |
 //! | `shifted` | one state for all that differ by a shift of counters |
 //! | `gaps` | and by how far apart counters are that are far apart |
+//! | `persistent` | which steps of a state are enough |
 //! | `stagnant` | deadlocks, and threads that may spin for ever |
 //! | `store` | packed states, each once |
 
 mod gaps;
 mod judged;
+mod persistent;
 mod shifted;
 mod stagnant;
 mod store;
@@ -32,6 +34,7 @@ use crate::steps::{MAX_ENUMERATED, Trouble, unsupported};
 use crate::unbuffered::confirmed;
 use judged::Judged;
 use palisade_program::{Cell, Domain, Init, Model, Program, Span};
+use persistent::{Part, Persistent};
 use shifted::Shift;
 use std::time::Instant;
 use store::Store;
@@ -79,9 +82,12 @@ pub(crate) fn check(
     let threads = Threads::new(program, certificate.model, &instances, judged);
     let shift = Shift::of(program, certificate.model, &instances, reachable.counters);
     let shift = shift.map_err(|IllTyped| refused("counters that are no group"))?;
+    let is_reduced = options.partial_order && shift.is_none();
+    let persistent = is_reduced.then(|| Persistent::of(&threads)).flatten();
     let mut search = Search {
         threads,
         shift,
+        persistent,
         most: reachable.most,
         options,
     };
@@ -191,8 +197,27 @@ struct Search<'p, 'o> {
     threads: Threads<'p>,
     /// How counters are shifted, if they are.
     shift: Option<Shift>,
+    /// Which steps are enough, if not all are taken.
+    persistent: Option<Persistent>,
     most: u64,
     options: &'o Options,
+}
+
+/// A step of a state.
+#[derive(Clone, Copy)]
+struct Move {
+    thread: usize,
+    /// Whether it is the memory system's.
+    departs: bool,
+    /// The number of the change.
+    change: u32,
+}
+
+impl Part {
+    /// Whether a step is of this part.
+    fn contains(self, step: Move) -> bool {
+        step.thread == self.thread && (self.departures || !step.departs)
+    }
 }
 
 impl Search<'_, '_> {
@@ -226,6 +251,7 @@ impl Search<'_, '_> {
         let mut numbers = vec![0; count + self.threads.program().cell_count()];
         let mut successor = numbers.clone();
         let mut current = found.record.clone();
+        let mut moves = Vec::new();
         let mut next = 0;
         while next < found.store.len() {
             self.is_over(next, found.store.len())?;
@@ -237,28 +263,36 @@ impl Search<'_, '_> {
             self.threads.get_on(own, cells)?;
             let clusters = self.shift.as_ref();
             let clusters = clusters.map(|shift| self.threads.clusters(shift, &numbers));
+            moves.clear();
             for (thread, &number) in own.iter().enumerate() {
-                for step in 0..self.threads.steps(thread, number) {
-                    for change in self.threads.changes(thread, number, step, cells)? {
-                        steps += 1;
-                        let change = self.threads.change(change);
-                        let writes = self.threads.writes(change);
-                        if let Some(clusters) = &clusters {
-                            successor.copy_from_slice(&numbers);
-                            successor[thread] = change.to;
-                            for &(cell, value) in writes {
-                                successor[count + cell as usize] = value;
-                            }
-                            self.insert(&mut successor, Some(clusters), &mut found)?;
-                            continue;
-                        }
-                        found.record.copy_from_slice(&current);
-                        layout.write(&mut found.record, thread, change.to)?;
-                        for &(cell, value) in writes {
-                            layout.write(&mut found.record, count + cell as usize, value)?;
-                        }
-                        found.store.insert(&found.record);
+                let last = self.threads.steps(thread, number) - 1;
+                for step in 0..=last {
+                    let departs = step == last;
+                    let changes = self.threads.changes(thread, number, step, cells)?;
+                    moves.extend(changes.map(|change| Move {
+                        thread,
+                        departs,
+                        change,
+                    }));
+                }
+            }
+            if let Some(part) = self.enough(&moves, &numbers, next, &mut found)? {
+                steps += moves.iter().filter(|step| part.contains(**step)).count() as u64;
+                continue;
+            }
+            for step in &moves {
+                steps += 1;
+                if let Some(clusters) = &clusters {
+                    let change = self.threads.change(step.change);
+                    successor.copy_from_slice(&numbers);
+                    successor[step.thread] = change.to;
+                    for &(cell, value) in self.threads.writes(change) {
+                        successor[count + cell as usize] = value;
                     }
+                    self.insert(&mut successor, Some(clusters), &mut found)?;
+                } else {
+                    found.record.copy_from_slice(&current);
+                    self.add(*step, &mut found)?;
                 }
             }
         }
@@ -266,6 +300,72 @@ impl Search<'_, '_> {
             states: found.store.len(),
             steps,
         })
+    }
+
+    /// Adds what a step makes of the state in the record; its number.
+    fn add(&self, step: Move, found: &mut Packed) -> Result<usize, Stop> {
+        let layout = found.layout;
+        let change = self.threads.change(step.change);
+        layout.write(&mut found.record, step.thread, change.to)?;
+        for &(cell, value) in self.threads.writes(change) {
+            let at = layout.threads + cell as usize;
+            layout.write(&mut found.record, at, value)?;
+        }
+        Ok(found.store.insert(&found.record))
+    }
+
+    /// A part of the steps that is enough, and that leads to a state from `next` on: one that is not yet expanded. Its
+    /// successors are added.
+    fn enough(
+        &mut self,
+        moves: &[Move],
+        numbers: &[u32],
+        next: usize,
+        found: &mut Packed,
+    ) -> Result<Option<Part>, Stop> {
+        let Some(mut persistent) = self.persistent.take() else {
+            return Ok(None);
+        };
+        let part = self.progressing(&mut persistent, moves, numbers, next, found);
+        self.persistent = Some(persistent);
+        part
+    }
+
+    fn progressing(
+        &self,
+        persistent: &mut Persistent,
+        moves: &[Move],
+        numbers: &[u32],
+        next: usize,
+        found: &mut Packed,
+    ) -> Result<Option<Part>, Stop> {
+        let count = self.threads.count();
+        let (own, cells) = numbers.split_at(count);
+        let is_idle = |step: &Move| {
+            let change = self.threads.change(step.change);
+            let mut writes = self.threads.writes(change).iter();
+            change.to == own[step.thread] && writes.all(|(cell, v)| cells[*cell as usize] == *v)
+        };
+        let mut can_move = vec![false; count];
+        for step in moves.iter().filter(|step| !step.departs && !is_idle(step)) {
+            can_move[step.thread] = true;
+        }
+        persistent.look(&self.threads, own, &can_move);
+        let mut first = 0;
+        while let Some(part) = persistent.part(first) {
+            let mut is_new = false;
+            for step in moves.iter().filter(|step| part.contains(**step)) {
+                for (at, number) in numbers.iter().enumerate() {
+                    found.layout.write(&mut found.record, at, *number)?;
+                }
+                is_new |= self.add(*step, found)? >= next;
+            }
+            if is_new {
+                return Ok(Some(part));
+            }
+            first = part.thread + 1;
+        }
+        Ok(None)
     }
 
     /// Adds a state, or what represents it. `clusters` are those of the state before.

@@ -38,8 +38,8 @@ impl Store {
         &self.blocks[number / BLOCK][first..first + self.width]
     }
 
-    /// Adds a record unless it is there; whether it is new.
-    pub(super) fn insert(&mut self, record: &[u8]) -> bool {
+    /// Adds a record unless it is there; its number.
+    pub(super) fn insert(&mut self, record: &[u8]) -> usize {
         let hash = hash(record);
         let mask = self.table.len() - 1;
         let mut slot = hash as usize & mask;
@@ -50,7 +50,7 @@ impl Store {
             }
             let number = (entry as u32 - 1) as usize;
             if (entry >> 32) as u32 == hash && self.record(number) == record {
-                return false;
+                return number;
             }
             slot = (slot + 1) & mask;
         }
@@ -60,7 +60,7 @@ impl Store {
         if self.len * 4 > self.table.len() * 3 {
             self.grow();
         }
-        true
+        self.len - 1
     }
 
     fn push(&mut self, record: &[u8]) {
@@ -116,7 +116,7 @@ mod tests {
         };
         for round in 0..2 {
             for n in 0..40_000 {
-                assert_eq!(store.insert(&record(n)), round == 0, "{n}");
+                assert_eq!(store.insert(&record(n)), n as usize, "round {round}");
             }
         }
         assert_eq!(store.len(), 40_000);

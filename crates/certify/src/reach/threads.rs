@@ -165,6 +165,16 @@ impl<'p> Threads<'p> {
         self.program
     }
 
+    /// The memory model.
+    pub(super) fn model(&self) -> Model {
+        self.model
+    }
+
+    /// The stops of a thread's template.
+    pub(super) fn stops(&self, thread: usize) -> &[bool] {
+        &self.all[thread].stops
+    }
+
     /// A thread's template and number.
     pub(super) fn instance(&self, thread: usize) -> Instance {
         self.all[thread].instance

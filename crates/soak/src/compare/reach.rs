@@ -52,3 +52,34 @@ fn compare(seed: u64, program: &Program, counters: Counters) -> Result<Outcome, 
         },
     }
 }
+
+/// All steps, and those that are enough: the same is accepted. One of two programs is asked about deadlocks, too.
+pub(crate) fn reduced(seed: u64, _: &str, program: &Program) -> Result<Outcome, Difference> {
+    let model = [Model::Sc, Model::Tso, Model::Pso][seed as usize % 3];
+    let mut program = program.clone();
+    program.deadlock = seed / 3 % 2 == 0;
+    let fingerprint = Fingerprint::of(&program, model, COPIES);
+    let counters = Counters::Exact;
+    let found = |partial_order, most| {
+        let kind = Kind::Reachable(Reachable { most, counters });
+        let certificate = Certificate::empty(fingerprint, kind, model, COPIES);
+        let options = Options {
+            partial_order,
+            ..Options::default()
+        };
+        check(&program, &certificate, &options)
+    };
+    match (found(false, MOST), found(true, MOST)) {
+        (Ok(all), Ok(enough)) if enough.entries <= all.entries => Ok(Outcome::Holds),
+        (Err(all), Err(enough)) => match (all.reason, enough.reason) {
+            (Reason::Unsupported(_) | Reason::Undecided(_), _) => Ok(Outcome::Unknown),
+            (_, Reason::Unsupported(_) | Reason::Undecided(_)) => Err(format!(
+                "{model}: more states where some steps are left out"
+            )),
+            _ => Ok(Outcome::Violated),
+        },
+        // Some programs have so many states only with all steps.
+        (Err(all), Ok(_)) if matches!(all.reason, Reason::Unsupported(_)) => Ok(Outcome::Unknown),
+        (all, enough) => Err(format!("{model}: all steps: {all:?}; enough: {enough:?}")),
+    }
+}
