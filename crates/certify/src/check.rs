@@ -42,8 +42,9 @@ pub struct Options {
     pub workers: usize,
     /// Most states that a check of histories finds by itself.
     pub states: usize,
-    /// Whether a search of reachable states leaves out steps that make no difference.
-    pub partial_order: bool,
+    /// Whether a search of reachable states leaves out steps that make no difference, and states that differ by an exchange
+    /// of threads that are alike.
+    pub reduce: bool,
 }
 
 impl Default for Options {
@@ -53,7 +54,7 @@ impl Default for Options {
             stats: Arc::default(),
             workers: 1,
             states: usize::MAX,
-            partial_order: true,
+            reduce: true,
         }
     }
 }

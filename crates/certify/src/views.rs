@@ -96,7 +96,8 @@ pub(crate) fn number_facts(program: &Program, kind: Kind, instances: &[Instance]
     facts
 }
 
-fn uses_number(program: &Program, template: TemplateId) -> bool {
+/// Whether a template, or a property of it, asks for the numbers of its copies.
+pub(crate) fn uses_number(program: &Program, template: TemplateId) -> bool {
     let mut used = false;
     for edge in &program.template(template).cfg.edges {
         edge.step

@@ -637,10 +637,11 @@ pub(crate) fn rows(
         let seen = When::AllStatesSeen(BUFFER);
         let all = state_by_state(program, base, &encodings, LISTED_WITH_SYMMETRY, options);
         rows.push(Row::new(base, Method::Cegar(brief)).when(seen));
-        rows.push(all.when(seen));
+        // Few states for the machine are not many more for the check.
         if is_reachable(program, options) {
             rows.push(reachable(base, REACH.1).when(seen));
         }
+        rows.push(all.when(seen));
         let all = state_by_state(program, base, &encodings, usize::MAX, options);
         rows.push(all.when(seen));
         if is_finite(program, options, &encodings) {

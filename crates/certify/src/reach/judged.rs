@@ -122,7 +122,7 @@ impl Threads<'_> {
         for word in 0..self.judged.cases.len().div_ceil(64) {
             let mut possible = u64::MAX;
             for (thread, number) in own.iter().enumerate() {
-                possible &= self.known(thread, *number).possible[word];
+                possible &= self.possible(thread, *number)[word];
             }
             let count = self.judged.cases.len() - word * 64;
             if count < 64 {

@@ -79,12 +79,13 @@ pub(crate) fn check(
     admissible(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     let judged = Judged::new(program, &instances);
-    let threads = Threads::new(program, certificate.model, &instances, judged);
     let shift = Shift::of(program, certificate.model, &instances, reachable.counters);
     let shift = shift.map_err(|IllTyped| refused("counters that are no group"))?;
-    let is_reduced = options.partial_order && shift.is_none();
+    let is_reduced = options.reduce && shift.is_none();
+    let threads = Threads::new(program, certificate.model, &instances, judged, is_reduced);
     let persistent = is_reduced.then(|| Persistent::of(&threads)).flatten();
     let mut search = Search {
+        alike: threads.alike(),
         threads,
         shift,
         persistent,
@@ -197,6 +198,8 @@ struct Search<'p, 'o> {
     threads: Threads<'p>,
     /// How counters are shifted, if they are.
     shift: Option<Shift>,
+    /// Threads that are alike.
+    alike: Vec<Vec<usize>>,
     /// Which steps are enough, if not all are taken.
     persistent: Option<Persistent>,
     most: u64,
@@ -292,7 +295,7 @@ impl Search<'_, '_> {
                     self.insert(&mut successor, Some(clusters), &mut found)?;
                 } else {
                     found.record.copy_from_slice(&current);
-                    self.add(*step, &mut found)?;
+                    self.add(*step, &numbers, &mut found)?;
                 }
             }
         }
@@ -302,14 +305,29 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Adds what a step makes of the state in the record; its number.
-    fn add(&self, step: Move, found: &mut Packed) -> Result<usize, Stop> {
+    /// Adds what a step makes of the state in the record, which has these numbers; its number.
+    fn add(&self, step: Move, numbers: &[u32], found: &mut Packed) -> Result<usize, Stop> {
         let layout = found.layout;
         let change = self.threads.change(step.change);
         layout.write(&mut found.record, step.thread, change.to)?;
         for &(cell, value) in self.threads.writes(change) {
             let at = layout.threads + cell as usize;
             layout.write(&mut found.record, at, value)?;
+        }
+        let alike = self
+            .alike
+            .iter()
+            .filter(|alike| alike.contains(&step.thread));
+        for alike in alike {
+            let after = |&thread: &usize| match thread == step.thread {
+                true => change.to,
+                false => numbers[thread],
+            };
+            let mut ascending: Vec<u32> = alike.iter().map(after).collect();
+            ascending.sort_unstable();
+            for (&thread, number) in alike.iter().zip(ascending) {
+                layout.write(&mut found.record, thread, number)?;
+            }
         }
         Ok(found.store.insert(&found.record))
     }
@@ -358,7 +376,7 @@ impl Search<'_, '_> {
                 for (at, number) in numbers.iter().enumerate() {
                     found.layout.write(&mut found.record, at, *number)?;
                 }
-                is_new |= self.add(*step, found)? >= next;
+                is_new |= self.add(*step, numbers, found)? >= next;
             }
             if is_new {
                 return Ok(Some(part));
@@ -376,6 +394,13 @@ impl Search<'_, '_> {
         found: &mut Packed,
     ) -> Result<(), Stop> {
         let Some(shift) = &mut self.shift else {
+            for alike in &self.alike {
+                let mut ascending: Vec<u32> = alike.iter().map(|&thread| state[thread]).collect();
+                ascending.sort_unstable();
+                for (&thread, number) in alike.iter().zip(ascending) {
+                    state[thread] = number;
+                }
+            }
             return found.add(state);
         };
         let Some(width) = shift.width else {

@@ -7,6 +7,10 @@
 //! recorded. The next cell that is asked for depends only on the values of those before, so that
 //! all outcomes of a step form a *decision tree*: inner nodes ask for the value of a cell, leaves
 //! have the effects. A step is run once for each leaf.
+//!
+//! Copies of a template that never asks for its own number, and of which no property does, are *alike*: exchanging the states of two
+//! of them makes a state that can do the same and violates the same [Clarke et al., FMSD 1996]. They have
+//! their numbers in common, and of the states that differ by such exchanges only the one is kept in which these ascend.
 
 use super::judged::Judged;
 use crate::buffer::Buffer;
@@ -15,6 +19,7 @@ use crate::remote::Processes;
 use crate::state::StateVar;
 use crate::steps::{Effect, Explicit, Outcome, Runner, Trouble, departed, unsupported};
 use crate::stops::stops;
+use crate::views::uses_number;
 use palisade_logic::{Formula, Term, Var};
 use palisade_program::liveness::Liveness;
 use palisade_program::{Cell, Instance, LocId, LocalId, Model, Program, Span};
@@ -57,8 +62,6 @@ pub(super) struct Known {
     own: Own,
     /// The roots of its steps' trees: one for each edge, and the memory system's.
     roots: Range<u32>,
-    /// Which properties it leaves possible ([`Judged::possible`]).
-    pub(super) possible: Box<[u64]>,
     /// Whether the thread has ended and nothing is buffered.
     pub(super) has_ended: bool,
 }
@@ -84,7 +87,12 @@ pub(super) struct Threads<'p> {
     program: &'p Program,
     model: Model,
     pub(super) judged: Judged<'p>,
+    instances: Vec<Instance>,
+    /// For each thread the first one that is like it.
+    like: Vec<usize>,
     all: Vec<Thread>,
+    /// For each thread and state which properties it leaves possible ([`Judged::possible`]).
+    possible: Vec<Vec<Box<[u64]>>>,
     cells: Vec<Values>,
     nodes: Vec<Node>,
     roots: Vec<u32>,
@@ -136,7 +144,15 @@ impl<'p> Threads<'p> {
         model: Model,
         instances: &[Instance],
         judged: Judged<'p>,
+        exchange: bool,
     ) -> Self {
+        let like = |(thread, instance): (usize, &Instance)| {
+            let first = instances
+                .iter()
+                .position(|i| i.template == instance.template);
+            let are_alike = exchange && !uses_number(program, instance.template);
+            first.filter(|_| are_alike).unwrap_or(thread)
+        };
         let thread = |instance: &Instance| Thread {
             instance: *instance,
             stops: stops(program, model, instance.template),
@@ -148,6 +164,9 @@ impl<'p> Threads<'p> {
             program,
             model,
             judged,
+            instances: instances.to_vec(),
+            like: instances.iter().enumerate().map(like).collect(),
+            possible: vec![Vec::new(); instances.len()],
             all: instances.iter().map(thread).collect(),
             cells: (0..program.cell_count())
                 .map(|_| Values::default())
@@ -172,12 +191,22 @@ impl<'p> Threads<'p> {
 
     /// The stops of a thread's template.
     pub(super) fn stops(&self, thread: usize) -> &[bool] {
-        &self.all[thread].stops
+        &self.all[self.like[thread]].stops
     }
 
     /// A thread's template and number.
     pub(super) fn instance(&self, thread: usize) -> Instance {
-        self.all[thread].instance
+        self.instances[thread]
+    }
+
+    /// Threads that are alike, where there are several.
+    pub(super) fn alike(&self) -> Vec<Vec<usize>> {
+        let mut all = vec![Vec::new(); self.count()];
+        for (thread, first) in self.like.iter().enumerate() {
+            all[*first].push(thread);
+        }
+        all.retain(|alike| alike.len() > 1);
+        all
     }
 
     /// How many threads there are.
@@ -187,7 +216,7 @@ impl<'p> Threads<'p> {
 
     /// What is known of a thread's state.
     pub(super) fn known(&self, thread: usize, number: u32) -> &Known {
-        &self.all[thread].states[number as usize]
+        &self.all[self.like[thread]].states[number as usize]
     }
 
     /// The state itself.
@@ -211,7 +240,7 @@ impl<'p> Threads<'p> {
 
     /// The number of a thread's state; its dead locals are forgotten.
     pub(super) fn intern(&mut self, thread: usize, mut own: Own) -> u32 {
-        let known = &mut self.all[thread];
+        let known = &mut self.all[self.like[thread]];
         for dead in known.live.dead(own.loc) {
             own.locals[dead.index()] = 0;
         }
@@ -225,12 +254,21 @@ impl<'p> Threads<'p> {
         let number = known.states.len() as u32;
         known.numbers.insert(own.clone(), number);
         known.states.push(Known {
-            possible: self.judged.possible(thread, &own),
             has_ended: own.loc == cfg.exit && own.buffer.is_empty(),
             roots: first..first + steps,
             own,
         });
         number
+    }
+
+    /// Which properties a thread in this state leaves possible, as bits.
+    pub(super) fn possible(&mut self, thread: usize, number: u32) -> &[u64] {
+        for next in self.possible[thread].len() as u32..=number {
+            let own = &self.all[self.like[thread]].states[next as usize].own;
+            let possible = self.judged.possible(thread, own);
+            self.possible[thread].push(possible);
+        }
+        &self.possible[thread][number as usize]
     }
 
     /// How many steps a thread in this state has.
@@ -321,7 +359,7 @@ impl<'p> Threads<'p> {
 
     /// The symbolic run of a step, in which every value is known.
     fn outcome(&self, thread: usize, step: u32, before: &Before<'_>) -> Result<Outcome, Trouble> {
-        let own = &self.all[thread];
+        let own = &self.all[self.like[thread]];
         let template = self.program.template(own.instance.template);
         let number = thread as u32;
         let mut edges = template.cfg.outgoing(before.own.loc);
@@ -355,7 +393,7 @@ impl<'p> Threads<'p> {
     }
 
     fn span(&self, thread: usize) -> Span {
-        let template = self.all[thread].instance.template;
+        let template = self.instance(thread).template;
         self.program.template(template).span
     }
 

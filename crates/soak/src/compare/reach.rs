@@ -60,11 +60,11 @@ pub(crate) fn reduced(seed: u64, _: &str, program: &Program) -> Result<Outcome, 
     program.deadlock = seed / 3 % 2 == 0;
     let fingerprint = Fingerprint::of(&program, model, COPIES);
     let counters = Counters::Exact;
-    let found = |partial_order, most| {
+    let found = |reduce, most| {
         let kind = Kind::Reachable(Reachable { most, counters });
         let certificate = Certificate::empty(fingerprint, kind, model, COPIES);
         let options = Options {
-            partial_order,
+            reduce,
             ..Options::default()
         };
         check(&program, &certificate, &options)
