@@ -17,6 +17,9 @@ pub enum Reason {
     /// The program uses something that this check cannot treat.
     #[error("unsupported: {0}")]
     Unsupported(String),
+    /// There are more reachable states than the certificate says, or than are looked at.
+    #[error("more than {0} states")]
+    States(u64),
     /// Some initial state is not in the invariant.
     #[error("an initial state is not in the invariant")]
     Initial,

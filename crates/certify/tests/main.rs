@@ -3,6 +3,7 @@
 mod abstract_buffers;
 mod by_hand;
 mod forged;
+mod persistent;
 mod random_programs;
 mod support;
 mod text;

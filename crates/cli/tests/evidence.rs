@@ -246,6 +246,7 @@ fn is_about_the_proof(reason: &Reason) -> bool {
         Reason::Fingerprint
         | Reason::Malformed(_)
         | Reason::Unsupported(_)
+        | Reason::States(_)
         | Reason::Undecided(_) => false,
     }
 }

@@ -417,8 +417,7 @@ impl Search<'_, '_> {
     fn is_over(&self, next: usize, states: usize) -> Result<(), Stop> {
         let most = self.most;
         if states as u64 > most {
-            let what = Reason::Unsupported(format!("more than {most} states"));
-            return Err(Stop::Limit(what));
+            return Err(Stop::Limit(Reason::States(most)));
         }
         if next.is_multiple_of(INTERVAL)
             // Not a query: only what ends everything ends it.

@@ -72,14 +72,16 @@ pub(crate) fn reduced(seed: u64, _: &str, program: &Program) -> Result<Outcome, 
     match (found(false, MOST), found(true, MOST)) {
         (Ok(all), Ok(enough)) if enough.entries <= all.entries => Ok(Outcome::Holds),
         (Err(all), Err(enough)) => match (all.reason, enough.reason) {
-            (Reason::Unsupported(_) | Reason::Undecided(_), _) => Ok(Outcome::Unknown),
-            (_, Reason::Unsupported(_) | Reason::Undecided(_)) => Err(format!(
+            (Reason::States(_) | Reason::Unsupported(_) | Reason::Undecided(_), _) => {
+                Ok(Outcome::Unknown)
+            }
+            (_, Reason::States(_) | Reason::Unsupported(_) | Reason::Undecided(_)) => Err(format!(
                 "{model}: more states where some steps are left out"
             )),
             _ => Ok(Outcome::Violated),
         },
         // Some programs have so many states only with all steps.
-        (Err(all), Ok(_)) if matches!(all.reason, Reason::Unsupported(_)) => Ok(Outcome::Unknown),
+        (Err(all), Ok(_)) if matches!(all.reason, Reason::States(_)) => Ok(Outcome::Unknown),
         (all, enough) => Err(format!("{model}: all steps: {all:?}; enough: {enough:?}")),
     }
 }

@@ -76,6 +76,7 @@ pub fn checked(
             };
             Err(match refusal.reason {
                 Reason::Undecided(reason) => reason.into(),
+                Reason::States(most) => Gap::Bound(Bound::AbstractStates(most as usize)),
                 Reason::Progress => Gap::Weak(Weak::Progress),
                 Reason::Fingerprint | Reason::Malformed(_) | Reason::Unsupported(_) => refused(),
                 Reason::Initial | Reason::NotClosed | Reason::SummaryInvariant => refused(),

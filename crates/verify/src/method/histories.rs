@@ -107,7 +107,7 @@ impl Session<'_> {
             Reason::Unsupported(what) if self.program.has_unbounded_threads() => {
                 Gap::Unsupported(what, Span::default()).into()
             }
-            Reason::Deadlock | Reason::Progress | Reason::Unsupported(_) => {
+            Reason::Deadlock | Reason::Progress | Reason::Unsupported(_) | Reason::States(_) => {
                 Gap::Bound(Bound::Histories(messages)).into()
             }
             Reason::Fingerprint | Reason::Malformed(_) | Reason::Initial | Reason::NotClosed => {
