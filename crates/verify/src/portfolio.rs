@@ -117,8 +117,8 @@ const REACH: (u32, u64) = (MOST_CELLS, REACH_LAST);
 pub(crate) const REACH_LAST: u64 = 8_000_000;
 /// States of such a proof where values do not grow, but may be many: a search with predicates may be shorter.
 const SETTLING: u64 = 2_000_000;
-/// Abstract states of a proof that lists them where the machine has seen all of its states: with its
-/// symmetry and partial order it has fewer, and a proof by reachable states may be shorter.
+/// Abstract states of a proof that lists them where the machine has seen all of its states: with
+/// symmetry and partial order there are fewer, and a proof by reachable states may be shorter.
 const LISTED_WITH_SYMMETRY: usize = 60_000;
 /// Cells of memory from which on searches over abstract states are slow, however few states there are.
 const WIDE_MEMORY: usize = 256;

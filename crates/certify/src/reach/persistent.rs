@@ -1,4 +1,4 @@
-//! *Persistent sets* [Godefroid, LNCS 1032, 1996, ch. 4]: in a state it may be enough to look at the steps of one
+//! *Persistent sets* [Godefroid, LNCS 1996, ch. 4]: in a state it may be enough to look at the steps of one
 //! thread, since nothing that others can do before it moves makes a difference to them.
 //!
 //! A *part* of a state is either the program steps of a thread alone, or these together with the departures from its

@@ -3,9 +3,8 @@
 //! once more by its own account of the program ([`palisade_certify::Kind::Reachable`]). Neither
 //! needs a predicate or the solver.
 //!
-//! The machine leaves out runs that cannot matter (partial order, symmetry), the check none, so
-//! that it may have more states; but its threads are interrupted at fewer places, so that it often has
-//! fewer. Where the machine comes to its limit without a violation, the check is asked all the same:
+//! Machine and check both leave out runs that cannot matter (partial order, symmetry), each by its own account, so
+//! that either may have more states. Where the machine comes to its limit without a violation, the check is asked all the same:
 //! it does not need the machine, and what it accepts is proved.
 //!
 //! Counters that grow without bound but are only compared with each other
