@@ -92,7 +92,7 @@ fn a_loop_is_left() {
     let turns = vec![
         (0, store(0, k(1)), 1),
         (1, store(0, k(0)), 0),
-        (1, Step::Skip, 2),
+        (0, assume(k(0)), 2),
     ];
     let fails = vec![
         (0, store(1, k(1)), 1),
