@@ -89,11 +89,9 @@ fn a_fence_waits_beside_a_store() {
 /// A thread that goes round for ever beside another one does not keep it from moving.
 #[test]
 fn a_loop_is_left() {
-    let turns = vec![
-        (0, store(0, k(1)), 1),
-        (1, store(0, k(0)), 0),
-        (0, assume(k(0)), 2),
-    ];
+    // Blocks, so that no buffer grows without end.
+    let sets = |value| atomic(2, vec![(0, store(0, k(value)), 1)]);
+    let turns = vec![(0, sets(1), 1), (1, sets(0), 0), (0, assume(k(0)), 2)];
     let fails = vec![
         (0, store(1, k(1)), 1),
         (1, load(0, 1), 2),
