@@ -43,7 +43,10 @@ impl Asked {
             Self::ErrorCalls => matches!(kind, AssertKind::ErrorCall(_)),
             Self::SignedOverflow => matches!(kind, AssertKind::SignedOverflow),
             Self::Properties => matches!(kind, AssertKind::RemoteRace { .. }),
-            Self::Memory => matches!(kind, AssertKind::Memory(_) | AssertKind::Index),
+            Self::Memory => match kind {
+                AssertKind::Memory(error) => !matches!(error, MemoryError::Uninitialised),
+                _ => matches!(kind, AssertKind::Index),
+            },
             Self::Leaks => matches!(kind, AssertKind::Memory(MemoryError::Leak)),
         }
     }
