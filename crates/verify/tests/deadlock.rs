@@ -3,6 +3,7 @@
 //! the third. The machine does not look for bugs here.
 
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use palisade_machine::explore;
 use palisade_program::random::Rng;
@@ -208,4 +209,76 @@ fn any_number_of_threads_is_not_guessed() {
         "{:?}",
         report.verdict
     );
+}
+
+/// A proof for any number of threads holds with each number, and locks that are taken in one order have one.
+#[test]
+fn any_number_of_threads() {
+    let mut proved = 0;
+    for seed in 0..40 {
+        let mut rng = Rng::new(seed);
+        let mut text =
+            "shared m0 = 0; shared m1 = 0; shared x0 = 0; shared x1 = 0; shared a[2];\n".to_owned();
+        let _ = writeln!(text, "thread t[*] {{ local r = 0;");
+        let mut held = Vec::new();
+        for _ in 0..2 + rng.below(3) {
+            statement(&mut rng, &mut held, &mut text);
+        }
+        while let Some(lock) = held.pop() {
+            if rng.below(10) > 0 {
+                let _ = writeln!(text, "unlock(m{lock});");
+            }
+        }
+        text.push_str("}\n");
+        if seed % 3 == 0 {
+            text.push_str("thread once { local r = 0; lock(m0); x0 = 1; unlock(m0); }\n");
+        }
+        let program = parse(&text);
+        let model = [Model::Sc, Model::Tso, Model::Pso][rng.below(3)];
+        let options = Options {
+            model,
+            deadline: Some(Instant::now() + Duration::from_secs(5)),
+            ..Options::default()
+        };
+        let report = verify(&program, &options);
+        let Verdict::Holds = report.verdict else {
+            continue;
+        };
+        assert!(report.certified, "{text}");
+        let certificate = report.certificate.expect("of a proof");
+        let written = palisade_certify::print(&program, &certificate);
+        let read = palisade_certify::parse(&program, &written).expect("as printed");
+        assert_eq!(read, certificate, "{written}");
+        proved += 1;
+        for copies in 1..=3 {
+            let options = palisade_machine::Options {
+                model,
+                copies,
+                ..palisade_machine::Options::default()
+            };
+            let found = explore(&program, &options).expect("a search");
+            let broken = matches!(found.verdict, Verdict::Violated(_));
+            assert!(!broken, "{model}, {copies} copies: {text}");
+        }
+    }
+    assert!(proved >= 5, "{proved}");
+    let ordered = "shared a = 0, b = 0;
+        thread t[*] {
+            atomic { assume(a == 0); a = 1; }
+            atomic { assume(b == 0); b = 1; }
+            atomic { b = 0; }
+            atomic { a = 0; }
+        }";
+    let unlocked = "thread t[*] { while (1) { lock(m); atomic { assert(m != 0); } unlock(m); } } shared m = 0;";
+    for text in [ordered, unlocked] {
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            let options = Options {
+                model,
+                ..Options::default()
+            };
+            let report = verify(&parse(text), &options);
+            assert_eq!(report.verdict, Verdict::Holds, "{model}: {text}");
+            assert!(report.certified, "{model}: {text}");
+        }
+    }
 }
