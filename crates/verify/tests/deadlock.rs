@@ -252,9 +252,8 @@ fn any_number_of_threads() {
         proved += 1;
         for copies in 1..=3 {
             let options = palisade_machine::Options {
-                model,
-                copies,
-                ..palisade_machine::Options::default()
+                threads: copies,
+                ..palisade_machine::Options::new(model)
             };
             let found = explore(&program, &options).expect("a search");
             let broken = matches!(found.verdict, Verdict::Violated(_));
