@@ -103,46 +103,45 @@ fn flagged(cfg: &Cfg, flags: &[&Flag], has_buffers: bool) -> Cfg {
                 })
             })
             .collect();
-        match &edge.step {
-            Step::Atomic(atomic) if !stores.is_empty() && atomic.drains() => {
-                let step = Step::Atomic(Box::new(Atomic {
-                    kind: AtomicKind::Block,
-                    body: extended(&atomic.body, stores, edge.span),
-                }));
-                builder.edge(edge.from, step, edge.to, edge.span);
-            }
-            step if !stores.is_empty() && !has_buffers && is_one(step) => {
-                let mut one = CfgBuilder::new();
-                let (entry, exit) = (one.loc(), one.loc());
-                one.edge(entry, step.clone(), exit, edge.span);
-                let step = Step::Atomic(Box::new(Atomic {
-                    kind: AtomicKind::Block,
-                    body: extended(&one.finish_whole(entry, exit), stores, edge.span),
-                }));
-                builder.edge(edge.from, step, edge.to, edge.span);
-            }
-            step => {
-                let mut from = edge.from;
-                let mut step = step.clone();
-                for store in stores {
-                    let next = builder.loc();
-                    builder.edge(from, step, next, edge.span);
-                    (from, step) = (next, store);
-                }
-                builder.edge(from, step, edge.to, edge.span);
-            }
+        let block = as_block(&edge.step, has_buffers, edge.span);
+        if let Some(body) = block.filter(|_| !stores.is_empty()) {
+            let step = Step::Atomic(Box::new(Atomic {
+                kind: AtomicKind::Block,
+                body: extended(&body, stores, edge.span),
+            }));
+            builder.edge(edge.from, step, edge.to, edge.span);
+            continue;
         }
+        let (mut from, mut step) = (edge.from, edge.step.clone());
+        for store in stores {
+            let next = builder.loc();
+            builder.edge(from, step, next, edge.span);
+            (from, step) = (next, store);
+        }
+        builder.edge(from, step, edge.to, edge.span);
     }
     builder.finish_whole(cfg.entry, cfg.exit)
 }
 
-/// Whether a step is the same in a block, where there are no buffers: an `assume` there would wait.
-fn is_one(step: &Step) -> bool {
+/// The body of the block that a step is, or is the same as: an `assume` would wait there.
+fn as_block(step: &Step, has_buffers: bool, span: Span) -> Option<Cfg> {
     match step {
-        Step::Skip | Step::Assign { .. } | Step::Havoc { .. } | Step::Load { .. } => true,
-        Step::Store { .. } => true,
-        Step::Assume(_) | Step::Assert { .. } | Step::Fence(_) | Step::Atomic(_) => false,
-        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => false,
+        Step::Atomic(atomic) => atomic.drains().then(|| atomic.body.clone()),
+        Step::Skip
+        | Step::Assign { .. }
+        | Step::Havoc { .. }
+        | Step::Load { .. }
+        | Step::Store { .. }
+            if !has_buffers =>
+        {
+            let mut one = CfgBuilder::new();
+            let (entry, exit) = (one.loc(), one.loc());
+            one.edge(entry, step.clone(), exit, span);
+            Some(one.finish_whole(entry, exit))
+        }
+        Step::Skip | Step::Assign { .. } | Step::Havoc { .. } | Step::Load { .. } => None,
+        Step::Store { .. } | Step::Assume(_) | Step::Assert { .. } | Step::Fence(_) => None,
+        Step::Put { .. } | Step::Get { .. } | Step::RemoteAtomic(_) | Step::Flush(_) => None,
     }
 }
 

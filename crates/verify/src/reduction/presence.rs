@@ -136,8 +136,8 @@ fn reads(body: &Cfg, var: GlobalId) -> bool {
 }
 
 fn writes(step: &Step, var: GlobalId) -> bool {
-    match step {
-        Step::Atomic(block) => block.body.edges.iter().any(|edge| writes(&edge.step, var)),
-        step => step.stored().is_some_and(|place| place.var == var),
+    if let Step::Atomic(block) = step {
+        return block.body.edges.iter().any(|edge| writes(&edge.step, var));
     }
+    step.stored().is_some_and(|place| place.var == var)
 }

@@ -39,7 +39,7 @@ impl Code<'_, '_> {
     }
 
     /// A jump to the label at `loc`.
-    pub(super) fn jump_to(&mut self, name: &str, loc: LocId, span: Span) -> Lower<()> {
+    pub(super) fn jump_to(&mut self, name: &str, loc: LocId, span: Span) {
         let before = self.in_scope(0);
         let jumps = self.frame().jumps.entry(name.to_owned()).or_default();
         match jumps.at_label.clone() {
@@ -57,7 +57,6 @@ impl Code<'_, '_> {
             }
         }
         self.stop();
-        Ok(())
     }
 
     /// The label at `loc` stands here: the jumps that were met before get there.

@@ -188,7 +188,8 @@ impl Code<'_, '_> {
             }
             StmtKind::Goto(name) => {
                 let loc = self.label(name, s.span);
-                self.jump_to(name, loc, s.span)
+                self.jump_to(name, loc, s.span);
+                Ok(())
             }
             StmtKind::Break => {
                 self.jump(s.span, |code| code.frame().breaks.last_mut());
