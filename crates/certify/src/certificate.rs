@@ -28,6 +28,7 @@ use crate::fingerprint::Fingerprint;
 use crate::interference::AccessLoc;
 use crate::state::StateVar;
 use palisade_logic::Formula;
+use palisade_program::presence::Presence;
 use palisade_program::unbuffered::StoreEdge;
 use palisade_program::{GlobalId, LocId, Model};
 
@@ -136,6 +137,9 @@ pub struct Certificate {
     /// Variables of which it knows nothing: it speaks of the program in which they are
     /// forgotten ([`palisade_program::projection`] says why that is enough).
     pub forgotten: Vec<GlobalId>,
+    /// Locations of templates with flags that say whether somebody is there: it speaks of the program with these
+    /// flags ([`palisade_program::presence`]). For deadlocks in proofs for any number of threads.
+    pub present: Vec<Presence>,
     /// Locations at which threads access memory that nobody else accesses meanwhile: they
     /// are no stops (the module `interference` has the rules).
     pub interference_free: Vec<AccessLoc>,
@@ -159,6 +163,7 @@ impl Certificate {
             threads,
             unbuffered: Vec::new(),
             forgotten: Vec::new(),
+            present: Vec::new(),
             interference_free: Vec::new(),
             beyond: None,
             explicit: Vec::new(),

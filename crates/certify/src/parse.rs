@@ -12,7 +12,8 @@ use crate::remote::Pending;
 use crate::remote_atomic::PendingAtomic;
 use crate::state::{MAX_THREADS, StateVar};
 use crate::token::{Placed, Token, tokens};
-use crate::views::subject;
+use crate::views::{flagged, subject};
+use palisade_program::presence::Presence;
 use palisade_program::{Cell, EdgeId, GlobalId, LineColumn, LocId, Model, Program, TemplateId};
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -59,27 +60,36 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
     }
     line.end()?;
     let program = &*subject(program, kind);
+    let mut certificate = Certificate::empty(fingerprint, kind, model, threads);
+    certificate.present = presences(program, lines.clone())?;
+    let flagged = flagged(program, &certificate).map_err(|_| ParseError {
+        position: LineColumn { line: 1, column: 1 },
+        message: "the program has no such locations to be present at".to_owned(),
+    })?;
+    let program = &*flagged;
     let instances = program.instances(threads);
     let mut reader = Reader {
         program,
         names: StateNames::of(program, &instances),
         atom_names: FxHashMap::default(),
-        certificate: Certificate::empty(fingerprint, kind, model, threads),
+        certificate,
         thread_count: instances.len(),
     };
     loop {
         let mut line = lines.next()?;
         match line.name()?.as_str() {
             "unbuffered" => {
-                let edges = reader.of_template(&mut line)?.into_iter();
+                let edges = of_template(reader.program, &mut line)?.into_iter();
                 let edges = edges.map(|(template, number)| (template, EdgeId(number)));
                 reader.certificate.unbuffered.extend(edges);
             }
             "interference_free" => {
-                let locs = reader.of_template(&mut line)?.into_iter();
+                let locs = of_template(reader.program, &mut line)?.into_iter();
                 let locs = locs.map(|(template, number)| (template, LocId(number)));
                 reader.certificate.interference_free.extend(locs);
             }
+            // Read before, since flags are variables that other lines speak of.
+            "present" => drop(of_template(reader.program, &mut line)?),
             "projects" => reader.projects(&mut line)?,
             "summary" => reader.summary(&mut line)?,
             "cells" => reader.cells(&mut line)?,
@@ -94,7 +104,7 @@ pub fn parse(program: &Program, text: &str) -> Result<Certificate, ParseError> {
                 return Ok(reader.certificate);
             }
             _ => {
-                let expected = "expected `unbuffered`, `interference_free`, `projects`, `summary`, `cells`, \
+                let expected = "expected `unbuffered`, `interference_free`, `projects`, `present`, `summary`, `cells`, \
                                 `invariant`, `slots`, `explicit`, `atom`, `at` or `end`";
                 return Err(line.error_before(expected));
             }
@@ -180,6 +190,45 @@ fn model(lines: &mut Lines<'_>) -> Result<Model, ParseError> {
     Ok(model)
 }
 
+/// A template and numbers of something of it.
+fn of_template(program: &Program, line: &mut Line) -> Result<Vec<(TemplateId, u32)>, ParseError> {
+    let template = template(program, line)?;
+    numbers(template, line)
+}
+
+fn template(program: &Program, line: &mut Line) -> Result<TemplateId, ParseError> {
+    let name = line.name()?;
+    let unknown = || line.error_before(&format!("the program has no thread `{name}`"));
+    program.template_named(&name).ok_or_else(unknown)
+}
+
+fn numbers(template: TemplateId, line: &mut Line) -> Result<Vec<(TemplateId, u32)>, ParseError> {
+    let mut numbers = Vec::new();
+    while line.peek().is_some() {
+        numbers.push((template, line.number()?));
+    }
+    line.end()?;
+    Ok(numbers)
+}
+
+/// All lines `present`.
+fn presences(program: &Program, mut lines: Lines<'_>) -> Result<Vec<Presence>, ParseError> {
+    let mut all = Vec::new();
+    loop {
+        let mut line = lines.next()?;
+        match line.name()?.as_str() {
+            "present" => {
+                let template = template(program, &mut line)?;
+                let locs = numbers(template, &mut line)?.into_iter();
+                let locs = locs.map(|(_, loc)| LocId(loc)).collect();
+                all.push(Presence { template, locs });
+            }
+            "at" | "end" => return Ok(all),
+            _ => {}
+        }
+    }
+}
+
 struct Reader<'p> {
     program: &'p Program,
     names: StateNames,
@@ -189,20 +238,6 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// A template and numbers of something of it.
-    fn of_template(&self, line: &mut Line) -> Result<Vec<(TemplateId, u32)>, ParseError> {
-        let name = line.name()?;
-        let Some(template) = self.program.template_named(&name) else {
-            return Err(line.error_before(&format!("the program has no thread `{name}`")));
-        };
-        let mut numbers = Vec::new();
-        while line.peek().is_some() {
-            numbers.push((template, line.number()?));
-        }
-        line.end()?;
-        Ok(numbers)
-    }
-
     fn projects(&mut self, line: &mut Line) -> Result<(), ParseError> {
         while line.peek().is_some() {
             let name = line.name()?;
@@ -500,6 +535,7 @@ fn pending_operation(line: &mut Line) -> Result<Pending, ParseError> {
 }
 
 /// The lines of the text that are not empty.
+#[derive(Clone)]
 struct Lines<'a> {
     rest: std::iter::Enumerate<std::str::Lines<'a>>,
     last: u32,

@@ -11,6 +11,7 @@
 //! threads 2                       copies of each [*] template; views: those that are seen
 //! unbuffered left 3 7             stores that need no buffer: a template, its edges
 //! projects left.seen              variables of which nothing is known
+//! present left 4 5                views: a flag that is 1 only if some copy is at one of these locations
 //! interference_free left 4 5      accesses of a template where it does not stop: locations
 //! summary newest 2                abstract buffers: which stores are exact, and how many
 //! cells left 3                    the same of one thread's buffer; under PSO `left(x)`
@@ -40,13 +41,16 @@ use crate::certificate::{Certificate, Control, Counters, Cube, Kind, Reachable, 
 use crate::names::StateNames;
 use crate::state::StateVar;
 use crate::token::quoted;
-use crate::views::subject;
+use crate::views::{flagged, subject};
 use palisade_program::{Program, TemplateId};
 use std::fmt::Write;
 
 /// The text of `certificate`, which is one for `program`.
 pub fn print(program: &Program, certificate: &Certificate) -> String {
-    let program = &*subject(program, certificate.kind);
+    let subject = subject(program, certificate.kind);
+    // Flags for locations that do not exist have no names.
+    let flagged = flagged(&subject, certificate);
+    let program = flagged.as_deref().unwrap_or(&subject);
     let instances = program.instances(certificate.threads);
     let names = StateNames::of(program, &instances);
     let mut out = String::new();
@@ -113,6 +117,14 @@ fn write_header(
         let names = certificate.forgotten.iter();
         let names: Vec<String> = names.map(|v| quoted(&program.global(*v).name)).collect();
         writeln!(out, "projects {}", names.join(" "))?;
+    }
+    for presence in &certificate.present {
+        let name = &program.template(presence.template).name;
+        write!(out, "present {}", quoted(name))?;
+        for loc in &presence.locs {
+            write!(out, " {}", loc.index())?;
+        }
+        writeln!(out)?;
     }
     if let Some(beyond) = &certificate.beyond {
         write_beyond(out, beyond, names)?;

@@ -41,8 +41,10 @@ use crate::worker::{CompiledEffect, Source, Successor, Worker};
 use crate::{Buffer, BufferSummary};
 use palisade_logic::prover::Cluster;
 use palisade_logic::{Formula, Lit, Overflow, Substitution, Term};
+use palisade_program::presence::with_presence;
 use palisade_program::{
-    Count, Instance, LocId, LocalAtom, Pick, Program, PropAtom, PropertyKind, Span, TemplateId,
+    Count, Instance, LocId, LocalAtom, Model, Pick, Program, PropAtom, PropertyKind, Span,
+    TemplateId,
 };
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -64,6 +66,24 @@ pub(crate) fn subject(program: &Program, kind: Kind) -> Cow<'_, Program> {
         Kind::Views | Kind::Inductive | Kind::Stops => Cow::Borrowed(program),
         Kind::Histories(_) | Kind::Reachable(_) => Cow::Borrowed(program),
     }
+}
+
+/// The program with the certificate's flags.
+pub(crate) fn flagged<'p>(
+    program: &'p Program,
+    certificate: &Certificate,
+) -> Result<Cow<'p, Program>, Reason> {
+    if certificate.present.is_empty() {
+        return Ok(Cow::Borrowed(program));
+    }
+    let malformed = || Reason::Malformed("a flag for locations that do not exist".to_owned());
+    let changed = with_presence(
+        program,
+        &certificate.present,
+        certificate.model != Model::Sc,
+    )
+    .ok_or_else(malformed)?;
+    Ok(Cow::Owned(changed))
 }
 
 /// Whether a thread's number is not known.
@@ -121,6 +141,7 @@ pub(crate) fn check(
     options: &Options,
 ) -> Result<(u64, u64), Refusal> {
     admissible(program, certificate).map_err(Refusal::whole)?;
+    let program = &*flagged(program, certificate).map_err(Refusal::whole)?;
     suitable(program, certificate).map_err(Refusal::whole)?;
     let instances = program.instances(certificate.threads);
     wellformed(program, &instances, certificate).map_err(Refusal::whole)?;

@@ -5,6 +5,7 @@ use crate::support;
 
 use palisade_certify::*;
 use palisade_logic::{Formula, Term};
+use palisade_program::presence::Presence;
 use palisade_program::*;
 use support::build::*;
 use support::interpret::Interpreter;
@@ -157,6 +158,7 @@ fn random_certificate(rng: &mut Rng, program: &Program, model: Model) -> Certifi
         unbuffered: some_numbers(rng, program),
         interference_free: some_numbers(rng, program),
         forgotten: random_forgotten(rng, program),
+        present: random_presences(rng, program),
         beyond: random_beyond(rng),
         explicit,
         atoms,
@@ -173,6 +175,19 @@ fn some_numbers<T: From<usize>>(rng: &mut Rng, program: &Program) -> Vec<(Templa
         numbers.extend(chosen.map(|number| (template, number.into())));
     }
     numbers
+}
+
+fn random_presences(rng: &mut Rng, program: &Program) -> Vec<Presence> {
+    if program.is_rma() {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for template in program.template_ids() {
+        let locs = program.template(template).cfg.locs();
+        let locs = locs.filter(|_| rng.below(3) == 0).collect();
+        all.push(Presence { template, locs });
+    }
+    all
 }
 
 fn random_forgotten(rng: &mut Rng, program: &Program) -> Vec<GlobalId> {

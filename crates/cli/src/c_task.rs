@@ -65,6 +65,8 @@ pub(crate) struct Task {
     check_overflow: bool,
     check_races: bool,
     check_leaks: bool,
+    /// Whether reads of what nothing was written to are violations.
+    check_uninitialised: bool,
     check_waits: bool,
     outlive_main: bool,
     ranks: Option<u32>,
@@ -95,6 +97,7 @@ impl Task {
                 check_overflow: false,
                 check_races: false,
                 check_leaks: false,
+                check_uninitialised: false,
                 check_waits: false,
                 outlive_main: false,
                 ranks: None,
@@ -127,6 +130,7 @@ impl Task {
                 CheckArg::Overflow => self.check_overflow = true,
                 CheckArg::Races => self.check_races = true,
                 CheckArg::Leak => self.check_leaks = true,
+                CheckArg::Uninitialised => self.check_uninitialised = true,
                 CheckArg::Deadlock | CheckArg::Progress => self.check_waits = true,
             }
         }
@@ -162,6 +166,7 @@ impl Task {
             check_overflow: false,
             check_races: false,
             check_leaks: false,
+            check_uninitialised: false,
             check_waits: false,
             outlive_main: false,
             ranks: None,
@@ -249,6 +254,7 @@ impl Task {
             },
             check_leaks: self.check_leaks
                 || matches!(self.property, Property::ValidMemory | Property::Cleanup),
+            check_uninitialised: self.check_uninitialised,
             lost_signals: self.check_waits,
             outlive_main: self.outlive_main,
             ranks: self.ranks,
@@ -325,6 +331,7 @@ impl Task {
                     | MemoryError::Wild => "valid-deref",
                     MemoryError::DoubleFree | MemoryError::InvalidFree => "valid-free",
                     MemoryError::Leak => "valid-memcleanup",
+                    MemoryError::Uninitialised => "no-uninitialised-read",
                 }
             }
             (Property::ValidMemory, Broken::Assert(AssertKind::Index)) => "valid-deref",

@@ -156,7 +156,7 @@ fn violated_property(violation: &Violation) -> Option<String> {
             AssertKind::RemoteRace { .. } => Some("G ! data-race".to_owned()),
             AssertKind::EpochMisuse(_) => None,
             AssertKind::Uninitialised { .. } => None,
-            AssertKind::Memory(error) => Some(memory_property(*error).to_owned()),
+            AssertKind::Memory(error) => memory_property(*error).map(str::to_owned),
             AssertKind::Specification(_) | AssertKind::Unsupported(_) => None,
             AssertKind::BufferOverflow | AssertKind::Summary(_) => None,
             AssertKind::ListedValue => None,
@@ -165,15 +165,16 @@ fn violated_property(violation: &Violation) -> Option<String> {
 }
 
 /// Which part of `valid-memsafety` an error violates.
-const fn memory_property(error: MemoryError) -> &'static str {
+const fn memory_property(error: MemoryError) -> Option<&'static str> {
     match error {
         MemoryError::UseAfterFree
         | MemoryError::UseBeforeAllocation
         | MemoryError::UseAfterReturn
         | MemoryError::Null
-        | MemoryError::Wild => "G valid-deref",
-        MemoryError::DoubleFree | MemoryError::InvalidFree => "G valid-free",
-        MemoryError::Leak => "G valid-memtrack",
+        | MemoryError::Wild => Some("G valid-deref"),
+        MemoryError::DoubleFree | MemoryError::InvalidFree => Some("G valid-free"),
+        MemoryError::Leak => Some("G valid-memtrack"),
+        MemoryError::Uninitialised => None,
     }
 }
 

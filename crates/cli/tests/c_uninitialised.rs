@@ -172,3 +172,81 @@ fn the_command_names_variable_and_line() {
         }
     }
 }
+
+/// With `--check uninitialised` each read of what nothing was written to is a violation; a copy of something larger is none, but
+/// what was not written in it stays so.
+#[test]
+fn reads_that_are_asked_about() {
+    let read_for = |body: &str| {
+        let text = format!(
+            "{PRELUDE}#include <string.h>
+struct pair {{ int x, y; }};
+struct bits {{ unsigned a : 3, b : 5; }};
+int g;
+void get(int ok, int *out) {{ if (ok) *out = 3; }}
+int main(void) {{ {body} return 0; }}
+"
+        );
+        let options = COptions {
+            check_uninitialised: true,
+            ..COptions::default()
+        };
+        let program = read(&text, &options).expect("a program");
+        match verify(&program, &Options::default()).verdict {
+            Verdict::Violated(violation) => violation.broken.kind(),
+            Verdict::Holds => "holds",
+            Verdict::Unknown(_) => "unknown",
+        }
+    };
+    let wrong = [
+        "int a; if (a) g = 1;",
+        "int a; for (int i = 0; i < 3; i++) { if (i == 2) g = a; if (i == 5) a = i; }",
+        "struct pair a, b; a.x = 1; b = a; g = b.y;",
+        "int *p = malloc(2 * sizeof(int)); p[0] = 1; g = p[1]; free(p);",
+        "int *p = malloc(sizeof(int)); int *q = realloc(p, 2 * sizeof(int)); g = q[0];",
+        "int a[2], b[2]; a[0] = 1; memcpy(b, a, sizeof a); g = b[1];",
+        "int a; get(g, &a); g = a;",
+        "_Atomic int a; a++;",
+        "switch (g) { int a; case 0: g = a; }",
+    ];
+    for body in wrong {
+        assert_eq!(read_for(body), "uninitialised", "{body}");
+    }
+    let right = [
+        "int a; for (int i = 0; i < 3; i++) { if (i == 2) g = a; if (i == 1) a = i; }",
+        "struct pair a, b; a.x = 1; b = a; g = b.x;",
+        "int *p = calloc(2, sizeof(int)); g = p[1]; free(p);",
+        "int a[2], b[2]; a[0] = 1; memcpy(b, a, sizeof a); g = b[0];",
+        "int a; get(1, &a); g = a;",
+        "struct bits s; s.a = 1; s.b = 2; g = s.a;",
+    ];
+    for body in right {
+        assert_eq!(read_for(body), "holds", "{body}");
+    }
+}
+
+/// A variable whose declaration is jumped over has any value, initialiser or not.
+#[test]
+fn declarations_that_are_jumped_over() {
+    let verdict = |body: &str| {
+        let text = format!("{PRELUDE}int n;\nint main(void) {{ {body} return 0; }}\n");
+        found(&text, Model::Sc).0
+    };
+    for body in [
+        "switch (n) { int a; case 0: assert(a == 0); }",
+        "switch (n) { case 1: ; int a = 0; break; case 0: assert(a == 0); }",
+        "if (!n) goto in; { int a = 0; a = 3; in: assert(a == 0 || a == 3); }",
+        "goto end; int a = 0; end: assert(a == 0);",
+    ] {
+        let word = verdict(body);
+        assert!(word.starts_with("violated: assertion"), "{body}: {word}");
+    }
+    for body in [
+        "int a = 1; switch (n) { case 0: assert(a == 1); }",
+        "int a = 1; goto end; int b; end: assert(a == 1);",
+        "for (int i = 0; i < 2; i++) { int a = i; if (i) goto next; a = 2; next: assert(a == 2 - i); }",
+        "switch (n) { int a; case 0: a = 1; case 1: if (n == 0) assert(a == 1); }",
+    ] {
+        assert_eq!(verdict(body), "holds", "{body}");
+    }
+}

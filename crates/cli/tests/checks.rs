@@ -39,7 +39,8 @@ fn every_example_has_its_verdicts() {
         let (checks, pairs) = expected(&text);
         for (model, verdict) in pairs {
             // Under RC11 a thread may lag behind without end: only summaries end.
-            let endless = (model.as_str(), verdict.as_str()) == ("rc11", "holds");
+            // And no search ends for any number of threads.
+            let endless = verdict == "holds" && (model == "rc11" || text.contains("[*]"));
             let commands: &[&str] = if endless {
                 &["verify"]
             } else {

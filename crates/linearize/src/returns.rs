@@ -2,7 +2,7 @@
 //! That is no violation of linearizability, which says nothing of calls that are pending, so
 //! it is a note. All runs of a few calls are looked at as a graph: a call in a
 //! state from which no state without pending calls can be reached never returns, whatever
-//! the scheduler does. Where bounds cut runs off nothing is said.
+//! the scheduler does. What bounds have cut off may return.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -31,10 +31,7 @@ pub(crate) fn never(program: &Program, options: &Options) -> Result<Option<Strin
         ..options.clone()
     };
     let machine = Machine::new(program, &options, Mode::Any);
-    let Some(graph) = Graph::of(&machine)? else {
-        return Ok(None);
-    };
-    Ok(graph
+    Ok(Graph::of(&machine)?
         .stuck()
         .map(|state| described(program, &machine, state)))
 }
@@ -43,15 +40,18 @@ pub(crate) fn never(program: &Program, options: &Options) -> Result<Option<Strin
 struct Graph {
     states: Vec<State>,
     before: Vec<Vec<u32>>,
+    /// States that have more successors than are known.
+    cut: Vec<u32>,
 }
 
 impl Graph {
-    /// The states of all runs; `None` where some are cut off.
-    fn of(machine: &Machine<'_>) -> Result<Option<Self>, Failure> {
+    /// The states of all runs, up to bounds.
+    fn of(machine: &Machine<'_>) -> Result<Self, Failure> {
         let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
         let mut graph = Self {
             states: Vec::new(),
             before: Vec::new(),
+            cut: Vec::new(),
         };
         let mut open = VecDeque::new();
         let mut add = |graph: &mut Self, state: &State, open: &mut VecDeque<u32>| {
@@ -71,6 +71,11 @@ impl Graph {
             }
         }
         while let Some(number) = open.pop_front() {
+            if graph.states.len() > STATES {
+                graph.cut.push(number);
+                continue;
+            }
+            machine.touched.borrow_mut().clear();
             let state = graph.states[number as usize].clone();
             for step in machine.moves(&state)? {
                 if let End::State(next) = step.end {
@@ -78,19 +83,18 @@ impl Graph {
                     graph.before[next as usize].push(number);
                 }
             }
-            if graph.states.len() > STATES {
-                return Ok(None);
+            if !machine.touched.borrow().is_empty() {
+                graph.cut.push(number);
             }
         }
-        let is_whole = machine.touched.borrow().is_empty();
-        Ok(is_whole.then_some(graph))
+        Ok(graph)
     }
 
     /// The first state from which some call never returns.
     fn stuck(&self) -> Option<&State> {
         let is_quiet = |state: &State| state.threads.iter().all(Option::is_none);
         let quiet = (0..self.states.len() as u32).filter(|n| is_quiet(&self.states[*n as usize]));
-        let mut open: Vec<u32> = quiet.collect();
+        let mut open: Vec<u32> = quiet.chain(self.cut.iter().copied()).collect();
         let mut returns = vec![false; self.states.len()];
         for number in &open {
             returns[*number as usize] = true;

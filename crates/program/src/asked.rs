@@ -43,7 +43,11 @@ impl Asked {
             Self::ErrorCalls => matches!(kind, AssertKind::ErrorCall(_)),
             Self::SignedOverflow => matches!(kind, AssertKind::SignedOverflow),
             Self::Properties => matches!(kind, AssertKind::RemoteRace { .. }),
-            Self::Memory => matches!(kind, AssertKind::Memory(_) | AssertKind::Index),
+            Self::Memory => {
+                let is_uninitialised =
+                    matches!(kind, AssertKind::Memory(MemoryError::Uninitialised));
+                matches!(kind, AssertKind::Memory(_) | AssertKind::Index) && !is_uninitialised
+            }
             Self::Leaks => matches!(kind, AssertKind::Memory(MemoryError::Leak)),
         }
     }

@@ -50,6 +50,7 @@ mod memory_error;
 pub mod named;
 mod names;
 mod order;
+pub mod presence;
 pub mod print;
 mod program;
 pub mod projection;

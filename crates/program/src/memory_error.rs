@@ -17,6 +17,8 @@ pub enum MemoryError {
     InvalidFree,
     /// Memory is still allocated when the program ends.
     Leak,
+    /// Memory or a local variable is read to which nothing was written, where that is asked about.
+    Uninitialised,
     /// A null pointer is followed.
     Null,
     /// A pointer to no object is followed.
@@ -33,6 +35,7 @@ impl MemoryError {
             Self::DoubleFree => "double-free",
             Self::InvalidFree => "invalid-free",
             Self::Leak => "memory-leak",
+            Self::Uninitialised => "uninitialised",
             Self::Null => "null-dereference",
             Self::Wild => "invalid-dereference",
         }
@@ -48,6 +51,7 @@ impl fmt::Display for MemoryError {
             Self::DoubleFree => "double free",
             Self::InvalidFree => "free of what was not allocated",
             Self::Leak => "memory leak: not freed when the program ends",
+            Self::Uninitialised => "read of what nothing was written to",
             Self::Null => "null pointer dereference",
             Self::Wild => "a pointer to no object is followed",
         })

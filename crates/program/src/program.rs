@@ -7,6 +7,7 @@ use crate::expr::Expr;
 use crate::ids::{Cell, GlobalId, LocId, LocalId, TemplateId};
 use crate::names::Names;
 use crate::order::Orders;
+use crate::presence::Flag;
 use crate::property::{Hint, Property};
 use crate::source::{Source, Span};
 use crate::verdict::{Broken, Trace, Violation};
@@ -208,6 +209,8 @@ pub struct Program {
     pub names: Names,
     /// Assertions that the front end left out, since no run gets there.
     pub left_out: Vec<Span>,
+    /// Flags that say where threads are ([`crate::presence`]).
+    pub present: Vec<Flag>,
 }
 
 impl Program {

@@ -18,7 +18,8 @@ impl Program {
             MemoryError::UseBeforeAllocation => Some((0, error)),
             MemoryError::DoubleFree => Some((1, error)),
             MemoryError::Leak => Some((2, error)),
-            // These are said of pointers.
+            // These are said of pointers and values.
+            MemoryError::Uninitialised => None,
             MemoryError::InvalidFree | MemoryError::Null | MemoryError::Wild => None,
         });
         ranked.min_by_key(|(rank, _)| *rank).map(|(_, error)| error)

@@ -248,7 +248,9 @@ impl Gap {
             Self::Bound(bound) => Unknown::Bound(vec![bound]),
             Self::Summary { name, .. } => Unknown::Bound(vec![Bound::Summary(name)]),
             Self::Overflow { thread, variable } => {
-                let variable = variable.map(|v| program.global(v).name.clone());
+                // Flags are no variables of the program ([`crate::reduction::presence`]).
+                let variable = variable.and_then(|v| program.globals.get(v.index()));
+                let variable = variable.map(|v| v.name.clone());
                 let buffer = BufferName { thread, variable };
                 Unknown::Bound(vec![Bound::BufferOverflow(Some(buffer))])
             }

@@ -1055,7 +1055,12 @@ fn parameterised(program: &Program, base: &[Layer], options: &Options) -> Result
         let copies = 1..MOST_COPIES;
         rows.extend(copies.map(|n| falsification(base, BUFFER, QUICK, Some(n))));
     }
-    let layers = [base, &[Layer::Number]].concat();
+    let presence: &[Layer] = if program.deadlock {
+        &[Layer::Presence]
+    } else {
+        &[]
+    };
+    let layers = [base, presence, &[Layer::Number]].concat();
     // Stores that nobody can see being delayed are those of the program without the arrays.
     let projected = [&[Layer::Project], base, &[Layer::Number]].concat();
     let encodings = encodings(program, options)?.into_iter();

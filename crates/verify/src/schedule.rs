@@ -196,7 +196,7 @@ impl Decided {
 
 /// What evidence has confirmed.
 enum Confirmed {
-    Proof(Option<Certificate>),
+    Proof(Option<Box<Certificate>>),
     Run(Box<Violation>, Witness),
 }
 
@@ -269,9 +269,9 @@ impl Schedule<'_> {
             Ok(Confirmed::Proof(certificate)) => {
                 let is_for_any = |c: &Certificate| c.kind.is_for_any();
                 let is_partial = self.original.has_unbounded_threads()
-                    && !certificate.as_ref().is_some_and(is_for_any);
+                    && !certificate.as_deref().is_some_and(is_for_any);
                 report.certified = certificate.is_some() && self.options.certify && !is_partial;
-                report.certificate = certificate;
+                report.certificate = certificate.map(|c| *c);
                 report.verdict = Verdict::Holds;
                 reach_more(self.original, self.options, &mut report.vacuity);
                 is_partial.then(|| Gap::Bound(Bound::Copies(self.options.copies())))
@@ -412,7 +412,7 @@ impl Schedule<'_> {
             {
                 progress.record.stats.states = states;
                 progress.record.stats.certificate_entries = states;
-                Ok(Confirmed::Proof(Some(*certificate)))
+                Ok(Confirmed::Proof(Some(certificate)))
             }
             Answer::Proof(Proof::Certificate(certificate) | Proof::Checked(certificate, _)) => {
                 let started = Instant::now();
@@ -431,7 +431,7 @@ impl Schedule<'_> {
                     }
                 }
                 progress.record.notes.extend(session.stack.notes());
-                Ok(Confirmed::Proof(Some(certificate)))
+                Ok(Confirmed::Proof(Some(Box::new(certificate))))
             }
         }
     }

@@ -3,6 +3,7 @@
 //! the third. The machine does not look for bugs here.
 
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use palisade_machine::explore;
 use palisade_program::random::Rng;
@@ -190,13 +191,33 @@ fn blocks_that_loop_are_refused_not_guessed() {
 
 #[test]
 fn any_number_of_threads_is_not_guessed() {
-    let text = "shared m = 0; thread t[*] { lock(m); unlock(m); }";
+    // Several copies hold something at once: flags do not say how many.
+    let text = "shared m = 0, n = 0; thread t[*] {
+        atomic { assume(m >= 0); m = m + 1; }
+        atomic { assume(m > 0); m = m - 1; }
+        atomic { assume(m == 0); n = 1; }
+    }";
     let report = verify(&parse(text), &Options::default());
-    assert!(
-        matches!(report.verdict, Verdict::Unknown(_)),
-        "{:?}",
-        report.verdict
-    );
+    let unknown = matches!(report.verdict, Verdict::Unknown(_));
+    assert!(unknown, "{:?}", report.verdict);
+    // Without its flags, or with some where a step may be impossible, a certificate is none.
+    let program = parse("shared m = 0; thread t[*] { lock(m); unlock(m); }");
+    let proof = verify(&program, &Options::default()).certificate;
+    let proof = proof.expect("a proof");
+    let check = |certificate| {
+        palisade_certify::check(
+            &program,
+            &certificate,
+            &palisade_certify::Options::default(),
+        )
+    };
+    assert!(check(proof.clone()).is_ok());
+    let mut without = proof.clone();
+    without.present.clear();
+    assert!(check(without).is_err());
+    let mut waiting = proof;
+    waiting.present[0].locs.push(program.templates[0].cfg.entry);
+    assert!(check(waiting).is_err());
     let lost = "shared m = 0; thread t[*] { lock(m); }";
     let options = Options {
         falsify: true,
@@ -208,4 +229,78 @@ fn any_number_of_threads_is_not_guessed() {
         "{:?}",
         report.verdict
     );
+}
+
+/// A proof for any number of threads holds with each number, and locks that are taken in one order have one.
+/// `PALISADE_SOAK=n` compares n programs.
+#[test]
+fn any_number_of_threads() {
+    let mut proved = 0;
+    let soak = std::env::var("PALISADE_SOAK").ok();
+    let count = soak.and_then(|n| n.parse().ok()).unwrap_or(40);
+    for seed in 0..count {
+        let mut rng = Rng::new(seed);
+        let mut text =
+            "shared m0 = 0; shared m1 = 0; shared x0 = 0; shared x1 = 0; shared a[2];\n".to_owned();
+        let _ = writeln!(text, "thread t[*] {{ local r = 0;");
+        let mut held = Vec::new();
+        for _ in 0..2 + rng.below(3) {
+            statement(&mut rng, &mut held, &mut text);
+        }
+        while let Some(lock) = held.pop() {
+            if rng.below(10) > 0 {
+                let _ = writeln!(text, "unlock(m{lock});");
+            }
+        }
+        text.push_str("}\n");
+        if seed % 3 == 0 {
+            text.push_str("thread once { local r = 0; lock(m0); x0 = 1; unlock(m0); }\n");
+        }
+        let program = parse(&text);
+        let model = [Model::Sc, Model::Tso, Model::Pso][rng.below(3)];
+        let options = Options {
+            model,
+            deadline: Some(Instant::now() + Duration::from_secs(5)),
+            ..Options::default()
+        };
+        let report = verify(&program, &options);
+        let Verdict::Holds = report.verdict else {
+            continue;
+        };
+        assert!(report.certified, "{text}");
+        let certificate = report.certificate.expect("of a proof");
+        let written = palisade_certify::print(&program, &certificate);
+        let read = palisade_certify::parse(&program, &written).expect("as printed");
+        assert_eq!(read, certificate, "{written}");
+        proved += 1;
+        for copies in 1..=3 {
+            let options = palisade_machine::Options {
+                threads: copies,
+                ..palisade_machine::Options::new(model)
+            };
+            let found = explore(&program, &options).expect("a search");
+            let broken = matches!(found.verdict, Verdict::Violated(_));
+            assert!(!broken, "{model}, {copies} copies: {text}");
+        }
+    }
+    assert!(proved >= 5, "{proved}");
+    let ordered = "shared a = 0, b = 0;
+        thread t[*] {
+            atomic { assume(a == 0); a = 1; }
+            atomic { assume(b == 0); b = 1; }
+            atomic { b = 0; }
+            atomic { a = 0; }
+        }";
+    let unlocked = "thread t[*] { while (1) { lock(m); atomic { assert(m != 0); } unlock(m); } } shared m = 0;";
+    for text in [ordered, unlocked] {
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            let options = Options {
+                model,
+                ..Options::default()
+            };
+            let report = verify(&parse(text), &options);
+            assert_eq!(report.verdict, Verdict::Holds, "{model}: {text}");
+            assert!(report.certified, "{model}: {text}");
+        }
+    }
 }

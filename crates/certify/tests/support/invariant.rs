@@ -146,6 +146,7 @@ pub(crate) fn exact_live(
         threads,
         unbuffered: Vec::new(),
         forgotten: Vec::new(),
+        present: Vec::new(),
         interference_free: Vec::new(),
         beyond: None,
         explicit,

@@ -596,6 +596,8 @@ pub(crate) enum CheckArg {
     Leak,
     /// Data races on plain variables of C programs
     Races,
+    /// Reads of what nothing was written to, in C programs
+    Uninitialised,
 }
 
 impl CheckArg {
@@ -603,7 +605,7 @@ impl CheckArg {
     pub(crate) const fn is_of_c(self) -> bool {
         match self {
             Self::Deadlock | Self::Progress => false,
-            Self::Overflow | Self::Leak | Self::Races => true,
+            Self::Overflow | Self::Leak | Self::Races | Self::Uninitialised => true,
         }
     }
 }

@@ -87,6 +87,8 @@ pub struct Options {
     pub check_overflow: bool,
     /// Whether memory that is still allocated in the end is a violation.
     pub check_leaks: bool,
+    /// Whether reads of what nothing was written to are violations; else they are of any value.
+    pub check_uninitialised: bool,
     /// Whether a signal of a condition variable that nobody waits for is lost: asked where
     /// the program must get on.
     pub lost_signals: bool,

@@ -578,6 +578,7 @@ impl<'a> Translator<'a> {
             threads,
             unbuffered: Vec::new(),
             forgotten: Vec::new(),
+            present: Vec::new(),
             interference_free: Vec::new(),
             beyond: self.beyond(),
             explicit: explicit.iter().filter_map(name).collect(),

@@ -70,9 +70,10 @@ pub fn checked(
                     ..
                 })
             );
-            let refused = || match is_trial {
-                true => Gap::Weak(Weak::Gaps),
-                false => Gap::Refused(refusal.to_string()),
+            let refused = || if is_trial {
+                Gap::Weak(Weak::Gaps)
+            } else {
+                Gap::Refused(refusal.to_string())
             };
             Err(match refusal.reason {
                 Reason::Undecided(reason) => reason.into(),

@@ -179,7 +179,9 @@ impl<'a> Session<'a> {
         match method {
             Method::Falsify { .. } | Method::Saturate { .. } | Method::Reach { .. } => None,
             Method::Histories { .. } | Method::Prompt { .. } | Method::Many { .. } => None,
-            Method::Views(_) if self.program.deadlock => Some(Gap::Weak(Weak::Deadlocks)),
+            Method::Views(_) if self.program.deadlock && self.program.present.is_empty() => {
+                Some(Gap::Weak(Weak::Deadlocks))
+            }
             Method::Cegar(_) | Method::StateByState { .. } => {
                 self.encoder.refusal(method.encoding()?)
             }

@@ -10,6 +10,10 @@
 //! the block symbolically over the state before it. What cannot be told so (a block with a loop,
 //! a condition on a value that the block chooses) is refused, and there is no proof.
 //!
+//! With any number of threads, and flags that say where threads are ([`super::presence`]), it is enough to look at one copy of each
+//! template: these copies and the threads that run once are stuck, one waits, and no flag is 1 at whose locations a step is
+//! possible.
+//!
 //! Encodings with more runs than the model lose no deadlock: where the model has drained so
 //! has some state of the encoding that stands for it, since a fence passes there.
 
@@ -17,6 +21,7 @@ use std::collections::BTreeMap;
 
 use palisade_memory::reduced::{Meaning, Reduced};
 use palisade_program::cfg::{Cfg, FenceKind, Place, Step};
+use palisade_program::presence::Flag;
 use palisade_program::{
     BinOp, Cell, Count, Expr, Instance, LocId, LocalAtom, LocalExpr, LocalId, Pick, Program,
     PropAtom, PropExpr, Property, PropertyKind, Role, Span, Stuck, TemplateId, ThreadVar,
@@ -36,6 +41,10 @@ pub(super) fn property(
     instances: &[Instance],
 ) -> Result<Property, Gap> {
     let (mut all, mut some) = (PropExpr::TRUE, PropExpr::FALSE);
+    let instances: Vec<Instance> = match program.present.as_slice() {
+        [] => instances.to_vec(),
+        _ => program.instances(1),
+    };
     for (number, instance) in instances.iter().enumerate() {
         let thread = Thread {
             template: instance.template,
@@ -45,10 +54,26 @@ pub(super) fn property(
         all = both(all, stuck);
         some = one_of(some, waits);
     }
+    for Flag { presence, var } in &program.present {
+        let is_there = |i: &Instance| i.template == presence.template;
+        let Some(number) = instances.iter().position(is_there) else {
+            continue;
+        };
+        let thread = Thread {
+            template: presence.template,
+            var: ThreadVarId::from(number),
+        };
+        let mut nobody = Expr::Atom(PropAtom::Global(*var, None)).negate();
+        for loc in &presence.locs {
+            nobody = nobody.or(thread.possible_at(program, *loc)?.negate());
+        }
+        all = both(all, nobody);
+    }
     let variable = |i: &Instance| ThreadVar {
         template: i.template,
         pick: match program.template(i.template).count {
             Count::Once => Pick::Only,
+            Count::Any if !program.present.is_empty() => Pick::Any(0),
             Count::Fixed(_) | Count::Any => Pick::Copy(i.copy),
         },
     };
@@ -114,10 +139,7 @@ impl Thread {
                 stuck = one_of(stuck, self.at(end));
                 continue;
             }
-            let mut possible = PropExpr::FALSE;
-            for (_, edge) in cfg.outgoing(loc) {
-                possible = possible.or(self.possible(program, &edge.step, edge.span)?);
-            }
+            let possible = self.possible_at(program, loc)?;
             if possible == PropExpr::TRUE {
                 continue;
             }
@@ -139,6 +161,15 @@ impl Thread {
         let (edge, _) = ends.expect("every encoded thread has an end");
         let drained = self.possible(&reduced.program, &edge.step, edge.span)?;
         Ok((cfg.exit, drained))
+    }
+
+    /// When some step from a location is possible, nothing being pending.
+    fn possible_at(self, program: &Program, loc: LocId) -> Result<PropExpr, Gap> {
+        let mut possible = PropExpr::FALSE;
+        for (_, edge) in program.template(self.template).cfg.outgoing(loc) {
+            possible = possible.or(self.possible(program, &edge.step, edge.span)?);
+        }
+        Ok(possible)
     }
 
     /// When a step is possible, nothing being pending.
@@ -173,6 +204,8 @@ struct Block<'p> {
     program: &'p Program,
     span: Span,
     guard: PropExpr,
+    /// That an assertion has failed on the way: the step is possible then, whatever follows.
+    failed: PropExpr,
     locals: BTreeMap<LocalId, Held>,
     cells: BTreeMap<Cell, Held>,
     /// The locations on the way here.
@@ -186,6 +219,7 @@ impl<'p> Block<'p> {
             program,
             span,
             guard: PropExpr::TRUE,
+            failed: PropExpr::FALSE,
             locals: BTreeMap::new(),
             cells: BTreeMap::new(),
             path: Vec::new(),
@@ -218,22 +252,22 @@ impl<'p> Block<'p> {
                 }
                 let mut next = block.clone();
                 next.path.push(edge.to);
-                next.step(&edge.step, &mut passes, &mut open)?;
+                next.step(&edge.step, &mut open)?;
             }
         }
         Ok(passes)
     }
 
-    /// Takes a step; what goes on is added to `open`, what fails to `passes`.
-    fn step(mut self, step: &Step, passes: &mut PropExpr, open: &mut Vec<Self>) -> Result<(), Gap> {
+    /// Takes a step; what goes on, or has failed, is added to `open`.
+    fn step(mut self, step: &Step, open: &mut Vec<Self>) -> Result<(), Gap> {
         match step {
             Step::Skip => {}
-            Step::Assume(cond) => self.guard = self.guard.clone().and(self.truth(cond)?),
+            Step::Assume(cond) => {
+                let goes_on = self.failed.clone().or(self.truth(cond)?);
+                self.guard = self.guard.clone().and(goes_on);
+            }
             Step::Assert { cond, .. } => {
-                let holds = self.truth(cond)?;
-                let fails = self.guard.clone().and(holds.clone().negate());
-                *passes = std::mem::replace(passes, PropExpr::FALSE).or(fails);
-                self.guard = self.guard.clone().and(holds);
+                self.failed = self.failed.clone().or(self.truth(cond)?.negate());
             }
             Step::Assign { dst, value } => {
                 let value = self.value(value);
@@ -362,4 +396,23 @@ fn either(cond: &PropExpr, yes: Held, no: Held) -> Held {
         Box::new(yes?),
         Box::new(no?),
     ))
+}
+
+/// When a step of a thread of this template is possible at `loc`, if that depends on shared variables alone.
+pub(super) fn shared_condition(
+    program: &Program,
+    template: TemplateId,
+    loc: LocId,
+) -> Option<PropExpr> {
+    let thread = Thread {
+        template,
+        var: ThreadVarId::from(0),
+    };
+    let possible = thread.possible_at(program, loc).ok()?;
+    let mut shared = true;
+    possible.for_each_atom(&mut |atom| match atom {
+        PropAtom::Global(..) => {}
+        PropAtom::Local(..) | PropAtom::SelfOf(_) | PropAtom::At(..) => shared = false,
+    });
+    shared.then_some(possible)
 }

@@ -12,6 +12,7 @@
 //! | [`project`] | over | some variables may have any value at any time |
 //! | [`generalise`] | over | any number of copies in place of a fixed one |
 //! | [`number`] | over | `self` is a local that starts with any value |
+//! | [`presence`] | over | flags that say where threads are, for deadlocks of any number of threads |
 //! | [`select`] | under | only the assertions that are asked about; others are assumptions |
 //! | [`model`] | each its own | the memory model: store buffers and the network as variables |
 //! | `deadlock` | with the model | deadlocks, where they count, as a `never` |
@@ -32,6 +33,7 @@ pub mod generalise;
 pub mod joins;
 pub mod model;
 pub mod number;
+pub mod presence;
 pub mod project;
 pub mod select;
 pub mod unbuffer;
@@ -100,6 +102,8 @@ pub enum Layer {
     Generalise,
     /// [`number::Number`].
     Number,
+    /// [`presence::Flags`], where deadlocks are asked about.
+    Presence,
     /// [`select::Select`].
     Select,
 }
@@ -129,6 +133,7 @@ impl Stack {
                 Layer::Project => boxed(project::Project::of(top)),
                 Layer::Generalise => boxed(generalise::Generalise::of(top)),
                 Layer::Number => boxed(Some(number::Number::of(top))),
+                Layer::Presence => boxed(presence::Flags::of(top, options.model)),
                 Layer::Select => boxed(select::Select::of(top)),
             };
             stack.layers.push(next?);

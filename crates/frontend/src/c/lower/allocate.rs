@@ -12,7 +12,7 @@ use palisade_program::{BinOp, Expr as Ir, LocalExpr, Span};
 
 use super::assign::part_at;
 use super::cases::is;
-use super::code::{Code, Lower};
+use super::code::{Code, Lower, Reading};
 use super::expr::unsupported;
 use super::layout::Object;
 use super::value::Val;
@@ -119,8 +119,12 @@ impl Code<'_, '_> {
                 let source = self.element_at(&old, k, &of, span)?;
                 let target = self.element_at(&new, k, &of, span)?;
                 for (path, ty) in &scalars {
-                    let v = self.load(&part_at(source.clone(), path, ty), span)?;
-                    self.store(&part_at(target.clone(), path, ty), v, span)?;
+                    let from = part_at(source.clone(), path, ty);
+                    let to = part_at(target.clone(), path, ty);
+                    self.read_for(Reading::Copy, |code| {
+                        let v = code.load(&from, span)?;
+                        code.store(&to, v, span)
+                    })?;
                 }
             }
             self.go(join, span);

@@ -2,7 +2,7 @@
 
 use palisade_program::{Expr as Ir, Order, Span};
 
-use super::code::{Code, Lower};
+use super::code::{Code, Lower, Reading};
 use super::place::Place;
 use super::value::Val;
 use crate::c::ast::{Binary, Expr, ExprKind};
@@ -104,7 +104,7 @@ impl Code<'_, '_> {
         if ty.is_atomic() {
             return self.read_modify_write(place, Order::SeqCst, f, span);
         }
-        let old = self.load(place, span)?;
+        let old = self.load_value(place, span)?;
         let new = f(self, old.clone())?;
         let new = self.write(place, new, span)?;
         Ok((old, new))
@@ -134,8 +134,10 @@ impl Code<'_, '_> {
             let (from, to) = (from.clone(), to.clone());
             let source = part_at(from, &offset, &ty);
             let target = part_at(to, &offset, &ty);
-            let v = self.load(&source, span)?;
-            self.store(&target, v, span)?;
+            self.read_for(Reading::Copy, |code| {
+                let v = code.load(&source, span)?;
+                code.store(&target, v, span)
+            })?;
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ impl Code<'_, '_> {
         if order != Order::SeqCst {
             self.cx.loads_in_order = true;
         }
-        self.ordered(order, |code| code.load(place, span))
+        self.ordered(order, |code| code.load_value(place, span))
     }
 
     /// Reads and writes in one atomic step: the old value and the new one.
@@ -182,7 +182,7 @@ impl Code<'_, '_> {
         let ty = place.ty().clone();
         self.check_live(place, span);
         self.atomically(AtomicKind::FetchAdd, span, |code| {
-            let old = code.in_block(order, |code| code.load(place, span))?;
+            let old = code.in_block(order, |code| code.load_value(place, span))?;
             let old = code.saved_register(place, old, span);
             let new = f(code, old.clone())?;
             let new = code.convert(new, &ty, span)?;
@@ -313,7 +313,7 @@ impl Code<'_, '_> {
             }
             ("store", [at, from, order]) => {
                 let (place, from) = (self.target_of(at)?, self.target_of(from)?);
-                let v = self.load(&from, span)?;
+                let v = self.load_value(&from, span)?;
                 let order = self.memory_order(Some(order))?;
                 self.atomic_store(&place, v, order, span)?;
                 Val::void()
@@ -325,7 +325,7 @@ impl Code<'_, '_> {
             ("exchange", [at, from, to, order]) => {
                 let order = self.memory_order(Some(order))?;
                 let from = self.target_of(from)?;
-                let v = self.load(&from, span)?;
+                let v = self.load_value(&from, span)?;
                 let place = self.target_of(at)?;
                 let (old, _) = self.read_modify_write(&place, order, |_, _| Ok(v), span)?;
                 let to = self.target_of(to)?;
@@ -344,7 +344,7 @@ impl Code<'_, '_> {
                 let expected = self.target_of(expected)?;
                 let is_weak = self.value(weak)?.as_constant() != Some(0);
                 let new = self.target_of(new)?;
-                let new = self.load(&new, span)?;
+                let new = self.load_value(&new, span)?;
                 self.compare_exchange(at, &expected, new, (is_weak, orders), span)?
             }
             ("test_and_set", [at, order]) => {
@@ -476,7 +476,7 @@ impl Code<'_, '_> {
     ) -> Lower<Val> {
         self.want = None;
         let place = self.target_of(at)?;
-        let wanted = self.load(expected, span)?;
+        let wanted = self.load_value(expected, span)?;
         let wanted = self.saved(wanted, span);
         let may = if is_weak { self.luck(span) } else { Ir::TRUE };
         let (was, same) = self.swap_if(&place, (wanted, new), may, orders, span)?;
@@ -522,7 +522,7 @@ impl Code<'_, '_> {
         let new = self.convert(new, &ty, span)?;
         self.check_live(place, span);
         let was = self.atomically(AtomicKind::Cas, span, |code| {
-            let was = code.in_block(failing, |code| code.load(place, span))?;
+            let was = code.in_block(failing, |code| code.load_value(place, span))?;
             let was = code.saved_register(place, was, span);
             let equal = LocalExpr::binary(BinOp::Eq, was.e.clone(), old.e.clone());
             let equal = equal.and(may.clone());

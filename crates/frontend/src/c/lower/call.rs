@@ -440,6 +440,7 @@ impl<'a> Code<'_, 'a> {
             result: None,
             exit,
             labels: HashMap::new(),
+            jumps: HashMap::new(),
             defined: HashSet::new(),
             loop_labels: super::walk::loop_labels(&f.body),
             loop_depth: self.loop_depth,

@@ -103,7 +103,7 @@ fn cells_of(object: &Object, k: usize, number: &LocalExpr) -> Vec<Case> {
         when,
         cell,
         ty: leaf.ty.clone(),
-        poisoned: object.poisoned.get() && !object.in_registers(),
+        poisoned: object.poisoned.get(),
         part: None,
     };
     match &object.cells[k] {
@@ -184,7 +184,7 @@ pub(super) fn push_cases(
                         when,
                         cell: CellRef::Local(*local),
                         ty: leaf.ty.clone(),
-                        poisoned: false,
+                        poisoned: object.poisoned.get(),
                         part: None,
                     });
                 }

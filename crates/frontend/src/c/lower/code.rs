@@ -35,12 +35,21 @@ pub(super) struct Target {
     pub(super) known: Option<Known>,
 }
 
+/// What there is before a switch.
+#[derive(Clone)]
+pub(super) struct Before {
+    pub(super) known: Known,
+    /// How many loops are around it,
+    pub(super) loops: usize,
+    /// and how many scopes.
+    pub(super) scopes: usize,
+}
+
 /// A `switch` under construction: where each case starts.
 pub(super) struct Switch {
     pub(super) cases: Vec<((i128, i128), LocId)>,
     pub(super) default: Option<LocId>,
-    /// What is known before it, and the loops around it.
-    before: (Known, usize),
+    before: Before,
     next: usize,
 }
 
@@ -48,7 +57,7 @@ impl Switch {
     pub(super) fn new(
         cases: Vec<((i128, i128), LocId)>,
         default: Option<LocId>,
-        before: (Known, usize),
+        before: Before,
     ) -> Self {
         Self {
             cases,
@@ -58,8 +67,8 @@ impl Switch {
         }
     }
 
-    /// What is known before the switch, and how many loops are around it.
-    pub(super) fn before(&self) -> (Known, usize) {
+    /// What there is before the switch.
+    pub(super) fn before(&self) -> Before {
         self.before.clone()
     }
 
@@ -69,6 +78,17 @@ impl Switch {
         self.next += 1;
         loc
     }
+}
+
+/// What scalars are read for, where reads of what nothing was written to are violations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Not because the program says so: any value will do.
+    Inside,
+    /// Their values.
+    Value,
+    /// To be copied as parts of something larger: whether something was written goes along.
+    Copy,
 }
 
 /// An inlined call.
@@ -82,6 +102,7 @@ pub(super) struct Frame {
     pub(super) exit: Target,
     /// Labels, with where each was first mentioned.
     pub(super) labels: HashMap<String, (LocId, Span)>,
+    pub(super) jumps: HashMap<String, super::jumps::Jumps>,
     pub(super) defined: std::collections::HashSet<String>,
     /// Labels that a jump leads back to.
     pub(super) loop_labels: std::collections::HashSet<String>,
@@ -118,6 +139,8 @@ pub(super) struct Code<'c, 'a> {
     pub(super) loop_depth: usize,
     /// Whether the value that is loaded is printed, and nothing depends on it.
     pub(super) is_printed: bool,
+    /// What the next scalars are read for.
+    pub(super) reading: Reading,
     /// Whether the loop around this place may issue remote operations again before they are complete.
     pub(super) overlaps: bool,
     /// The thread's number among the plans; 0 is `main`.
@@ -182,6 +205,7 @@ impl<'c, 'a> Code<'c, 'a> {
             cleanups: Vec::new(),
             loop_depth: 0,
             is_printed: false,
+            reading: Reading::Inside,
             overlaps: false,
             thread,
             is_any,
@@ -460,7 +484,7 @@ impl<'c, 'a> Code<'c, 'a> {
             taken: false,
             on_stack: true,
             owner: None,
-            poisoned: std::cell::Cell::new(false),
+            poisoned: std::cell::Cell::new(self.cx.takes_marks(ty)),
             status: None,
             allocation: None,
             rank: self.cx.mpi.as_ref().map(|mpi| mpi.rank),

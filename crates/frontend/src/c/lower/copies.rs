@@ -5,7 +5,7 @@
 use palisade_program::Span;
 
 use super::assign::part_at;
-use super::code::{Code, Lower};
+use super::code::{Code, Lower, Reading};
 use super::expr::unsupported;
 use super::layout::{Object, convertible};
 use super::place::Place;
@@ -203,10 +203,17 @@ impl Code<'_, '_> {
             return unsupported(span, "a copy of a lock", "copy the other members");
         }
         let mut values = Vec::new();
+        let is_value = count == 1 && of.is_value();
+        let reading = if is_value {
+            Reading::Value
+        } else {
+            Reading::Copy
+        };
         for k in 0..count {
             let source = self.element_at(&from, k, &of, span)?;
             for (path, ty) in &scalars {
-                let v = self.load(&part_at(source.clone(), path, ty), span)?;
+                let part = part_at(source.clone(), path, ty);
+                let v = self.read_for(reading, |code| code.load(&part, span))?;
                 // Registers may be written before they are read.
                 values.push(self.saved(v, span));
             }
@@ -215,7 +222,8 @@ impl Code<'_, '_> {
         for k in 0..count {
             let target = self.element_at(&to, k, &of, span)?;
             for ((path, ty), v) in scalars.iter().zip(&mut values) {
-                self.store(&part_at(target.clone(), path, ty), v, span)?;
+                let part = part_at(target.clone(), path, ty);
+                self.read_for(reading, |code| code.store(&part, v, span))?;
             }
         }
         Ok(to)

@@ -135,7 +135,7 @@ impl Code<'_, '_> {
                 Ok(pointer)
             }
             Type::Struct(_) => unsupported(span, "a struct as a value here", "use its members"),
-            _ => self.load(place, span),
+            _ => self.load_value(place, span),
         }
     }
 

@@ -314,6 +314,21 @@ impl Layouts<'_> {
         }
     }
 
+    /// Whether a type is or holds bit-fields, or a union: its parts are written by reading their neighbours.
+    pub(super) fn shares_cells(&self, ty: &Type) -> bool {
+        match ty.plain() {
+            Type::Array(of, _) | Type::VariableArray(of) => self.shares_cells(of),
+            Type::Struct(id) => {
+                let def = &self.structs[*id];
+                let mut fields = def.fields.iter().flatten();
+                def.is_union || fields.any(|f| self.shares_cells(&f.ty))
+            }
+            Type::Bits(_) => true,
+            Type::Void | Type::Bool | Type::Int { .. } | Type::Pointer(_) => false,
+            Type::Other(_) | Type::Function(_) | Type::Atomic(_) | Type::Opaque(_) => false,
+        }
+    }
+
     fn is_used(&self, field: &Field) -> bool {
         match (&field.name, field.ty.plain()) {
             (Some(name), _) => self.used_members.contains(name),

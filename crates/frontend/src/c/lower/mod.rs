@@ -66,6 +66,7 @@ mod graph;
 pub(crate) use graph::without_skips;
 mod init;
 mod input;
+mod jumps;
 mod layout;
 mod library;
 mod lifetime;
@@ -445,6 +446,11 @@ impl<'a> Context<'a> {
         self.object_of((name, ty), leaves, size, (taken, on_stack), span)
     }
 
+    /// Whether a copy may bring marks that nothing was written: it is more than one scalar.
+    fn takes_marks(&self, ty: &Type) -> bool {
+        self.options.check_uninitialised && !ty.is_value()
+    }
+
     /// An object of these leaves and this size.
     fn object_of(
         &mut self,
@@ -471,7 +477,8 @@ impl<'a> Context<'a> {
         }
         // The network may bring what is not initialised: an earlier pass knows where.
         let earlier = self.previous.objects.get(self.objects.len());
-        let poisoned = self.mpi.is_some() && earlier.is_some_and(|o| o.poisoned.get());
+        let brought = self.mpi.is_some() && earlier.is_some_and(|o| o.poisoned.get());
+        let poisoned = brought || self.takes_marks(ty);
         let object = Rc::new(Object {
             name,
             ty: ty.clone(),
@@ -785,6 +792,13 @@ impl<'a> Context<'a> {
                 Diagnostic::error(main.span, format!("unsupported: {ranks} ranks"))
                     .help(format!("1 to {} are supported", mpi::MAX_RANKS)),
             );
+        }
+        if self.options.check_uninitialised {
+            return Err(Diagnostic::error(
+                main.span,
+                "unsupported: reads of what nothing was written to, in programs of several ranks",
+            )
+            .help("leave out `--check uninitialised`"));
         }
         let arrived = self.global("barrier.arrived".to_owned(), None, main.span);
         let sense = self.global("barrier.sense".to_owned(), None, main.span);

@@ -20,7 +20,7 @@ use super::cases::{
     Case, cases_of_variable, is, part_width, push_cases, push_parts, times, width, within,
 };
 pub(super) use super::cases::{CellRef, plus};
-use super::code::{Code, Lower};
+use super::code::{Code, Lower, Reading};
 use super::layout::{ARGUMENTS, Cells, Leaf, Object, compatible, convertible};
 use super::onesided::Class;
 use super::value::Val;
@@ -529,6 +529,10 @@ impl Code<'_, '_> {
 
     /// What a cell holds when `value` is written to the part of it that a case means.
     fn with_piece(&mut self, case: &Case, value: Val, ty: &Type, span: Span) -> Lower<Val> {
+        let goes_along = case.part.is_none() && case.ty.plain() == ty.plain();
+        if self.reading == Reading::Copy && !goes_along {
+            self.check_written(&value.e, span);
+        }
         let is_float = |ty: &Type| self.cx.layouts.is_followed_float(ty);
         let (is_held, is_written) = (is_float(&case.ty), is_float(ty));
         let (Some(first), Some(width)) = (case.part, part_width(&case.ty, ty)) else {
@@ -544,7 +548,10 @@ impl Code<'_, '_> {
             return self.convert(value, &case.ty, span);
         };
         let all = unsigned(&case.ty);
-        let old = self.load_cell(case, None, span);
+        let whole = case.ty.clone();
+        let old = self.read_for(Reading::Inside, |code| {
+            code.load_cell(case, &whole, None, span)
+        });
         let old = self.as_bits(old, span);
         let old = self.convert(old, &all, span)?;
         let value = self.convert(value, ty, span)?;
@@ -637,7 +644,7 @@ impl Code<'_, '_> {
         self.check_live(place, span);
         let cases = self.cases(place, Access::Load, span)?;
         if let [case] = cases.as_slice() {
-            let value = self.load_cell(case, want, span);
+            let value = self.load_cell(case, &ty, want, span);
             return self.seen(case, value, &ty, span);
         }
         let result = self.temporary(span);
@@ -647,7 +654,7 @@ impl Code<'_, '_> {
             self.here = start;
             self.assume(case.when.clone(), then, span);
             self.here = then;
-            let value = self.load_cell(case, Some(result), span);
+            let value = self.load_cell(case, &ty, Some(result), span);
             let value = self.seen(case, value, &ty, span)?;
             if value.e != Ir::Atom(palisade_program::LocalAtom::Local(result)) {
                 self.emit(
@@ -666,9 +673,50 @@ impl Code<'_, '_> {
         Ok(self.held(e, &ty))
     }
 
-    fn load_cell(&mut self, case: &Case, want: Option<LocalId>, span: Span) -> Val {
+    /// Something was written to what `e` was read from.
+    fn check_written(&mut self, e: &LocalExpr, span: Span) {
+        let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
+        self.oblige(
+            written,
+            AssertKind::Memory(MemoryError::Uninitialised),
+            span,
+        );
+    }
+
+    /// Whether the value of a cell matters that is read as one of this type, not only whether something was written to it.
+    fn is_value_read(&self, case: &Case, ty: &Type) -> bool {
+        match self.reading {
+            Reading::Inside => false,
+            Reading::Value => true,
+            Reading::Copy => case.part.is_some() || case.ty.plain() != ty.plain(),
+        }
+    }
+
+    /// Reads a scalar because the program says so.
+    pub(super) fn load_value(&mut self, place: &Place, span: Span) -> Lower<Val> {
+        self.read_for(Reading::Value, |code| code.load(place, span))
+    }
+
+    /// Does something that reads for this reason, where it makes a difference.
+    pub(super) fn read_for<T>(&mut self, reading: Reading, f: impl FnOnce(&mut Self) -> T) -> T {
+        if !self.cx.options.check_uninitialised {
+            return f(self);
+        }
+        let before = std::mem::replace(&mut self.reading, reading);
+        let result = f(self);
+        self.reading = before;
+        result
+    }
+
+    fn load_cell(&mut self, case: &Case, ty: &Type, want: Option<LocalId>, span: Span) -> Val {
         let e = match &case.cell {
-            CellRef::Local(local) => self.read(*local),
+            CellRef::Local(local) => {
+                let e = self.read(*local);
+                if case.poisoned && self.is_value_read(case, ty) {
+                    self.check_written(&e, span);
+                }
+                e
+            }
             CellRef::Shared(src) if src.index.is_none() && self.reads_constant(case, src.var) => {
                 let value = self.cx.constant(src.var).unwrap_or(0);
                 Ir::Const(value)
@@ -684,7 +732,9 @@ impl Code<'_, '_> {
                 };
                 self.own_access(&src, Class::Read, span, |code| code.emit(step, span));
                 let e = self.read(dst);
-                if case.poisoned && !self.is_printed {
+                if case.poisoned && self.is_value_read(case, ty) {
+                    self.check_written(&e, span);
+                } else if case.poisoned && !self.is_printed && self.reading == Reading::Inside {
                     let written = LocalExpr::binary(BinOp::Ne, e.clone(), Ir::Const(UNINITIALISED));
                     // A later thread may make the variable: its name follows in the end.
                     let kind = AssertKind::Uninitialised {

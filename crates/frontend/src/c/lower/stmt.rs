@@ -9,7 +9,7 @@ use palisade_program::{
     UNINITIALISED,
 };
 
-use super::code::{Code, Lower, Switch, meet};
+use super::code::{Before, Code, Lower, Switch, meet};
 use super::expr::unsupported;
 use super::layout::Cells;
 use super::walk;
@@ -142,23 +142,24 @@ impl Code<'_, '_> {
             StmtKind::Switch(on, body) => self.switch(on, body, s.span),
             StmtKind::Case(lo, hi, inner) => {
                 let switch = self.frame().switches.last_mut();
-                let Some((loc, known)) = switch.and_then(|sw| Some((sw.next_case()?, sw.before())))
+                let Some((loc, before)) =
+                    switch.and_then(|sw| Some((sw.next_case()?, sw.before())))
                 else {
                     return Err(Diagnostic::error(
                         s.span,
                         format!("`case {lo}` (up to {hi}) outside of a switch"),
                     ));
                 };
-                self.enter(loc, known, s.span);
+                self.enter(loc, before, s.span)?;
                 self.statement(inner)
             }
             StmtKind::Default(inner) => {
                 let switch = self.frame().switches.last();
-                let Some((loc, known)) = switch.and_then(|sw| Some((sw.default?, sw.before())))
+                let Some((loc, before)) = switch.and_then(|sw| Some((sw.default?, sw.before())))
                 else {
                     return Err(Diagnostic::error(s.span, "`default` outside of a switch"));
                 };
-                self.enter(loc, known, s.span);
+                self.enter(loc, before, s.span)?;
                 self.statement(inner)
             }
             // CBMC's way to start a thread.
@@ -173,6 +174,7 @@ impl Code<'_, '_> {
             }
             StmtKind::Label(name, inner) => {
                 let loc = self.label(name, s.span);
+                self.met_label(name, loc, s.span)?;
                 self.frame().defined.insert(name.clone());
                 if self.frame().loop_labels.contains(name) {
                     self.loop_depth += 1;
@@ -186,8 +188,7 @@ impl Code<'_, '_> {
             }
             StmtKind::Goto(name) => {
                 let loc = self.label(name, s.span);
-                self.go(loc, s.span);
-                self.stop();
+                self.jump_to(name, loc, s.span);
                 Ok(())
             }
             StmtKind::Break => {
@@ -222,19 +223,23 @@ impl Code<'_, '_> {
     /// Joins the way from above with the jump to a case, and what is known on both:
     /// before the switch, and at the end of the case above. Within a loop inside of the
     /// switch nothing is known: other rounds come by as well.
-    fn enter(&mut self, loc: LocId, before: (super::code::Known, usize), span: Span) {
-        let (known, depth) = before;
-        let known = if self.live {
-            self.go(loc, span);
-            meet(known, &self.known)
-        } else {
-            known
-        };
+    fn enter(&mut self, loc: LocId, before: Before, span: Span) -> Lower<()> {
+        let above = self.live.then(|| (self.here, self.known.clone()));
         self.at(loc);
-        self.known = known;
-        if self.loop_depth > depth {
+        self.known = before.known;
+        self.pass_in_switch(before.scopes, span)?;
+        if let Some((end, known)) = above {
+            let join = self.graph.loc();
+            self.go(join, span);
+            self.here = end;
+            self.go(join, span);
+            self.here = join;
+            self.known = meet(known, &self.known);
+        }
+        if self.loop_depth > before.loops {
             self.known.clear();
         }
+        Ok(())
     }
 
     fn label(&mut self, name: &str, span: Span) -> LocId {
@@ -350,7 +355,7 @@ impl Code<'_, '_> {
 
     /// A variable without initialiser holds anything, except for the parts that are
     /// assigned before they can be read.
-    fn undefine(
+    pub(super) fn undefine(
         &mut self,
         object: &Rc<super::layout::Object>,
         assigned: &HashSet<String>,
@@ -365,10 +370,21 @@ impl Code<'_, '_> {
             }
             match cells {
                 Cells::Locals(locals) => {
+                    let is_marked = self.cx.options.check_uninitialised
+                        && !self.cx.layouts.shares_cells(&object.ty);
+                    if is_marked {
+                        object.poisoned.set(true);
+                    }
                     for local in locals.clone() {
                         self.known.remove(&local);
                         let domain = self.uninitialised(&leaf.ty);
-                        self.emit(Step::Havoc { dst: local, domain }, span);
+                        let value = Ir::Const(UNINITIALISED);
+                        let step = if is_marked {
+                            Step::Assign { dst: local, value }
+                        } else {
+                            Step::Havoc { dst: local, domain }
+                        };
+                        self.emit(step, span);
                     }
                 }
                 Cells::Shared(_) if assigned.contains(&leaf.path) => {}
@@ -691,10 +707,13 @@ impl Code<'_, '_> {
             exit.known = Some(known.clone());
         }
         self.frame().breaks.push(exit);
-        let depth = self.loop_depth;
-        self.frame()
-            .switches
-            .push(Switch::new(cases, default, (known, depth)));
+        let before = Before {
+            known,
+            loops: self.loop_depth,
+            scopes: self.frame().scopes.len(),
+        };
+        let switch = Switch::new(cases, default, before);
+        self.frame().switches.push(switch);
         self.stop();
         self.statement(body)?;
         self.frame().switches.pop();

@@ -1,0 +1,27 @@
+/* The reader looks at a message whose second word nobody has written.
+ * uninitialised: sc violated, tso violated, pso violated, rc11 violated */
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct message { int kind, length; };
+
+struct message box;
+atomic_int full;
+int total;
+
+void *sender(void *unused) {
+    struct message m;
+    m.kind = 1;
+    box = m;
+    atomic_store(&full, 1);
+    return 0;
+}
+
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, sender, 0);
+    if (atomic_load(&full) && box.kind == 1)
+        total += box.length;
+    pthread_join(t, 0);
+    return 0;
+}
