@@ -478,7 +478,7 @@ pub(crate) fn number(name: &str, otherwise: usize) -> usize {
 
 #[test]
 fn programs_compute_what_the_compiled_ones_do() {
-    compare("random", DECLARATIONS, 12, Random::program);
+    compare("random", DECLARATIONS, 8, Random::program);
 }
 
 /// Programs by their number, compiled and run, and decided.

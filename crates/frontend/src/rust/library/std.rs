@@ -854,6 +854,9 @@ pub mod sync {
         }
     }
 
+    /// As programs for old compilers have it, such as `lazy_static`.
+    pub const ONCE_INIT: Once = Once::new();
+
     /// Whether an earlier attempt has panicked: never, since a panic ends the run.
     #[derive(Debug)]
     pub struct OnceState(());
